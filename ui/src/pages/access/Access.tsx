@@ -1,0 +1,36 @@
+// Who may ask (tokens), what may be sent and not read (secrets), and which tenants there are (namespaces).
+import { useNavigate, useSearch } from "@tanstack/react-router";
+import { useMay, useSession } from "../../api/session";
+import { Page } from "../../parts/Page";
+import { Tabs, type Tab } from "../../parts/Tabs";
+import { Namespaces } from "./Namespaces";
+import { Secrets } from "./Secrets";
+import { Tokens } from "./Tokens";
+
+export default function Access() {
+  const administers = useMay("administer");
+  const { everywhere } = useSession();
+  const navigate = useNavigate();
+  const { tab } = useSearch({ strict: false }) as { tab?: unknown };
+  const tabs: Tab[] = [
+    ...(administers ? [{ id: "tokens", text: "Tokens" }] : []),
+    { id: "secrets", text: "Secrets" },
+    ...(everywhere ? [{ id: "namespaces", text: "Namespaces" }] : []),
+  ];
+  const chosen = tabs.find((each) => each.id === tab)?.id ?? tabs[0]!.id;
+  return (
+    <Page
+      title="Tokens and secrets"
+      about="Who may ask this service, and what schedules may send that nobody may read."
+    >
+      <Tabs
+        label="Kinds"
+        tabs={tabs}
+        chosen={chosen}
+        onChoose={(id) => void navigate({ to: "/access", search: { tab: id } as never, replace: true })}
+      >
+        {chosen === "tokens" ? <Tokens /> : chosen === "namespaces" ? <Namespaces /> : <Secrets />}
+      </Tabs>
+    </Page>
+  );
+}

@@ -1,0 +1,191 @@
+// The secrets of the namespace: put, replace, delete. Their values never come back.
+import { useState } from "react";
+import type { Schemas } from "../../api/client";
+import { usePages, useWrite } from "../../api/hooks";
+import { useMay } from "../../api/session";
+import { Button } from "../../parts/Button";
+import { Dialog } from "../../parts/Dialog";
+import { CheckField, TextArea, TextField } from "../../parts/Field";
+import { LoadMore } from "../../parts/LoadMore";
+import { Empty, FailureNote, Loading } from "../../parts/Shown";
+import { useSay } from "../../parts/Toasts";
+import { When } from "../../parts/When";
+
+type Secret = Schemas["Secret"];
+
+export function Secrets() {
+  const writes = useMay("write");
+  const secrets = usePages("/api/secrets", { query: { page_size: 100 } });
+  const [putting, setPutting] = useState<{ name: string; hosts: string[] | null; isNew: boolean } | null>(null);
+  const [deleting, setDeleting] = useState<Secret | null>(null);
+  const found = secrets.data?.pages.flatMap((page) => page.secrets) ?? [];
+  return (
+    <div className="stack">
+      {writes ? (
+        <div className="row">
+          <Button kind="primary" onClick={() => setPutting({ name: "", hosts: null, isNew: true })}>
+            New secret
+          </Button>
+        </div>
+      ) : null}
+      {secrets.error ? <FailureNote failure={secrets.error} /> : null}
+      {secrets.isPending ? <Loading /> : null}
+      {secrets.data && found.length === 0 ? (
+        <Empty title="No secrets yet">
+          <p>
+            A schedule names a secret, as in <code>{'"Authorization": {"$secret": "erp-token"}'}</code>; its value is
+            put in when the request leaves, and is masked in everything that is kept.
+          </p>
+        </Empty>
+      ) : null}
+      {found.length > 0 ? (
+        <div className="table-frame">
+          <table className="table">
+            <thead>
+              <tr>
+                <th scope="col">Name</th>
+                <th scope="col">May go to</th>
+                <th scope="col">Version</th>
+                <th scope="col">Changed</th>
+                <th scope="col">By</th>
+                <th scope="col">
+                  <span className="visually-hidden">Actions</span>
+                </th>
+              </tr>
+            </thead>
+            <tbody>
+              {found.map((secret) => (
+                <tr key={secret.name} data-row>
+                  <td>
+                    <code>{secret.name}</code> {secret.generated ? <span className="badge">generated</span> : null}
+                  </td>
+                  <td>{secret.hosts === null ? "any host" : secret.hosts.join(", ")}</td>
+                  <td className="number">{secret.version}</td>
+                  <td>
+                    <When at={secret.updated_at} />
+                  </td>
+                  <td>
+                    <bdi>{secret.principal ?? "—"}</bdi>
+                  </td>
+                  <td>
+                    {writes ? (
+                      <div className="row">
+                        <Button
+                          small
+                          onClick={() => setPutting({ name: secret.name, hosts: secret.hosts, isNew: false })}
+                        >
+                          Replace
+                        </Button>
+                        <Button small kind="danger" onClick={() => setDeleting(secret)}>
+                          Delete
+                        </Button>
+                      </div>
+                    ) : null}
+                  </td>
+                </tr>
+              ))}
+            </tbody>
+          </table>
+        </div>
+      ) : null}
+      <LoadMore of={secrets} />
+      {putting ? <PutSecret {...putting} onClose={() => setPutting(null)} /> : null}
+      {deleting ? <DeleteSecret secret={deleting} onClose={() => setDeleting(null)} /> : null}
+    </div>
+  );
+}
+
+function PutSecret({
+  name: given,
+  hosts: before,
+  isNew,
+  onClose,
+}: {
+  name: string;
+  hosts: string[] | null;
+  isNew: boolean;
+  onClose: () => void;
+}) {
+  const put = useWrite("put", "/api/secrets/{secret_name}");
+  const say = useSay();
+  const [name, setName] = useState(given);
+  const [value, setValue] = useState("");
+  const [hosts, setHosts] = useState((before ?? []).join("\n"));
+  const run = () => {
+    const only = hosts.split(/[\s,]+/).filter(Boolean);
+    put.mutate(
+      { path: { secret_name: name }, body: { value, hosts: only.length > 0 ? only : null } },
+      {
+        onSuccess: () => {
+          say(`${name} is kept`);
+          onClose();
+        },
+      },
+    );
+  };
+  return (
+    <Dialog
+      title={isNew ? "New secret" : `Replace ${given}`}
+      onClose={onClose}
+      failure={put.error}
+      action={{ text: isNew ? "Keep it" : "Replace", run, busy: put.isPending, disabled: name === "" || value === "" }}
+    >
+      {isNew ? (
+        <TextField
+          label="Name"
+          value={name}
+          onChange={(event) => setName(event.target.value)}
+          autoComplete="off"
+          required
+        />
+      ) : null}
+      <TextField
+        label="Value"
+        type="password"
+        autoComplete="new-password"
+        value={value}
+        onChange={(event) => setValue(event.target.value)}
+        hint="it never comes back from here"
+        required
+      />
+      <TextArea
+        label="Hosts it may be sent to"
+        rows={3}
+        value={hosts}
+        onChange={(event) => setHosts(event.target.value)}
+        hint="one a line; none = any host"
+      />
+    </Dialog>
+  );
+}
+
+function DeleteSecret({ secret, onClose }: { secret: Secret; onClose: () => void }) {
+  const remove = useWrite("delete", "/api/secrets/{secret_name}");
+  const say = useSay();
+  const [force, setForce] = useState(false);
+  const run = () =>
+    remove.mutate(
+      { path: { secret_name: secret.name }, query: { force } },
+      {
+        onSuccess: () => {
+          say(`${secret.name} is deleted`);
+          onClose();
+        },
+      },
+    );
+  return (
+    <Dialog
+      title={`Delete ${secret.name}?`}
+      onClose={onClose}
+      failure={remove.error}
+      action={{ text: "Delete", kind: "danger", run, busy: remove.isPending }}
+    >
+      <p>A secret that something still names is refused, unless it is forced: runs that need it then fail.</p>
+      <CheckField
+        label="Delete it even where it is in use"
+        checked={force}
+        onChange={(event) => setForce(event.target.checked)}
+      />
+    </Dialog>
+  );
+}

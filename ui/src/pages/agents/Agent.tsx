@@ -1,0 +1,213 @@
+// One agent: whether it answers, how busy it is, and the prompts it is given on time.
+import { Link, useNavigate, useParams } from "@tanstack/react-router";
+import { useState } from "react";
+import type { Schemas } from "../../api/client";
+import { useTagged, useWrite } from "../../api/hooks";
+import { useMay } from "../../api/session";
+import { Badge } from "../../marks/Mark";
+import { Button } from "../../parts/Button";
+import { Dialog } from "../../parts/Dialog";
+import { CheckField, TextField } from "../../parts/Field";
+import { Json } from "../../parts/Json";
+import { Card, Facts, Page } from "../../parts/Page";
+import { FailureNote, Shown } from "../../parts/Shown";
+import { useSay } from "../../parts/Toasts";
+import { When } from "../../parts/When";
+import { IssuedSecret } from "../access/IssuedSecret";
+import { AgentForm } from "./AgentForm";
+import { Capacity } from "./Capacity";
+import { agentLook } from "./looks";
+import { Prompts } from "./Prompts";
+import { titleOf } from "./tree";
+import "./agents.css";
+
+type Asking = "change" | "delete" | "token" | null;
+
+export default function Agent() {
+  const { agentId } = useParams({ strict: false }) as { agentId: string };
+  const [writes, administers] = [useMay("write"), useMay("administer")];
+  const found = useTagged("/api/agents/{agent_id}", { path: { agent_id: agentId } });
+  const [asking, setAsking] = useState<Asking>(null);
+  return (
+    <Shown
+      of={found}
+      around={(note) => (
+        <Page title={agentId} above={<Link to="/agents">← Agents</Link>}>
+          {note}
+        </Page>
+      )}
+    >
+      {({ answer: agent, etag }) => (
+        <Page
+          title={titleOf(agent)}
+          above={
+            <div className="row">
+              <Link to="/agents">← Agents</Link>
+              <Badge look={agentLook(agent)} />
+              {agent.native_scheduler ? <span className="badge tone-hold">keeps its own time</span> : null}
+            </div>
+          }
+          actions={
+            writes ? (
+              <>
+                {administers ? <Button onClick={() => setAsking("token")}>New token</Button> : null}
+                <Button onClick={() => setAsking("change")}>Change</Button>
+                <Button kind="danger" onClick={() => setAsking("delete")}>
+                  Delete
+                </Button>
+              </>
+            ) : null
+          }
+        >
+          <Prompts agent={agent} />
+          <div className="columns">
+            <About agent={agent} />
+            <Answers agent={agent} />
+            <Card title="Policies of its work">
+              <Json value={agent.policies} label="Policies" />
+            </Card>
+          </div>
+          {asking === "change" ? <AgentForm agent={agent} etag={etag} onClose={() => setAsking(null)} /> : null}
+          {asking === "delete" ? <DeleteAgent agentId={agent.id} onClose={() => setAsking(null)} /> : null}
+          {asking === "token" ? <AgentToken agentId={agent.id} onClose={() => setAsking(null)} /> : null}
+        </Page>
+      )}
+    </Shown>
+  );
+}
+
+function About({ agent }: { agent: Schemas["Agent"] }) {
+  return (
+    <Card title="About">
+      <Facts
+        of={[
+          ["Id", <code key="id">{agent.id}</code>],
+          ["Address", agent.url ? <code key="url">{agent.url}</code> : "none: it fetches its work"],
+          ["Busy", <Capacity key="busy" active={agent.active_runs} capacity={agent.capacity} />],
+          ["Above it", agent.parent_id ? <AgentLink key="above" id={agent.parent_id} /> : "—"],
+          ["Below it", agent.children?.length ? agent.children.map((id) => <AgentLink key={id} id={id} />) : "—"],
+          ["Conversations", agent.context === "fresh" ? "each run its own" : "one for each schedule"],
+          ["Token sent to it", agent.has_token ? "yes, kept encrypted" : "none"],
+          ["Bundle", agent.bundle ?? "—"],
+          ["Changed", <When key="changed" at={agent.updated_at} />],
+        ]}
+      />
+    </Card>
+  );
+}
+
+function AgentLink({ id }: { id: string }) {
+  return (
+    <>
+      <Link to="/agents/$agentId" params={{ agentId: id }}>
+        <bdi>{id}</bdi>
+      </Link>{" "}
+    </>
+  );
+}
+
+function Answers({ agent }: { agent: Schemas["Agent"] }) {
+  const operates = useMay("operate");
+  const check = useWrite("post", "/api/agents/{agent_id}/check");
+  const said = check.data;
+  return (
+    <Card
+      title="Does it answer?"
+      actions={
+        operates && agent.url !== null ? (
+          <Button small busy={check.isPending} onClick={() => check.mutate({ path: { agent_id: agent.id } })}>
+            Ask now
+          </Button>
+        ) : null
+      }
+    >
+      <div className="stack">
+        <Facts
+          of={[
+            ["Last seen", <When key="seen" at={agent.last_seen_at} none="never" />],
+            ["Card", agent.card ? `${agent.card.name} ${agent.card.version ?? ""}` : "none"],
+            ["Asked for", <When key="asked" at={agent.card_at} none="never" />],
+            ...(agent.card_error ? ([["Why none", agent.card_error]] as const) : []),
+          ]}
+        />
+        {check.error ? <FailureNote failure={check.error} /> : null}
+        {said ? (
+          <div className={`note tone-${said.reachable ? "ok" : "bad"}`} role="status">
+            <div className="stack">
+              <div>
+                {said.reachable
+                  ? `It answers${said.dialect ? `, and speaks A2A ${said.dialect}` : ""}.`
+                  : "Nobody answers."}
+              </div>
+              {said.error ? <div>{said.error}</div> : null}
+              {said.interfaces.map((each) => (
+                <div key={each.url} className="small">
+                  <code>{each.url}</code>{" "}
+                  {each.used ? "is used" : `is not used: ${each.why_not ?? "another is better"}`}
+                </div>
+              ))}
+            </div>
+          </div>
+        ) : null}
+      </div>
+    </Card>
+  );
+}
+
+function DeleteAgent({ agentId, onClose }: { agentId: string; onClose: () => void }) {
+  const remove = useWrite("delete", "/api/agents/{agent_id}");
+  const navigate = useNavigate();
+  const say = useSay();
+  const [purge, setPurge] = useState(false);
+  const run = () =>
+    remove.mutate(
+      { path: { agent_id: agentId }, query: { purge } },
+      {
+        onSuccess: () => {
+          say(`${agentId} is deleted`);
+          void navigate({ to: "/agents" });
+        },
+      },
+    );
+  return (
+    <Dialog
+      title={`Delete ${agentId}?`}
+      onClose={onClose}
+      failure={remove.error}
+      action={{ text: "Delete", kind: "danger", run, busy: remove.isPending }}
+    >
+      <p>Its schedules are paused, unless they go with it.</p>
+      <CheckField
+        label="Delete its schedules too"
+        checked={purge}
+        onChange={(event) => setPurge(event.target.checked)}
+      />
+    </Dialog>
+  );
+}
+
+function AgentToken({ agentId, onClose }: { agentId: string; onClose: () => void }) {
+  const issue = useWrite("post", "/api/agents/{agent_id}/tokens");
+  const [name, setName] = useState("");
+  if (issue.data) return <IssuedSecret name={issue.data.name} secret={issue.data.secret} onClose={onClose} />;
+  return (
+    <Dialog
+      title={`A token for ${agentId}`}
+      onClose={onClose}
+      failure={issue.error}
+      action={{
+        text: "Make it",
+        busy: issue.isPending,
+        run: () => issue.mutate({ path: { agent_id: agentId }, body: name ? { name } : {} }),
+      }}
+    >
+      <p>With it the agent speaks for itself: it reads and writes its own schedules, and takes its own runs.</p>
+      <TextField
+        label="Name"
+        value={name}
+        onChange={(event) => setName(event.target.value)}
+        hint="empty = one that tells whose it is"
+      />
+    </Dialog>
+  );
+}

@@ -1,0 +1,193 @@
+// The prompts that an agent is given on time: its schedules, where each came from, and how to make one.
+import { Link } from "@tanstack/react-router";
+import { useState } from "react";
+import type { Schemas } from "../../api/client";
+import { useRead, useWrite } from "../../api/hooks";
+import { useMay } from "../../api/session";
+import { Badge } from "../../marks/Mark";
+import { STATUS_LOOKS, type Look } from "../../marks/outcomes";
+import { Button } from "../../parts/Button";
+import { Dialog } from "../../parts/Dialog";
+import { TextArea, TextField } from "../../parts/Field";
+import { Card } from "../../parts/Page";
+import { Empty, FailureNote, Shown } from "../../parts/Shown";
+import { useSay } from "../../parts/Toasts";
+import { When } from "../../parts/When";
+import { useViewerZone } from "../../time/zones";
+
+type Row = Schemas["WorkspaceSchedule"];
+const HERE = "/workspaces/{workspace_id}/schedules";
+const ONE = "/workspaces/{workspace_id}/schedules/{workspace_schedule_id}";
+
+export function Prompts({ agent }: { agent: Schemas["Agent"] }) {
+  const writes = useMay("schedule");
+  const prompts = useRead(HERE, { path: { workspace_id: agent.id } });
+  const [making, setMaking] = useState(false);
+  return (
+    <Card
+      title="Prompts on time"
+      actions={
+        writes ? (
+          <Button kind="primary" onClick={() => setMaking(true)}>
+            New prompt
+          </Button>
+        ) : null
+      }
+    >
+      <Shown of={prompts}>
+        {(rows) =>
+          rows.length === 0 ? (
+            <Empty title="It is told nothing on time yet">
+              <p>A prompt is a schedule that tells the agent something, such as every morning at nine.</p>
+            </Empty>
+          ) : (
+            <div className="table-frame">
+              <table className="table">
+                <thead>
+                  <tr>
+                    <th scope="col">Prompt</th>
+                    <th scope="col">When</th>
+                    <th scope="col">Next</th>
+                    <th scope="col">Last</th>
+                    <th scope="col">Source</th>
+                    <th scope="col">
+                      <span className="visually-hidden">Actions</span>
+                    </th>
+                  </tr>
+                </thead>
+                <tbody>
+                  {rows.map((row) => (
+                    <PromptRow key={row.id} agentId={agent.id} row={row} />
+                  ))}
+                </tbody>
+              </table>
+            </div>
+          )
+        }
+      </Shown>
+      {making ? <NewPrompt agentId={agent.id} onClose={() => setMaking(false)} /> : null}
+    </Card>
+  );
+}
+
+const LAST: Record<Row["last_status"], Look> = {
+  "": { word: "never run", tone: "quiet", shape: "ring" },
+  success: { word: "answered", tone: "ok", shape: "disc" },
+  error: { word: "failed", tone: "bad", shape: "cross" },
+  skipped: { word: "skipped", tone: "quiet", shape: "diamond" },
+  stale: { word: "answers without text", tone: "warn", shape: "triangle" },
+};
+
+function PromptRow({ agentId, row }: { agentId: string; row: Row }) {
+  return (
+    <tr data-row>
+      <td>
+        <Link to="/schedules/$scheduleId" params={{ scheduleId: row.id }}>
+          <bdi>{row.name || row.id}</bdi>
+        </Link>
+        <div className="prompt-text small muted">
+          <bdi>{row.prompt}</bdi>
+        </div>
+      </td>
+      <td>
+        <code className="nowrap">{row.cron_expr || "—"}</code>
+        <div className="small muted">{row.timezone}</div>
+      </td>
+      <td>{row.enabled ? <When at={row.next_run_at} zone={row.timezone} /> : <Badge look={STATUS_LOOKS.paused} />}</td>
+      <td>
+        <Badge look={LAST[row.last_status]} />
+        <div className="small muted">
+          <When at={row.last_run_at} brief none="" />
+        </div>
+        {row.last_error ? <div className="small tone-bad">{row.last_error}</div> : null}
+      </td>
+      <td>
+        <span className={`badge ${row.source === "template" ? "tone-info" : ""}`}>
+          {row.source === "template" ? "from a template" : "made here"}
+        </span>
+      </td>
+      <td>
+        <PromptActions agentId={agentId} row={row} />
+      </td>
+    </tr>
+  );
+}
+
+function PromptActions({ agentId, row }: { agentId: string; row: Row }) {
+  const [schedules, runs] = [useMay("schedule"), useMay("run")];
+  const say = useSay();
+  const change = useWrite("patch", ONE);
+  const fire = useWrite("post", `${ONE}/run`);
+  const path = { workspace_id: agentId, workspace_schedule_id: row.id };
+  const failure = change.error ?? fire.error;
+  return (
+    <div className="stack">
+      <div className="row">
+        {runs && row.enabled ? (
+          <Button
+            small
+            busy={fire.isPending}
+            onClick={() => fire.mutate({ path }, { onSuccess: () => say("It is told now") })}
+          >
+            Run now
+          </Button>
+        ) : null}
+        {schedules ? (
+          <Button
+            small
+            busy={change.isPending}
+            onClick={() => change.mutate({ path, body: { enabled: !row.enabled } })}
+          >
+            {row.enabled ? "Pause" : "Resume"}
+          </Button>
+        ) : null}
+      </div>
+      {failure ? <FailureNote failure={failure} /> : null}
+    </div>
+  );
+}
+
+function NewPrompt({ agentId, onClose }: { agentId: string; onClose: () => void }) {
+  const create = useWrite("post", HERE);
+  const say = useSay();
+  const zone = useViewerZone();
+  const [name, setName] = useState("");
+  const [cron, setCron] = useState("0 9 * * 1-5");
+  const [timezone, setTimezone] = useState(zone);
+  const [prompt, setPrompt] = useState("");
+  const run = () =>
+    create.mutate(
+      { path: { workspace_id: agentId }, body: { name, cron_expr: cron, timezone, prompt } },
+      {
+        onSuccess: () => {
+          say("It will be told");
+          onClose();
+        },
+      },
+    );
+  return (
+    <Dialog
+      title={`A prompt for ${agentId}`}
+      onClose={onClose}
+      failure={create.error}
+      action={{ text: "Make it", run, busy: create.isPending, disabled: prompt.trim() === "" || cron.trim() === "" }}
+    >
+      <TextArea
+        label="What it is told"
+        rows={5}
+        value={prompt}
+        onChange={(event) => setPrompt(event.target.value)}
+        required
+      />
+      <TextField label="Name" value={name} onChange={(event) => setName(event.target.value)} />
+      <TextField
+        label="Cron"
+        className="mono"
+        value={cron}
+        onChange={(event) => setCron(event.target.value)}
+        hint="minute, hour, day, month, weekday: 0 9 * * 1-5 is nine o'clock on weekdays"
+      />
+      <TextField label="Zone" value={timezone} onChange={(event) => setTimezone(event.target.value)} />
+    </Dialog>
+  );
+}

@@ -1,0 +1,115 @@
+// One team: its members, how work is given out among them, and the policies of its work.
+import { Link, useNavigate, useParams } from "@tanstack/react-router";
+import { useState } from "react";
+import { useTagged, useWrite } from "../../api/hooks";
+import { useMay } from "../../api/session";
+import { Button } from "../../parts/Button";
+import { Dialog } from "../../parts/Dialog";
+import { Json } from "../../parts/Json";
+import { Card, Facts, Page } from "../../parts/Page";
+import { Shown } from "../../parts/Shown";
+import { useSay } from "../../parts/Toasts";
+import { When } from "../../parts/When";
+import { TeamForm } from "./TeamForm";
+import { leadOf } from "./tree";
+
+export default function Team() {
+  const { teamId } = useParams({ strict: false }) as { teamId: string };
+  const writes = useMay("write");
+  const found = useTagged("/api/teams/{team_id}", { path: { team_id: teamId } });
+  const [asking, setAsking] = useState<"change" | "delete" | null>(null);
+  return (
+    <Shown
+      of={found}
+      around={(note) => (
+        <Page
+          title={teamId}
+          above={
+            <Link to="/agents" search={{ tab: "teams" } as never}>
+              ← Teams
+            </Link>
+          }
+        >
+          {note}
+        </Page>
+      )}
+    >
+      {({ answer: team, etag }) => (
+        <Page
+          title={team.name || team.team_id}
+          above={
+            <Link to="/agents" search={{ tab: "teams" } as never}>
+              ← Teams
+            </Link>
+          }
+          actions={
+            writes ? (
+              <>
+                <Button onClick={() => setAsking("change")}>Change</Button>
+                <Button kind="danger" onClick={() => setAsking("delete")}>
+                  Delete
+                </Button>
+              </>
+            ) : null
+          }
+        >
+          <div className="columns">
+            <Card title="Members">
+              <ul className="plain stack">
+                {team.members.map((member) => (
+                  <li key={member} data-row>
+                    <Link to="/agents/$agentId" params={{ agentId: member }}>
+                      <bdi>{member}</bdi>
+                    </Link>{" "}
+                    {member === leadOf(team) ? <span className="badge tone-accent">lead</span> : null}
+                  </li>
+                ))}
+              </ul>
+            </Card>
+            <Card title="About">
+              <Facts
+                of={[
+                  ["Id", <code key="id">{team.team_id}</code>],
+                  ["Work goes", team.strategy === "lead" ? "to the lead" : "to each in turn"],
+                  ["Bundle", team.bundle ?? "—"],
+                  ["Changed", <When key="changed" at={team.updated_at} />],
+                ]}
+              />
+            </Card>
+            <Card title="Policies of its work">
+              <Json value={team.policies} label="Policies" />
+            </Card>
+          </div>
+          {asking === "change" ? <TeamForm team={team} etag={etag} onClose={() => setAsking(null)} /> : null}
+          {asking === "delete" ? <DeleteTeam teamId={team.team_id} onClose={() => setAsking(null)} /> : null}
+        </Page>
+      )}
+    </Shown>
+  );
+}
+
+function DeleteTeam({ teamId, onClose }: { teamId: string; onClose: () => void }) {
+  const remove = useWrite("delete", "/api/teams/{team_id}");
+  const navigate = useNavigate();
+  const say = useSay();
+  const run = () =>
+    remove.mutate(
+      { path: { team_id: teamId } },
+      {
+        onSuccess: () => {
+          say(`${teamId} is deleted`);
+          void navigate({ to: "/agents", search: { tab: "teams" } as never });
+        },
+      },
+    );
+  return (
+    <Dialog
+      title={`Delete ${teamId}?`}
+      onClose={onClose}
+      failure={remove.error}
+      action={{ text: "Delete", kind: "danger", run, busy: remove.isPending }}
+    >
+      <p>Its agents stay. Work that names the team is refused from then on.</p>
+    </Dialog>
+  );
+}

@@ -1,0 +1,116 @@
+// The entries as a table; each opens to what exactly was done, from where, and to its place in the chain.
+import { Link } from "@tanstack/react-router";
+import { useId, useState } from "react";
+import { Badge } from "../../marks/Mark";
+import type { Look } from "../../marks/outcomes";
+import { Json } from "../../parts/Json";
+import { Facts } from "../../parts/Page";
+import { When } from "../../parts/When";
+import { actText, countOf, isRefusal, subjectOf, type Entry } from "./audit";
+
+const REFUSED: Look = { word: "refused", tone: "warn", shape: "slash" };
+const DONE: Look = { word: "done", tone: "info", shape: "disc" };
+
+export function Entries({ of }: { of: readonly Entry[] }) {
+  return (
+    <div className="table-frame" tabIndex={0} role="region" aria-label="Table of entries">
+      <table className="table audit-table">
+        <thead>
+          <tr>
+            <th scope="col" className="number">
+              No.
+            </th>
+            <th scope="col">When</th>
+            <th scope="col">Who</th>
+            <th scope="col">What</th>
+            <th scope="col">To what</th>
+            <th scope="col">Door</th>
+            <th scope="col">
+              <span className="visually-hidden">Detail</span>
+            </th>
+          </tr>
+        </thead>
+        <tbody>
+          {of.map((entry) => (
+            <EntryRows key={entry.sequence} entry={entry} />
+          ))}
+        </tbody>
+      </table>
+    </div>
+  );
+}
+
+function EntryRows({ entry }: { entry: Entry }) {
+  const [open, setOpen] = useState(false);
+  const id = useId();
+  const many = countOf(entry);
+  return (
+    <>
+      <tr>
+        <td className="number muted">{entry.sequence}</td>
+        <td>
+          <When at={entry.recorded_at} />
+        </td>
+        <td className="audit-who">
+          {entry.principal === null ? <span className="muted">nobody known</span> : <bdi>{entry.principal}</bdi>}
+        </td>
+        <td>
+          <Badge look={isRefusal(entry.act) ? REFUSED : DONE} text={actText(entry.act)} />
+          {many > 1 ? <span className="muted small"> × {many}</span> : null}
+        </td>
+        <td className="audit-subject">
+          <Subject entry={entry} />
+        </td>
+        <td className="muted">{entry.source ?? "—"}</td>
+        <td>
+          <button
+            type="button"
+            className="button small quiet"
+            aria-expanded={open}
+            aria-controls={id}
+            onClick={() => setOpen(!open)}
+          >
+            {open ? "Less" : "More"}
+            <span className="visually-hidden"> about entry {entry.sequence}</span>
+          </button>
+        </td>
+      </tr>
+      <tr id={id} hidden={!open} className="audit-detail">
+        <td />
+        <td colSpan={6}>{open ? <Detail entry={entry} /> : null}</td>
+      </tr>
+    </>
+  );
+}
+
+function Subject({ entry }: { entry: Entry }) {
+  const subject = subjectOf(entry);
+  if (subject === null) return <span className="muted">—</span>;
+  if (entry.detail["schedule_id"] === subject) {
+    return (
+      <Link to="/schedules/$scheduleId" params={{ scheduleId: subject }}>
+        <bdi>{subject}</bdi>
+      </Link>
+    );
+  }
+  return <bdi>{subject}</bdi>;
+}
+
+function Detail({ entry }: { entry: Entry }) {
+  const { before, after, ...rest } = entry.detail as Record<string, unknown>;
+  return (
+    <div className="stack">
+      <Facts
+        of={[
+          ["From", entry.address ?? "—"],
+          ["Request", <code key="request">{entry.request_id ?? "—"}</code>],
+          ["Namespace", <bdi key="namespace">{entry.namespace}</bdi>],
+          ["Hash", <code key="hash">{entry.hash}</code>],
+          ...(before === undefined ? [] : [["Before", <Json key="before" value={before} label="Before" />] as const]),
+          ...(after === undefined ? [] : [["After", <Json key="after" value={after} label="After" />] as const]),
+        ]}
+      />
+      <Json value={rest} label={`Detail of entry ${entry.sequence}`} />
+    </div>
+  );
+}

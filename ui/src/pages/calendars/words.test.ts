@@ -1,0 +1,51 @@
+import { expect, test } from "vitest";
+import { coverageOf, isOfRule, listedDays, meaningOf, readDates, toggled } from "./words";
+
+test.each([
+  [{ kind: "skip_dates", rule: null, dates: ["2026-12-24"] }, "does not run on 1 date"],
+  [{ kind: "only_dates", rule: "weekdays", dates: [] }, "runs only on days of weekdays"],
+  [
+    { kind: "skip_dates", rule: "weekends", dates: ["2026-12-24", "2026-12-31"] },
+    "does not run on days of weekends and 2 dates",
+  ],
+] as const)("%j", (calendar, words) => expect(meaningOf({ ...calendar, dates: [...calendar.dates] })).toBe(words));
+
+test.each([
+  [{ covers: ["2026-01-01", "2026-12-25"], rule: null }, "2026-01-01 to 2026-12-25"],
+  [{ covers: null, rule: "weekends" }, "every year"],
+  [{ covers: ["1991-01-01", "2100-12-31"], rule: "holidays:DE" }, "1991-01-01 to 2100-12-31"],
+  [{ covers: null, covered_until: "2026-12-31", rule: null }, "until 2026-12-31"],
+  [{ covers: null, rule: null }, "no dates yet"],
+])("%j covers %s", (calendar, text) => expect(coverageOf(calendar)).toBe(text));
+
+test("dates are read however they are pasted, and what is none is told", () => {
+  expect(readDates("2026-12-31, 2026-12-24\n2026-02-30 x 2026-12-24")).toEqual({
+    dates: ["2026-12-24", "2026-12-31"],
+    wrong: ["2026-02-30", "x"],
+  });
+});
+
+test("a day that is clicked is put in, and out again", () => {
+  expect(toggled(["2026-01-02"], "2026-01-01")).toEqual(["2026-01-01", "2026-01-02"]);
+  expect(toggled(["2026-01-01"], "2026-01-01")).toEqual([]);
+});
+
+test("the days of a year are those of the rule and those of the draft", () => {
+  const days = [
+    { date: "2026-12-24", name: null },
+    { date: "2026-12-25", name: "Christmas Day" },
+    { date: "2026-12-31", name: null },
+    { date: "2025-12-25", name: "of the year that was shown before" },
+  ];
+  const calendar = { days, dates: ["2026-12-24", "2026-12-31"] };
+  expect(listedDays(calendar, ["2026-12-24", "2026-12-30", "2027-01-01"], 2026)).toEqual({
+    "2026-12-24": "listed",
+    "2026-12-25": "Christmas Day",
+    "2026-12-30": "listed",
+  });
+  expect([
+    isOfRule(calendar, "2026-12-25"),
+    isOfRule(calendar, "2026-12-24"),
+    isOfRule(calendar, "2026-12-01"),
+  ]).toEqual([true, false, false]);
+});

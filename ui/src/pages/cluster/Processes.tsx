@@ -1,0 +1,128 @@
+// The processes on the database, and the workers that hold runs of pull queues.
+import type { Schemas } from "../../api/client";
+import { Badge } from "../../marks/Mark";
+import type { Look } from "../../marks/outcomes";
+import { Empty } from "../../parts/Shown";
+import { When } from "../../parts/When";
+import { durationText } from "../../time/zones";
+
+const STATE_LOOKS: Record<Schemas["ProcessState"], Look> = {
+  alive: { word: "alive", tone: "ok", shape: "disc" },
+  draining: { word: "draining", tone: "info", shape: "half" },
+  silent: { word: "silent", tone: "warn", shape: "triangle" },
+  gone: { word: "gone", tone: "bad", shape: "cross" },
+};
+
+// Clocks that are farther apart than this make occurrences late or early by more than anybody expects.
+const NOTABLE_OFFSET = 1;
+
+export function Processes({ of, version }: { of: readonly Schemas["ClusterProcess"][]; version: string }) {
+  if (of.length === 0) {
+    return (
+      <Empty title="No process has signed in">
+        <p>
+          Each process that decides or hands out runs signs here every few seconds. Start one with{" "}
+          <code>horarium up</code> or <code>horarium serve</code>.
+        </p>
+      </Empty>
+    );
+  }
+  return (
+    <div className="table-frame cluster-frame" tabIndex={0} role="region" aria-label="Table of processes">
+      <table className="table">
+        <thead>
+          <tr>
+            <th scope="col">Process</th>
+            <th scope="col">State</th>
+            <th scope="col">Roles</th>
+            <th scope="col">Version</th>
+            <th scope="col" className="number">
+              Runs
+            </th>
+            <th scope="col" className="number">
+              Clock
+            </th>
+            <th scope="col">Since</th>
+          </tr>
+        </thead>
+        <tbody>
+          {of.map((each) => (
+            <ProcessRow key={each.name} process={each} version={version} />
+          ))}
+        </tbody>
+      </table>
+    </div>
+  );
+}
+
+function ProcessRow({ process, version }: { process: Schemas["ClusterProcess"]; version: string }) {
+  const isOther = process.version !== null && process.version !== version;
+  return (
+    <tr>
+      <th scope="row" className="process-name">
+        <bdi>{process.host}</bdi>
+        <div className="muted small mono">{process.name}</div>
+      </th>
+      <td>
+        <Badge look={STATE_LOOKS[process.state]} />
+        <div className="muted small nowrap">{durationText(process.seconds_ago)} ago</div>
+        {process.stuck.length > 0 ? <div className="tone-bad small">stuck: {process.stuck.join(", ")}</div> : null}
+      </td>
+      <td className="process-roles">{process.roles.join(", ")}</td>
+      <td>
+        <span className="nowrap">{process.version ?? "—"}</span>
+        {isOther ? <div className="tone-warn small nowrap">not that of this server</div> : null}
+        <div className="muted small nowrap">knows tables {process.schema_revision ?? "—"}</div>
+      </td>
+      <td className="number">{process.runs}</td>
+      <td
+        className={`number nowrap ${Math.abs(process.clock_offset_seconds ?? 0) >= NOTABLE_OFFSET ? "tone-warn" : ""}`}
+      >
+        {offsetText(process.clock_offset_seconds)}
+      </td>
+      <td>
+        <When at={process.started_at} brief />
+      </td>
+    </tr>
+  );
+}
+
+/** "3 ms behind"; of the database's clock. */
+export function offsetText(seconds: number | null): string {
+  if (seconds === null) return "—";
+  if (Math.abs(seconds) < 0.0005) return "exact";
+  return `${durationText(Math.abs(seconds))} ${seconds > 0 ? "behind" : "ahead"}`;
+}
+
+export function Workers({ of }: { of: readonly Schemas["ClusterWorker"][] }) {
+  return (
+    <div className="table-frame cluster-frame" tabIndex={0} role="region" aria-label="Table of workers">
+      <table className="table">
+        <thead>
+          <tr>
+            <th scope="col">Worker</th>
+            <th scope="col">State</th>
+            <th scope="col">Heard of</th>
+            <th scope="col" className="number">
+              Runs
+            </th>
+          </tr>
+        </thead>
+        <tbody>
+          {of.map((each) => (
+            <tr key={each.name}>
+              <th scope="row">
+                <bdi>{each.name}</bdi>
+              </th>
+              <td>
+                <Badge look={STATE_LOOKS[each.state]} />
+              </td>
+              <td className="nowrap">{durationText(each.seconds_ago)} ago</td>
+              <td className="number">{each.runs}</td>
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </div>
+  );
+}

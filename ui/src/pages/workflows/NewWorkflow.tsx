@@ -1,0 +1,46 @@
+// Names a workflow and puts its first version: two steps that can be changed.
+import { useNavigate } from "@tanstack/react-router";
+import { useState } from "react";
+import { useWrite } from "../../api/hooks";
+import { Dialog } from "../../parts/Dialog";
+import { TextField } from "../../parts/Field";
+import { WorkflowEditor } from "./WorkflowEditor";
+import type { Doc } from "../../document/document";
+
+const FIRST: Doc = {
+  name: "New workflow",
+  nodes: [
+    { id: "fetch", action: { kind: "pull", queue: "default", workflow_type: "fetch" } },
+    { id: "report", needs: ["fetch"], action: { kind: "pull", queue: "default", workflow_type: "report" } },
+  ],
+};
+
+export function NewWorkflow({ onClose }: { onClose: () => void }) {
+  const put = useWrite("put", "/api/workflows/{workflow_id}");
+  const navigate = useNavigate();
+  const [id, setId] = useState("");
+  const [document, setDocument] = useState(FIRST);
+  const run = () =>
+    put.mutate(
+      { path: { workflow_id: id }, body: document as never },
+      { onSuccess: () => void navigate({ to: "/workflows/$workflowId", params: { workflowId: id } }) },
+    );
+  return (
+    <Dialog
+      title="New workflow"
+      wide
+      onClose={onClose}
+      failure={put.error}
+      action={{ text: "Put it", run, busy: put.isPending, disabled: id === "" }}
+    >
+      <TextField
+        label="Id"
+        value={id}
+        onChange={(event) => setId(event.target.value)}
+        hint="its name in the namespace; one that is there gets a new version"
+        required
+      />
+      <WorkflowEditor document={document} onDocument={setDocument} />
+    </Dialog>
+  );
+}

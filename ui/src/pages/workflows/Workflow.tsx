@@ -1,0 +1,283 @@
+// One workflow: its graph, its versions, what starts it, what became of its runs; start it, change it.
+import { Link, useNavigate, useParams, useSearch } from "@tanstack/react-router";
+import { useMemo, useState, type ReactNode } from "react";
+import type { Schemas } from "../../api/client";
+import { usePages, useRead, useTagged, useWrite } from "../../api/hooks";
+import { useMay } from "../../api/session";
+import type { Doc } from "../../document/document";
+import { Badge } from "../../marks/Mark";
+import { RUN_LOOKS } from "../../marks/outcomes";
+import { Button } from "../../parts/Button";
+import { Dialog } from "../../parts/Dialog";
+import { Graph } from "../../parts/Graph";
+import { Json } from "../../parts/Json";
+import { JsonField } from "../../parts/JsonField";
+import { parseJson } from "../../parts/jsonInput";
+import { LoadMore } from "../../parts/LoadMore";
+import { Card, Page } from "../../parts/Page";
+import { ScheduleLines } from "../../parts/ScheduleLines";
+import { FailureNote, Loading, Shown } from "../../parts/Shown";
+import { useSay } from "../../parts/Toasts";
+import { When } from "../../parts/When";
+import { workflowGraph } from "../../parts/workflowGraph";
+import { durationText } from "../../time/zones";
+import { Versions } from "./Versions";
+import { WorkflowEditor } from "./WorkflowEditor";
+
+type Asking = "start" | "change" | "delete" | null;
+
+export default function Workflow() {
+  const { workflowId } = useParams({ strict: false }) as { workflowId: string };
+  const { version: asked } = useSearch({ strict: false }) as { version?: unknown };
+  const version = Number.isInteger(asked) && Number(asked) > 0 ? Number(asked) : undefined;
+  const found = useTagged("/api/workflows/{workflow_id}", {
+    path: { workflow_id: workflowId },
+    query: version === undefined ? {} : { version: String(version) },
+  });
+  const around = (note: ReactNode) => (
+    <Page title={workflowId} above={<Link to="/workflows">← Workflows</Link>}>
+      {note}
+    </Page>
+  );
+  return (
+    <Shown of={found} around={around}>
+      {({ answer, etag }) => <Loaded workflow={answer} etag={etag} isOld={version !== undefined} />}
+    </Shown>
+  );
+}
+
+function Loaded({ workflow, etag, isOld }: { workflow: Schemas["Workflow"]; etag: string | null; isOld: boolean }) {
+  const writes = useMay("write");
+  const [asking, setAsking] = useState<Asking>(null);
+  const [node, setNode] = useState<string | null>(null);
+  const picture = useMemo(() => workflowGraph(workflow.document), [workflow.document]);
+  const id = workflow.workflow_id;
+  return (
+    <Page
+      title={workflow.name || id}
+      above={<Link to="/workflows">← Workflows</Link>}
+      about={
+        <>
+          <code>{id}</code> · version {workflow.version} · <When at={workflow.created_at} />
+          {workflow.created_by ? (
+            <>
+              {" "}
+              by <bdi>{workflow.created_by}</bdi>
+            </>
+          ) : null}
+        </>
+      }
+      actions={
+        writes ? (
+          <>
+            <Button onClick={() => setAsking("change")}>Change</Button>
+            <Button kind="danger" onClick={() => setAsking("delete")}>
+              Delete
+            </Button>
+            <Button kind="primary" onClick={() => setAsking("start")}>
+              Start it
+            </Button>
+          </>
+        ) : null
+      }
+    >
+      {isOld ? (
+        <div className="note tone-info">
+          This is version {workflow.version}.{" "}
+          <Link to="/workflows/$workflowId" params={{ workflowId: id }}>
+            Show the newest
+          </Link>
+        </div>
+      ) : null}
+      <Card title="Graph">
+        <Graph nodes={picture.nodes} edges={picture.edges} chosen={node} onNode={setNode} label={`Graph of ${id}`} />
+        {node ? <NodeDetails document={workflow.document} id={node} /> : null}
+      </Card>
+      <div className="columns">
+        <LatestRuns workflowId={id} />
+        <StartedBy workflowId={id} document={workflow.document} />
+      </div>
+      <Versions workflowId={id} current={workflow.version} />
+      {asking === "start" ? <Start workflow={workflow} onClose={() => setAsking(null)} /> : null}
+      {asking === "change" ? (
+        <Change workflow={workflow} etag={isOld ? null : etag} onClose={() => setAsking(null)} />
+      ) : null}
+      {asking === "delete" ? <Delete workflowId={id} onClose={() => setAsking(null)} /> : null}
+    </Page>
+  );
+}
+
+function NodeDetails({ document, id }: { document: Record<string, unknown>; id: string }) {
+  const nodes = Array.isArray(document["nodes"]) ? (document["nodes"] as Record<string, unknown>[]) : [];
+  const node = nodes.find((each) => each["id"] === id);
+  if (node === undefined) return null;
+  return (
+    <section className="stack" aria-label={`Node ${id}`}>
+      <h3>
+        <bdi>{id}</bdi>
+      </h3>
+      <Json value={node} label={`Node ${id}`} />
+    </section>
+  );
+}
+
+function LatestRuns({ workflowId }: { workflowId: string }) {
+  const runs = useRead("/api/runs", { query: { workflow: workflowId, page_size: 10 } });
+  return (
+    <Card
+      title="Latest runs"
+      actions={
+        <Link to="/runs" search={{ workflow: workflowId } as never}>
+          All of them
+        </Link>
+      }
+    >
+      <Shown of={runs}>
+        {(answer) =>
+          answer.runs.length === 0 ? (
+            <p className="muted">It has not run yet.</p>
+          ) : (
+            <ul className="plain stack">
+              {answer.runs.map((run) => (
+                <li key={run.run_id} className="row" data-row>
+                  <Badge look={RUN_LOOKS[run.state]} />
+                  {run.run_id ? (
+                    <Link to="/runs/$runId" params={{ runId: run.run_id }}>
+                      <When at={run.nominal ?? run.created_at} />
+                    </Link>
+                  ) : null}
+                  {run.duration_seconds != null ? (
+                    <span className="muted small">{durationText(run.duration_seconds)}</span>
+                  ) : null}
+                </li>
+              ))}
+            </ul>
+          )
+        }
+      </Shown>
+    </Card>
+  );
+}
+
+function StartedBy({ workflowId, document }: { workflowId: string; document: Record<string, unknown> }) {
+  const writes = useMay("write");
+  const pages = usePages("/api/schedules", { query: { workflow_id: workflowId, page_size: 50 } });
+  const found = pages.data?.pages.flatMap((page) => page.schedules) ?? [];
+  const triggers = Array.isArray(document["triggers"]) ? document["triggers"].length : 0;
+  return (
+    <Card title="Started by">
+      <div className="stack">
+        {pages.error ? <FailureNote failure={pages.error} again={() => void pages.refetch()} /> : null}
+        {pages.isPending ? <Loading /> : null}
+        {pages.data && found.length === 0 ? (
+          <p className="muted">
+            No schedule starts it.{" "}
+            {writes ? (
+              <Link to="/schedules/new" search={{ template: "workflow" } as never}>
+                Make one
+              </Link>
+            ) : null}
+          </p>
+        ) : null}
+        <ScheduleLines schedules={found} />
+        <LoadMore of={pages} />
+        {triggers > 0 ? (
+          <p className="small muted">
+            {triggers === 1 ? "One of them is a trigger" : `${triggers} of them are triggers`} of the workflow itself,
+            and changes with it.
+          </p>
+        ) : null}
+      </div>
+    </Card>
+  );
+}
+
+function Start({ workflow, onClose }: { workflow: Schemas["Workflow"]; onClose: () => void }) {
+  const start = useWrite("post", "/api/workflows/{workflow_id}/runs");
+  const navigate = useNavigate();
+  const [inputs, setInputs] = useState("{}");
+  const read = parseJson(inputs);
+  const run = () =>
+    start.mutate(
+      {
+        path: { workflow_id: workflow.workflow_id },
+        body: { inputs: JSON.parse(inputs), version: workflow.version } as never,
+      },
+      { onSuccess: (started) => void navigate({ to: "/runs/$runId", params: { runId: started.run_id } }) },
+    );
+  return (
+    <Dialog
+      title={`Start ${workflow.workflow_id}`}
+      onClose={onClose}
+      failure={start.error}
+      action={{ text: "Start it", run, busy: start.isPending, disabled: !read.ok }}
+    >
+      <p>Version {workflow.version} is started now, once.</p>
+      <JsonField label="Inputs" rows={6} text={inputs} onText={setInputs} />
+    </Dialog>
+  );
+}
+
+function Change({
+  workflow,
+  etag,
+  onClose,
+}: {
+  workflow: Schemas["Workflow"];
+  etag: string | null;
+  onClose: () => void;
+}) {
+  const put = useWrite("put", "/api/workflows/{workflow_id}");
+  const navigate = useNavigate();
+  const say = useSay();
+  const [document, setDocument] = useState(workflow.document as Doc);
+  const [begun] = useState(etag); // what somebody else puts meanwhile is not overwritten
+  const run = () =>
+    put.mutate(
+      { path: { workflow_id: workflow.workflow_id }, body: document as never, extra: { ifMatch: begun ?? undefined } },
+      {
+        onSuccess: (written) => {
+          say(`${workflow.workflow_id} is at version ${written.version}`);
+          onClose();
+          void navigate({ to: "/workflows/$workflowId", params: { workflowId: workflow.workflow_id } });
+        },
+      },
+    );
+  return (
+    <Dialog
+      title={`Change ${workflow.workflow_id}`}
+      wide
+      onClose={onClose}
+      failure={put.error}
+      action={{ text: "Put a new version", run, busy: put.isPending }}
+    >
+      <WorkflowEditor document={document} onDocument={setDocument} />
+    </Dialog>
+  );
+}
+
+function Delete({ workflowId, onClose }: { workflowId: string; onClose: () => void }) {
+  const remove = useWrite("delete", "/api/workflows/{workflow_id}");
+  const navigate = useNavigate();
+  const say = useSay();
+  const run = () =>
+    remove.mutate(
+      { path: { workflow_id: workflowId } },
+      {
+        onSuccess: () => {
+          say(`${workflowId} is deleted`);
+          void navigate({ to: "/workflows" });
+        },
+      },
+    );
+  return (
+    <Dialog
+      title={`Delete ${workflowId}?`}
+      onClose={onClose}
+      failure={remove.error}
+      action={{ text: "Delete", kind: "danger", run, busy: remove.isPending }}
+    >
+      <p>All its versions go. Runs that go on end as they would; what they did stays readable.</p>
+    </Dialog>
+  );
+}

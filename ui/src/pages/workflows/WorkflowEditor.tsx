@@ -1,0 +1,58 @@
+// A workflow's document as text, with the graph it describes and what the service says of it.
+import { keepPreviousData, useQuery } from "@tanstack/react-query";
+import { useEffect, useMemo, useState } from "react";
+import { ask, Refused, type Schemas } from "../../api/client";
+import type { Failure } from "../../api/hooks";
+import { useNamespace } from "../../api/session";
+import type { Doc } from "../../document/document";
+import { TextSide } from "../../document/TextSide";
+import { Graph } from "../../parts/Graph";
+import { FailureNote } from "../../parts/Shown";
+import { workflowGraph } from "../../parts/workflowGraph";
+
+const PAUSE_MS = 300;
+
+interface Props {
+  document: Doc;
+  onDocument: (document: Doc) => void;
+}
+
+export function WorkflowEditor({ document, onDocument }: Props) {
+  const checked = useChecked(document);
+  const picture = useMemo(() => workflowGraph(document), [document]);
+  return (
+    <div className="columns">
+      <TextSide document={document} onDocument={onDocument} label="The workflow as text" />
+      <div className="stack">
+        <Graph nodes={picture.nodes} edges={picture.edges} label="Graph of what is written" />
+        {checked.error ? <FailureNote failure={checked.error} /> : null}
+        {checked.data?.warnings?.map((warning) => (
+          <div key={warning} className="note tone-warn">
+            {warning}
+          </div>
+        ))}
+        {checked.data && !checked.error ? (
+          <p className="tone-ok" role="status">
+            The service would take it.
+          </p>
+        ) : null}
+      </div>
+    </div>
+  );
+}
+
+function useChecked(document: Doc) {
+  const namespace = useNamespace();
+  const [settled, setSettled] = useState(document);
+  useEffect(() => {
+    const timer = setTimeout(() => setSettled(document), PAUSE_MS);
+    return () => clearTimeout(timer);
+  }, [document]);
+  return useQuery<Schemas["WorkflowChecked"], Failure>({
+    queryKey: [namespace, "workflow draft", settled],
+    queryFn: async ({ signal }) =>
+      (await ask("post", "/api/workflows/validate", { body: settled as never }, { namespace, signal })).answer,
+    placeholderData: keepPreviousData,
+    retry: (times, wrong) => !(wrong instanceof Refused) && times < 2,
+  });
+}

@@ -1,0 +1,106 @@
+// The workflows of the namespace: steps that wait for each other, kept under a name, in versions.
+import { Link, useNavigate, useSearch } from "@tanstack/react-router";
+import { useState } from "react";
+import { usePages } from "../../api/hooks";
+import { useMay } from "../../api/session";
+import { Button } from "../../parts/Button";
+import { TextField } from "../../parts/Field";
+import { LoadMore } from "../../parts/LoadMore";
+import { Page } from "../../parts/Page";
+import { Empty, FailureNote, Loading } from "../../parts/Shown";
+import { When } from "../../parts/When";
+import { NewWorkflow } from "./NewWorkflow";
+
+export default function Workflows() {
+  const writes = useMay("write");
+  const navigate = useNavigate();
+  const { text: given } = useSearch({ strict: false }) as { text?: unknown };
+  const text = typeof given === "string" ? given.slice(0, 200) : "";
+  const workflows = usePages("/api/workflows", { query: { page_size: 100, text: text || undefined } });
+  const [making, setMaking] = useState(false);
+  const found = workflows.data?.pages.flatMap((page) => page.workflows) ?? [];
+  return (
+    <Page
+      title="Workflows"
+      about="Steps that wait for each other. A schedule starts one; each version stays as it was."
+      actions={
+        writes ? (
+          <Button kind="primary" onClick={() => setMaking(true)}>
+            New workflow
+          </Button>
+        ) : null
+      }
+    >
+      <div className="row">
+        <TextField
+          label="Find workflows"
+          bare
+          type="search"
+          placeholder="Find by id or name"
+          value={text}
+          onChange={(event) =>
+            void navigate({
+              to: "/workflows",
+              search: { text: event.target.value || undefined } as never,
+              replace: true,
+            })
+          }
+        />
+      </div>
+      {workflows.error ? <FailureNote failure={workflows.error} again={() => void workflows.refetch()} /> : null}
+      {workflows.isPending ? <Loading /> : null}
+      {workflows.data && found.length === 0 ? (
+        <Empty title={text ? "No workflow has this in its name" : "No workflows yet"}>
+          {text ? null : (
+            <p>
+              A workflow is a document with nodes and what each of them needs. Make one here, or put it with{" "}
+              <code>horarium workflow put</code>.
+            </p>
+          )}
+        </Empty>
+      ) : null}
+      {found.length > 0 ? (
+        <div className="table-frame">
+          <table className="table">
+            <thead>
+              <tr>
+                <th scope="col">Workflow</th>
+                <th scope="col" className="number">
+                  Version
+                </th>
+                <th scope="col" className="number">
+                  Nodes
+                </th>
+                <th scope="col">Owner</th>
+                <th scope="col">This version is from</th>
+              </tr>
+            </thead>
+            <tbody>
+              {found.map((each) => (
+                <tr key={each.workflow_id} data-row>
+                  <td>
+                    <Link to="/workflows/$workflowId" params={{ workflowId: each.workflow_id }}>
+                      <bdi>{each.name || each.workflow_id}</bdi>
+                    </Link>
+                    {each.name ? <div className="small muted mono">{each.workflow_id}</div> : null}
+                  </td>
+                  <td className="number">{each.version}</td>
+                  <td className="number">{each.nodes ?? "—"}</td>
+                  <td>
+                    <bdi>{each.owner ?? "—"}</bdi>
+                    {each.bundle ? <div className="small muted">bundle {each.bundle}</div> : null}
+                  </td>
+                  <td>
+                    <When at={each.created_at} />
+                  </td>
+                </tr>
+              ))}
+            </tbody>
+          </table>
+        </div>
+      ) : null}
+      <LoadMore of={workflows} />
+      {making ? <NewWorkflow onClose={() => setMaking(false)} /> : null}
+    </Page>
+  );
+}
