@@ -1,0 +1,199 @@
+"""A browser in front of a real service, for tests of what a person sees and does.
+
+- `served` (session): a real `horarium up` on SQLite in front of the fleet (`ui/fleet.py`), with its `url`,
+  `token(role, namespace)` and `send("POST", path, body, namespace)` as admin.
+- `fresh` (test): a namespace of one's own, empty, with `tokens` by role and `send`, for tests that change things.
+- `browser` (module): Chromium.
+- `open_page` (test): opens pages, `open_page("/schedules", role="viewer", namespace="warehouse")`; also `token`, `zone`
+  (Asia/Kathmandu), `theme` (dark), `width` (390). `role=None` is somebody who has not signed in.
+- `page` (test): one of the admin of `default`, on nothing yet: `page.goto("./schedules")`.
+- `watch` (test): what went wrong on any page of the test (errors in the console, exceptions, violations of the
+  Content-Security-Policy, requests to other hosts, dialogs of the browser) fails it at its end, unless it was
+  announced: `watch.expect("status of 404")`.
+
+Paths are those of the app: `open_page("/runs")` opens `/ui/runs`, and `page.goto("./runs")` does so later. The fleet is
+shared: a test that writes does so in `fresh`, or to what it has made itself. `ui/looking.py` has `assert_accessible`,
+`assert_fits` and `photograph`.
+
+While a browser runs the thread has an event loop, so `asyncio.run` and whatever calls it do not work in these tests.
+Without a registry the tests are skipped; where `CI` is set they fail.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import shutil
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any, Literal, Protocol
+
+import pytest
+from chromium_here import Chromium, of_the_machine, of_the_package, running
+from node_here import Node
+from playwright.sync_api import Browser, BrowserContext, Page, expect
+from ui.fleet import MAIN, ROLES, Fleet, build
+from ui.looking import WIDE
+from ui.serving import Served, built, up
+from ui.watching import Watch
+
+from horarium.clock import SystemClock
+from horarium.ids import id_text, new_id
+
+# What a browser waits for at most: the machine may be busy with other tests.
+_PATIENCE_MS = 60_000
+expect.set_options(timeout=_PATIENCE_MS)
+
+
+@pytest.fixture(scope="session")
+def node() -> Node:
+    """The app is built, and this has built it."""
+    return built()
+
+
+# ── the service ──────────────────────────────────────────────────────────────────────────────────────
+
+
+@pytest.fixture(scope="session")
+def past(tmp_path_factory: pytest.TempPathFactory, sqlite_template: Path, request: pytest.FixtureRequest) -> Path:
+    """A folder with the database of the fleet; the first worker of a session makes it for all."""
+    own = tmp_path_factory.getbasetemp()
+    folder = (own.parent if hasattr(request.config, "workerinput") else own) / "fleet"
+    folder.mkdir(exist_ok=True)
+    with (folder / "lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not (folder / "fleet.json").exists():
+            database = shutil.copy(sqlite_template, folder / "horarium.db")
+            made = build(f"sqlite:///{database}", SystemClock().now())
+            (folder / "fleet.json").write_text(json.dumps(_written(made)), "utf-8")
+    return folder
+
+
+def _written(fleet: Fleet) -> dict[str, Any]:
+    return {**asdict(fleet), "tokens": [[*key, secret] for key, secret in fleet.tokens.items()]}
+
+
+def fleet_of(folder: Path) -> Fleet:
+    kept = json.loads((folder / "fleet.json").read_text("utf-8"))
+    return Fleet(**{**kept, "tokens": {(namespace, role): secret for namespace, role, secret in kept["tokens"]}})
+
+
+@pytest.fixture(scope="session")
+def served(node: Node, past: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+    folder = tmp_path_factory.mktemp("served")
+    database = shutil.copy(past / "horarium.db", folder / "horarium.db")
+    with up(folder, fleet_of(past), f"sqlite:///{database}") as running_service:
+        yield running_service
+
+
+@dataclass(frozen=True)
+class Fresh:
+    """A namespace in which a test is alone."""
+
+    namespace: str
+    served: Served = field(repr=False)
+    tokens: dict[str, str] = field(repr=False)
+
+    def send(self, method: str, path: str, body: Any = None) -> Any:
+        return self.served.send(method, path, body, self.namespace)
+
+
+@pytest.fixture
+def fresh(served: Served) -> Fresh:
+    return new_namespace(served)
+
+
+def new_namespace(served: Served) -> Fresh:
+    namespace = f"ns-{id_text(new_id()).lower()}"
+    served.send("POST", "/api/namespaces", {"namespace": namespace, "description": "of one test"})
+    issued = {
+        role: served.send("POST", "/api/tokens", {"name": role, "role": role}, namespace)["secret"] for role in ROLES
+    }
+    return Fresh(namespace, served, issued)
+
+
+# ── the browser ──────────────────────────────────────────────────────────────────────────────────────
+
+
+@pytest.fixture(scope="session")
+def chromium(node: Node) -> Chromium:
+    return of_the_machine() or of_the_package(node)
+
+
+@pytest.fixture(scope="module")
+def browser(chromium: Chromium) -> Iterator[Browser]:
+    """Of a module and not of the session: what comes after it may want an event loop of its own."""
+    with running(chromium) as started:
+        yield started
+
+
+@pytest.fixture
+def watch(served: Served) -> Iterator[Watch]:
+    watching = Watch(served.url)
+    yield watching
+    assert watching.unexpected() == []
+
+
+class OpenPage(Protocol):
+    def __call__(
+        self,
+        path: str | None = None,
+        *,
+        role: str | None = "admin",
+        namespace: str = MAIN,
+        token: str | None = None,
+        zone: str = "UTC",
+        theme: Literal["light", "dark"] = "light",
+        width: int = WIDE["width"],
+    ) -> Page: ...
+
+
+@pytest.fixture
+def open_page(browser: Browser, served: Served, watch: Watch) -> Iterator[OpenPage]:
+    """Each in a context of its own, as if it were another person's browser. `role=None` is nobody's."""
+    contexts: list[BrowserContext] = []
+
+    def opened(
+        path: str | None = None,
+        *,
+        role: str | None = "admin",
+        namespace: str = MAIN,
+        token: str | None = None,
+        zone: str = "UTC",
+        theme: Literal["light", "dark"] = "light",
+        width: int = WIDE["width"],
+    ) -> Page:
+        context = browser.new_context(
+            base_url=f"{served.url}/ui/",
+            timezone_id=zone,
+            locale="en-GB",
+            color_scheme=theme,
+            reduced_motion="reduce",
+            viewport={"width": width, "height": WIDE["height"]},
+        )
+        context.set_default_timeout(_PATIENCE_MS)
+        contexts.append(context)
+        if token is not None or role is not None:
+            sign_in(context, served.url, token or served.token(role or "", namespace))
+        page = context.new_page()
+        watch.on(page)
+        if path is not None:
+            page.goto(f".{path}")
+        return page
+
+    yield opened
+    for context in contexts:
+        context.close()
+
+
+def sign_in(context: BrowserContext, origin: str, token: str) -> None:
+    """As the page to sign in does it: the cookie is the context's from now on."""
+    ours = {"Origin": origin, "Sec-Fetch-Site": "same-origin", "X-Horarium-Source": "ui"}
+    answer = context.request.post("../api/session", data={"token": token}, headers=ours)
+    assert answer.ok, answer.text()
+
+
+@pytest.fixture
+def page(open_page: OpenPage) -> Page:
+    return open_page()

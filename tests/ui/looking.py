@@ -1,0 +1,83 @@
+"""What is held against every page: that it can be read by everybody, that it fits, and what it looks like."""
+
+from __future__ import annotations
+
+import os
+from functools import cache
+from pathlib import Path
+from typing import Any, Literal
+
+from app_build import MODULES, ROOT
+from playwright.sync_api import Page, ViewportSize
+from playwright.sync_api import TimeoutError as PlaywrightTimeout
+
+IMAGES = ROOT / "docs" / "images" / "ui"
+WIDE: ViewportSize = {"width": 1280, "height": 800}
+NARROW: ViewportSize = {"width": 390, "height": 844}
+# WCAG 2.2 at A and AA holds what 2.0 and 2.1 ask for, and axe has a tag for each.
+RULES = ("wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa")
+# A layout that follows the width of the window does so a moment later.
+_FITS_MS = 20_000
+COLOURS = ("color-contrast", "link-in-text-block")
+THEMES: tuple[Literal["light", "dark"], ...] = ("light", "dark")
+
+
+@cache
+def _axe() -> str:
+    return (MODULES / "axe-core" / "axe.min.js").read_text("utf-8")
+
+
+def settled(page: Page) -> None:
+    """The page has its title, and nothing on it is still on its way."""
+    page.locator("main h1").first.wait_for()
+    page.wait_for_function("() => document.querySelector('.loading') === null")
+
+
+def assert_accessible(page: Page, *, colours_alone: bool = False) -> None:
+    """Nothing that axe finds wrong. It comes in through the debugger, so the page keeps its own policy.
+
+    `colours_alone`: of a page that was looked at in one theme already, and has only changed its colours since.
+    """
+    only = {"type": "rule", "values": list(COLOURS)} if colours_alone else {"type": "tag", "values": list(RULES)}
+    page.evaluate(f"() => {{ if (!window.axe) {{ {_axe()} }} }}")
+    found: list[dict[str, Any]] = page.evaluate(
+        """async (runOnly) => {
+          const { violations } = await axe.run(document, { runOnly, resultTypes: ['violations'] });
+          return violations.map(({ id, help, nodes }) => ({
+            id, help, where: nodes.slice(0, 5).map(({ target, failureSummary }) => `${target}: ${failureSummary}`),
+          }));
+        }""",
+        only,
+    )
+    said = [f"{each['id']}: {each['help']}\n    " + "\n    ".join(each["where"]) for each in found]
+    assert not said, f"{page.url}\n" + "\n".join(said)
+
+
+def assert_fits(page: Page) -> None:
+    """The document does not scroll sideways, once it has settled; a wide table may scroll inside its own box."""
+    try:
+        page.wait_for_function(
+            "() => document.documentElement.scrollWidth <= document.documentElement.clientWidth", timeout=_FITS_MS
+        )
+    except PlaywrightTimeout:
+        over = page.evaluate(
+            """() => [...document.body.querySelectorAll('*')]
+              .filter((each) => each.getBoundingClientRect().right > document.documentElement.clientWidth + 1)
+              .slice(0, 8).map((each) => `${each.tagName.toLowerCase()}.${each.className}`)"""
+        )
+    else:
+        return
+    raise AssertionError(f"{page.url} is wider than the window: {over}")
+
+
+def photograph(page: Page, name: str, theme: str) -> None:
+    """A picture for the documentation, written only where HORARIUM_UPDATE_IMAGES=1 asks for it."""
+    if os.environ.get("HORARIUM_UPDATE_IMAGES") != "1":
+        return
+    page.set_viewport_size(WIDE)
+    IMAGES.mkdir(parents=True, exist_ok=True)
+    page.screenshot(path=_picture(name, theme), animations="disabled", caret="hide", scale="css")
+
+
+def _picture(name: str, theme: str) -> Path:
+    return IMAGES / f"{name}-{theme}.png"

@@ -1,0 +1,98 @@
+"""A real `horarium up` in front of the fleet, with the browser interface built into it."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any, NoReturn
+
+import app_build
+import httpx
+import pytest
+from node_here import Node, NoNode
+from ui.fleet import MAIN, Fleet
+
+TOKEN = "hor_admin_of_the_house"
+_PATIENCE = 60
+_NONE: Mapping[str, str] = MappingProxyType({})
+
+
+def without(reason: str) -> NoReturn:
+    """A machine without a registry does without; where `CI` is set, nothing is left out."""
+    if os.environ.get("CI"):
+        pytest.fail(reason)
+    pytest.skip(reason)
+
+
+def built() -> Node:
+    """The Node that has built the interface, if it was not there already."""
+    try:
+        return app_build.build()
+    except (app_build.RegistryUnreachable, NoNode) as away:
+        without(str(away))
+    except app_build.Refused as refusal:
+        said = str(refusal)
+    pytest.fail(said, pytrace=False)  # out of the except, where it would be said twice
+
+
+@dataclass(frozen=True)
+class Served:
+    """`fleet` has the tokens; `http` is the admin of the house in any namespace; `database` is its URL."""
+
+    url: str
+    fleet: Fleet = field(repr=False)
+    database: str
+    process: subprocess.Popen[str] = field(repr=False)
+
+    def token(self, role: str = "admin", namespace: str = MAIN) -> str:
+        return self.fleet.tokens[namespace, role]
+
+    def http(self, namespace: str = MAIN, token: str = TOKEN) -> httpx.Client:
+        headers = {"Authorization": f"Bearer {token}", "X-Namespace": namespace}
+        return httpx.Client(base_url=self.url, headers=headers, trust_env=False, timeout=_PATIENCE)
+
+    def send(self, method: str, path: str, body: Any = None, namespace: str = MAIN) -> Any:
+        """What is answered to the admin; a refusal is a mistake of the test."""
+        with self.http(namespace) as http:
+            answer = http.request(method, path, json=body) if body is not None else http.request(method, path)
+        assert answer.is_success, f"{method} {path}: {answer.text}"
+        return answer.json() if answer.content else None
+
+
+@contextmanager
+def up(folder: Path, fleet: Fleet, database: str, settings: Mapping[str, str] = _NONE) -> Iterator[Served]:
+    """`settings` are more knobs, by name."""
+    own = {name: value for name, value in os.environ.items() if not name.startswith("HORARIUM_")}
+    told = {"TOKEN": TOKEN, "LOG_LEVEL": "error", "DATA_DIR": str(folder / "data"), "DATABASE": database, **settings}
+    log = folder / "up.log"
+    with log.open("w") as stderr:
+        process = subprocess.Popen(
+            [sys.executable, "-m", "horarium", "up", "--port", "0"],
+            cwd=folder,
+            env={**own, **{f"HORARIUM_{name}": value for name, value in told.items()}, "PYTHONPATH": _ours()},
+            stdout=subprocess.PIPE,
+            stderr=stderr,
+            text=True,
+        )
+    assert process.stdout is not None
+    try:
+        line = process.stdout.readline()
+        found = re.search(r"http://\S+", line)
+        assert found is not None, f"the server did not start: {line!r} {log.read_text()}"
+        yield Served(found[0], fleet, database, process)
+    finally:
+        process.terminate()
+        process.wait(_PATIENCE)
+        process.stdout.close()
+
+
+def _ours() -> str:
+    """The package of this tree, whichever one is installed."""
+    return str(app_build.ROOT / "src")

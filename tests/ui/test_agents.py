@@ -1,0 +1,106 @@
+"""Agents and teams in the browser: who stands above whom, whether they answer, and what they are told on time."""
+
+from __future__ import annotations
+
+from playwright.sync_api import Page, expect
+from ui.conftest import Fresh, OpenPage
+from ui.fleet import DISCARD
+from ui.looking import settled
+from ui.watching import Watch
+
+
+def alone(open_page: OpenPage, fresh: Fresh, path: str, role: str = "admin") -> Page:
+    page = open_page(path, token=fresh.tokens[role])
+    settled(page)
+    return page
+
+
+def test_an_agent_is_made_below_another_asked_and_changed(open_page: OpenPage, fresh: Fresh) -> None:
+    page = alone(open_page, fresh, "/agents")
+    expect(page.get_by_role("main")).to_contain_text("No agents yet")
+    fresh.send("POST", "/api/agents", {"id": "editor", "name": "The editor", "url": DISCARD})
+    page.get_by_role("button", name="New agent").click()
+    dialog = page.get_by_role("dialog")
+    dialog.get_by_label("Id").fill("writer")
+    dialog.get_by_label("Address").fill(DISCARD)
+    dialog.get_by_label("At the same time").fill("3")
+    dialog.get_by_label("Agent above it").fill("editor")
+    dialog.get_by_role("button", name="Make it").click()
+    expect(page.get_by_role("heading", level=1, name="writer")).to_be_visible()
+    expect(page.get_by_role("meter", name="Busy")).to_contain_text("0 of 3")
+    page.get_by_role("button", name="Ask now").click()
+    expect(page.get_by_role("region", name="Does it answer?")).to_contain_text("Nobody answers.")
+    page.get_by_role("button", name="Change").click()
+    dialog.get_by_label("Name").fill("The writer")
+    dialog.get_by_role("button", name="Save").click()
+    expect(page.get_by_role("heading", level=1, name="The writer")).to_be_visible()
+    page.get_by_role("button", name="New token").click()
+    dialog.get_by_role("button", name="Make it").click()
+    expect(dialog.get_by_label("Secret", exact=True)).not_to_be_empty()
+    dialog.get_by_role("button", name="Done").click()
+    page.get_by_role("link", name="← Agents").click()
+    rows = page.get_by_role("row")
+    expect(rows.nth(1)).to_contain_text("The editor")
+    expect(rows.nth(2)).to_contain_text("└")
+    expect(rows.nth(2)).to_contain_text("The writer")
+
+
+def test_a_prompt_is_made_told_now_paused_and_resumed(open_page: OpenPage, fresh: Fresh) -> None:
+    fresh.send("POST", "/api/agents", {"id": "writer"})
+    page = alone(open_page, fresh, "/agents/writer")
+    prompts = page.get_by_role("region", name="Prompts on time")
+    expect(prompts).to_contain_text("It is told nothing on time yet")
+    page.get_by_role("button", name="New prompt").click()
+    page.get_by_role("dialog").get_by_label("What it is told").fill("What is new?")
+    page.get_by_role("dialog").get_by_label("Name").fill("News")
+    page.get_by_role("dialog").get_by_role("button", name="Make it").click()
+    row = prompts.get_by_role("row").filter(has_text="What is new?")
+    expect(row).to_contain_text("made here")
+    row.get_by_role("button", name="Run now").click()
+    expect(page.get_by_text("It is told now")).to_be_visible()
+    assert len(fresh.send("GET", "/api/runs")["runs"]) == 1
+    row.get_by_role("button", name="Pause").click()
+    expect(row).to_contain_text("paused")
+    row.get_by_role("button", name="Resume").click()
+    expect(row.get_by_role("button", name="Pause")).to_be_visible()
+    page = alone(open_page, fresh, "/agents/writer", role="viewer")
+    expect(page.get_by_role("main")).to_contain_text("What is new?")
+    for name in ("New prompt", "Run now", "Pause", "Change", "Delete", "New token", "Ask now"):
+        assert page.get_by_role("button", name=name).count() == 0, "a viewer changes nothing"
+
+
+def test_a_team_is_made_led_and_deleted_before_its_agent(open_page: OpenPage, fresh: Fresh, watch: Watch) -> None:
+    watch.expect("status of 404")  # once it is deleted, what is shown of it is asked for once more
+    for agent in ("editor", "writer"):
+        fresh.send("POST", "/api/agents", {"id": agent})
+    page = alone(open_page, fresh, "/agents?tab=teams")
+    expect(page.get_by_role("main")).to_contain_text("No teams yet")
+    page.get_by_role("button", name="New team").click()
+    dialog = page.get_by_role("dialog")
+    dialog.get_by_label("Id").fill("desk")
+    dialog.get_by_label("Members").fill("editor\nwriter")
+    dialog.get_by_role("button", name="Make it").click()
+    expect(page.get_by_role("region", name="About")).to_contain_text("to each in turn")
+    page.get_by_role("button", name="Change").click()
+    dialog.get_by_label("Work is given out").select_option("by the lead")
+    dialog.get_by_role("button", name="Save").click()
+    expect(page.get_by_role("region", name="Members").get_by_role("listitem").first).to_contain_text("lead")
+    page.get_by_role("link", name="← Teams").click()
+    expect(page.get_by_role("row").filter(has_text="desk")).to_contain_text("by the lead, editor")
+    page.get_by_role("link", name="desk").click()
+    page.get_by_role("button", name="Delete").click()
+    dialog.get_by_role("button", name="Delete").click()
+    expect(page.get_by_text("desk is deleted")).to_be_visible()
+    page.goto("./agents/writer")
+    page.get_by_role("button", name="Delete").click()
+    dialog.get_by_role("button", name="Delete").click()
+    expect(page.get_by_text("writer is deleted")).to_be_visible()
+    expect(page.get_by_role("row")).to_have_count(2)
+
+
+def test_who_does_which_workflow(open_page: OpenPage) -> None:
+    page = open_page("/agents?tab=assignments", role="viewer")
+    row = page.get_by_role("row").filter(has_text="brief-by-desk")
+    expect(row.get_by_role("link", name="brief", exact=True)).to_be_visible()
+    row.get_by_role("link", name="team desk").click()
+    expect(page.get_by_role("heading", level=1, name="News desk")).to_be_visible()

@@ -1,0 +1,207 @@
+"""What waits for a yes: the inbox, one question, decisions about one and about many, and what is agreed beforehand."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from playwright.sync_api import Page, expect
+from ui.conftest import Fresh, OpenPage
+from ui.looking import assert_accessible, settled
+
+from horarium.demo.agent import V1_0, Agent, AgentServer
+
+PULL = {"kind": "workflow", "workflow_type": "send", "queue": "nobody-takes-from-it"}
+INPUTS = {"to": "all", "text": "Hello <b>there</b>", "day": None}
+
+
+def ask(fresh: Fresh, schedule_id: str = "letter", **policy: Any) -> dict[str, Any]:
+    """A question about a run that the house has asked for, so an operator may decide it."""
+    fresh.send(
+        "POST",
+        "/api/schedules",
+        {
+            "schedule_id": schedule_id,
+            "cron_expressions": ["0 0 1 1 *"],
+            "timezone": "Asia/Kathmandu",
+            "action": {**PULL, "input": INPUTS},
+            "approval_policy": {"requires_approval": True, **policy},
+        },
+    )
+    run_id = fresh.send("POST", f"/api/schedules/{schedule_id}/trigger", {})["run_id"]
+    found: dict[str, Any] = fresh.send("GET", f"/api/approvals?schedule_id={schedule_id}")["approvals"][0]
+    assert found["run_id"] == run_id
+    return found
+
+
+def alone(open_page: OpenPage, fresh: Fresh, path: str, role: str = "operator", **more: Any) -> Page:
+    page = open_page(path, token=fresh.tokens[role], **more)
+    settled(page)
+    return page
+
+
+def status(fresh: Fresh, asked: dict[str, Any]) -> str:
+    found: str = fresh.send("GET", f"/api/approvals/{asked['approval_id']}")["status"]
+    return found
+
+
+def test_a_question_is_opened_from_the_inbox_and_answered_with_yes(open_page: OpenPage, fresh: Fresh) -> None:
+    asked = ask(fresh)
+    page = alone(open_page, fresh, "/approvals")
+    main = page.get_by_role("main")
+    expect(main.get_by_text("Hello <b>there</b>")).to_be_visible()
+    main.get_by_role("link", name="letter").click()
+    expect(main).to_contain_text("This run needs a yes before it starts.")
+    expect(main).to_contain_text("Gives send to a worker in the queue nobody-takes-from-it.")
+    expect(main).to_contain_text("0 of 1")
+    page.get_by_text("The whole action").click()
+    expect(page.get_by_label("Action", exact=True)).to_contain_text('"kind": "workflow"')
+    assert_accessible(page)
+    assert status(fresh, asked) == "pending", "looking decides nothing"
+    page.get_by_label("Reason").fill("read it, good")
+    page.get_by_role("button", name="Approve").click()
+    expect(main.get_by_role("cell", name="read it, good")).to_be_visible()
+    expect(page.get_by_role("button", name="Approve")).to_have_count(0)
+    assert status(fresh, asked) == "approved"
+
+
+def test_inputs_are_changed_and_what_was_proposed_is_kept(open_page: OpenPage, fresh: Fresh) -> None:
+    asked = ask(fresh)
+    page = alone(open_page, fresh, f"/approvals/{asked['approval_id']}")
+    page.get_by_role("button", name="Change inputs…").click()
+    editor, send = page.get_by_role("textbox", name="Inputs"), "Approve with these inputs"
+    editor.fill('{"to": ')
+    expect(page.get_by_role("alert")).to_contain_text("this is not JSON")
+    expect(page.get_by_role("button", name=send)).to_be_disabled()
+    editor.fill('{"to": null, "text": "Hello"}')
+    expect(page.get_by_role("alert")).to_contain_text("null means to take it away")
+    editor.fill('{"to": "team", "text": "Hello"}')
+    expect(page.get_by_label("What you change")).to_contain_text('"to": "team"')
+    page.get_by_role("button", name=send).click()
+    changed = page.get_by_label("Proposed and effective inputs")
+    expect(changed).to_contain_text('"to": "all"')
+    expect(changed).to_contain_text('"to": "team"')
+    assert fresh.send("GET", f"/api/runs/{asked['run_id']}")["inputs"] == {"to": "team", "text": "Hello"}
+
+
+def test_inputs_that_change_under_the_reader_are_seen_before_a_yes(open_page: OpenPage, fresh: Fresh) -> None:
+    asked = ask(fresh, approvals_required=2, allow_requester=True)
+    page = alone(open_page, fresh, f"/approvals/{asked['approval_id']}")
+    expect(page.get_by_role("button", name="Approve")).to_be_visible()
+    with fresh.served.http(fresh.namespace, fresh.tokens["admin"]) as other:
+        voted = {"decision": "modify", "modifications": {"to": "nobody"}}
+        assert other.post(f"/api/approvals/{asked['approval_id']}/decision", json=voted).is_success
+    expect(page.get_by_role("alert")).to_contain_text("The inputs have changed since this page was opened.")
+    expect(page.get_by_role("button", name="Approve")).to_have_count(0)
+    page.get_by_role("button", name="I have seen them").click()
+    page.get_by_role("button", name="Approve").click()
+    expect(page.get_by_role("main").get_by_text("approved with changes")).to_be_visible()
+
+
+def test_a_no_where_the_run_is_looked_at(open_page: OpenPage, fresh: Fresh) -> None:
+    asked = ask(fresh)
+    page = alone(open_page, fresh, f"/runs/{asked['run_id']}")
+    card = page.get_by_role("region", name="It waits for a yes")
+    card.get_by_label("Reason").fill("last week's numbers")
+    card.get_by_role("button", name="Reject").click()
+    expect(page.get_by_role("main")).to_contain_text("Somebody said no")
+    expect(page.get_by_role("main")).to_contain_text("last week's numbers")
+    assert status(fresh, asked) == "rejected"
+
+
+def test_many_are_decided_at_once_with_an_outcome_each(open_page: OpenPage, fresh: Fresh) -> None:
+    asked = [ask(fresh, name) for name in ("one", "two")]
+    other = ask(fresh, "three", approvers=["somebody-else"])
+    page = alone(open_page, fresh, "/approvals")
+    rows = page.locator("li[data-row]")
+    expect(rows).to_have_count(3)
+    assert rows.filter(has_text="three").get_by_role("checkbox").count() == 0, "it is not theirs to decide"
+    for name in ("one", "two"):
+        page.get_by_label(f"Choose {name}").check()
+    page.get_by_role("button", name="Approve…").click()
+    dialog = page.get_by_role("dialog")
+    expect(dialog).to_contain_text("Hello <b>there</b>")
+    assert_accessible(page)
+    dialog.get_by_role("button", name="Approve 2 questions").click()
+    expect(dialog.get_by_text("approved", exact=True)).to_have_count(2)
+    dialog.get_by_role("button", name="Close").click()
+    expect(rows).to_have_count(1)
+    assert [status(fresh, each) for each in (*asked, other)] == ["approved", "approved", "pending"]
+
+    page.get_by_label("Status").select_option("approved")
+    expect(rows).to_have_count(2)
+    page.get_by_label("that I may decide").check()
+    page.wait_for_url(re.compile("mine=true"))
+    expect(page.get_by_role("heading", name="No question fits these filters")).to_be_visible()
+
+
+def test_a_yes_is_given_beforehand_and_taken_back(open_page: OpenPage, fresh: Fresh) -> None:
+    ask(fresh)
+    page = alone(open_page, fresh, "/approvals?tab=standing")
+    expect(page.get_by_role("heading", name="Nothing was agreed to beforehand")).to_be_visible()
+    page.get_by_role("button", name="Agree beforehand…").click()
+    dialog = page.get_by_role("dialog")
+    dialog.get_by_role("textbox", name="Schedule").fill("letter")
+    dialog.get_by_label("Gates").fill("publish, spend")
+    dialog.get_by_label("Uses").fill("5")
+    dialog.get_by_label("Reason").fill("while I am away")
+    assert_accessible(page)
+    dialog.get_by_role("button", name="Agree").click()
+    row = page.get_by_role("row").filter(has_text="while I am away")
+    expect(row).to_contain_text("0 of 5")
+    row.get_by_role("button", name="Revoke…").click()
+    dialog.get_by_role("button", name="Revoke").click()
+    expect(row).to_have_count(0)
+    assert fresh.send("GET", "/api/approvals/standing")["standing"] == []
+
+
+@pytest.fixture
+def asking() -> Iterator[AgentServer]:
+    with AgentServer(Agent("asker", V1_0, 0)) as server:
+        server.begin()
+        yield server
+        server.shutdown()
+
+
+def test_an_agent_gets_its_answer(open_page: OpenPage, fresh: Fresh, asking: AgentServer) -> None:
+    fresh.send("POST", "/api/agents", {"id": "asker", "url": asking.url})
+    fresh.send(
+        "POST",
+        "/api/schedules",
+        {
+            "schedule_id": "flowers",
+            "cron_expressions": ["0 0 1 1 *"],
+            "action": {"kind": "prompt", "prompt": "Order flowers. Ask first: which colour?"},
+            "assignee_type": "agent",
+            "assignee_id": "asker",
+            "approval_policy": {"requires_approval": False},
+        },
+    )
+    page = alone(open_page, fresh, "/approvals")
+    fresh.send("POST", "/api/schedules/flowers/trigger", {})
+    expect(page.get_by_text("which colour?")).to_be_visible()  # it came by itself
+    page.get_by_role("link", name="flowers").click()
+    send = page.get_by_role("button", name="Send the answer")
+    expect(send).to_be_disabled()
+    page.get_by_label("Answer").fill("red")
+    send.click()
+    expect(page.get_by_role("main").get_by_text("red", exact=True)).to_be_visible()
+    page.get_by_role("link", name="the run").click()
+    expect(page.get_by_label("Result", exact=True)).to_contain_text("Done (red)")
+
+
+def test_whoever_may_not_decide_sees_nothing_to_decide_with(open_page: OpenPage, fresh: Fresh) -> None:
+    asked = ask(fresh)
+    page = alone(open_page, fresh, f"/approvals/{asked['approval_id']}?ns={fresh.namespace}", role="viewer")
+    expect(page.get_by_role("main")).to_contain_text("This run needs a yes before it starts.")
+    decisive = re.compile("Approve|Reject|Change inputs")
+    assert page.get_by_role("main").get_by_role("button", name=decisive).count() == 0
+    page.goto("./approvals")
+    expect(page.locator("li[data-row]")).to_have_count(1)
+    assert page.get_by_role("checkbox", name=re.compile("Choose")).count() == 0
+    page.goto("./approvals?tab=standing")
+    expect(page.get_by_role("heading", name="Nothing was agreed to beforehand")).to_be_visible()
+    assert page.get_by_role("button", name=re.compile("Agree")).count() == 0
+    assert status(fresh, asked) == "pending"

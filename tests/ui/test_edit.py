@@ -1,0 +1,121 @@
+"""Making and changing a schedule: form and text are one document, and what it means is told before it is kept."""
+
+from __future__ import annotations
+
+import re
+
+from playwright.sync_api import Page, expect
+from ui.conftest import Fresh, OpenPage
+from ui.looking import assert_accessible, assert_fits, settled
+from ui.watching import Watch
+
+NIGHTLY = {
+    "schedule_id": "nightly",
+    "spec": {"cron_expressions": ["0 2 * * *"], "timezone": "Europe/Berlin"},
+    "action": {"kind": "pull", "queue": "q", "workflow_type": "report"},
+    "note": "as it was",
+}
+
+
+def text_of(page: Page) -> str:
+    return page.get_by_role("textbox", name="The document as text").input_value()
+
+
+def test_the_first_schedule_is_two_clicks_away(open_page: OpenPage, fresh: Fresh) -> None:
+    page = open_page("/", token=fresh.tokens["admin"])
+    page.get_by_role("link", name="Make the first one").click()
+    expect(page.get_by_text("Monday to Friday")).to_be_visible()
+    page.get_by_role("button", name="Make it").click()
+    expect(page.get_by_role("heading", level=1, name="Every morning")).to_be_visible()
+    (made,) = fresh.send("GET", "/api/schedules")["schedules"]
+    assert made["action"]["kind"] == "http"
+
+
+def test_form_and_text_are_one_document(open_page: OpenPage, fresh: Fresh) -> None:
+    page = open_page("/schedules/new?template=pull", token=fresh.tokens["admin"])
+    settled(page)
+    page.get_by_label("Name", exact=True).fill("From the form")
+    expect(page.get_by_role("textbox", name="The document as text")).to_have_value(re.compile("name: From the form"))
+    page.get_by_role("button", name="JSON").click()
+    changed = text_of(page).replace("From the form", "From the text").replace('"queue": "default"', '"queue": "slow"')
+    page.get_by_role("textbox", name="The document as text").fill(changed)
+    expect(page.get_by_label("Name", exact=True)).to_have_value("From the text")
+    expect(page.get_by_label("Queue")).to_have_value("slow")
+    page.get_by_role("textbox", name="The document as text").fill('{"name": ')
+    expect(page.get_by_text(re.compile("^Not taken:"))).to_be_visible()
+    expect(page.get_by_label("Name", exact=True)).to_have_value("From the text")
+    assert_accessible(page)
+
+
+def test_what_is_wrong_is_told_at_its_field_and_leads_there(open_page: OpenPage, fresh: Fresh) -> None:
+    page = open_page("/schedules/new?template=pull", token=fresh.tokens["admin"], width=390)
+    settled(page)
+    cron = page.get_by_role("textbox", name="Cron expressions 1")
+    cron.fill("61 2 * * *")
+    told = page.get_by_role("button", name=re.compile(r"^spec\.cron_expressions"))
+    expect(told).to_be_visible()
+    expect(page.get_by_role("button", name="Make it")).to_be_disabled()
+    told.click()
+    expect(cron).to_be_focused()
+    cron.fill("30 2 * * *")
+    page.get_by_label("Zone", exact=True).fill("America/New_York")
+    expect(page.get_by_text(re.compile("at 02:30 every day")).first).to_be_visible()
+    # The hour that is left out in spring is told before anybody is surprised by it.
+    expect(page.get_by_text(re.compile("does not exist")).first).to_be_visible()
+    assert_fits(page)
+
+
+def test_an_edit_shows_which_fires_move_before_it_is_kept(open_page: OpenPage, fresh: Fresh) -> None:
+    fresh.send("POST", "/api/schedules", NIGHTLY)
+    page = open_page("/schedules/nightly/edit", token=fresh.tokens["admin"])
+    settled(page)
+    page.get_by_role("textbox", name="Cron expressions 1").fill("0 3 * * *")
+    page.get_by_label("Note").fill("")
+    expect(page.get_by_text(re.compile("at 03:00 every day")).first).to_be_visible()
+    page.get_by_role("button", name="Save…").click()
+    dialog = page.get_by_role("dialog", name="What this changes")
+    expect(dialog.get_by_text(re.compile(r"^\W*\d+ fires moved"))).to_be_visible()
+    assert_accessible(page)
+    dialog.get_by_role("button", name="Save", exact=True).click()
+    expect(page).to_have_url(re.compile(r"/schedules/nightly(\?|$)"))
+    kept = fresh.send("GET", "/api/schedules/nightly")
+    assert kept["spec"]["cron_expressions"] == ["0 3 * * *"]
+    assert not kept.get("note")
+
+
+def test_what_somebody_else_changed_meanwhile_is_not_overwritten(
+    open_page: OpenPage, fresh: Fresh, watch: Watch
+) -> None:
+    watch.expect("status of 412")
+    fresh.send("POST", "/api/schedules", NIGHTLY)
+    page = open_page("/schedules/nightly/edit", token=fresh.tokens["admin"])
+    settled(page)
+    page.get_by_label("Note").fill("mine")
+    fresh.send("PATCH", "/api/schedules/nightly", {"note": "theirs"})
+    page.get_by_role("button", name="Save…").click()
+    page.get_by_role("button", name="Save", exact=True).click()
+    expect(page.get_by_text(re.compile("Somebody else has changed this schedule"))).to_be_visible()
+    page.get_by_role("button", name="Take theirs, and begin again").click()
+    expect(page.get_by_label("Note")).to_have_value("theirs")
+    assert fresh.send("GET", "/api/schedules/nightly")["note"] == "theirs"
+
+
+def test_a_condition_is_tried_on_what_it_would_see(open_page: OpenPage, fresh: Fresh) -> None:
+    condition = {"/last_24h_stats/failed": {"lt": 3}}
+    fresh.send("POST", "/api/schedules", {**NIGHTLY, "pre_dispatch_condition": condition})
+    page = open_page("/schedules/nightly/edit", token=fresh.tokens["admin"])
+    settled(page)
+    page.get_by_text("Try it", exact=True).first.click()
+    page.get_by_role("button", name="Try it").click()
+    expect(page.get_by_text("It holds: a run would start.")).to_be_visible()
+    page.get_by_role("textbox", name="Context").fill('{"last_24h_stats": {"failed": 7}}')
+    page.get_by_role("button", name="Try it").click()
+    expect(page.get_by_text("It does not hold: no run would start.")).to_be_visible()
+
+
+def test_a_viewer_is_told_that_it_may_only_look(open_page: OpenPage, fresh: Fresh) -> None:
+    fresh.send("POST", "/api/schedules", NIGHTLY)
+    page = open_page("/schedules/new", token=fresh.tokens["viewer"])
+    expect(page.get_by_text("Your token may look at schedules, and not make any.")).to_be_visible()
+    page.goto("./schedules/nightly/edit")
+    expect(page.get_by_text("Your token may look at schedules, and not change any.")).to_be_visible()

@@ -1,0 +1,174 @@
+"""The page Now: counts that lead to their lists, lanes over time, herds, and why for any moment."""
+
+from __future__ import annotations
+
+import re
+from urllib.parse import parse_qs, urlsplit
+
+import pytest
+from playwright.sync_api import Locator, Page, expect
+from ui.conftest import Fresh, OpenPage
+from ui.looking import assert_accessible, settled
+from ui.serving import Served
+
+from horarium.clock import SystemClock
+from horarium.instant import HOUR, to_rfc3339
+
+COUNTS = {
+    "failing": "/schedules?health=failing",
+    "broken": "/schedules?status=broken",
+    "late": "/schedules?health=late",
+    "stale": "/schedules?health=stale",
+    "wait for a yes": "/approvals?status=pending",
+    "running": "/runs?state=running",
+    "held": "/runs?state=held",
+}
+
+
+def lane(page: Page, schedule_id: str) -> Locator:
+    return page.locator(f'[data-lane="{schedule_id}"]')
+
+
+def lanes(page: Page) -> list[str]:
+    return [str(each.get_attribute("data-lane")) for each in page.locator("[data-lane]").all()]
+
+
+def asked(page: Page) -> dict[str, list[str]]:
+    return parse_qs(urlsplit(page.url).query)
+
+
+def test_counts_say_what_the_service_says_and_lead_to_the_lists(page: Page, served: Served) -> None:
+    page.goto("./")
+    settled(page)
+    overview = served.send("GET", "/api/overview")
+    counts = page.get_by_role("list", name="What needs somebody")
+    for text, leads_to in COUNTS.items():
+        link = counts.get_by_role("link", name=re.compile(rf"\d\+? ?{text}$"))
+        assert str(link.get_attribute("href")).endswith(leads_to), text
+    expect(counts.get_by_role("link", name=re.compile("failing"))).to_contain_text(str(overview["failing"]))
+    expect(counts.get_by_role("link", name=re.compile("broken"))).to_contain_text("1")
+    # What was missed lately has no list of its own: it is shown here, where it was.
+    counts.get_by_role("link", name=re.compile("missed lately")).click()
+    expect(page.get_by_role("button", name=re.compile("Only: missed"))).to_be_visible()
+    expect(lane(page, "ledger-close")).to_be_visible()
+    expect(lane(page, "invoice-export")).to_have_count(0)
+    page.get_by_role("button", name=re.compile("Only: missed")).click()
+    expect(lane(page, "invoice-export")).to_be_visible()
+
+
+def test_lanes_show_first_what_needs_somebody_and_tell_the_schedule_s_own_clock(open_page: OpenPage) -> None:
+    page = open_page("/?hours=12", zone="Asia/Kathmandu")
+    settled(page)
+    expect(lane(page, "invoice-export")).to_be_visible()
+    shown = lanes(page)
+    assert shown.index("invoice-export") < shown.index("stock-check")
+    failed = lane(page, "invoice-export").get_by_role("button", name=re.compile("failed")).last
+    # In the viewer's clock and, since it is another one, in the schedule's.
+    expect(failed).to_have_attribute("aria-label", re.compile(r"\d\d:\d5.*Istanbul \+03:00"))
+    # Twelve mailboxes at every full hour are a herd, and it is named by its number.
+    expect(page.locator(".peak text").first).to_contain_text(re.compile(r"^\d\d at \d\d:\d\d"))
+    assert_accessible(page)
+
+
+def test_a_run_that_goes_on_is_a_bar(page: Page) -> None:
+    page.goto("./?hours=6")
+    expect(lane(page, "crawl-suppliers").locator(".run-bar").first).to_be_visible()
+
+
+def test_any_mark_and_any_moment_is_explained(page: Page) -> None:
+    now = SystemClock().now()
+    odd_hour = now - now % (2 * HOUR) - HOUR
+    page.goto(f"./?hours=6&from={to_rfc3339(odd_hour)}")
+    lane(page, "invoice-export").get_by_role("button", name=re.compile("failed")).last.click()
+    dialog = page.get_by_role("dialog")
+    expect(dialog.get_by_text("fired", exact=True)).to_be_visible()
+    expect(dialog.get_by_role("link", name="Open its run")).to_be_visible()
+    expect(dialog.get_by_text("Is it one of the schedule's times?")).to_be_visible()
+    at = dialog.locator("time").first.get_attribute("datetime")
+    dialog.get_by_role("button", name="After").click()
+    expect(dialog.locator("time").first).not_to_have_attribute("datetime", str(at))
+    assert_accessible(page)
+    page.keyboard.press("Escape")
+    expect(dialog).to_have_count(0)
+    # A moment at which nothing happens: the lane has its marks after the even hours.
+    lane(page, "ledger-close").locator("[data-plot]").click(position={"x": 3, "y": 3})
+    expect(dialog.get_by_text("nothing happens")).to_be_visible()
+    expect(dialog.get_by_text(re.compile("no match in")).first).to_be_visible()
+
+
+def test_the_view_is_moved_by_keys_alone(page: Page) -> None:
+    page.goto("./?hours=6")
+    settled(page)
+    mark = lane(page, "invoice-export").locator('[data-mark][tabindex="0"]')
+    mark.focus()
+    before = page.evaluate("document.activeElement.dataset.mark")
+    page.keyboard.press("ArrowRight")
+    assert page.evaluate("document.activeElement.dataset.mark") > before
+    page.keyboard.press("ArrowDown")
+    assert page.evaluate("document.activeElement.closest('[data-lane]').dataset.lane") != "invoice-export"
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("dialog")).to_be_visible()
+    page.keyboard.press("Escape")
+    chart = page.get_by_role("group", name=re.compile("^Timeline"))
+    chart.focus()
+    page.keyboard.press("+")
+    expect(page).to_have_url(re.compile(r"hours=3\b"))
+    page.keyboard.press("ArrowRight")
+    expect(page).to_have_url(re.compile("share=0"))
+
+
+def test_zoom_pan_and_back_to_now(page: Page) -> None:
+    page.goto("./")
+    hours = page.get_by_role("group", name="Which hours")
+    hours.get_by_role("button", name="3 h", exact=True).click()
+    expect(hours.get_by_role("button", name="3 h", exact=True)).to_have_attribute("aria-pressed", "true")
+    assert asked(page)["hours"] == ["3"]
+    for _ in range(2):  # now is out of sight then, and the view stands still
+        hours.get_by_role("button", name="Later").click()
+    expect(page).to_have_url(re.compile("from="))
+    expect(page.locator(".axis-now")).to_have_count(0)
+    hours.get_by_role("button", name="Back to now").click()
+    expect(page.locator(".axis-now")).to_be_visible()
+    plot = page.locator("[data-plot]").first
+    box = plot.bounding_box()
+    assert box is not None
+    page.mouse.move(box["x"] + 500, box["y"] + 5)
+    page.mouse.down()
+    page.mouse.move(box["x"] + 380, box["y"] + 5, steps=4)
+    page.mouse.up()
+    expect(page).to_have_url(re.compile("share=0"))
+    assert page.get_by_role("dialog").count() == 0  # a drag asks nothing
+
+
+def test_lanes_are_found_and_filtered(page: Page) -> None:
+    page.goto("./?hours=6")
+    page.get_by_label("Find lanes").fill("mailbox-0")
+    expect(page).to_have_url(re.compile("text=mailbox-0"))
+    expect(page.get_by_text("9 lanes")).to_be_visible()
+    assert all(each.startswith("mailbox-0") for each in lanes(page))
+    page.get_by_label("Find lanes").fill("")
+    page.get_by_label("Label of the lanes, as name=value").fill("team=finance")
+    expect(lane(page, "stock-check")).to_have_count(0)
+    expect(lane(page, "invoice-export")).to_be_visible()
+    page.get_by_label("Label of the lanes, as name=value").fill("")
+    page.get_by_label("Only troubled").check()
+    expect(lane(page, "invoice-export")).to_be_visible()
+    expect(lane(page, "stock-check")).to_have_count(0)
+
+
+def test_the_night_on_which_the_clock_is_put_back_is_drawn(open_page: OpenPage) -> None:
+    page = open_page("/?from=2026-10-25T00:00:00Z&hours=4", zone="Europe/Berlin")
+    settled(page)
+    expect(page.locator(".axis-shift")).to_have_text("clock −1 h")
+    assert page.locator(".axis text").filter(has_text="02:00").count() == 2
+
+
+@pytest.mark.parametrize(("role", "may"), [("admin", True), ("viewer", False)])
+def test_an_empty_fleet_teaches(open_page: OpenPage, fresh: Fresh, role: str, may: bool) -> None:
+    page = open_page("/", token=fresh.tokens[role])
+    expect(page.get_by_role("heading", name=re.compile("No schedules in"))).to_be_visible()
+    make = page.get_by_role("link", name="Make the first one")
+    expect(make).to_have_count(1 if may else 0)
+    if may:
+        make.click()
+        expect(page.get_by_role("heading", level=1)).to_have_text("New schedule")

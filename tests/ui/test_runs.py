@@ -1,0 +1,216 @@
+"""What has run, what runs and what waits: the list of runs, and the page of one with all that can be done with it."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from playwright.sync_api import Page, expect
+from ui.conftest import Fresh, OpenPage
+from ui.fleet import SECOND_TENANT
+from ui.looking import assert_accessible, settled
+from ui.serving import Served
+from ui.watching import Watch
+
+PULL = {"kind": "workflow", "workflow_type": "report", "queue": "nobody-takes-from-it"}
+
+
+def write(fresh: Fresh, schedule_id: str = "report", **fields: Any) -> None:
+    """One that fires only when it is told to."""
+    document = {"schedule_id": schedule_id, "cron_expressions": ["0 0 1 1 *"], "action": PULL, **fields}
+    fresh.send("POST", "/api/schedules", {"overlap_policy": "allow_all", "max_concurrency": 100, **document})
+
+
+def fire(fresh: Fresh, schedule_id: str = "report", times: int = 1) -> list[str]:
+    """The ids of the runs."""
+    return [fresh.send("POST", f"/api/schedules/{schedule_id}/trigger", {})["run_id"] for _ in range(times)]
+
+
+def alone(open_page: OpenPage, fresh: Fresh, path: str, role: str = "admin", **more: Any) -> Page:
+    page = open_page(path, token=fresh.tokens[role], **more)
+    settled(page)
+    return page
+
+
+# ── the list ─────────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_runs_are_filtered_by_the_address_and_opened_by_keys(open_page: OpenPage) -> None:
+    page = open_page("/runs?state=bad", zone="Asia/Kathmandu")
+    rows = page.locator("tr[data-row]")
+    # Others may have failed since: the fleet goes on while the tests run, and nobody is where it calls.
+    bad = page.locator("tr[data-row]", has_text="invoice-export").first
+    expect(bad).to_contain_text("Istanbul +03:00")
+    expect(bad).to_contain_text(re.compile(r"Kath?mandu \+05:45"))
+    expect(page.get_by_label("State")).to_have_value("bad")
+
+    page.get_by_label("State").select_option("succeeded")
+    page.get_by_label("Schedule", exact=True).fill("stock-check")
+    page.keyboard.press("Enter")
+    page.wait_for_url(re.compile(r"schedule=stock-check"))
+    expect(rows.first).to_contain_text("stock-check")
+    expect(page.locator("tr[data-row]", has_text="invoice-export")).to_have_count(0)
+    page.get_by_label("Queue").fill("nothing-is-there")
+    page.get_by_role("button", name="Filter").click()
+    expect(page.get_by_role("heading", name="No run fits these filters")).to_be_visible()
+    page.get_by_role("button", name="Show all runs").click()
+    expect(rows.first).to_be_visible()
+
+    page.locator("h1").click()  # out of the filters, where j is a letter
+    page.keyboard.press("j")
+    page.keyboard.press("j")
+    page.keyboard.press("Enter")
+    page.wait_for_url("**/ui/runs/*")
+    expect(page.get_by_role("heading", name="Facts")).to_be_visible()
+
+
+def test_what_comes_in_does_not_move_what_is_read(open_page: OpenPage, fresh: Fresh) -> None:
+    write(fresh)
+    fire(fresh, times=30)
+    page = alone(open_page, fresh, "/runs")
+    rows = page.locator("tr[data-row]")
+    expect(rows.first).to_be_visible()
+    fire(fresh)
+    expect(page.get_by_role("table")).to_have_attribute("aria-rowcount", "32")  # at the top they just come
+    page.mouse.move(600, 500)
+    page.mouse.wheel(0, 900)
+    page.wait_for_function("() => window.scrollY > 600")
+    newest = fire(fresh)[0]
+    fresh_ones = page.get_by_role("button", name="1 new")
+    expect(fresh_ones).to_be_visible()
+    expect(page.get_by_role("table")).to_have_attribute("aria-rowcount", "32")
+    fresh_ones.click()
+    expect(rows.first.get_by_role("link").first).to_have_attribute("href", re.compile(newest))
+
+
+def test_many_are_stopped_and_shown_first(open_page: OpenPage, fresh: Fresh) -> None:
+    write(fresh)
+    ids = fire(fresh, times=3)
+    page = alone(open_page, fresh, "/runs?state=open&schedule=report")
+    for run_id in ids[:2]:
+        page.get_by_label(f"Choose run {run_id}").check()
+    page.get_by_role("button", name="Stop…").click()
+    dialog = page.get_by_role("dialog")
+    expect(dialog).to_contain_text("2 runs would be stopped")
+    assert_accessible(page)
+    assert [fresh.send("GET", f"/api/runs/{each}")["finished_at"] for each in ids] == [None] * 3, "only looked at"
+    dialog.get_by_label("How").select_option("terminate")
+    dialog.get_by_role("button", name="Terminate 2 runs").click()
+    expect(dialog).to_contain_text("2 terminated")
+    dialog.get_by_role("button", name="Close").click()
+    expect(page.locator("tr[data-row]")).to_have_count(1)
+
+    page.get_by_role("button", name="Stop all open runs of this schedule…").click()
+    dialog.get_by_role("button", name="Cancel one run").click()
+    expect(dialog).to_contain_text("1 cancel requested")  # a worker may have it
+    assert fresh.send("GET", f"/api/runs/{ids[2]}")["stop_requested_at"]
+
+
+# ── one run ──────────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_a_run_is_stopped_and_run_again_with_other_inputs(open_page: OpenPage, fresh: Fresh) -> None:
+    write(fresh, action={**PULL, "input": {"part": "a"}}, overlap_policy="skip", max_concurrency=None)
+    (first,) = fire(fresh)
+    page = alone(open_page, fresh, f"/runs/{first}")
+    main, dialog = page.get_by_role("main"), page.get_by_role("dialog")
+    expect(main).to_contain_text("It waits in the queue nobody-takes-from-it until a worker takes it.")
+    page.get_by_role("button", name="Cancel…").click()
+    dialog.get_by_role("button", name="Cancel the run").click()
+    expect(main).to_contain_text("It was cancelled.")
+
+    busy = fire(fresh)[0]
+    page.get_by_role("button", name="Run again…").click()
+    dialog.get_by_label("Reason").fill("with another part")
+    dialog.get_by_label("with other inputs").check()
+    dialog.get_by_role("textbox", name="Inputs").fill('{"part": ')
+    expect(dialog.get_by_role("alert")).to_contain_text("this is not JSON")
+    expect(dialog.get_by_role("button", name="Run again")).to_be_disabled()
+    dialog.get_by_role("textbox", name="Inputs").fill('{"part": "b"}')
+    dialog.get_by_role("button", name="Run again").click()
+    expect(dialog.get_by_role("alert")).to_contain_text("It was not started: the run before was still going.")
+    dialog.get_by_label("If the schedule is busy").select_option("terminate_other")
+    dialog.get_by_role("button", name="Run again").click()
+    expect(main.get_by_text("Rerun of")).to_be_visible()
+    expect(main.get_by_label("Inputs", exact=True)).to_contain_text('"part": "b"')
+    assert fresh.send("GET", f"/api/runs/{busy}")["state"] == "terminated"
+    page.get_by_role("button", name="Terminate…").click()
+    dialog.get_by_role("button", name="Terminate the run").click()
+    expect(main).to_contain_text("It was terminated: somebody asked for it.")
+
+    page.get_by_role("link", name=first).click()
+    expect(main.get_by_text("Rerun as")).to_be_visible()
+
+
+def test_attempts_events_and_a_log_that_follows(open_page: OpenPage, fresh: Fresh) -> None:
+    write(fresh, retry_policy={"max_retries": 1, "backoff_ms": 1})
+    (run_id,) = fire(fresh)
+    claim = "/api/queues/nobody-takes-from-it/claim"
+    logs, report = (f"/api/runs/{run_id}/{what}" for what in ("logs", "report"))
+    taken = fresh.send("POST", claim, {"worker": "w"})["runs"][0]["lease_epoch"]
+    said = {"lease_epoch": taken, "lines": [{"stream": "stdout", "text": "line <b>one</b>"}]}
+    fresh.send("POST", logs, said)
+    page = alone(open_page, fresh, f"/runs/{run_id}?tab=log")
+    log = page.get_by_role("log")
+    expect(log).to_contain_text("line <b>one</b>")
+    fresh.send("POST", logs, {**said, "lines": [{"stream": "stderr", "text": f"line {n}"} for n in range(200)]})
+    expect(log).to_contain_text("line 199")
+    assert log.evaluate("box => box.scrollHeight - box.scrollTop - box.clientHeight") < 30, "it stays at the end"
+    log.evaluate("box => { box.scrollTop = 0; }")
+    expect(page.get_by_text("Not following")).to_be_visible()
+    page.get_by_role("button", name="To the end").click()
+    expect(page.get_by_text("Following…")).to_be_visible()
+    assert_accessible(page)
+
+    broke = {"state": "failed", "error": "the printer is on fire", "error_class": "provider_error"}
+    fresh.send("POST", report, {**broke, "lease_epoch": taken})
+    expect(page.get_by_role("main")).to_contain_text("for the 2nd time")
+    again = fresh.send("POST", claim, {"worker": "w"})["runs"]
+    fresh.send("POST", report, {**broke, "lease_epoch": again[0]["lease_epoch"]})
+    expect(page.get_by_label("The error")).to_contain_text("the printer is on fire")
+    page.get_by_role("tab", name="Attempts").click()
+    expect(page.get_by_role("tabpanel").get_by_role("row")).to_have_count(3)
+    page.get_by_role("tab", name="Events").click()
+    expect(page.get_by_text("run: retried")).to_be_visible()
+    page.get_by_text("run: failed").locator("xpath=ancestor::li").get_by_text("Details").click()
+    expect(page.get_by_label("Details of run.failed")).to_contain_text("on fire")
+
+
+def test_a_workflow_is_walked_by_keys_and_a_step_leads_back(open_page: OpenPage, served: Served) -> None:
+    page = open_page(f"/runs/{served.fleet.workflow_run_id}")
+    graph = page.get_by_role("group", name="Graph of brief, version 2")
+    expect(graph.get_by_role("button")).to_have_count(4)
+    graph.get_by_role("button", name=re.compile("^collect succeeded")).focus()
+    page.keyboard.press("ArrowRight")
+    expect(graph.get_by_role("button", name=re.compile("^compose"))).to_be_focused()
+    page.keyboard.press("ArrowRight")
+    expect(graph.get_by_role("button", name=re.compile("^send"))).to_be_focused()
+    page.get_by_role("button", name="Zoom in").click()
+    page.get_by_role("button", name="Whole").click()
+    page.get_by_text("The same as a list").click()
+    expect(page.get_by_role("listitem").filter(has_text="after collect, weather")).to_be_visible()
+    assert_accessible(page)
+    graph.get_by_role("button", name=re.compile("^compose")).focus()
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("heading", level=1)).to_contain_text("compose")
+    page.get_by_role("link", name="the run that it is a step of").click()
+    expect(graph).to_be_visible()
+
+
+def test_whoever_only_reads_sees_nothing_to_press(open_page: OpenPage, fresh: Fresh) -> None:
+    write(fresh)
+    (run_id,) = fire(fresh)
+    page = alone(open_page, fresh, "/runs?schedule=report", role="viewer")
+    expect(page.locator("tr[data-row]")).to_have_count(1)
+    assert page.locator("tr[data-row] input").count() == 0
+    assert page.get_by_role("button", name=re.compile("Stop")).count() == 0
+    page.locator("tr[data-row] a").first.click()
+    expect(page.get_by_role("heading", name="Facts")).to_be_visible()
+    assert page.url.split("?")[0].endswith(run_id)
+    assert page.get_by_role("button", name=re.compile("Cancel|Terminate|Run again")).count() == 0
+
+
+def test_a_run_of_another_tenant_is_not_there(open_page: OpenPage, served: Served, watch: Watch) -> None:
+    watch.expect("status of 404")
+    page = open_page(f"/runs/{served.fleet.run_id}", namespace=SECOND_TENANT)
+    expect(page.get_by_role("alert")).to_contain_text(re.compile("no run|not found|no such", re.IGNORECASE))

@@ -1,0 +1,204 @@
+"""The page of one schedule: what comes and why, what it did, what it is and was, and all that can be done with it."""
+
+from __future__ import annotations
+
+import re
+
+from playwright.sync_api import Page, expect
+from ui.conftest import Fresh, OpenPage
+from ui.fleet import HOSTILE, MARKUP
+from ui.looking import NARROW, assert_accessible, assert_fits, settled
+from ui.watching import Watch
+
+PULL = {"kind": "pull", "workflow_type": "report", "queue": "nobody-takes-from-it"}
+
+
+def test_what_comes_is_told_with_its_reason_and_any_moment_is_explained(open_page: OpenPage) -> None:
+    page = open_page("/schedules/price-sync", zone="Asia/Kathmandu")
+    coming = page.get_by_role("table", name="Coming decisions")
+    expect(coming.get_by_role("row")).to_have_count(11)
+    expect(coming.get_by_role("row").nth(1)).to_contain_text(re.compile("Kat(h)?mandu"))
+    page.get_by_role("button", name="Show 50").click()
+    expect(coming.get_by_role("row")).to_have_count(51)
+
+    page.get_by_label("Any moment").fill("2026-11-14T10:30:00+01:00")  # a Saturday
+    page.get_by_role("button", name="List from there").click()
+    expect(coming.get_by_role("row").nth(1)).to_contain_text("the calendar closes this day")
+    assert "from=2026-11-14T10" in page.url
+    coming.get_by_role("row").nth(1).get_by_role("link").first.click()
+    expect(page.get_by_role("dialog")).to_contain_text("Do its calendars leave the day open?")
+    page.keyboard.press("Escape")
+    expect(page.get_by_role("dialog")).to_have_count(0)
+
+    page.get_by_label("Any moment").fill("tomorrow at nine")
+    page.get_by_role("button", name="Why then?").click()
+    expect(page.get_by_role("alert")).to_contain_text("must be a time with its offset")
+
+
+def test_a_year_is_shown_by_days_and_a_day_by_its_decisions(open_page: OpenPage) -> None:
+    page = open_page("/schedules/nightly-report?year=2027")
+    year = page.get_by_role("group", name="The year 2027 by days, in Europe/Berlin")
+    sunday = year.get_by_role("button", name="Sun 3 January 2027: nothing")
+    expect(sunday).to_be_visible()
+    sunday.focus()
+    page.keyboard.press("ArrowRight")
+    expect(year.get_by_role("button", name="Mon 4 January 2027: 1 fire")).to_be_focused()
+    page.keyboard.press("Enter")
+    day = page.get_by_role("dialog", name="Monday 4 January 2027")
+    expect(day.get_by_role("row")).to_have_count(2)
+    expect(day.get_by_role("row").nth(1)).to_contain_text("02:30")
+    expect(day.get_by_role("row").nth(1)).to_contain_text("will fire")
+    page.keyboard.press("Escape")
+    page.get_by_role("button", name="2028 →").click()
+    leap = page.get_by_role("group", name="The year 2028 by days, in Europe/Berlin")
+    expect(leap.get_by_role("button", name="Tue 29 February 2028: 1 fire")).to_be_visible()
+    page.get_by_role("button", name="This year").click()
+    today = page.locator("[aria-current='date']")
+    today.click()
+    expect(page.get_by_role("dialog")).to_be_visible()
+    assert "day=" in page.url
+
+
+def test_runs_are_bars_that_lead_to_their_pages_and_are_chosen_by_state(open_page: OpenPage) -> None:
+    page = open_page("/schedules/invoice-export?tab=runs")
+    bars = page.get_by_role("group", name="Runs over time; the list below has the same")
+    bars.get_by_role("link").last.focus()
+    page.keyboard.press("Home")
+    expect(bars.get_by_role("link").first).to_be_focused()
+    expect(bars.get_by_role("link").first).to_have_attribute("aria-label", re.compile("succeeded · took"))
+    expect(page.get_by_role("img", name=re.compile("Half of the runs started at most"))).to_be_visible()
+    assert_accessible(page)
+
+    page.get_by_label("State").select_option("failed")
+    listed = page.get_by_role("table", name="Runs, newest first")
+    expect(listed.get_by_text("succeeded")).to_have_count(0)
+    expect(listed.get_by_text("the bank answered 503: maintenance").first).to_be_visible()
+    assert "state=failed" in page.url
+    page.get_by_label("Origin").select_option("backfill")
+    expect(page.get_by_role("heading", name="No run fits")).to_be_visible()
+    page.get_by_role("button", name="Show all runs").click()
+    expect(listed).to_be_visible()
+    bars.get_by_role("link").last.focus()
+    page.keyboard.press("Enter")
+    page.wait_for_url("**/ui/runs/*")
+
+
+def test_what_was_missed_or_skipped_stands_among_the_runs(open_page: OpenPage) -> None:
+    page = open_page("/schedules/ledger-close?tab=runs&state=skipped")
+    listed = page.get_by_role("table", name="Runs, newest first")
+    expect(listed.get_by_text("missed").first).to_be_visible()
+    listed.get_by_role("link").first.click()
+    expect(page.get_by_role("dialog")).to_be_visible()
+
+
+def test_a_definition_is_told_in_words_and_two_revisions_are_compared(open_page: OpenPage) -> None:
+    page = open_page("/schedules/nightly-report?tab=definition")
+    expect(page.get_by_label("The definition as JSON")).to_contain_text('"30 2 * * 1-6"')
+    page.get_by_role("button", name="YAML").click()
+    expect(page.get_by_label("The definition as YAML")).to_contain_text("timezone: Europe/Berlin")
+    page.get_by_text(re.compile(r"\d+ by default")).click()
+    expect(page.get_by_role("cell", name="retry_policy")).to_be_visible()
+    page.get_by_role("button", name="What changed? in revision 2").click()
+    compared = page.get_by_role("region", name="From revision 1 to 2")
+    expect(compared.get_by_role("cell", name="spec.cron_expressions")).to_be_visible()
+    expect(compared.get_by_role("heading", name=re.compile("fires moved"))).to_be_visible()
+    page.get_by_label("Compare to revision 3").check()
+    compared = page.get_by_role("region", name="From revision 1 to 3")
+    compared.get_by_text("Line by line").click()
+    expect(compared.get_by_label("The document of revision 1 and of 3")).to_contain_text("0 2 * * *")
+    assert_accessible(page)
+
+    page.goto("./schedules/stock-check?tab=definition")
+    expect(page.get_by_text("last_24h_stats › total")).to_be_visible()
+    page.goto("./schedules/newsletter?tab=definition")
+    expect(page.get_by_text("is asked for before a run starts", exact=False)).to_be_visible()
+
+
+def test_history_is_a_tab_of_its_own(open_page: OpenPage) -> None:
+    page = open_page("/schedules/nightly-report")
+    page.get_by_role("tab", name="Coming").focus()
+    page.keyboard.press("ArrowLeft")
+    expect(page.get_by_role("tab", name="Definition")).to_be_focused()
+    page.get_by_role("tab", name="History").click()
+    assert "tab=history" in page.url
+    expect(page.get_by_text("ScheduleCreated")).to_be_visible()
+
+
+def test_a_schedule_is_triggered_paused_resumed_filled_and_deleted(
+    open_page: OpenPage, fresh: Fresh, watch: Watch
+) -> None:
+    watch.expect("status of 422")  # a window that ends before it starts
+    watch.expect("status of 404")  # what was shown of a schedule is asked for once more when it is deleted
+    document = {"schedule_id": "hourly", "name": "By the hour", "cron_expressions": ["0 * * * *"], "action": PULL}
+    fresh.send("POST", "/api/schedules", document)
+    page = open_page("/schedules/hourly", token=fresh.tokens["admin"])
+    settled(page)
+    main = page.get_by_role("main")
+
+    page.get_by_role("button", name="Pause…").click()
+    page.get_by_role("dialog").get_by_label("Why").fill("the auditors are here")
+    page.get_by_role("dialog").get_by_role("button", name="Pause", exact=True).click()
+    expect(main.get_by_text("the auditors are here")).to_be_visible()
+    expect(main.get_by_text("until somebody resumes it")).to_be_visible()
+    page.get_by_role("button", name="Resume…").click()
+    page.get_by_role("dialog").get_by_role("button", name="Resume", exact=True).click()
+    expect(main.get_by_text("until somebody resumes it")).to_have_count(0)
+
+    page.get_by_role("tab", name="Runs").click()
+    expect(page.get_by_role("heading", name="It has not run yet")).to_be_visible()
+    page.get_by_role("button", name="Trigger…").click()
+    page.get_by_role("dialog").get_by_role("button", name="Trigger", exact=True).click()
+    expect(page.get_by_role("table", name="Runs, newest first").get_by_text("by hand")).to_be_visible()
+
+    fill(page)
+    expect(page.get_by_role("table", name="Runs, newest first").get_by_text("backfill").first).to_be_visible()
+
+    page.get_by_role("button", name="Delete…").click()
+    page.get_by_role("dialog").get_by_role("button", name="Delete", exact=True).click()
+    expect(main.get_by_text("It was deleted")).to_be_visible()
+    expect(page.get_by_role("button", name="Trigger…")).to_have_count(0)
+
+
+def fill(page: Page) -> None:
+    """Dry first: rows and count are seen before anything is made."""
+    page.get_by_role("button", name="Backfill…").click()
+    dialog = page.get_by_role("dialog", name="Backfill")
+    dialog.get_by_label("From").fill("2026-11-01T00:00:00")
+    expect(dialog.get_by_role("alert")).to_contain_text("must be a time with its offset")
+    dialog.get_by_label("From").fill("2026-11-02T00:00:00+01:00")
+    dialog.get_by_label("Until").fill("2026-11-01T00:00:00+01:00")
+    dialog.get_by_role("button", name="Show what it would do").click()
+    expect(dialog.get_by_role("alert")).to_contain_text("end_time")
+    dialog.get_by_label("Until").fill("2026-11-02T03:00:00+01:00")
+    dialog.get_by_role("button", name="Show what it would do").click()
+    expect(dialog.get_by_text("3 runs would be made")).to_be_visible()
+    expect(dialog.get_by_role("row")).to_have_count(4)
+    assert_accessible(page)
+    dialog.get_by_role("button", name="Make 3 runs").click()
+    expect(dialog.get_by_text("3 runs were made")).to_be_visible()
+    expect(dialog.get_by_role("progressbar", name="Runs that are over")).to_have_attribute("aria-valuemax", "3")
+    dialog.get_by_role("button", name="Close").click()
+
+
+def test_a_viewer_sees_no_control_that_changes_anything(open_page: OpenPage) -> None:
+    page = open_page("/schedules/nightly-report", role="viewer")
+    settled(page)
+    expect(page.get_by_role("table", name="Coming decisions")).to_be_visible()
+    for name in ("Trigger…", "Pause…", "Backfill…", "Delete…"):
+        expect(page.get_by_role("button", name=name)).to_have_count(0)
+    expect(page.get_by_role("link", name="Edit")).to_have_count(0)
+
+
+def test_hostile_names_and_addresses_are_text(open_page: OpenPage) -> None:
+    page = open_page(
+        "/schedules/hostile-0?tab=%5B%5D&year=1e9&day=2026-02-30&from=x&at=1&state=constructor", namespace=HOSTILE
+    )
+    settled(page)
+    expect(page.get_by_role("heading", level=1)).to_have_text(MARKUP)
+    expect(page.get_by_role("table", name="Coming decisions")).to_be_visible()
+    page.set_viewport_size(NARROW)
+    page.goto("./schedules/hostile-2")  # the longest name
+    for tab in ("Runs", "History", "Definition"):
+        page.get_by_role("tab", name=tab).click()
+        settled(page)
+        assert_fits(page)

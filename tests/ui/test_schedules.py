@@ -1,0 +1,240 @@
+"""The list of schedules: found and filtered, seen at a glance, acted on one by one or many at once."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from playwright.sync_api import Locator, Page, Route, expect
+from ui.conftest import Fresh, OpenPage
+from ui.looking import NARROW, assert_accessible, assert_fits
+from ui.watching import Watch
+
+# One more than a page of the list, and than one request for many.
+MORE_THAN_A_PAGE = 101
+
+
+def rows(page: Page) -> Locator:
+    return page.locator("[data-row]")
+
+
+def row(page: Page, schedule_id: str) -> Locator:
+    return rows(page).filter(has=page.get_by_text(schedule_id, exact=True))
+
+
+def choose_in_menu(page: Page, schedule_id: str, item: str) -> None:
+    row(page, schedule_id).get_by_role("button", name=re.compile("What can be done")).click()
+    page.get_by_role("menuitem", name=item).click()
+
+
+def make(fresh: Fresh, *schedule_ids: str, **more: Any) -> None:
+    """They are for a worker that never comes: what is triggered waits."""
+    action = {"kind": "workflow", "workflow_type": "report", "queue": "reports"}
+    with fresh.served.http(fresh.namespace) as http:
+        for each in schedule_ids:
+            document = {"schedule_id": each, "cron_expressions": ["0 3 1 1 *"], "action": action, **more}
+            assert http.post("/api/schedules", json=document).is_success
+
+
+# ── seen ─────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_a_row_tells_when_what_came_of_it_and_how_it_is_doing(open_page: OpenPage) -> None:
+    page = open_page("/schedules?text=crawl-suppliers", zone="Asia/Kathmandu")
+    seen = row(page, "crawl-suppliers")
+    expect(seen).to_contain_text("at minutes 0 and 40 of each hour")
+    expect(seen.locator("time")).to_contain_text("UTC")
+    expect(seen.locator("time")).to_contain_text(re.compile("Kath?mandu"))
+    strip = seen.get_by_role("group", name=re.compile(r"^Last \d+: "))
+    strip.focus()
+    page.keyboard.press("End")
+    expect(page.get_by_role("tooltip")).to_contain_text("the run before was still going")
+    page.goto("./schedules?text=invoice-export")
+    seen = row(page, "invoice-export")
+    expect(seen.get_by_role("img", name=re.compile("^Duration: usually"))).to_be_visible()
+    seen.get_by_role("group", name=re.compile(r"^Last \d+: .*failed")).focus()
+    page.keyboard.press("Home")
+    expect(page.get_by_role("tooltip")).to_contain_text("took")
+    page.keyboard.press("Enter")
+    expect(page).to_have_url(re.compile("/ui/runs/"))
+
+
+def test_views_filters_and_columns_are_kept(open_page: OpenPage) -> None:
+    page = open_page("/schedules")
+    page.get_by_role("link", name="Broken").click()
+    expect(rows(page)).to_have_count(1)
+    expect(row(page, "import-orders").get_by_text("broken").first).to_be_visible()
+    page.get_by_role("link", name="Failing").click()
+    expect(row(page, "invoice-export").get_by_text("failing")).to_be_visible()
+    page.get_by_role("link", name="All", exact=True).click()
+
+    page.get_by_role("searchbox", name="Search").fill("report")
+    expect(rows(page)).to_have_count(1)
+    expect(page).to_have_url(re.compile("text=report"))
+    page.get_by_role("button", name="Clear").click()
+    page.get_by_label("Add a label, name=value").fill("team=shop")
+    page.keyboard.press("Enter")
+    expect(page.get_by_text(re.compile("that is all of them"))).to_be_visible()
+    expect(rows(page).filter(has_text="mailbox")).to_have_count(0)
+
+    page.get_by_role("button", name="Save view…").click()
+    page.get_by_label("Name", exact=True).fill("The shop's")
+    page.get_by_role("button", name="Save", exact=True).click()
+    page.get_by_role("button", name="Columns").click()
+    page.get_by_label("Labels", exact=True).uncheck()
+    page.get_by_role("button", name="Close").click()
+    page.goto("./schedules")
+    page.get_by_role("link", name="The shop's").click()
+    expect(page).to_have_url(re.compile("team"))
+    expect(page.get_by_role("columnheader", name="Next")).to_be_visible()
+    expect(page.get_by_role("columnheader", name="Labels")).to_have_count(0)
+    page.get_by_role("button", name="Forget view").click()
+    expect(page.get_by_role("link", name="The shop's")).to_have_count(0)
+
+
+def test_a_filter_that_fits_nothing_says_so_and_an_empty_namespace_teaches(open_page: OpenPage, fresh: Fresh) -> None:
+    page = open_page("/schedules?status=asleep&health=7&label=x&text=nothing-has-this-name")
+    page.get_by_role("button", name="Clear the filters").click()
+    expect(rows(page).first).to_be_visible()
+    empty = open_page("/schedules", token=fresh.tokens["admin"])
+    empty.get_by_role("link", name="Create the first schedule").click()
+    expect(empty).to_have_url(re.compile("/schedules/new"))
+
+
+def test_who_may_only_look_sees_nothing_to_write_with(open_page: OpenPage) -> None:
+    page = open_page("/schedules?text=price-sync", role="viewer")
+    row(page, "price-sync").get_by_role("button", name=re.compile("What can be done")).click()
+    expect(page.get_by_role("menuitem")).to_have_text(["Open", "History"])
+    expect(page.get_by_role("checkbox")).to_have_count(0)
+    expect(page.get_by_role("link", name="New schedule")).to_have_count(0)
+
+
+# ── one ──────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_one_schedule_is_paused_resumed_triggered_and_deleted(open_page: OpenPage, fresh: Fresh) -> None:
+    make(fresh, "ours")
+    page = open_page("/schedules", token=fresh.tokens["admin"], width=NARROW["width"])
+    choose_in_menu(page, "ours", "Pause…")
+    page.get_by_label("Paused").select_option("for 1 day")
+    page.get_by_label("Why").fill("the office moves")
+    page.get_by_role("dialog").get_by_role("button", name="Pause").click()
+    expect(row(page, "ours").get_by_text("paused until")).to_be_visible()
+    paused = fresh.send("GET", "/api/schedules/ours")
+    assert (paused["status"], paused["pause_reason"]) == ("paused", "the office moves")
+    assert paused["paused_until"] is not None
+
+    choose_in_menu(page, "ours", "Trigger…")
+    page.get_by_label("Inputs, as JSON").fill("{day: 1}")
+    page.get_by_role("dialog").get_by_role("button", name="Trigger").click()
+    expect(page.get_by_role("alert")).to_contain_text("this is no JSON")
+    page.get_by_label("Inputs, as JSON").fill('{"day": 1}')
+    page.get_by_role("dialog").get_by_role("button", name="Trigger").click()
+    expect(page.get_by_role("dialog").get_by_role("alert")).to_be_visible()  # it is paused
+    page.get_by_label("although it is paused").check()
+    page.get_by_role("dialog").get_by_role("button", name="Trigger").click()
+    expect(page.get_by_text("ours was triggered")).to_be_visible()
+    [run] = fresh.send("GET", "/api/runs?schedule_id=ours")["runs"]
+    assert fresh.send("GET", f"/api/runs/{run['run_id']}")["inputs"] == {"day": 1}
+
+    choose_in_menu(page, "ours", "Resume…")
+    page.get_by_role("dialog").get_by_role("button", name="Resume").click()
+    expect(row(page, "ours").get_by_text("paused until")).to_have_count(0)
+    choose_in_menu(page, "ours", "History")
+    events = page.get_by_role("dialog").get_by_role("row")
+    expect(events.filter(has_text="SchedulePaused")).to_contain_text("the office moves")
+    events.filter(has_text="ScheduleTriggered").get_by_role("button").click()
+    expect(page.get_by_label(re.compile("^Payload of event"))).to_contain_text(run["run_id"])
+    assert_fits(page)
+    assert_accessible(page)
+    page.get_by_role("button", name="Close").click()
+    choose_in_menu(page, "ours", "Delete…")
+    page.get_by_role("dialog").get_by_role("button", name="Delete").click()
+    expect(page.get_by_role("heading", name="No schedules yet")).to_be_visible()
+
+
+# ── many ─────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_a_range_is_labelled_and_those_that_were_refused_are_named(open_page: OpenPage, fresh: Fresh) -> None:
+    make(fresh, *(f"job-{number}" for number in range(5)))
+    fresh.send("POST", "/api/schedules/job-2/pause", {})
+    page = open_page("/schedules", token=fresh.tokens["admin"])
+    page.get_by_label("Choose job-3").check()
+    page.get_by_label("Choose job-1").click(modifiers=["Shift"])
+    expect(page.get_by_text("3 schedules chosen")).to_be_visible()
+    page.get_by_role("button", name="Label…").click()
+    page.get_by_label("Labels to set").fill("team=data\ntier=gold")
+    page.get_by_role("button", name="Label 3 schedules").click()
+    expect(page.get_by_text("Done: 3 updated")).to_be_visible()
+    page.get_by_role("button", name="Close").click()
+    expect(rows(page).filter(has_text="team=data")).to_have_count(3)
+    labels = [fresh.send("GET", f"/api/schedules/job-{number}")["labels"] for number in range(5)]
+    assert labels == [{}, *([{"team": "data", "tier": "gold"}] * 3), {}]
+
+    page.get_by_label("Choose all that are loaded").check()
+    page.get_by_role("button", name="Trigger…").click()
+    page.get_by_role("button", name="Trigger 5 schedules").click()
+    expect(page.get_by_text(re.compile("^Done: .*4 triggered"))).to_be_visible()
+    refused = page.get_by_role("dialog").get_by_role("row").filter(has_text="job-2")
+    expect(refused).to_be_visible()
+    assert_accessible(page)
+
+
+def test_more_than_a_page_comes_as_one_scrolls_and_is_acted_on_page_by_page(
+    open_page: OpenPage, fresh: Fresh, watch: Watch
+) -> None:
+    make(fresh, *(f"job-{number}" for number in range(MORE_THAN_A_PAGE)), owner="us")
+    page = open_page("/schedules", token=fresh.tokens["admin"])
+    expect(page.get_by_text("100 loaded, there are more")).to_be_attached()
+    assert rows(page).count() < MORE_THAN_A_PAGE // 2  # those that nobody sees are not there
+    page.get_by_label("Choose job-100").check()
+    page.get_by_role("button", name="Choose all that fit the filter").click()
+    page.get_by_role("button", name="Pause…").click()
+    expect(page.get_by_text(f"{MORE_THAN_A_PAGE} schedules", exact=True)).to_be_visible()
+
+    held: list[Route] = []
+    page.route("**/api/schedules/bulk*", lambda route: held.append(route), times=1)
+    page.get_by_role("button", name=f"Pause {MORE_THAN_A_PAGE} schedules").click()
+    page.get_by_role("button", name="Stop").click()
+    expect(page.get_by_role("button", name="Stopping…")).to_be_visible()
+    while not held:  # the request is on its way, and so is its route
+        page.wait_for_timeout(10)
+    held[0].continue_()
+    expect(page.get_by_text("Stopped: 100 paused")).to_be_visible()
+    watch.expect("ERR_FAILED")
+    page.route("**/api/schedules/bulk*", lambda route: route.abort(), times=1)
+    page.get_by_role("button", name="Go on").click()
+    expect(page.get_by_role("dialog").get_by_role("alert")).to_contain_text("does not answer")
+    page.get_by_role("button", name="Go on").click()
+    expect(page.get_by_text(f"Done: {MORE_THAN_A_PAGE} paused")).to_be_visible()
+    page.get_by_role("button", name="Close").click()
+    still = fresh.send("GET", "/api/schedules?status=active")
+    assert still["schedules"] == []
+
+    page.mouse.move(600, 500)
+    page.mouse.wheel(0, 20_000)
+    expect(page.get_by_text(f"{MORE_THAN_A_PAGE} loaded, that is all of them")).to_be_visible()
+
+
+def test_many_that_only_the_list_can_filter_are_deleted(open_page: OpenPage, fresh: Fresh) -> None:
+    make(fresh, "ours-1", "ours-2", owner="us")
+    make(fresh, "theirs", owner="them")
+    page = open_page("/schedules?owner=us", token=fresh.tokens["admin"])
+    expect(rows(page)).to_have_count(2)
+    page.get_by_label("Choose ours-1").check()
+    page.get_by_role("button", name="Choose all that fit the filter").click()
+    page.get_by_role("button", name="Delete…").click()
+    page.get_by_role("button", name="Delete 2 schedules").click()
+    expect(page.get_by_text("No schedule fits")).to_be_attached()
+    expect(page.get_by_text("Done: 2 deleted")).to_be_visible()  # also when the list behind it is empty by now
+    assert [each["schedule_id"] for each in fresh.send("GET", "/api/schedules")["schedules"]] == ["theirs"]
+
+
+def test_the_keyboard_alone_opens_a_schedule(open_page: OpenPage) -> None:
+    page = open_page("/schedules")
+    expect(rows(page).first).to_be_visible()
+    page.keyboard.press("j")
+    page.keyboard.press("j")
+    page.keyboard.press("Enter")
+    expect(page).to_have_url(re.compile(r"/ui/schedules/[^?/]+"))
