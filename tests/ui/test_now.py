@@ -30,7 +30,9 @@ def lane(page: Page, schedule_id: str) -> Locator:
 
 
 def lanes(page: Page) -> list[str]:
-    return [str(each.get_attribute("data-lane")) for each in page.locator("[data-lane]").all()]
+    """Those of one moment, read at once: a page that goes on would take some away between two questions."""
+    shown: list[str] = page.locator("[data-lane]").evaluate_all("rows => rows.map(row => row.dataset.lane)")
+    return shown
 
 
 def asked(page: Page) -> dict[str, list[str]]:
@@ -144,7 +146,8 @@ def test_lanes_are_found_and_filtered(page: Page) -> None:
     page.goto("./?hours=6")
     page.get_by_label("Find lanes").fill("mailbox-0")
     expect(page).to_have_url(re.compile("text=mailbox-0"))
-    expect(page.get_by_text("9 lanes")).to_be_visible()
+    expect(page.get_by_text("9 lanes", exact=True)).to_be_visible()
+    expect(page.locator("[data-lane]")).to_have_count(9)
     assert all(each.startswith("mailbox-0") for each in lanes(page))
     page.get_by_label("Find lanes").fill("")
     page.get_by_label("Label of the lanes, as name=value").fill("team=finance")
