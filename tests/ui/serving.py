@@ -6,12 +6,13 @@ import os
 import re
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping
+import time
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, NoReturn
+from typing import Any, NoReturn, TypeVar
 
 import app_build
 import httpx
@@ -21,6 +22,8 @@ from ui.fleet import MAIN, Fleet
 
 TOKEN = "hor_admin_of_the_house"
 _PATIENCE = 60
+_STEP = 0.02
+T = TypeVar("T")
 _NONE: Mapping[str, str] = MappingProxyType({})
 
 
@@ -101,6 +104,15 @@ def up(folder: Path, fleet: Fleet, database: str, settings: Mapping[str, str] = 
         process.terminate()
         process.wait(_PATIENCE)
         process.stdout.close()
+
+
+def until(asked: Callable[[], T]) -> T:
+    """What is answered once it is something: what the service does by itself it does a moment later."""
+    for _ in range(round(_PATIENCE / _STEP)):
+        if found := asked():
+            return found
+        time.sleep(_STEP)
+    raise AssertionError("it did not come")
 
 
 def _ours() -> str:
