@@ -1,53 +1,17 @@
 // The schedules that fit: the pages in view are asked for and kept up to date, those far away are let go again.
 import { skipToken, useQueries, useQuery, useQueryClient } from "@tanstack/react-query";
 import { useCallback, useEffect, useLayoutEffect, useMemo, useRef, useState } from "react";
-import { ask, Refused, type Ask, type Schemas } from "../../api/client";
+import { Refused, type Schemas } from "../../api/client";
 import { useRead, type Failure } from "../../api/hooks";
 import { useEvents } from "../../api/live";
 import { useNamespace } from "../../api/session";
-import {
-  answered,
-  lengthOf,
-  NOTHING_SEEN,
-  pagesWanted,
-  rowsOf,
-  withoutStale,
-  type Chain,
-  type Cursor,
-  type Range,
-  type Wanted,
-} from "./chain";
+import { answered, lengthOf, NOTHING_SEEN, pagesWanted, rowsOf, withoutStale, type Chain, type Range } from "./chain";
 import { queryOf, statusesCounted, type Filters } from "./filters";
+import { chainKeyOf, firstQuery, pageKeyOf, pageQuery, REFRESH_MS, type List } from "./pageQuery";
 
 export type Row = Schemas["Schedule"];
-type Page = Schemas["ScheduleList"];
-type Query = Ask<"/api/schedules", "get">["query"];
 
-const REFRESH_MS = 4_000;
-/** So long the rows of a page stay that nobody sees any more. */
-const LET_GO_MS = 15_000;
 const STALE = "stale_schedule_page_token";
-
-/** One filter in one namespace. */
-interface List {
-  namespace: string;
-  query: Readonly<Record<string, unknown>>;
-}
-
-const keyOf = ({ namespace, query }: List) => [namespace, "/api/schedules", query] as const;
-const chainKeyOf = (list: List) => [...keyOf(list), "chain"] as const;
-const pageKeyOf = (list: List, cursor: Cursor) => [...keyOf(list), "page", cursor] as const;
-
-function pageQuery(list: List, { cursor, size, whole }: Wanted) {
-  const asked = { ...list.query, include: whole ? "recent" : null, page_size: size, next_page_token: cursor } as Query;
-  return {
-    queryKey: [...pageKeyOf(list, cursor), whole],
-    queryFn: async ({ signal }: { signal: AbortSignal }): Promise<Page> =>
-      (await ask("get", "/api/schedules", { query: asked }, { namespace: list.namespace, signal })).answer,
-    staleTime: REFRESH_MS,
-    gcTime: LET_GO_MS,
-  };
-}
 
 export function useSchedules(filters: Filters) {
   const { list, isWaiting } = useList(filters);
@@ -77,8 +41,7 @@ function useList(filters: Filters): { list: List; isWaiting: boolean } {
   const wanted = useMemo<List>(() => ({ namespace, query: JSON.parse(text) as List["query"] }), [namespace, text]);
   const [shown, setShown] = useState(wanted);
   const isWaiting = shown !== wanted;
-  const [first] = pagesWanted(NOTHING_SEEN, { first: 0, last: 0 });
-  const begun = useQuery<Page, Failure>({ ...pageQuery(wanted, first!), enabled: isWaiting });
+  const begun = useQuery({ ...firstQuery(wanted), enabled: isWaiting });
   if (isWaiting && (begun.data || begun.error)) setShown(wanted);
   return { list: shown, isWaiting };
 }
