@@ -17,15 +17,10 @@ interface Props {
 export function Dialog({ title, onClose, children, action, failure, wide, closeText }: Props) {
   const element = useRef<HTMLDialogElement>(null);
   const id = useId();
+  // Where the focus goes when it is taken away is told in parts/focus.ts.
   useEffect(() => {
-    const before = document.activeElement;
     const shown = element.current;
     if (shown !== null && !shown.open) shown.showModal();
-    // The browser gives the focus back where Escape closes it, and not where the dialog is taken away.
-    return () => {
-      const isNobodys = document.activeElement === null || document.activeElement === document.body;
-      if (isNobodys && before instanceof HTMLElement) before.focus();
-    };
   }, []);
   const send = (event: FormEvent) => {
     event.preventDefault();

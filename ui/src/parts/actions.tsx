@@ -8,6 +8,7 @@ import { serverNow } from "../time/now";
 import { useViewerZone } from "../time/zones";
 import { Dialog } from "./Dialog";
 import { CheckField, SelectField, TextArea } from "./Field";
+import { isolated } from "./isolated";
 import { useSay } from "./Toasts";
 import { PauseFields, ReasonField, useWish, type Form } from "./WishFields";
 import { asksToConfirm, freshKey, inputsOf, untilOf, type ActionName } from "./wishes";
@@ -47,7 +48,7 @@ export function ActionDialog({ action, ...props }: Props & { action: OneAction }
 }
 
 function nameOf({ name, scheduleId }: One): string {
-  return name || scheduleId;
+  return isolated(name || scheduleId);
 }
 
 function useEnd({ onClose, onDone }: Props): (text: string) => void {
