@@ -48,6 +48,9 @@ export function Dialog({ title, onClose, children, action, failure, wide, closeT
                 // The answer to the first press may have made another question of it: a double click asks the first.
                 if (event.detail > 1) event.preventDefault();
               }}
+              onKeyDown={(event) => {
+                if (event.repeat) event.preventDefault(); // and so does a key that is held
+              }}
             >
               {action.text}
             </Button>

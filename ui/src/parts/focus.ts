@@ -5,7 +5,7 @@ import { useEffect, useRef } from "react";
 const FOCUSABLE = "a[href], button, input, select, textarea, summary, [tabindex]";
 // What stands together: whoever loses one of its controls looks for the next one there.
 const BOXES =
-  "dialog, [data-row], [role=rowgroup], [role=group], [role=toolbar], .actions, .row, fieldset, tbody, ul, ol, .lanes-body";
+  "dialog, section, form, fieldset, [data-row], [role=rowgroup], [role=group], .actions, .row, tbody, ul, ol, .lanes-body";
 
 /** One of the places where the focus can go when its own is gone: the box, and which of its controls it was. */
 interface Beside {
@@ -32,12 +32,16 @@ export function placeOf(element: Element): Place {
 }
 
 function controlsIn(box: Element): Element[] {
-  return [...box.querySelectorAll(FOCUSABLE)].filter((each) => !each.matches(":disabled"));
+  return [...box.querySelectorAll(FOCUSABLE)].filter(isUsable);
+}
+
+function isUsable(element: Element): boolean {
+  return element.isConnected && !element.matches(":disabled");
 }
 
 /** What took its place: in the nearest box that is left, the control with the same number, or the last one. */
 export function nearestTo({ element, beside }: Place): Element | null {
-  if (element.isConnected && !element.matches(":disabled")) return element;
+  if (isUsable(element)) return element;
   for (const { box, index } of beside) {
     const controls = box.isConnected ? controlsIn(box) : [];
     if (controls.length > 0) return controls[Math.min(Math.max(index, 0), controls.length - 1)]!;
@@ -95,7 +99,9 @@ function keepFocus(): () => void {
   document.addEventListener("focusin", arrived, { signal });
   document.addEventListener("pointerdown", pressed, { signal });
   const watch = new MutationObserver(() => {
-    if (stood.length > 0 && isNobodys()) stood = broughtBack(stood);
+    const last = stood.at(-1);
+    // While it goes from one to the other it is nobody's, too: what it left is still there then.
+    if (last !== undefined && !isUsable(last.element) && isNobodys()) stood = broughtBack(stood);
   });
   watch.observe(document.body, { childList: true, subtree: true, attributeFilter: ["disabled"] });
   return () => {
@@ -117,5 +123,5 @@ function broughtBack(stood: readonly Place[]): readonly Place[] {
     if (document.activeElement === next) return withPlace(stood, placeOf(next));
   }
   focusPage();
-  return [];
+  return isNobodys() ? [] : [placeOf(document.activeElement!)];
 }
