@@ -2,4 +2,5 @@
 import "./tokens.css";
 import "./base.css";
 import "./parts.css";
+import "./tables.css";
 import "./shell.css";
