@@ -33,6 +33,12 @@ def settled(page: Page) -> None:
     page.wait_for_function("() => document.querySelector('.loading') === null")
 
 
+def in_theme(page: Page, theme: Literal["light", "dark"]) -> None:
+    """The page hears of it a moment later; looked at in between it would be half in the one, half in the other."""
+    page.emulate_media(color_scheme=theme)
+    page.locator(f"html[data-theme={theme}]").wait_for()
+
+
 def assert_accessible(page: Page, *, colours_alone: bool = False, inside: str = "html") -> None:
     """Nothing that axe finds wrong. It comes in through the debugger, so the page keeps its own policy.
 

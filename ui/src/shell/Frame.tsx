@@ -1,6 +1,6 @@
 // The frame around every page: where one is, who one is, in which namespace and zone, and whether the view is up to date.
 import { Link, Outlet, useNavigate } from "@tanstack/react-router";
-import { Fragment, useCallback, useState } from "react";
+import { Fragment, useCallback, useEffect, useState } from "react";
 import { useRead } from "../api/hooks";
 import { useConnection, useLive } from "../api/live";
 import { useMay, useNamespace, useSession, useSignOut } from "../api/session";
@@ -208,7 +208,7 @@ function NamespaceSwitch() {
 function ZoneSwitch() {
   const zone = useViewerZone();
   const own = browserZone();
-  const all = [...new Set([own, "UTC", zone, ...Intl.supportedValuesOf("timeZone")])];
+  const all = [...new Set([own, "UTC", zone, ...useAllZones()])];
   return (
     <select
       className="input rare"
@@ -223,6 +223,18 @@ function ZoneSwitch() {
       ))}
     </select>
   );
+}
+
+const ZONES_MS = 500;
+
+/** Hundreds of them: they come after what somebody waits for. */
+function useAllZones(): readonly string[] {
+  const [all, setAll] = useState<readonly string[]>([]);
+  useEffect(() => {
+    const planned = setTimeout(() => setAll(Intl.supportedValuesOf("timeZone")), ZONES_MS);
+    return () => clearTimeout(planned);
+  }, []);
+  return all;
 }
 
 function ThemeSwitch() {
