@@ -5,7 +5,8 @@ import { KEYS } from "./keys";
 export function Help({ onClose }: { onClose: () => void }) {
   return (
     <Dialog title="Keys" onClose={onClose} wide>
-      <div className="columns">
+      {/* There is nothing else here for the keys to scroll by. */}
+      <div className="columns" role="group" aria-label="Keys" tabIndex={0}>
         {KEYS.map(([where, told]) => (
           <section key={where} className="stack keys" aria-label={where}>
             <h3>{where}</h3>

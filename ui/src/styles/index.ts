@@ -4,3 +4,4 @@ import "./base.css";
 import "./parts.css";
 import "./tables.css";
 import "./shell.css";
+import "./forced.css";
