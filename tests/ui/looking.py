@@ -19,6 +19,7 @@ RULES = ("wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa")
 # A layout that follows the width of the window does so a moment later.
 _FITS_MS = 20_000
 COLOURS = ("color-contrast", "link-in-text-block")
+DIALOG, PANEL = "dialog[open]", "[role=tabpanel]"
 THEMES: tuple[Literal["light", "dark"], ...] = ("light", "dark")
 
 
@@ -39,21 +40,23 @@ def in_theme(page: Page, theme: Literal["light", "dark"]) -> None:
     page.locator(f"html[data-theme={theme}]").wait_for()
 
 
-def assert_accessible(page: Page, *, colours_alone: bool = False) -> None:
+def assert_accessible(page: Page, *, within: str | None = None, colours_alone: bool = False) -> None:
     """Nothing that axe finds wrong. It comes in through the debugger, so the page keeps its own policy.
 
-    `colours_alone`: of a page that was looked at in one theme already, and has only changed its colours since.
+    `within`: a part that was not there when `test_pages.py` looked at the page. `colours_alone`: of a page that was
+    looked at in one theme already, and has only changed its colours since.
     """
     only = {"type": "rule", "values": list(COLOURS)} if colours_alone else {"type": "tag", "values": list(RULES)}
     page.evaluate(f"() => {{ if (!window.axe) {{ {_axe()} }} }}")
     found: list[dict[str, Any]] = page.evaluate(
-        """async (runOnly) => {
-          const { violations } = await axe.run(document, { runOnly, resultTypes: ['violations'] });
+        """async ([within, runOnly]) => {
+          const how = { runOnly, resultTypes: ['violations'], preload: false, iframes: false };
+          const { violations } = await axe.run(within ?? document, how);
           return violations.map(({ id, help, nodes }) => ({
             id, help, where: nodes.slice(0, 5).map(({ target, failureSummary }) => `${target}: ${failureSummary}`),
           }));
         }""",
-        only,
+        [within, only],
     )
     said = [f"{each['id']}: {each['help']}\n    " + "\n    ".join(each["where"]) for each in found]
     assert not said, f"{page.url}\n" + "\n".join(said)
