@@ -7,6 +7,7 @@ from typing import Any
 import httpx
 import pytest
 
+from horarium.operations import tokens
 from horarium.schedule.planning import compile_planning
 from horarium.testing import TestService
 
@@ -177,3 +178,25 @@ def test_an_edit_by_merging_clears_what_is_null_as_a_patch_does(http: httpx.Clie
     assert told["document"]["action"] == kept["action"]
     assert "queue" not in kept["action"]
     assert told["document"].get("note") is None
+
+
+@pytest.mark.parametrize("dialect", ["sqlite"], indirect=True)
+def test_who_asks_is_told_whether_they_may_write_it(http: httpx.Client, horarium: TestService) -> None:
+    """What the document says plays no part: `valid` is about that."""
+    assert http.post("/api/schedules", json={**DOCUMENT, "owner": "ada"}).status_code == 201
+    may = {}
+    for name, role in (("ada", "owner"), ("bob", "owner"), ("eve", "viewer"), ("max", "operator")):
+        issued = tokens.issue(horarium.resources, horarium.caller, name=name, role=role, subject=name)
+        own = horarium.http(token=issued.secret)
+        new = draft(own, {**DOCUMENT, "schedule_id": "another"})
+        edit = draft(own, {"max_runs": 3}, schedule_id="nightly", merge=True)
+        done = own.patch("/api/schedules/nightly", json={"note": name}).status_code
+        assert edit["may_write"] is (done == 200)
+        assert draft(own, {"spec": {"cron_expressions": ["x"]}})["may_write"] is new["may_write"]
+        may[name] = (new["may_write"], edit["may_write"], new["valid"], edit["valid"])
+    assert may == {
+        "ada": (True, True, True, True),
+        "bob": (True, False, True, False),
+        "eve": (False, False, True, False),
+        "max": (False, False, True, False),
+    }

@@ -8,9 +8,10 @@ import pytest
 from cli.served import Server
 
 from horarium.cli.main import main
-from horarium.cli.moment import Direction, Wall, read_moment
+from horarium.cli.moment import Direction, read_moment
 from horarium.errors import InvalidSpec
 from horarium.instant import Instant, from_rfc3339, to_rfc3339
+from horarium.recurrence.moment import Wall
 from horarium.recurrence.zone import load_zone
 
 NOW = from_rfc3339("2026-11-15T12:00:00.5Z")  # a Sunday

@@ -40,26 +40,45 @@ def in_theme(page: Page, theme: Literal["light", "dark"]) -> None:
     page.locator(f"html[data-theme={theme}]").wait_for()
 
 
-def assert_accessible(page: Page, *, within: str | None = None, colours_alone: bool = False) -> None:
+def assert_accessible(page: Page, *, inside: str = "html", colours_alone: bool = False) -> None:
     """Nothing that axe finds wrong. It comes in through the debugger, so the page keeps its own policy.
 
-    `within`: a part that was not there when `test_pages.py` looked at the page. `colours_alone`: of a page that was
-    looked at in one theme already, and has only changed its colours since.
+    `inside`: a part that was not there when `test_pages.py` looked at the page. `colours_alone`: of a page that was
+    looked at in one theme already, and has only changed its colours since. A theme is a set of values for colours in
+    `styles/tokens.css` and nothing else, so no other rule can come to another answer.
     """
     only = {"type": "rule", "values": list(COLOURS)} if colours_alone else {"type": "tag", "values": list(RULES)}
     page.evaluate(f"() => {{ if (!window.axe) {{ {_axe()} }} }}")
     found: list[dict[str, Any]] = page.evaluate(
-        """async ([within, runOnly]) => {
-          const how = { runOnly, resultTypes: ['violations'], preload: false, iframes: false };
-          const { violations } = await axe.run(within ?? document, how);
+        """async ([runOnly, inside]) => {
+          const rules = runOnly.type === 'tag' ? { 'target-size': { enabled: true } } : {};
+          const how = { runOnly, rules, resultTypes: ['violations'], preload: false, iframes: false };
+          const { violations } = await axe.run(inside, how);
           return violations.map(({ id, help, nodes }) => ({
             id, help, where: nodes.slice(0, 5).map(({ target, failureSummary }) => `${target}: ${failureSummary}`),
           }));
         }""",
-        [within, only],
+        [only, inside],
     )
     said = [f"{each['id']}: {each['help']}\n    " + "\n    ".join(each["where"]) for each in found]
     assert not said, f"{page.url}\n" + "\n".join(said)
+
+
+# Boxes that hide a part of their text, and do not say so by an ellipsis whose whole text is a hover away.
+_CUT = """() => [...document.querySelectorAll('main *, dialog[open] *')].filter((each) => {
+  const style = getComputedStyle(each);
+  if (each.clientWidth <= 1 || each.closest('svg, .visually-hidden, .tooltip') !== null) return false;
+  if (each.textContent.trim() === '' || style.textOverflow === 'ellipsis') return false;
+  if (style.webkitLineClamp !== 'none') return false;
+  const hides = (overflow) => overflow === 'hidden' || overflow === 'clip';
+  return (hides(style.overflowX) && each.scrollWidth > each.clientWidth + 1) ||
+    (hides(style.overflowY) && each.scrollHeight > each.clientHeight + 1);
+}).map((each) => `${each.tagName.toLowerCase()}.${each.className}: ${each.textContent.slice(0, 60)}`)"""
+
+
+def assert_nothing_is_cut(page: Page) -> None:
+    found: list[str] = page.evaluate(_CUT)
+    assert not found, f"{page.url}: {found[:5]}"
 
 
 def assert_fits(page: Page) -> None:

@@ -72,7 +72,7 @@ def test_an_edit_shows_which_fires_move_before_it_is_kept(open_page: OpenPage, f
     page.get_by_role("button", name="Save…").click()
     dialog = page.get_by_role("dialog", name="What this changes")
     expect(dialog.get_by_text(re.compile(r"^\W*\d+ fires moved"))).to_be_visible()
-    assert_accessible(page, within=DIALOG)
+    assert_accessible(page, inside=DIALOG)
     dialog.get_by_role("button", name="Save", exact=True).click()
     expect(page).to_have_url(re.compile(r"/schedules/nightly(\?|$)"))
     kept = fresh.send("GET", "/api/schedules/nightly")

@@ -88,7 +88,7 @@ def test_any_mark_and_any_moment_is_explained(page: Page) -> None:
     at = dialog.locator("time").first.get_attribute("datetime")
     dialog.get_by_role("button", name="After").click()
     expect(dialog.locator("time").first).not_to_have_attribute("datetime", str(at))
-    assert_accessible(page, within=DIALOG)
+    assert_accessible(page, inside=DIALOG)
     page.keyboard.press("Escape")
     expect(dialog).to_have_count(0)
     # A moment at which nothing happens: the lane has its marks after the even hours.

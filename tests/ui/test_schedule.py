@@ -70,7 +70,7 @@ def test_runs_are_bars_that_lead_to_their_pages_and_are_chosen_by_state(open_pag
     expect(bars.get_by_role("link").first).to_be_focused()
     expect(bars.get_by_role("link").first).to_have_attribute("aria-label", re.compile("succeeded · took"))
     expect(page.get_by_role("img", name=re.compile("Half of the runs started at most"))).to_be_visible()
-    assert_accessible(page, within=PANEL)
+    assert_accessible(page, inside=PANEL)
 
     page.get_by_label("State").select_option("failed")
     listed = page.get_by_role("table", name="Runs, newest first")
@@ -109,7 +109,7 @@ def test_a_definition_is_told_in_words_and_two_revisions_are_compared(open_page:
     compared = page.get_by_role("region", name="From revision 1 to 3")
     compared.get_by_text("Line by line").click()
     expect(compared.get_by_label("The document of revision 1 and of 3")).to_contain_text("0 2 * * *")
-    assert_accessible(page, within=PANEL)
+    assert_accessible(page, inside=PANEL)
 
     page.goto("./schedules/stock-check?tab=definition")
     expect(page.get_by_text("last_24h_stats › total")).to_be_visible()
@@ -131,7 +131,6 @@ def test_a_schedule_is_triggered_paused_resumed_filled_and_deleted(
     open_page: OpenPage, fresh: Fresh, watch: Watch
 ) -> None:
     watch.expect("status of 422")  # a window that ends before it starts
-    watch.expect("status of 404")  # what was shown of a schedule is asked for once more when it is deleted
     night = f"0 0-2 {FAR.day} {FAR.month} *"
     document = {"schedule_id": "hourly", "name": "By the hour", "cron_expressions": [night], "action": PULL}
     fresh.send("POST", "/api/schedules", document)
@@ -178,7 +177,7 @@ def fill(page: Page) -> None:
     dialog.get_by_role("button", name="Show what it would do").click()
     expect(dialog.get_by_text("3 runs would be made")).to_be_visible()
     expect(dialog.get_by_role("row")).to_have_count(4)
-    assert_accessible(page, within=DIALOG)
+    assert_accessible(page, inside=DIALOG)
     dialog.get_by_role("button", name="Make 3 runs").click()
     expect(dialog.get_by_text("3 runs were made")).to_be_visible()
     expect(dialog.get_by_role("progressbar", name="Runs that are over")).to_have_attribute("aria-valuemax", "3")

@@ -9,7 +9,7 @@ from fastapi import Query
 from horarium.api import examples
 from horarium.api.answers import Reply
 from horarium.api.pages import within_bytes
-from horarium.api.previews import moment
+from horarium.api.previews import MOMENT, written
 from horarium.api.requests import CallerOf, ResourcesOf
 from horarium.api.routing import READ, Routes
 from horarium.api.schedule_filters import check_texts, labels_of, status_of
@@ -57,8 +57,9 @@ routes = Routes("/api", tag="previews")
 def get_agenda(
     resources: ResourcesOf,
     caller: CallerOf,
-    start: Annotated[str | None, Query(alias="from", description="the first moment; now, unless given")] = None,
+    start: Annotated[str | None, Query(alias="from", description=f"the first {MOMENT}; now, unless given")] = None,
     end: Annotated[str | None, Query(alias="to", description="up to before this; 24 hours, unless given")] = None,
+    timezone: Annotated[str | None, Query(description="where local times and days are read")] = None,
     limit: Annotated[int, Query(description="rows, 1 to 5000")] = agendas.DEFAULT_ROWS,
     bucket_seconds: Annotated[int, Query(description="how long a bucket is")] = agendas.DEFAULT_BUCKET,
     schedule_id: Annotated[list[str] | None, Query(description="of these alone, 100 at most")] = None,
@@ -69,7 +70,9 @@ def get_agenda(
 ) -> Reply:
     """Past occurrences as they were decided, with their runs; those to come as a preview sees them. 31 days at most."""
     wanted = agendas.Wanted(_chosen(schedule_id, text, label, status), reason)
-    first, last = (None if start is None else moment("from", start)), (None if end is None else moment("to", end))
+    now = resources.clock.now()
+    asked = (written("from", start, timezone), written("to", end, timezone))
+    first, last = (None if each is None else each.instant(now) for each in asked)
     found, rows = within_bytes(
         limit,
         lambda most: agendas.look(

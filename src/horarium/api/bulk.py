@@ -11,10 +11,11 @@ from horarium.api.routing import OPERATE, Routes
 from horarium.ids import id_text
 from horarium.operations import bulk
 from horarium.operations import bulk_runs as stopping
+from horarium.operations.moments import written_end
 from horarium.operations.triggers import check_key
 from horarium.schedule.position import Status
 from horarium.schedule.run import RunState
-from horarium.wire.answer import instant_of
+from horarium.wire.answer import time_of
 from horarium.wire.bodies import read_body
 from horarium.wire.bulk import BulkAction, BulkChange, BulkChanges, BulkOutcome, BulkStop, BulkStops, StopAction
 from horarium.wire.bulk_bodies import BulkBody, BulkRunsBody, RunChoice, ScheduleChoice
@@ -56,7 +57,9 @@ def bulk_schedules(
     asked = read_body(BulkBody, body)
     same_namespace(caller, asked.namespace)
     check_key(idempotency_key)
-    wish = bulk.Bulk(asked.action, asked.labels, instant_of(asked.until), asked.reason, asked.dry_run, idempotency_key)
+    written = written_end(asked.until, asked.timezone)
+    until = None if written is None else written.instant(resources.clock.now())
+    wish = bulk.Bulk(asked.action, asked.labels, until, asked.reason, asked.dry_run, idempotency_key)
     outcomes, token = bulk.change_many(
         resources,
         caller,
@@ -73,6 +76,7 @@ def bulk_schedules(
             dry_run=asked.dry_run,
             outcomes=tuple(_changed(each) for each in outcomes),
             next_page_token=token,
+            until=time_of(until),
         )
     )
 

@@ -34,6 +34,7 @@ routes = Routes("/api/schedules", tag="previews")
     answer=ScheduleDraft,
     example=ScheduleDraft(
         valid=True,
+        may_write=True,
         errors={},
         document={**examples.SCHEDULE, "schedule_id": "weekly-report"},
         words="at 02:00 every day (Europe/Istanbul time)",
@@ -75,6 +76,7 @@ def draft_schedule(
     return Reply(
         ScheduleDraft(
             valid=not found.errors,
+            may_write=found.may_write,
             errors={path: tuple(texts) for path, texts in found.errors.items()},
             document=found.document,
             words=found.words,

@@ -6,7 +6,7 @@ Nothing here writes.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import Annotated, Any
+from typing import Annotated, Any, overload
 
 import msgspec
 from fastapi import Query
@@ -23,6 +23,7 @@ from horarium.decision.year import YearOverview
 from horarium.errors import InvalidDefinition
 from horarium.instant import Instant, from_rfc3339, to_datetime, to_rfc3339
 from horarium.operations import previews
+from horarium.operations.moments import Written
 from horarium.operations.previews import Previewed
 from horarium.schedule.event import EventType
 from horarium.schedule.reason import Reason
@@ -33,6 +34,8 @@ from horarium.wire.schedules import Explanation, Finding, Preview, PreviewRow, R
 
 routes = Routes("/api/schedules/{schedule_id}", tag="previews")
 
+MOMENT = "moment: RFC 3339, a length of time from now such as 4h, a local time or a day"
+LocalZone = Annotated[str | None, Query(description="where a local time or day is read; that of the schedule")]
 _OUTCOMES = {kind.value: ExplainedOutcome(word.value) for kind, word in HAPPENED.items()}
 
 
@@ -49,11 +52,13 @@ def preview_schedule(
     caller: CallerOf,
     schedule_id: str,
     n: Annotated[int, Query(description="rows, 1 to 200")] = 10,
-    start: Annotated[str | None, Query(alias="from", description="the first moment; now, unless given")] = None,
+    start: Annotated[str | None, Query(alias="from", description=f"the first {MOMENT}; now, unless given")] = None,
+    timezone: LocalZone = None,
 ) -> Reply:
     """At most 31 days ahead."""
     # What is at `from` itself is wanted too.
-    after = None if start is None else moment("from", start) - 1
+    asked = written("from", start, timezone)
+    after = None if asked is None else previews.moment_of(resources, caller, schedule_id, asked) - 1
     found = previews.preview(resources, caller, schedule_id, rows=n, after=after)
     return Reply(Preview(schedule_id=schedule_id, rows=tuple(preview_rows(found))))
 
@@ -103,10 +108,12 @@ def explain_schedule(
     resources: ResourcesOf,
     caller: CallerOf,
     schedule_id: str,
-    at: Annotated[str, Query(description="any moment, past or future")],
+    at: Annotated[str, Query(description=f"any {MOMENT}, past or future")],
+    timezone: LocalZone = None,
 ) -> Reply:
     """Why it did, did not, will or will not fire."""
-    return Reply(_explained(schedule_id, previews.explain(resources, caller, schedule_id, moment("at", at))))
+    instant = previews.moment_of(resources, caller, schedule_id, written("at", at, timezone))
+    return Reply(_explained(schedule_id, previews.explain(resources, caller, schedule_id, instant)))
 
 
 def shown_year(schedule_id: str, found: YearOverview) -> Year:
@@ -126,11 +133,25 @@ def shown_year(schedule_id: str, found: YearOverview) -> Year:
 
 
 def moment(name: str, text: str) -> Instant:
-    """A plus sign that nobody encoded comes as a blank."""
     try:
-        return from_rfc3339(text.strip().replace(" ", "T" if "T" not in text.upper() else "+"), field=name)
+        return from_rfc3339(_with_plus(text), field=name)
     except ValueError:
         raise InvalidDefinition({name: ["must be a time such as 2026-03-08T07:00:00Z"]}) from None
+
+
+@overload
+def written(name: str, text: str, timezone: str | None) -> Written: ...
+@overload
+def written(name: str, text: str | None, timezone: str | None) -> Written | None: ...
+def written(name: str, text: str | None, timezone: str | None) -> Written | None:
+    """What a query says, in words that a person may use too."""
+    return None if text is None else Written(_with_plus(text), timezone, name)
+
+
+def _with_plus(text: str) -> str:
+    """A plus sign that nobody encoded comes as a blank; `7 days` is none."""
+    plain = text.strip()
+    return plain.replace(" ", "T" if "T" not in plain.upper() else "+") if plain[:4].isdigit() else plain
 
 
 def preview_rows(found: Iterable[Previewed]) -> Iterator[PreviewRow]:

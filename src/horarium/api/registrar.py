@@ -29,6 +29,7 @@ from horarium.ids import id_text
 from horarium.instant import from_rfc3339, to_datetime
 from horarium.operations import lifecycles, listings, occurrences, schedules
 from horarium.operations.listings import Described
+from horarium.operations.moments import written_end
 from horarium.operations.occurrences import Skipped
 from horarium.operations.resources import Resources
 from horarium.operations.runs import Run
@@ -36,7 +37,7 @@ from horarium.policy.catchup import CatchupPolicy
 from horarium.policy.overlap import OverlapPolicy
 from horarium.schedule.position import Status
 from horarium.schedule.run import PublicStatus, public_status
-from horarium.wire.answer import instant_of, time_of
+from horarium.wire.answer import time_of
 from horarium.wire.bodies import PauseBody, read_body
 from horarium.wire.outcomes import WriteOutcome
 from horarium.wire.registrar import Trigger, TriggerDeleted, TriggerPaused, TriggerRun, TriggerRuns, TriggerUpserted
@@ -94,7 +95,7 @@ def pause_trigger(resources: ResourcesOf, caller: CallerOf, body: Document, conf
     """`paused: false` resumes; a pause with `until` ends by itself."""
     asked = read_body(PauseBody, body)
     if asked.paused:
-        until = instant_of(asked.until)
+        until = written_end(asked.until, asked.timezone)
         done = lifecycles.pause(resources, caller, asked.schedule_id, reason=asked.reason, until=until)
     elif asked.until is not None:
         raise InvalidDefinition({"until": ["is the end of a pause, and this resumes"]})
@@ -107,6 +108,7 @@ def pause_trigger(resources: ResourcesOf, caller: CallerOf, body: Document, conf
             paused=done.status is Status.PAUSED,
             next_run_at=time_of(done.next_due),
             outcome=done.outcome,
+            paused_until=time_of(done.paused_until),
         )
     )
 

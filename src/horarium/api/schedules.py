@@ -19,10 +19,10 @@ from horarium.operations import lifecycles, listings, schedules
 from horarium.operations.changes import ScheduleChange
 from horarium.operations.filters import ScheduleFilter
 from horarium.operations.list_errors import UnsupportedFilter
+from horarium.operations.moments import written_end
 from horarium.operations.visibility import parse_query
 from horarium.schedule.patch import Update
 from horarium.store.schedules.signs import SIGNED
-from horarium.wire.answer import instant_of
 from horarium.wire.bodies import NoteBody, PauseScheduleBody, read_body
 from horarium.wire.outcomes import WriteOutcome
 from horarium.wire.schedules import Schedule, ScheduleList, WriteResult
@@ -244,10 +244,10 @@ def delete_schedule(resources: ResourcesOf, caller: CallerOf, schedule_id: str, 
 def pause_schedule(
     resources: ResourcesOf, caller: CallerOf, schedule_id: str, body: Document, if_match: IfMatch = None
 ) -> Reply:
-    """Nothing fires until it is resumed, or until the instant `until`; what runs goes on. A new pause replaces it."""
+    """Nothing fires until it is resumed, or until `until`; what runs goes on. A new pause replaces it."""
     asked, version = read_body(PauseScheduleBody, body), version_of(if_match)
     same_namespace(caller, asked.namespace)
-    until = instant_of(asked.until)
+    until = written_end(asked.until, asked.timezone)
     done = lifecycles.pause(resources, caller, schedule_id, reason=asked.note, until=until, if_version=version)
     return reply_written(done)
 

@@ -58,6 +58,7 @@ def written(done: ScheduleChange) -> WriteResult:
         changed_fields=done.changed,
         warnings=done.warnings,
         exhausted=done.exhausted,
+        paused_until=time_of(done.paused_until),
     )
 
 

@@ -20,23 +20,17 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from datetime import UTC, date, datetime, time, timedelta
+from datetime import date, datetime, time, timedelta
 from enum import StrEnum
 from typing import NoReturn
 
 from horarium.errors import InvalidSpec
-from horarium.instant import DAY, SECOND, Instant, from_rfc3339, to_datetime
-from horarium.recurrence.duration import parse_duration
-from horarium.recurrence.zone import EARLIEST, LATEST, Zone
+from horarium.instant import SECOND, Instant, to_datetime
+from horarium.recurrence.duration import read_length
+from horarium.recurrence.moment import MAX_TEXT, Moment, at_wall, exactly, from_now
+from horarium.recurrence.zone import Zone
 
-MAX_TEXT = 64
-_LONGEST = 36_525 * DAY
-_UNITS = {"s": 1, "m": 60, "h": 3_600, "d": 86_400, "w": 604_800}
 # Patterns are compiled where they are used: most commands are given no time, or RFC 3339.
-_UNIT = r"(s(?:ec(?:ond)?s?)?|m(?:in(?:ute)?s?)?|h(?:(?:ou)?rs?)?|d(?:ays?)?|w(?:eeks?)?)"
-_STEP = rf"(\d{{1,9}})\s*{_UNIT}(?![a-z])\s*"
-_SPAN = rf"(?:\d{{1,9}}\s*{_UNIT}(?![a-z])\s*)+"
-_EXACT = r"(\d{4}-\d\d-\d\d)[tT ](\d\d:\d\d)(:\d\d(?:\.\d+)?)?([zZ]|[+-]\d\d:\d\d)"
 _CLOCK = r"(?P<clock>\d{1,2}:\d\d(?::\d\d)?(?:\s*[ap]m)?|\d{1,2}\s*[ap]m|noon|midnight)"
 _DAY_AND_CLOCK = rf"(?P<day>.+?)(?:(?:\s+at)?\s+|(?<=\d)t){_CLOCK}"
 _ISO_DAY = r"\d{4}-\d\d-\d\d"
@@ -61,23 +55,6 @@ class Direction(StrEnum):
     FUTURE = "future"
 
 
-class Wall(StrEnum):
-    """What the clock on the wall did at a local time."""
-
-    ONCE = "once"
-    LEAPT = "leapt"
-    TWICE = "twice"
-
-
-@dataclass(frozen=True, slots=True)
-class Moment:
-    """`exact`: it was written as RFC 3339, so there is nothing to explain."""
-
-    instant: Instant
-    exact: bool = False
-    wall: Wall = Wall.ONCE
-
-
 @dataclass(frozen=True, slots=True)
 class _Question:
     flag: str
@@ -91,10 +68,9 @@ def read_moment(text: str, *, flag: str, now: Instant, zone: Zone, direction: Di
     """Raises InvalidSpec in words that name the flag. What is no RFC 3339 comes out in whole seconds."""
     if len(text) > MAX_TEXT:
         raise InvalidSpec(f"{flag}: {text[:20]!r}… is far too long for a time", field=flag)
-    exact = re.fullmatch(_EXACT, text, re.ASCII)
+    exact = exactly(text, field=flag)
     if exact is not None:
-        day, clock, seconds, offset = exact.groups()
-        return Moment(from_rfc3339(f"{day}T{clock}{seconds or ':00'}{offset}", field=flag), exact=True)
+        return exact
     question = _Question(flag, " ".join(text.lower().split()), now - now % SECOND, zone, direction)
     return _now(question) or _from_now(question) or _on_the_wall(question) or _refuse(question, text)
 
@@ -102,11 +78,12 @@ def read_moment(text: str, *, flag: str, now: Instant, zone: Zone, direction: Di
 def read_span(text: str, *, flag: str) -> int:
     """Seconds; how long and not when: `30s`, `1h30m`, `PT30M`, or a bare number of seconds."""
     lower = " ".join(text.lower().split()) if len(text) <= MAX_TEXT else ""
-    length = int(lower) * SECOND if lower.isascii() and lower.isdigit() and len(lower) < 10 else _length(lower, flag)
-    if length is None or not 0 < length <= _LONGEST:
+    is_bare = lower.isascii() and lower.isdigit() and len(lower) < 10
+    length = int(lower) if is_bare else read_length(lower, field=flag)
+    if not length:
         shown = f"{text[:MAX_TEXT]!r}"
         raise InvalidSpec(f"{flag}: {shown} is no length of time; write 30s, 10m, 1h30m or PT1H", field=flag)
-    return length // SECOND
+    return length
 
 
 def _now(question: _Question) -> Moment | None:
@@ -118,15 +95,8 @@ def _now(question: _Question) -> Moment | None:
 
 def _from_now(question: _Question) -> Moment | None:
     sign, rest = _sign(question)
-    length = _length(rest, question.flag)
-    if length is None:
-        return None
-    if length > _LONGEST:
-        raise InvalidSpec(f"{question.flag}: {question.text!r} is longer than a hundred years", field=question.flag)
-    moved = question.now + sign * length
-    if not EARLIEST * SECOND <= moved <= LATEST * SECOND:
-        _out_of_years(question)
-    return Moment(moved)
+    length = read_length(rest, field=question.flag)
+    return None if length is None else from_now(sign * length, question.text, field=question.flag, now=question.now)
 
 
 def _sign(question: _Question) -> tuple[int, str]:
@@ -140,14 +110,6 @@ def _sign(question: _Question) -> tuple[int, str]:
     if text.endswith(" ago"):
         return -1, text[:-4]
     return (-1 if question.direction is Direction.PAST else 1), text
-
-
-def _length(text: str, flag: str) -> int | None:
-    if re.fullmatch(_SPAN, text, re.ASCII):
-        return sum(int(count) * _UNITS[unit[0]] for count, unit in re.findall(_STEP, text, re.ASCII)) * SECOND
-    if text.startswith("p") and any(each.isdigit() for each in text):
-        return parse_duration(text, field=flag) * SECOND
-    return None
 
 
 # ── wall times ────────────────────────────────────────────────────────────────────────────────────────
@@ -217,23 +179,7 @@ def _wall_now(question: _Question) -> datetime:
 
 
 def _at(question: _Question, wall: datetime) -> Moment:
-    seconds = int(wall.replace(tzinfo=UTC).timestamp())
-    if not EARLIEST + 2 * 86_400 <= seconds <= LATEST - 2 * 86_400:
-        _out_of_years(question)
-    instant, how = _instant_of(question.zone, seconds)
-    return Moment(instant * SECOND, wall=how)
-
-
-def _instant_of(zone: Zone, wall: int) -> tuple[int, Wall]:
-    """No zone changes its clock twice within three days, so the offsets a day before and after are all there are."""
-    before, after = zone.offset_at(wall - 86_400 * 3 // 2), zone.offset_at(wall + 86_400 * 3 // 2)
-    shown = sorted({wall - offset for offset in (before, after) if zone.offset_at(wall - offset) == offset})
-    if shown:
-        return shown[0], Wall.TWICE if len(shown) > 1 else Wall.ONCE
-    segment = zone.segment_at(wall - before)
-    while segment.before == segment.offset:  # cut where a survey ended, not where the clock leapt
-        segment = zone.segment_at(segment.start - 1)
-    return segment.start, Wall.LEAPT
+    return at_wall(wall, question.text, field=question.flag, zone=question.zone)
 
 
 # ── refusals ──────────────────────────────────────────────────────────────────────────────────────────
@@ -241,10 +187,6 @@ def _instant_of(zone: Zone, wall: int) -> tuple[int, Wall]:
 
 def _no_hour(question: _Question, text: str) -> NoReturn:
     raise InvalidSpec(f"{question.flag}: {text!r} is no time of a day", field=question.flag)
-
-
-def _out_of_years(question: _Question) -> NoReturn:
-    raise InvalidSpec(f"{question.flag}: {question.text!r} is outside the years 1900 to 9892", field=question.flag)
 
 
 def _refuse(question: _Question, text: str) -> NoReturn:

@@ -62,6 +62,8 @@ def show_draft(remote: Remote, found: ScheduleDraft, flags: Mapping[str, str]) -
     if remote.output is Format.TABLE:
         for warning in found.warnings:
             talk(f"warning: {printable(warning)}")
+        if not found.may_write:
+            talk("warning: this token may look at it, and not write it")
     if not found.valid:
         talk(f"error: {printable(renamed(found.raw.get('errors') or {}, flags))}")
         raise typer.Exit(ExitCode.BAD_QUESTION)

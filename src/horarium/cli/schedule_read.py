@@ -191,9 +191,9 @@ def preview_command(
 
     Example: horarium schedule preview nightly --count 5
     """
-    from horarium.client.schedule_calls import ScheduleCalls
+    from horarium.client.draft_calls import DraftCalls
 
-    call = ScheduleCalls.preview_schedule(schedule_id, n=count, start=times.future("--from", start))
+    call = DraftCalls.preview_schedule(schedule_id, n=count, start=times.future("--from", start))
     show_listing(
         Listing(remote, call, Paging("rows", "n"), count),
         ("Tick At", "Decision", "Reason", "Inputs"),

@@ -16,11 +16,12 @@ from typing import Annotated, overload
 import typer
 
 from horarium.cli import completion
-from horarium.cli.moment import Direction, Moment, Wall, read_moment
+from horarium.cli.moment import Direction, read_moment
 from horarium.cli.render import local_time, talk
 from horarium.clock import SystemClock
 from horarium.errors import InvalidSpec
 from horarium.instant import to_rfc3339
+from horarium.recurrence.moment import Moment, Wall
 from horarium.recurrence.zone import Zone, load_zone
 
 TIME = "TIME"

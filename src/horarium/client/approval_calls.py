@@ -110,12 +110,17 @@ class ApprovalCalls:
         workflow_id: str | None = None,
         gates: Sequence[str] = (),
         until: When | None = None,
+        timezone: str | None = None,
         max_uses: int | None = None,
         reason: str | None = None,
         idempotency_key: str | None = None,
     ) -> Call[StandingApproval]:
-        """A yes to future questions about these gates, of one schedule or of one workflow."""
+        """A yes to future questions about these gates, of one schedule or of one workflow.
+
+        `until` may be a length of time from now, such as `7d`, or a local time of `timezone`.
+        """
         told = given(schedule_id=schedule_id, workflow_id=workflow_id, until=until, max_uses=max_uses, reason=reason)
+        told |= given(timezone=timezone)
         return Call("POST", STANDING, one(StandingApproval), body={"gates": list(gates), **told}, key=idempotency_key)
 
     @Method

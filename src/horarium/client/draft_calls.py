@@ -1,15 +1,16 @@
-"""Every call about what a schedule would be, what it has been, and what a condition sees; none of them writes."""
+"""Every call about what a schedule would be, has been and will do, and what a condition sees; none of them writes."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Unpack
 
-from horarium.client.call import Call, given, many, one
+from horarium.client.call import Call, When, given, many, one
 from horarium.client.methods import Method, Own, OwnPages, Pages
 from horarium.client.page import Page
 from horarium.client.schedule_calls import SCHEDULE, SCHEDULES
 from horarium.wire.drafts import ConditionTest, Revision, RevisionComparison, ScheduleDraft
+from horarium.wire.schedules import Explanation, PreviewRow, Year
 
 if TYPE_CHECKING:
     from horarium.schedule.fields import ScheduleFields
@@ -37,6 +38,36 @@ class DraftCalls:
         query = {"schedule_id": changing, "merge": merge, "n": n, "year": year}
         body = {**(document or {}), **fields}
         return Call("POST", f"{SCHEDULES}/draft", one(ScheduleDraft), query=query, body=body)
+
+    @Method
+    @staticmethod
+    def preview_schedule(
+        schedule_id: str, *, n: int | None = None, start: When | None = None, timezone: str | None = None
+    ) -> Call[Page[PreviewRow]]:
+        """What each coming occurrence would bring, and why; nothing is written.
+
+        `start` may be a local time or a day, of `timezone` or else of the schedule's zone.
+        """
+        return Call(
+            "GET",
+            f"{SCHEDULE}/preview",
+            many(PreviewRow, "rows", "preview"),
+            {"schedule_id": schedule_id},
+            query={"n": n, "from": start, "timezone": timezone},
+        )
+
+    @Method
+    @staticmethod
+    def get_schedule_year(schedule_id: str, *, year: int | None = None) -> Call[Year]:
+        """The days of a year on which it fires, and those on which its calendars refuse; this year, unless given."""
+        return Call("GET", f"{SCHEDULE}/year", one(Year), {"schedule_id": schedule_id}, query={"year": year})
+
+    @Method
+    @staticmethod
+    def explain_schedule(schedule_id: str, at: When, *, timezone: str | None = None) -> Call[Explanation]:
+        """Why it did, did not, will or will not fire then; a local time is of `timezone` or the schedule's zone."""
+        query = {"at": at, "timezone": timezone}
+        return Call("GET", f"{SCHEDULE}/explain", one(Explanation), {"schedule_id": schedule_id}, query=query)
 
     @Method
     @staticmethod
@@ -76,8 +107,11 @@ class DraftCalls:
 
 
 class RevisionMethods:
-    """The calls about what one schedule has been, without its id."""
+    """The calls about what one schedule has been and will do, without its id."""
 
+    preview = Own(DraftCalls.preview_schedule)
+    year = Own(DraftCalls.get_schedule_year)
+    explain = Own(DraftCalls.explain_schedule)
     revisions = Own(DraftCalls.list_schedule_revisions)
     compare_revisions = Own(DraftCalls.compare_schedule_revisions)
     iter_revisions = OwnPages(DraftCalls.list_schedule_revisions)

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Unpack
 
-from horarium.client.call import Call, given, many, one
+from horarium.client.call import Call, When, given, many, one
 from horarium.client.methods import Method
 from horarium.client.page import Page
 from horarium.wire.registrar import Trigger, TriggerDeleted, TriggerPaused, TriggerRun, TriggerUpserted
@@ -34,10 +34,17 @@ class RegistrarCalls:
     @Method
     @staticmethod
     def pause_trigger(
-        schedule_id: str, paused: bool, *, reason: str | None = None, confirm: bool | None = None
+        schedule_id: str,
+        paused: bool,
+        *,
+        reason: str | None = None,
+        until: When | None = None,
+        timezone: str | None = None,
+        confirm: bool | None = None,
     ) -> Call[TriggerPaused]:
-        """`paused` false resumes."""
-        body = {"schedule_id": schedule_id, "paused": paused, **given(reason=reason)}
+        """`paused` false resumes; a pause with `until` ends by itself."""
+        told = given(reason=reason, until=until, timezone=timezone)
+        body = {"schedule_id": schedule_id, "paused": paused, **told}
         return Call("POST", "/schedules/pause", one(TriggerPaused), query={"confirm": confirm}, body=body)
 
     @Method

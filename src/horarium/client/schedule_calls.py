@@ -16,14 +16,11 @@ from horarium.wire.bulk import BulkChanges
 from horarium.wire.runs import RunSummary
 from horarium.wire.schedules import (
     Backfilled,
-    Explanation,
     HistoryEvent,
-    PreviewRow,
     Schedule,
     ScheduleHealth,
     Triggered,
     WriteResult,
-    Year,
 )
 
 # Only type checkers ask for them, and all that a schedule can be takes longer to import than a call to be answered.
@@ -164,10 +161,19 @@ class ScheduleCalls:
     @Method
     @staticmethod
     def pause_schedule(
-        schedule_id: str, *, note: str | None = None, until: When | None = None, if_version: int | None = None
+        schedule_id: str,
+        *,
+        note: str | None = None,
+        until: When | None = None,
+        timezone: str | None = None,
+        if_version: int | None = None,
     ) -> Call[WriteResult]:
-        """Nothing fires until it is resumed, or until `until`, when it goes on by itself; what runs goes on."""
-        return _send("POST", "pause", schedule_id, given(note=note, until=until), if_version)
+        """Nothing fires until it is resumed, or until `until`, when it goes on by itself; what runs goes on.
+
+        `until` may be a length of time from now, such as `4h`, or a local time, such as `2026-11-17T09:00`: of
+        `timezone`, or else of the schedule's zone.
+        """
+        return _send("POST", "pause", schedule_id, given(note=note, until=until, timezone=timezone), if_version)
 
     @Method
     @staticmethod
@@ -227,6 +233,7 @@ class ScheduleCalls:
         everything: bool | None = None,
         set_labels: Mapping[str, str | None] | None = None,
         until: When | None = None,
+        timezone: str | None = None,
         reason: str | None = None,
         dry_run: bool | None = None,
         limit: int | None = None,
@@ -237,7 +244,7 @@ class ScheduleCalls:
         """Pause, resume, trigger, label or delete all that fit: at most 100 a request, with one outcome each.
 
         `labels` choose, `set_labels` are put on, or taken off where they are None. What would start more than 1,000
-        runs needs `confirm`.
+        runs needs `confirm`. `until` may be a length of time from now, or a local time of `timezone`.
         """
         chosen = given(
             ids=None if ids is None else list(ids), labels=labels, name_contains=name_contains, status=status
@@ -245,6 +252,7 @@ class ScheduleCalls:
         body = {
             "action": action,
             **given(filter=chosen or None, all=everything, until=until, reason=reason, dry_run=dry_run),
+            **given(timezone=timezone),
             **given(labels=None if set_labels is None else dict(set_labels)),
             **given(limit=limit, next_page_token=next_page_token),
         }
@@ -296,32 +304,6 @@ class ScheduleCalls:
             },
             cursor="next_page_token",
         )
-
-    @Method
-    @staticmethod
-    def preview_schedule(
-        schedule_id: str, *, n: int | None = None, start: When | None = None
-    ) -> Call[Page[PreviewRow]]:
-        """What each coming occurrence would bring, and why; nothing is written."""
-        return Call(
-            "GET",
-            f"{SCHEDULE}/preview",
-            many(PreviewRow, "rows", "preview"),
-            {"schedule_id": schedule_id},
-            query={"n": n, "from": start},
-        )
-
-    @Method
-    @staticmethod
-    def get_schedule_year(schedule_id: str, *, year: int | None = None) -> Call[Year]:
-        """The days of a year on which it fires, and those on which its calendars refuse; this year, unless given."""
-        return Call("GET", f"{SCHEDULE}/year", one(Year), {"schedule_id": schedule_id}, query={"year": year})
-
-    @Method
-    @staticmethod
-    def explain_schedule(schedule_id: str, at: When) -> Call[Explanation]:
-        """Why it did, did not, will or will not fire at this instant."""
-        return Call("GET", f"{SCHEDULE}/explain", one(Explanation), {"schedule_id": schedule_id}, query={"at": at})
 
     @Method
     @staticmethod
@@ -382,9 +364,6 @@ class ScheduleMethods:
     delete = Own(ScheduleCalls.delete_schedule)
     history = Own(ScheduleCalls.get_schedule_history)
     runs = Own(ScheduleCalls.list_schedule_runs)
-    preview = Own(ScheduleCalls.preview_schedule)
-    year = Own(ScheduleCalls.get_schedule_year)
-    explain = Own(ScheduleCalls.explain_schedule)
     health = Own(ScheduleCalls.get_schedule_health)
     set_calendars = Own(ScheduleCalls.set_calendars)
     clear_calendars = Own(ScheduleCalls.clear_calendars)

@@ -191,6 +191,7 @@ class ServiceCalls:
         *,
         start: When | None = None,
         end: When | None = None,
+        timezone: str | None = None,
         limit: int | None = None,
         bucket_seconds: int | None = None,
         schedule_id: str | Sequence[str] | None = None,
@@ -202,10 +203,12 @@ class ServiceCalls:
         """What all schedules of the namespace do in a window of time, decided or predicted; the next 24 hours.
 
         Or some of them: by id, by part of an id or a name, by labels, by status; `reason`: what was skipped for it.
+        Days and local times are those of `timezone`.
         """
         query = {
             "from": start,
             "to": end,
+            "timezone": timezone,
             "limit": limit,
             "bucket_seconds": bucket_seconds,
             "schedule_id": schedule_id,

@@ -19,7 +19,7 @@ class ScheduleChange:
     """`changed` are the top-level names of the document that differ; `version` is the ETag from now on.
 
     `exhausted`: it is deleted, because its runs are used up, and what was asked for says no more than it did.
-    `released`: so many held runs it lets go at once.
+    `released`: so many held runs it lets go at once. `paused_until`: when the pause that was asked for ends by itself.
     """
 
     schedule_uid: bytes
@@ -34,6 +34,7 @@ class ScheduleChange:
     next_run: NextRun = NOT_TRIGGERABLE
     exhausted: bool = False
     released: int = 0
+    paused_until: Instant | None = None
 
 
 def unchanged(connection: Connection, opened: Opened) -> ScheduleChange:

@@ -70,12 +70,13 @@ class Checked:
 
 @dataclass(frozen=True, slots=True)
 class Invalid:
-    """`spec` is what can be read of it all the same."""
+    """`spec` is what can be read of it all the same. `forbidden`: whatever it says, this caller may not write it."""
 
     errors: Mapping[str, Sequence[str]]
     key: str | None
     spec: SpecText | None = None
     document: Mapping[str, Any] | None = None
+    forbidden: bool = False
 
 
 def check_asked(resources: Resources, connection: Connection, *, caller: Caller, asked: Asked) -> Checked | Invalid:
@@ -206,7 +207,7 @@ def _unreadable(
         base=base,
         update=asked.how,
     )
-    return Invalid(_by_field(wrong), key, spec)
+    return Invalid(_by_field(wrong), key, spec, forbidden=isinstance(wrong, Forbidden))
 
 
 # What a write refuses because of what the document says, or of who sends it. All else is no part of a draft.

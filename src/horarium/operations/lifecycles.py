@@ -17,6 +17,7 @@ from horarium.operations.caller import Caller
 from horarium.operations.changes import ScheduleChange, moved, unchanged
 from horarium.operations.drafts import note_attribute
 from horarium.operations.errors import Refused
+from horarium.operations.moments import Written, zone_of
 from horarium.operations.resources import Opened, Resources, open_schedule, wake_tickers
 from horarium.operations.storms import require_confirmed
 from horarium.operations.upcoming import next_due, next_runs, planned_row
@@ -53,15 +54,19 @@ def pause(
     schedule_id: str,
     *,
     reason: str | None = None,
-    until: Instant | None = None,
+    until: Written | Instant | None = None,
     if_version: int | None = None,
 ) -> ScheduleChange:
-    """Stops ticks and releases, not what runs; at `until` the ticker lets it go on."""
+    """Stops ticks and releases, not what runs; at `until` the ticker lets it go on.
+
+    A local time is read in the zone of the schedule, unless another is named.
+    """
     caller.require(Permission.OPERATE)
 
     def work(connection: Connection) -> ScheduleChange:
         opened = open_schedule(resources, connection, caller, schedule_id, if_version=if_version)
-        return pause_opened(connection, caller.because(reason), opened, until)
+        end = until.instant(opened.now, zone_of(opened)) if isinstance(until, Written) else until
+        return pause_opened(connection, caller.because(reason), opened, end)
 
     return resources.database.write(work)
 
@@ -118,7 +123,7 @@ def pause_opened(
     if until is not None and until <= now:
         raise InvalidDefinition({"until": [f"must be in the future, and it is {to_rfc3339(now)}"]})
     if row.status is Status.PAUSED and caller.reason in (None, row.note) and until == row.paused_until:
-        return unchanged(connection, opened)
+        return replace(unchanged(connection, opened), paused_until=until)
     position = row.position()._replace(status=Status.PAUSED, decided_until=max(row.decided_until, now))
     journal = Journal(row.next_sequence, now, caller.context())
     journal.missed(_overtaken(opened))
@@ -146,7 +151,8 @@ def pause_opened(
     done = moved(connection, opened, WriteOutcome.PAUSED, version, coming)
     if until is None:
         return done
-    return replace(done, next_run=next_runs(connection, [planned_row(paused, opened.planning)], now)[row.schedule_uid])
+    following = next_runs(connection, [planned_row(paused, opened.planning)], now)[row.schedule_uid]
+    return replace(done, next_run=following, paused_until=until)
 
 
 def resume_opened(resources: Resources, connection: Connection, caller: Caller, opened: Opened) -> ScheduleChange:

@@ -23,6 +23,7 @@ from horarium.instant import Instant
 from horarium.operations.caller import Caller
 from horarium.operations.decisions import gather_facts
 from horarium.operations.history import find_any
+from horarium.operations.moments import Written, zone_of
 from horarium.operations.resources import Opened, Resources
 from horarium.policy.rotation import inputs_for
 from horarium.schedule.calendar import local_date
@@ -51,6 +52,15 @@ class Previewed:
 
     row: Row
     inputs: Any
+
+
+def moment_of(resources: Resources, caller: Caller, schedule_id: str, written: Written) -> Instant:
+    """A local time is read in the zone of the schedule, unless another is named."""
+    caller.require(Permission.READ)
+    if not written.needs_schedule:
+        return written.instant(resources.clock.now())
+    opened = resources.database.read(lambda connection: _look_at(resources, connection, caller, schedule_id))
+    return written.instant(opened.now, zone_of(opened))
 
 
 def preview(

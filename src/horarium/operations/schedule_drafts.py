@@ -53,7 +53,8 @@ MAX_ROWS: Final = 50
 class ScheduleDraft:
     """`errors` are by the path of their field; under `document` stands what is about none.
 
-    Where only the *when* can be read, words, fires and year are those of the spec alone.
+    Where only the *when* can be read, words, fires and year are those of the spec alone. `may_write`: by the role, and
+    by who owns the schedule that is changed.
     """
 
     errors: Mapping[str, Sequence[str]]
@@ -64,6 +65,7 @@ class ScheduleDraft:
     year: YearOverview | None = None
     changes: FireChanges | None = None
     policies: ToldPolicies | None = None
+    may_write: bool = True
 
 
 def draft(
@@ -84,10 +86,12 @@ def draft(
         raise InvalidDefinition({"year": [f"must be between {FIRST_YEAR} and {LAST_YEAR}"]})
     asked = Asked(document, schedule_id, how, rows, year, resources.clock.now())
     found = resources.database.read(partial(check_asked, resources, caller=caller, asked=asked))
+    may_write = caller.may(Permission.WRITE)
     if isinstance(found, Invalid):
-        return _of_spec(found, asked)
+        return replace(_of_spec(found, asked), may_write=may_write and not found.forbidden)
     signal = _signal(resources, caller, found, asked)
-    return resources.database.read(lambda connection: _look_ahead(connection, found, asked, signal))
+    seen = resources.database.read(lambda connection: _look_ahead(connection, found, asked, signal))
+    return replace(seen, may_write=may_write)
 
 
 # ── looking ahead ─────────────────────────────────────────────────────────────────────────────────────

@@ -12,6 +12,7 @@ from horarium.operations.approvals import principal_of
 from horarium.operations.caller import Caller
 from horarium.operations.drafts import hold_namespace, require_namespace
 from horarium.operations.errors import Forbidden
+from horarium.operations.moments import written_end
 from horarium.operations.pages import checked_limit
 from horarium.operations.resources import Resources, not_found
 from horarium.policy.approval import AGENT_INPUT, NEVER, ApprovalPolicy, parse_approval_policy
@@ -23,7 +24,6 @@ from horarium.store.runs import standing_approvals
 from horarium.store.runs.standing_approvals import StandingRow
 from horarium.store.schedules import references
 from horarium.store.schedules import rows as schedules
-from horarium.wire.answer import instant_of
 from horarium.wire.approvals import StandingBody
 from horarium.wire.roles import Permission, Role
 
@@ -134,7 +134,8 @@ def _checked(asked: StandingBody, now: Instant) -> tuple[tuple[str, ...], Instan
         problems["gates"] = [f"{AGENT_INPUT} asks for an answer, which nobody can give beforehand"]
     if not gates and asked.schedule_id is None:
         problems["gates"] = ["must name a gate; only runs of a schedule may be agreed to as a whole"]
-    until = instant_of(asked.until)
+    written = written_end(asked.until, asked.timezone)
+    until = None if written is None else written.instant(now)
     if until is not None and until <= now:
         problems["until"] = ["is over already"]
     if asked.max_uses is not None and asked.max_uses < 1:

@@ -1,4 +1,4 @@
-"""How long an ISO-8601 duration lasts, in whole seconds."""
+"""How long a duration lasts, in whole seconds: ISO-8601, or as a person writes it, such as `1h30m`."""
 
 from __future__ import annotations
 
@@ -18,6 +18,10 @@ _DURATION = re.compile(
     re.ASCII,
 )
 _CALENDAR_PART = re.compile(r"P[^T]*\d[YM]", re.ASCII)
+# As a person writes it. Patterns are compiled where they are used: most texts are ISO-8601.
+_SHORT = {"s": 1, "m": MINUTE, "h": HOUR, "d": DAY, "w": WEEK}
+_UNIT = r"(s(?:ec(?:ond)?s?)?|m(?:in(?:ute)?s?)?|h(?:(?:ou)?rs?)?|d(?:ays?)?|w(?:eeks?)?)"
+_STEP = rf"(\d{{1,9}})\s*{_UNIT}(?![a-z])\s*"
 _UNITS = {"weeks": WEEK, "days": DAY, "hours": HOUR, "minutes": MINUTE, "seconds": 1}
 
 
@@ -31,6 +35,22 @@ def parse_duration(text: str, *, field: str) -> int:
     if seconds > _LONGEST:
         raise InvalidSpec(f"{field}: {text!r} is longer than a hundred years", field=field)
     return seconds
+
+
+def read_length(text: str, *, field: str) -> int | None:
+    """`1h30m`, `7 days` or `PT30M` → seconds; None = it is no length of time at all.
+
+    Raises InvalidSpec for ISO-8601 that cannot be meant, and for more than a hundred years.
+    """
+    lower = " ".join(text.lower().split()) if len(text) <= 64 else ""
+    if re.fullmatch(rf"(?:{_STEP})+", lower, re.ASCII):
+        seconds = sum(int(count) * _SHORT[unit[0]] for count, unit in re.findall(_STEP, lower, re.ASCII))
+        if seconds > _LONGEST:
+            raise InvalidSpec(f"{field}: {text!r} is longer than a hundred years", field=field)
+        return seconds
+    if lower.startswith("p") and any(each.isdigit() for each in lower):
+        return parse_duration(lower, field=field)
+    return None
 
 
 def format_duration(seconds: int) -> str:

@@ -12,7 +12,7 @@ from horarium.policy.approval import ApprovalDecision
 from horarium.policy.deciding import Decision
 from horarium.schedule.run import Origin
 from horarium.wire.answer import Answer, Object, Time
-from horarium.wire.bodies import Body, Name, Note, Text, Whole
+from horarium.wire.bodies import Body, Moment, Name, Note, Text, Whole, ZoneName
 from horarium.wire.bulk import MAX_AT_ONCE
 from horarium.wire.bulk_bodies import Ids
 
@@ -180,14 +180,18 @@ class DecisionsBody(Body, frozen=True, kw_only=True):
 
 
 class StandingBody(Body, frozen=True, kw_only=True):
-    """Of one schedule, or of all that runs of one workflow ask. Without gates, to runs of the schedule as it is now."""
+    """Of one schedule, or of all that runs of one workflow ask. Without gates, to runs of the schedule as it is now.
+
+    A local time in `until` needs a `timezone`.
+    """
 
     OTHER_NAMES: ClassVar = {"note": "reason"}
 
     schedule_id: Text | None = None
     workflow_id: Text | None = None
     gates: Gates = ()
-    until: Time | None = None
+    until: Moment | None = None
+    timezone: ZoneName | None = None
     max_uses: Whole | None = None
     reason: Note | None = None
     namespace: Name | None = None

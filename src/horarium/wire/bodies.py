@@ -47,6 +47,14 @@ def _text(most: int) -> Any:
 Note = Annotated[str, _text(MAX_NOTE)]
 Name = Annotated[str, _text(128)]
 Text = Annotated[str, _text(255)]
+ZoneName = Annotated[str, _text(64)]
+Moment = Annotated[
+    str,
+    Meta(
+        max_length=64,
+        description="RFC 3339, a length of time from now such as 4h or P1D, or a local time such as 2026-11-17T09:00",
+    ),
+]
 Whole = Annotated[int, Meta(ge=0, le=MAX_WHOLE)]
 
 
@@ -70,9 +78,13 @@ class NoteBody(Body, frozen=True, kw_only=True):
 
 
 class PauseScheduleBody(NoteBody, frozen=True, kw_only=True):
-    """`until` is when it goes on by itself; without it, when somebody resumes it."""
+    """`until` is when it goes on by itself; without it, when somebody resumes it.
 
-    until: Time | None = None
+    A local time is read in `timezone`, or else in the zone of the schedule.
+    """
+
+    until: Moment | None = None
+    timezone: ZoneName | None = None
 
 
 class TriggerBody(Body, frozen=True, kw_only=True):
@@ -223,14 +235,18 @@ class NamespaceChange(Body, frozen=True, kw_only=True):
 
 
 class PauseBody(Body, frozen=True, kw_only=True):
-    """Of the registrar: `paused` false resumes; a pause may end by itself, at `until`."""
+    """Of the registrar: `paused` false resumes; a pause may end by itself, at `until`.
+
+    A local time is read in `timezone`, or else in the zone of the schedule.
+    """
 
     OTHER_NAMES: ClassVar = {"note": "reason"}
 
     schedule_id: Name
     paused: bool
     reason: Note | None = None
-    until: Time | None = None
+    until: Moment | None = None
+    timezone: ZoneName | None = None
 
 
 # ── reading ──────────────────────────────────────────────────────────────────────────────────────────

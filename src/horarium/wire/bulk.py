@@ -6,7 +6,7 @@ from enum import StrEnum
 
 from horarium.schedule.position import Status
 from horarium.schedule.run import RunState
-from horarium.wire.answer import Answer
+from horarium.wire.answer import Answer, Time
 
 MAX_AT_ONCE = 100
 """Schedules or runs of one request: each is a transaction of its own, and somebody waits for the answer."""
@@ -57,13 +57,18 @@ class BulkChange(Answer, frozen=True, kw_only=True):
 
 
 class BulkChanges(Answer, frozen=True, kw_only=True):
-    """`next_page_token` goes on with those that fit the same filter and are not in this answer."""
+    """`next_page_token` goes on with those that fit the same filter and are not in this answer.
+
+    `until` is when the pauses end by themselves. Whoever goes on with the next page says it in place of a length of
+    time, lest they end one after the other.
+    """
 
     namespace: str
     action: BulkAction
     dry_run: bool
     outcomes: tuple[BulkChange, ...]
     next_page_token: str | None
+    until: Time | None = None
 
 
 class BulkStop(Answer, frozen=True, kw_only=True):

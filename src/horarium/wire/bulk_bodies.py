@@ -8,8 +8,7 @@ from typing import Annotated, ClassVar
 from msgspec import Meta
 
 from horarium.schedule.position import Status
-from horarium.wire.answer import Time
-from horarium.wire.bodies import Body, Name, Note, Whole
+from horarium.wire.bodies import Body, Moment, Name, Note, Whole, ZoneName
 from horarium.wire.bulk import MAX_AT_ONCE, BulkAction, StopAction
 
 Ids = Annotated[tuple[str, ...], Meta(min_length=1, max_length=MAX_AT_ONCE)]
@@ -33,7 +32,8 @@ class ScheduleChoice(Body, frozen=True, kw_only=True):
 class BulkBody(Body, frozen=True, kw_only=True):
     """An empty filter is a mistake more often than a wish: whoever means all of them says `all`.
 
-    `labels` are for the action `label`: they are put on, and null takes one off.
+    `labels` are for the action `label`: they are put on, and null takes one off. A local time in `until` needs a
+    `timezone`: schedules may have different ones.
     """
 
     OTHER_NAMES: ClassVar = {"note": "reason"}
@@ -42,7 +42,8 @@ class BulkBody(Body, frozen=True, kw_only=True):
     filter: ScheduleChoice | None = None
     all: bool = False
     labels: NewLabels | None = None
-    until: Time | None = None
+    until: Moment | None = None
+    timezone: ZoneName | None = None
     reason: Note | None = None
     dry_run: bool = False
     limit: Whole = MAX_AT_ONCE

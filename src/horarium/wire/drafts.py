@@ -35,6 +35,7 @@ class FireChanges(Answer, frozen=True, kw_only=True):
 class ScheduleDraft(Answer, frozen=True, kw_only=True):
     """What a document would make of a schedule. Nothing is written.
 
+    `valid` is about the document, `may_write` about whoever asks: whether role and ownership would let them write it.
     `errors` are all that a write would refuse, by the path of the field; under `document` stands what is about no
     field. Then `document` is null where it cannot be read, and words, `fires` and `year` are those of its spec alone,
     as far as that can be read. `fires` are the next occurrences, also those that would be skipped; of a new schedule
@@ -42,6 +43,7 @@ class ScheduleDraft(Answer, frozen=True, kw_only=True):
     """
 
     valid: bool
+    may_write: bool
     errors: Mapping[str, tuple[str, ...]]
     document: Object | None
     words: str | None

@@ -21,6 +21,7 @@ class TriggerPaused(Answer, frozen=True, kw_only=True):
     paused: bool
     next_run_at: Time | None
     outcome: WriteOutcome
+    paused_until: Time | None = None
 
 
 class TriggerDeleted(Answer, frozen=True, kw_only=True):

@@ -201,6 +201,7 @@ class WriteResult(Answer, frozen=True, kw_only=True):
 
     `next_run_at` is null, together with a reason, where something known now stands against every coming occurrence.
     `exhausted`: nothing changed, since the runs of an equal schedule of this id are used up; it is deleted.
+    `paused_until`: when the pause that was asked for ends by itself.
     """
 
     schedule_id: str
@@ -214,6 +215,7 @@ class WriteResult(Answer, frozen=True, kw_only=True):
     changed_fields: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
     exhausted: bool = False
+    paused_until: Time | None = None
 
 
 class Triggered(Answer, frozen=True, kw_only=True):

@@ -10,6 +10,7 @@ import {
 import { useRef } from "react";
 import type { paths } from "./schema";
 import { ask, type Answer, type Ask, type Extra, type PathsOf, type Refused, type Unreachable } from "./client";
+import { isGone, letGo } from "./gone";
 import { useNamespace } from "./session";
 import { freshKey, wishOf, type Wish } from "./wishKey";
 
@@ -87,13 +88,18 @@ export function usePages<P extends PathsOf<"get">>(
  * A write; afterwards everything that is shown is asked for again.
  *
  * What is sent once more after a lost answer carries the same key, so it happens once. A refusal is told at once: what
- * is shown may take longer to come.
+ * is shown may take longer to come. What is deleted is not asked for any more, from before the event that tells of it.
  */
 export function useWrite<P extends PathsOf<V>, V extends "post" | "put" | "patch" | "delete">(verb: V, path: P) {
   const namespace = useNamespace();
   const queries = useQueryClient();
   const unanswered = useRef<Wish | null>(null);
-  return useMutation<Answer<P, V>, Failure, Ask<P, V> & { extra?: Extra }>({
+  const again = () => queries.invalidateQueries({ predicate: (query) => !isGone(query) });
+  return useMutation<Answer<P, V>, Failure, Ask<P, V> & { extra?: Extra }, (() => void) | undefined>({
+    onMutate: (given) => {
+      if (verb !== "delete") return undefined;
+      return letGo(queries, namespace, path, { ...(given as { path?: object }).path });
+    },
     mutationFn: async ({ extra, ...given }) => {
       unanswered.current = wishOf(unanswered.current, given, freshKey);
       const idempotencyKey = verb === "post" ? unanswered.current.key : undefined;
@@ -101,8 +107,11 @@ export function useWrite<P extends PathsOf<V>, V extends "post" | "put" | "patch
       unanswered.current = null;
       return answer;
     },
-    onSuccess: () => queries.invalidateQueries(),
-    onError: () => void queries.invalidateQueries(),
+    onSuccess: again,
+    onError: (_failure, _given, back) => {
+      back?.();
+      void again();
+    },
   });
 }
 

@@ -1,5 +1,6 @@
 // When live queries are asked for again: many events become one refresh, and no answer is thrown away for a newer one.
 import type { Query, QueryClient } from "@tanstack/react-query";
+import { isGone } from "./gone";
 
 // A busy fleet tells hundreds of things a second; nobody reads faster than this.
 const REFRESH_MS = 1_000;
@@ -20,7 +21,7 @@ export function refresher(queries: QueryClient, isHidden = () => document.hidden
         waitedFor.add(query.queryHash);
         void ended(queries, query).then(() => {
           waitedFor.delete(query.queryHash);
-          return again(query);
+          return isGone(query) ? undefined : again(query);
         });
       }
     }
@@ -31,7 +32,7 @@ export function refresher(queries: QueryClient, isHidden = () => document.hidden
 }
 
 function isLive(query: Query): boolean {
-  return query.meta?.["live"] === true;
+  return query.meta?.["live"] === true && !isGone(query);
 }
 
 /** When the fetch that is under way has ended, well or not. */

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { errorsAt, getAt, patchOf, setAt, type Doc } from "./document";
+import { changeOf, errorsAt, getAt, patchOf, setAt, type Change, type Doc } from "./document";
 
 const DOCUMENT: Doc = {
   name: "a",
@@ -54,3 +54,28 @@ test("errors are found at a field and below it, and not beside it", () => {
   expect(errorsAt(errors, "spec")).toEqual(["has six fields", "needs a time"]);
   expect(errorsAt(errors, "spec.cron_expressions")).toEqual(["has six fields"]);
 });
+
+test.each<[why: string, before: Doc, after: Doc, change: Change | null]>([
+  ["what a patch can say", { a: 1, b: 2 }, { a: 3 }, { how: "merge", body: { a: 3, b: null } }],
+  [
+    "a null in an object: its part is replaced",
+    { memo: { x: 1 }, note: "n" },
+    { memo: { x: null, y: 2 }, note: "n" },
+    { how: "parts", body: { memo: { x: null, y: 2 } } },
+  ],
+  [
+    "an action is merged by key",
+    { action: { kind: "http", input: { x: 1 }, url: "u" } },
+    { action: { kind: "http", input: { x: null }, url: "u" } },
+    { how: "parts", body: { action: { input: { x: null } } } },
+  ],
+  ["a null, and a part that goes", { memo: { x: 1 }, note: "n" }, { memo: { x: null } }, null],
+  [
+    "a null, and a key of the action that goes",
+    { action: { a: 1, input: {} } },
+    { action: { input: { x: null } } },
+    null,
+  ],
+  ["a null of the document itself", { note: "n" }, { note: null }, null],
+  ["jitter would stay", { spec: { jitter_seconds: 3 }, memo: {} }, { spec: { at: [] }, memo: { x: null } }, null],
+])("%s", (_why, before, after, change) => expect(changeOf(before, after)).toEqual(change));

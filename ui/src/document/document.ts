@@ -1,5 +1,5 @@
 // The document that is edited: read and changed by path, and what must be sent to make one out of another.
-import { mergePatch } from "../parts/jsonInput";
+import { mergePatch, sameJson } from "../parts/jsonInput";
 
 export type Json = null | boolean | number | string | Json[] | { [name: string]: Json };
 export type Doc = { [name: string]: Json };
@@ -45,6 +45,44 @@ function changedPart(part: Json | undefined, path: Path, value: Json | undefined
 export function patchOf(before: Doc, after: Doc): Doc | null {
   const found = mergePatch(before, after);
   return found === null ? null : (found.patch as Doc);
+}
+
+export interface Change {
+  /** PATCH, which merges and takes away by null; or PUT, which replaces the parts that it names and takes nothing away. */
+  how: "merge" | "parts";
+  body: Doc;
+}
+
+/** What must be sent to make one out of the other; null where no single request can. */
+export function changeOf(before: Doc, after: Doc): Change | null {
+  const patch = patchOf(before, after);
+  if (patch !== null) return { how: "merge", body: patch };
+  const body = partsOf(before, after);
+  return body === null ? null : { how: "parts", body };
+}
+
+// An action is merged key by key; jitter stays where a spec does not name it.
+const MERGED_BY_KEY = "action";
+const KEPT: Readonly<Record<string, string>> = { spec: "jitter_seconds" };
+
+/** Of a PUT; null where a part would have to go, which it cannot say. */
+function partsOf(before: Doc, after: Doc): Doc | null {
+  const body: Doc = {};
+  if (Object.keys(before).some((name) => !Object.hasOwn(after, name))) return null;
+  for (const [name, value] of Object.entries(after)) {
+    const old = before[name];
+    if (sameJson(old, value)) continue;
+    const merges = name === MERGED_BY_KEY && isObject(old) && isObject(value);
+    const part = merges ? partsOf(old as Doc, value as Doc) : value;
+    if (part === null || losesKept(name, old, value)) return null;
+    body[name] = part;
+  }
+  return body;
+}
+
+function losesKept(name: string, old: Json | undefined, value: Json): boolean {
+  const kept = KEPT[name];
+  return kept !== undefined && isObject(old) && isObject(value) && kept in old && !(kept in value);
 }
 
 /** What the service says is wrong with a field: at its own path, or at one below it (`spec.cron_expressions[0]`). */

@@ -2,15 +2,15 @@
 import { useState } from "react";
 import { reasonText } from "../marks/outcomes";
 import { useViewerZone } from "../time/zones";
-import { serverNow } from "../time/now";
 import { manyText, schedulesText, tallyText, type Many, type Tally } from "./bulk";
 import { Button } from "./Button";
 import { Dialog } from "./Dialog";
 import { FailureNote, Loading } from "./Shown";
+import { When } from "./When";
 import { useBulk, useBulkPreview, type BulkWish, type Preview } from "./useBulk";
 import { LabelFields, PauseFields, ReasonField, useWish, type Form } from "./WishFields";
 import "./many.css";
-import { ACTIONS, asksToConfirm, freshKey, labelsOf, untilOf, type ActionName, type Made } from "./wishes";
+import { ACTIONS, asksToConfirm, freshKey, labelsOf, endOf, type ActionName, type Made } from "./wishes";
 
 interface Props {
   action: ActionName;
@@ -68,7 +68,7 @@ export function ManyDialog({ action, many, onClose, onDone }: Props) {
       }
     >
       {begun ? (
-        <Progress tally={bulk.tally} phase={bulk.phase} preview={preview.data} onStop={bulk.halt} />
+        <Progress tally={bulk.tally} phase={bulk.phase} until={bulk.until} preview={preview.data} onStop={bulk.halt} />
       ) : (
         <>
           <p className="muted">{ABOUT[action]}</p>
@@ -95,8 +95,8 @@ function Fields({ action, form }: { action: ActionName; form: Form }) {
 function wishOf(action: ActionName, form: Form, zone: string): Made<BulkWish> {
   const wish: BulkWish = { action, reason: form.wish.reason || null };
   if (action === "pause") {
-    const { body: until, wrong } = untilOf(form.wish, serverNow(), zone);
-    return wrong ? { body: null, wrong } : { body: { ...wish, until }, wrong: null };
+    const { body: end, wrong } = endOf(form.wish, zone);
+    return wrong ? { body: null, wrong } : { body: { ...wish, ...end }, wrong: null };
   }
   if (action === "label") {
     const { body: labels, wrong } = labelsOf(form.wish);
@@ -135,11 +135,13 @@ function Which({ preview: { count, atLeast, first } }: { preview: Preview }) {
 function Progress({
   tally,
   phase,
+  until,
   preview,
   onStop,
 }: {
   tally: Tally;
   phase: string;
+  until: string | null;
   preview?: Preview;
   onStop: () => void;
 }) {
@@ -169,6 +171,11 @@ function Progress({
         <span className="muted small">
           {tally.total.toLocaleString("en")} of {total.toLocaleString("en")}
         </span>
+      ) : null}
+      {until ? (
+        <p className="muted">
+          They go on by themselves: <When at={until} />
+        </p>
       ) : null}
       {tally.refused.length > 0 ? <RefusedOnes tally={tally} /> : null}
     </div>

@@ -1,10 +1,11 @@
 // The fields of what is done with schedules: until when, why, with which inputs, which labels.
 import { useState } from "react";
-import { serverNow } from "../time/now";
+import { Refused } from "../api/client";
 import { useViewerZone } from "../time/zones";
 import { SelectField, TextArea, TextField } from "./Field";
 import { When } from "./When";
-import { NO_WISH, PAUSES, untilOf, type Wish, type Wrong } from "./wishes";
+import { useUnderstood } from "./useBulk";
+import { endOf, NO_WISH, PAUSES, type Wish, type Wrong } from "./wishes";
 
 export interface Form {
   wish: Wish;
@@ -41,25 +42,29 @@ export function ReasonField({ form, label = "Why", hint }: { form: Form; label?:
   );
 }
 
-/** A day and hour are read in the viewer's zone, and shown again as they were understood. */
+/** A day and hour are meant in the viewer's zone; the service says which instant that is. */
 export function PauseFields({ form, zone }: { form: Form; zone?: string | null }) {
   const viewer = useViewerZone();
-  const until = form.wish.lasting === "at" ? untilOf(form.wish, serverNow(), viewer).body : null;
+  const { data: until, error } = useUnderstood(endOf(form.wish, viewer).body);
+  const isWritten = form.wish.lasting === "at";
+  const hint = until ? <When at={until} zone={zone} /> : null;
+  const refused = error instanceof Refused ? (error.errors["until"] ?? error.errors["timezone"]) : undefined;
   return (
     <>
       <SelectField
         label="Paused"
         choices={PAUSES}
+        hint={isWritten ? null : hint}
         value={form.wish.lasting}
         onChange={(event) => form.set({ lasting: event.target.value })}
       />
-      {form.wish.lasting === "at" ? (
+      {isWritten ? (
         <TextField
           label={`Until, in ${viewer}`}
           type="datetime-local"
           value={form.wish.at}
-          wrong={form.wrong.at}
-          hint={until ? <When at={until} zone={zone} /> : "The schedule goes on by itself then."}
+          wrong={form.wrong.at ?? refused}
+          hint={hint ?? "The schedule goes on by itself then."}
           onChange={(event) => form.set({ at: event.target.value })}
         />
       ) : null}

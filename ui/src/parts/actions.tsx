@@ -4,13 +4,13 @@ import type { Schemas } from "../api/client";
 import { useWrite } from "../api/hooks";
 import { useMay } from "../api/session";
 import { reasonText } from "../marks/outcomes";
-import { serverNow } from "../time/now";
-import { useViewerZone } from "../time/zones";
+import { dateTimeText, useViewerZone } from "../time/zones";
 import { Dialog } from "./Dialog";
 import { CheckField, SelectField, TextArea } from "./Field";
+import { isolated } from "./isolated";
 import { useSay } from "./Toasts";
 import { PauseFields, ReasonField, useWish, type Form } from "./WishFields";
-import { asksToConfirm, freshKey, inputsOf, untilOf, type ActionName } from "./wishes";
+import { asksToConfirm, freshKey, endOf, inputsOf, type ActionName } from "./wishes";
 
 export { ManyDialog } from "./ManyDialog";
 export { ACTIONS, type ActionName } from "./wishes";
@@ -47,7 +47,7 @@ export function ActionDialog({ action, ...props }: Props & { action: OneAction }
 }
 
 function nameOf({ name, scheduleId }: One): string {
-  return name || scheduleId;
+  return isolated(name || scheduleId);
 }
 
 function useEnd({ onClose, onDone }: Props): (text: string) => void {
@@ -66,11 +66,12 @@ function PauseDialog(props: Props) {
   const end = useEnd(props);
   const pause = useWrite("post", "/api/schedules/{schedule_id}/pause");
   const run = () => {
-    const { body: until, wrong } = untilOf(form.wish, serverNow(), viewer);
+    const { body, wrong } = endOf(form.wish, viewer);
     if (wrong) return form.setWrong(wrong);
+    const until = (at: string | null) => (at ? ` until ${dateTimeText(at, viewer)}` : "");
     pause.mutate(
-      { path: { schedule_id: on.scheduleId }, body: { note: form.wish.reason || null, until } },
-      { onSuccess: () => end(`${nameOf(on)} is paused.`) },
+      { path: { schedule_id: on.scheduleId }, body: { note: form.wish.reason || null, ...body } },
+      { onSuccess: ({ paused_until: at }) => end(`${nameOf(on)} is paused${until(at ?? null)}.`) },
     );
   };
   return (

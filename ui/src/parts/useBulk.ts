@@ -17,11 +17,10 @@ import {
   type Service,
   type Tally,
 } from "./bulk";
-import type { ActionName, Labels } from "./wishes";
+import type { ActionName, End, Labels } from "./wishes";
 
-export interface BulkWish {
+export interface BulkWish extends Partial<End> {
   action: ActionName;
-  until?: string | null;
   reason?: string | null;
   labels?: Labels;
 }
@@ -30,6 +29,8 @@ type ListQuery = Ask<"/api/schedules", "get">["query"];
 
 interface How {
   dryRun: boolean;
+  /** Told when the service has said at which instant pauses end. */
+  onUntil?: (until: string) => void;
   confirm?: boolean;
   key?: string;
 }
@@ -44,7 +45,10 @@ function serviceFor(namespace: string, wish: BulkWish, how: How): Service {
         next_page_token: token,
       };
       const given = { query: { confirm: how.confirm ?? false }, body };
-      return (await ask("post", "/api/schedules/bulk", given, { namespace, idempotencyKey: how.key })).answer;
+      const extra = { namespace, idempotencyKey: how.key };
+      const { answer } = await ask("post", "/api/schedules/bulk", given, extra);
+      if (answer.until) how.onUntil?.(answer.until);
+      return answer;
     },
     list: async (query, token) => {
       const given = { query: { ...query, page_size: A_PAGE, next_page_token: token } as ListQuery };
@@ -92,6 +96,21 @@ export function useBulkPreview(many: Many, action: ActionName) {
   });
 }
 
+/** The instant at which a pause would end: the service's answer to a dry run of it. */
+export function useUnderstood(end: End | null) {
+  const namespace = useNamespace();
+  return useQuery<string | null, Failure>({
+    queryKey: [namespace, "bulk preview", "until", end],
+    queryFn: async ({ signal }) => {
+      const body = { action: "pause", all: true, limit: 1, dry_run: true, ...end } as const;
+      return (await ask("post", "/api/schedules/bulk", { body }, { namespace, signal })).answer.until ?? null;
+    },
+    enabled: end?.until != null,
+    retry: false,
+    gcTime: 0,
+  });
+}
+
 export type Phase = "asking" | "working" | "stopping" | "stopped" | "failed" | "done";
 
 interface State {
@@ -99,35 +118,41 @@ interface State {
   tally: Tally;
   at: Cursor;
   failure: Failure | null;
+  /** When the pauses end; all at once, however long it takes to make them. */
+  until: string | null;
 }
+
+const BEFORE: State = { phase: "asking", tally: NOTHING_DONE, at: BEGINNING, failure: null, until: null };
 
 export function useBulk(many: Many) {
   const namespace = useNamespace();
   const queries = useQueryClient();
-  const [state, setState] = useState<State>({ phase: "asking", tally: NOTHING_DONE, at: BEGINNING, failure: null });
+  const [state, setState] = useState<State>(BEFORE);
   const stop = useRef(false);
   useEffect(() => () => void (stop.current = true), []);
 
   /** From where it stands: after a failure the same page is asked for again, and what was done is left alone. */
   const go = async (wish: BulkWish, key: string, confirm: boolean): Promise<void> => {
     stop.current = false;
-    let { tally, at } = state;
-    const service = serviceFor(namespace, wish, { dryRun: false, confirm, key });
-    setState({ phase: "working", tally, at, failure: null });
+    let { tally, at, until } = state;
+    const how = { dryRun: false, confirm, key, onUntil: (end: string) => void (until = end) };
+    const seen = (phase: Phase, failure: Failure | null = null) => setState({ phase, tally, at, failure, until });
+    seen("working");
     try {
       for (;;) {
-        const step = await stepOf(many, at, service);
+        const same = until === null ? wish : { ...wish, until, timezone: undefined };
+        const step = await stepOf(many, at, serviceFor(namespace, same, how));
         tally = tallied(tally, step.outcomes);
         if (step.next === null) {
-          setState({ phase: "done", tally, at, failure: null });
+          seen("done");
           break;
         }
         at = step.next;
-        setState({ phase: stop.current ? "stopped" : "working", tally, at, failure: null });
+        seen(stop.current ? "stopped" : "working");
         if (stop.current) break;
       }
     } catch (failure) {
-      setState({ phase: "failed", tally, at, failure: failure as Failure });
+      seen("failed", failure as Failure);
     }
     void queries.invalidateQueries({ predicate: (query) => query.queryKey[1] !== "bulk preview" });
   };

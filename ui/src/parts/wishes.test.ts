@@ -1,20 +1,19 @@
 import { describe, expect, test } from "vitest";
-import { inputsOf, labelsOf, untilOf } from "./wishes";
+import { endOf, inputsOf, labelsOf } from "./wishes";
 
-const NOW = Date.parse("2026-11-16T12:00:00.750Z");
-
-describe("untilOf", () => {
+describe("endOf", () => {
   test.each([
-    ["", "", null],
-    ["3600", "", "2026-11-16T13:00:00Z"],
-    ["604800", "", "2026-11-23T12:00:00Z"],
-    ["at", "2026-11-17T09:00", "2026-11-17T08:00:00Z"],
-  ])("%s %s", (lasting, at, until) => {
-    expect(untilOf({ lasting, at }, NOW, "Europe/Berlin")).toEqual({ body: until, wrong: null });
+    ["", "", { until: null }],
+    ["4h", "", { until: "4h" }],
+    ["4h", "2026-11-17T09:00", { until: "4h" }],
+    // No clock shows it: what that means is the service's business.
+    ["at", "2026-03-29T02:30", { until: "2026-03-29T02:30", timezone: "Europe/Berlin" }],
+  ])("%s %s", (lasting, at, body) => {
+    expect(endOf({ lasting, at }, "Europe/Berlin")).toEqual({ body, wrong: null });
   });
 
-  test.each(["", "2026-03-29T02:30"])("a time that is none: %s", (at) => {
-    expect(untilOf({ lasting: "at", at }, NOW, "Europe/Berlin").wrong).toHaveProperty("at");
+  test("a day and hour that nobody has given", () => {
+    expect(endOf({ lasting: "at", at: "" }, "Europe/Berlin").wrong).toHaveProperty("at");
   });
 });
 

@@ -1,7 +1,6 @@
 // What somebody wants done with schedules, as a form holds it, and the bodies of the requests that come of it.
 import { Refused } from "../api/client";
 import type { Permission } from "../api/session";
-import { instantOfWall, rfc3339 } from "../time/wall";
 import type { Kind } from "./Button";
 
 export type ActionName = "pause" | "resume" | "trigger" | "label" | "delete";
@@ -20,13 +19,13 @@ export const ACTIONS: Readonly<Record<ActionName, Action>> = {
   delete: { text: "Delete", needs: "write", kind: "danger" },
 };
 
-/** How long a pause lasts: until somebody ends it, for so many seconds, or until a time on the wall. */
+/** How long a pause lasts: until somebody ends it, for so long, or until a time on the wall; the service reads them. */
 export const PAUSES = [
   ["", "until somebody resumes"],
-  ["3600", "for 1 hour"],
-  ["14400", "for 4 hours"],
-  ["86400", "for 1 day"],
-  ["604800", "for 7 days"],
+  ["1h", "for 1 hour"],
+  ["4h", "for 4 hours"],
+  ["1d", "for 1 day"],
+  ["7d", "for 7 days"],
   ["at", "until a day and hour…"],
 ] as const;
 
@@ -57,13 +56,17 @@ export type Wrong = Partial<Record<keyof Wish, string[]>>;
 /** Either what to send, or which fields cannot be sent. */
 export type Made<T> = { body: T; wrong: null } | { body: null; wrong: Wrong };
 
-/** null = it has no end. */
-export function untilOf(wish: Pick<Wish, "lasting" | "at">, now: number, zone: string): Made<string | null> {
-  if (wish.lasting === "") return { body: null, wrong: null };
-  if (wish.lasting !== "at") return { body: rfc3339(now + Number(wish.lasting) * 1000), wrong: null };
-  const at = instantOfWall(wish.at, zone);
-  if (at === null) return { body: null, wrong: { at: [`no clock in ${zone} shows this time`] } };
-  return { body: rfc3339(at), wrong: null };
+/** When it ends, in words of the service: which instant that is, the service says. null = it has no end. */
+export interface End {
+  until: string | null;
+  timezone?: string;
+}
+
+export function endOf(wish: Pick<Wish, "lasting" | "at">, zone: string): Made<End> {
+  if (wish.lasting === "") return { body: { until: null }, wrong: null };
+  if (wish.lasting !== "at") return { body: { until: wish.lasting }, wrong: null };
+  if (wish.at === "") return { body: null, wrong: { at: ["give a day and an hour"] } };
+  return { body: { until: wish.at, timezone: zone }, wrong: null };
 }
 
 /** An empty text is no input at all: the schedule's own are taken. */

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { dayByKey, daysIn, dayWords, levelOf, monthsOf, rangeOf, weekdayOf, yearWords } from "./year";
+import { dayAfter, dayByKey, daysIn, dayWords, levelOf, monthsOf, rangeOf, weekdayOf, yearWords } from "./year";
 
 describe("a year in months and weeks", () => {
   test.each([
@@ -62,6 +62,12 @@ test.each([
 ])("%d fires where days have %d to %d are level %d", (fires, least, most, level) =>
   expect(levelOf(fires, { least, most })).toBe(level),
 );
+
+test.each([
+  ["2026-11-16", "2026-11-17"],
+  ["2026-12-31", "2027-01-01"],
+  ["2028-02-28", "2028-02-29"],
+])("after %s comes %s", (day, next) => expect(dayAfter(day)).toBe(next));
 
 test("the range is that of the days that have fires", () => {
   const day = (fires: number) => ({ date: "2026-01-01", fires, skips: 1, reasons: {} });

@@ -53,6 +53,11 @@ export function weekdayOf(date: string): number {
   return (new Date(`${date}T00:00:00Z`).getUTCDay() + 6) % 7;
 }
 
+/** By the calendar: on which instant it begins is the service's business. */
+export function dayAfter(date: string): string {
+  return new Date(Date.parse(`${date}T00:00:00Z`) + DAY_MS).toISOString().slice(0, 10);
+}
+
 export function isoDate(year: number, month: number, day: number): string {
   return `${String(year).padStart(4, "0")}-${two(month)}-${two(day)}`;
 }

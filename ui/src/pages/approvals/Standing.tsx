@@ -12,7 +12,7 @@ import { LoadMore } from "../../parts/LoadMore";
 import { Empty, FailureNote, Loading } from "../../parts/Shown";
 import { useSay } from "../../parts/Toasts";
 import { When } from "../../parts/When";
-import { serverNow } from "../../time/now";
+import { dateTimeText, useViewerZone } from "../../time/zones";
 import { Gates } from "./Question";
 import { EMPTY_STANDING, LASTS, standingOf } from "./standingForm";
 
@@ -138,16 +138,17 @@ function Target({ of }: { of: StandingApproval }) {
 function Make({ onClose }: { onClose: () => void }) {
   const write = useWrite("post", "/api/approvals/standing");
   const say = useSay();
+  const viewer = useViewerZone();
   const [draft, setDraft] = useState(EMPTY_STANDING);
   const put = (name: keyof typeof draft) => (event: { target: { value: string } }) =>
     setDraft({ ...draft, [name]: event.target.value });
   const errors = write.error instanceof Refused ? write.error.errors : {};
   const send = () =>
     write.mutate(
-      { body: standingOf(draft, serverNow()) as never },
+      { body: standingOf(draft) as never },
       {
-        onSuccess: () => {
-          say("It is agreed beforehand.");
+        onSuccess: ({ until }) => {
+          say(`It is agreed beforehand${until ? `, until ${dateTimeText(until, viewer)}` : ""}.`);
           onClose();
         },
       },

@@ -5,7 +5,7 @@ export interface StandingDraft {
   of: "schedule" | "workflow";
   id: string;
   gates: string;
-  /** Seconds from now; empty = without end. */
+  /** A length of time from now, as the service reads it; empty = without end. */
   lasts: string;
   uses: string;
   reason: string;
@@ -15,16 +15,16 @@ export const EMPTY_STANDING: StandingDraft = {
   of: "schedule",
   id: "",
   gates: "",
-  lasts: "604800",
+  lasts: "7d",
   uses: "",
   reason: "",
 };
 
 export const LASTS: readonly Choice[] = [
-  ["3600", "an hour"],
-  ["86400", "a day"],
-  ["604800", "a week"],
-  ["2592000", "30 days"],
+  ["1h", "an hour"],
+  ["1d", "a day"],
+  ["7d", "a week"],
+  ["30d", "30 days"],
   ["", "until it is revoked"],
 ];
 
@@ -37,13 +37,12 @@ export interface StandingSent {
   reason?: string;
 }
 
-/** `now` is the service's. */
-export function standingOf(draft: StandingDraft, now: number): StandingSent {
+export function standingOf(draft: StandingDraft): StandingSent {
   const id = draft.id.trim();
   return {
     ...(draft.of === "schedule" ? { schedule_id: id } : { workflow_id: id }),
     gates: [...new Set(draft.gates.split(/[,\s]+/).filter(Boolean))],
-    until: draft.lasts === "" ? undefined : new Date(now + Number(draft.lasts) * 1000).toISOString(),
+    until: draft.lasts || undefined,
     max_uses: draft.uses.trim() === "" ? undefined : Number(draft.uses),
     reason: draft.reason.trim() || undefined,
   };

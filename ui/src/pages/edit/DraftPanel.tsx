@@ -17,6 +17,7 @@ export function DraftPanel({ draft, zone, busy }: { draft: Draft | undefined; zo
     >
       <div className="stack">
         {draft.words ? <p className="words">{draft.words}</p> : null}
+        {draft.may_write ? null : <div className="note tone-warn">Your token may look at this, and not write it.</div>}
         <Errors draft={draft} />
         {draft.warnings.map((warning) => (
           <div key={warning} className="note tone-warn">

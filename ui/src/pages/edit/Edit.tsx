@@ -10,7 +10,7 @@ import { JsonDiff } from "../../parts/Json";
 import { Page } from "../../parts/Page";
 import { FailureNote, Loading } from "../../parts/Shown";
 import { useSay } from "../../parts/Toasts";
-import { patchOf, type Doc } from "../../document/document";
+import { changeOf, type Doc } from "../../document/document";
 import { FireChanges } from "../../parts/FireChanges";
 import { Editor } from "./Editor";
 
@@ -75,20 +75,23 @@ function Changing({
   base: Base;
   onFresh: (base: Base | null) => void;
 }) {
-  const change = useWrite("patch", "/api/schedules/{schedule_id}");
+  const merge = useWrite("patch", "/api/schedules/{schedule_id}");
+  const replace = useWrite("put", "/api/schedules/{schedule_id}");
   const navigate = useNavigate();
   const say = useSay();
   const [asked, setAsked] = useState<{ document: Doc; draft: Schemas["ScheduleDraft"] | undefined } | null>(null);
   const [saved, setSaved] = useState(false);
+  const needed = asked === null ? null : changeOf(base.document, asked.document);
+  const change = needed?.how === "parts" ? replace : merge;
   const needsConfirm = change.error instanceof Refused && change.error.reason.includes("confirm");
   const stale = change.error instanceof Refused && change.error.status === 412;
   const save = () => {
-    if (asked === null) return;
+    if (needed === null) return;
     change.mutate(
       {
         path: { schedule_id: scheduleId },
         query: needsConfirm ? { confirm: true } : {},
-        body: patchOf(base.document, asked.document) as never,
+        body: needed.body as never,
         extra: { ifMatch: base.etag ?? undefined },
       },
       {
@@ -109,7 +112,8 @@ function Changing({
         saving={change.isPending}
         saved={saved}
         onSave={(document, draft) => {
-          change.reset();
+          merge.reset();
+          replace.reset();
           setAsked({ document, draft });
         }}
         notes={base.source === "template" || base.bundle ? <Owned base={base} /> : null}

@@ -1,7 +1,7 @@
 // Edits one document, as a form and as text side by side; the document is the only truth, and the service says what it means.
 import { keepPreviousData, useQuery } from "@tanstack/react-query";
 import { useBlocker } from "@tanstack/react-router";
-import { useEffect, useMemo, useState, type ReactNode } from "react";
+import { useCallback, useEffect, useMemo, useState, type ReactNode } from "react";
 import { ask, type Schemas } from "../../api/client";
 import type { Failure } from "../../api/hooks";
 import { useNamespace } from "../../api/session";
@@ -9,7 +9,7 @@ import { TextSide } from "../../document/TextSide";
 import { sameJson } from "../../parts/jsonInput";
 import { Button } from "../../parts/Button";
 import { Card } from "../../parts/Page";
-import { patchOf, setAt, type Doc, type Json, type Path } from "../../document/document";
+import { changeOf, setAt, type Change, type Doc, type Json, type Path } from "../../document/document";
 import { DraftPanel, DraftYear } from "./DraftPanel";
 import { EditingContext } from "./editing";
 import { Beside, WhenSection, Whether, WhoAgrees } from "./sections";
@@ -37,15 +37,22 @@ export function Editor({ before, scheduleId, notes, saveText, saving, onSave, sa
   const settled = useSettled(document);
   const draft = useDraft(settled, before, scheduleId);
   const zone = zoneOf(document);
-  const unsayable = scheduleId !== null && patchOf(before, document) === null;
+  const [unread, setUnread] = useUnread();
+  const obstacle = obstacleOf({
+    unread,
+    unsayable: scheduleId !== null && changeOf(before, document) === null,
+    draft: draft.data,
+    unchanged: scheduleId !== null && !changed,
+  });
   const editing = useMemo(
     () => ({
       document,
       change: (path: Path, value: Json | undefined) => setDocument((now) => setAt(now, path, value)),
       draft: draft.data,
+      unread: setUnread,
       scheduleId,
     }),
-    [document, draft.data, scheduleId],
+    [document, draft.data, setUnread, scheduleId],
   );
   return (
     <EditingContext value={editing}>
@@ -64,34 +71,66 @@ export function Editor({ before, scheduleId, notes, saveText, saving, onSave, sa
           <WhoAgrees />
           <Beside />
           <div className="row save-bar">
-            <Button
-              kind="primary"
-              type="submit"
-              busy={saving}
-              disabled={unsayable || draft.data?.valid === false || (scheduleId !== null && !changed)}
-            >
+            <Button kind="primary" type="submit" busy={saving} disabled={obstacle !== null}>
               {saveText}
             </Button>
-            {draft.data?.valid === false ? <span className="tone-bad">what is marked must be mended first</span> : null}
-            {unsayable ? (
-              <span className="tone-bad">
-                a null that was not there before cannot be put in by an edit: it takes a field away
-              </span>
-            ) : null}
-            {scheduleId !== null && !changed ? <span className="muted">nothing is changed</span> : null}
+            {obstacle ? <span className={obstacle.tone}>{obstacle.text}</span> : null}
           </div>
         </form>
         <div className="stack beside">
           <DraftPanel draft={draft.data} zone={zone} busy={draft.isFetching} />
           {draft.error ? <div className="note tone-bad">{draft.error.message}</div> : null}
           <Card title="The same as text">
-            <TextSide document={document} onDocument={setDocument} label="The document as text" />
+            <TextSide
+              document={document}
+              onDocument={setDocument}
+              onUnread={(is) => setUnread(TEXT, is)}
+              label="The document as text"
+            />
           </Card>
           <DraftYear draft={draft.data} />
         </div>
       </div>
     </EditingContext>
   );
+}
+
+const TEXT = "the whole text";
+
+/** The inputs whose text cannot be read. */
+function useUnread(): [unread: boolean, set: (name: string, is: boolean) => void] {
+  const [names, setNames] = useState<ReadonlySet<string>>(new Set());
+  const set = useCallback((name: string, is: boolean) => {
+    setNames((now) => {
+      if (now.has(name) === is) return now;
+      const next = new Set(now);
+      if (is) next.add(name);
+      else next.delete(name);
+      return next;
+    });
+  }, []);
+  return [names.size > 0, set];
+}
+
+interface Standing {
+  unread: boolean;
+  unsayable: boolean;
+  draft: Schemas["ScheduleDraft"] | undefined;
+  unchanged: boolean;
+}
+
+/** Why it cannot be saved now; null = it can. */
+function obstacleOf({ unread, unsayable, draft, unchanged }: Standing): { text: string; tone: string } | null {
+  if (unread) return { text: "a text that cannot be read must be mended first", tone: "tone-bad" };
+  if (unsayable) {
+    return {
+      text: "this puts a null in and takes a field away: save the one, then the other",
+      tone: "tone-bad",
+    };
+  }
+  if (draft?.may_write === false) return { text: "your token may look at it, and not save it", tone: "tone-bad" };
+  if (draft?.valid === false) return { text: "what is marked must be mended first", tone: "tone-bad" };
+  return unchanged ? { text: "nothing is changed", tone: "muted" } : null;
 }
 
 function zoneOf(document: Doc): string {
@@ -113,22 +152,25 @@ function useSettled(document: Doc): Doc {
 /** Named by the document itself, so the answer to an older question is never shown for a newer one. */
 function useDraft(document: Doc, before: Doc, scheduleId: string | null) {
   const namespace = useNamespace();
-  const body = scheduleId === null ? document : patchOf(before, document);
+  const change: Change | null = scheduleId === null ? { how: "parts", body: document } : changeOf(before, document);
   return useQuery<Schemas["ScheduleDraft"], Failure>({
-    queryKey: [namespace, "draft", scheduleId, body],
+    queryKey: [namespace, "draft", scheduleId, change],
     queryFn: async ({ signal }) =>
       (
         await ask(
           "post",
           "/api/schedules/draft",
           {
-            query: { n: 10, ...(scheduleId === null ? {} : { schedule_id: scheduleId, merge: true }) },
-            body: body as never,
+            query: {
+              n: 10,
+              ...(scheduleId === null ? {} : { schedule_id: scheduleId, merge: change?.how === "merge" }),
+            },
+            body: change?.body as never,
           },
           { namespace, signal },
         )
       ).answer,
-    enabled: body !== null,
+    enabled: change !== null,
     placeholderData: keepPreviousData,
     staleTime: 30_000,
     retry: false,

@@ -7,6 +7,8 @@ export interface Editing {
   document: Doc;
   change: (path: Path, value: Json | undefined) => void;
   draft: Schemas["ScheduleDraft"] | undefined;
+  /** Whether what stands in this input cannot be read, and so is no part of the document. */
+  unread: (name: string, is: boolean) => void;
   scheduleId: string | null;
 }
 

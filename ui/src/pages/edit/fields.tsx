@@ -1,8 +1,8 @@
 // Inputs that are bound to a field of the document.
-import { useId, useState, type ReactNode } from "react";
+import { useEffect, useId, useState, type ReactNode } from "react";
 import { Button } from "../../parts/Button";
 import { SelectField, TextArea, TextField, type Choice } from "../../parts/Field";
-import { useField } from "./editing";
+import { useEditing, useField } from "./editing";
 import { isObject, type Json } from "../../document/document";
 
 interface Common {
@@ -179,6 +179,12 @@ export function JsonField({
   const shown = field.value === undefined ? "" : JSON.stringify(field.value, null, 2);
   const [typed, setTyped] = useState<string | null>(null);
   const [broken, setBroken] = useState<string | null>(null);
+  const { unread } = useEditing();
+  const name = path.join(".");
+  useEffect(() => {
+    unread(name, broken !== null);
+    return () => unread(name, false);
+  }, [unread, name, broken]);
   const take = (text: string) => {
     setTyped(text);
     if (text.trim() === "") {
@@ -204,7 +210,7 @@ export function JsonField({
       className="mono"
       spellCheck={false}
       value={typed ?? shown}
-      data-field={path.join(".")}
+      data-field={name}
       onChange={(event) => take(event.target.value)}
       onBlur={() => {
         if (broken === null) setTyped(null);

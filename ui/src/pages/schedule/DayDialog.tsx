@@ -2,12 +2,11 @@
 import { useRead } from "../../api/hooks";
 import { Dialog } from "../../parts/Dialog";
 import { Empty, Shown } from "../../parts/Shown";
-import { MONTH_NAMES, WEEKDAYS, weekdayOf } from "../../parts/year";
+import { dayAfter, MONTH_NAMES, WEEKDAYS, weekdayOf } from "../../parts/year";
 import { useNow } from "../../time/now";
 import { isoDay } from "../../time/zones";
 import { DecisionTable } from "./DecisionTable";
 import { foreseen, ofDay, taken, type DecisionRow } from "./decisions";
-import { dayBegins } from "./moments";
 import type { WholeSchedule } from "./whole";
 
 interface Props {
@@ -16,8 +15,6 @@ interface Props {
   onClose: () => void;
 }
 
-// Longer than any day of any zone; what is beyond the day is left out by its date.
-const DAY_AND_MORE_MS = 26 * 3_600_000;
 const MOST_DECIDED = 500;
 const MOST_FORESEEN = 200;
 
@@ -26,11 +23,10 @@ export function DayDialog({ schedule, day, onClose }: Props) {
   const isToCome = day > isoDay(useNow(), zone);
   const [year, month, number] = day.split("-").map(Number) as [number, number, number];
   const title = `${WEEKDAYS[weekdayOf(day)]!} ${number} ${MONTH_NAMES[month - 1]!} ${year}`;
-  const begins = dayBegins(day, zone);
   const Rows = isToCome ? Foreseen : Decided;
   return (
     <Dialog title={title} onClose={onClose} wide>
-      <Rows key={day} schedule={schedule} day={day} begins={begins} />
+      <Rows key={day} schedule={schedule} day={day} />
     </Dialog>
   );
 }
@@ -38,14 +34,11 @@ export function DayDialog({ schedule, day, onClose }: Props) {
 interface RowsProps {
   schedule: WholeSchedule;
   day: string;
-  /** Around where the day begins: only a place to look from. */
-  begins: number;
 }
 
-function Foreseen({ schedule, day, begins }: RowsProps) {
-  const from = new Date(begins).toISOString();
+function Foreseen({ schedule, day }: RowsProps) {
   const path = { schedule_id: schedule.schedule_id };
-  const found = useRead("/api/schedules/{schedule_id}/preview", { path, query: { n: MOST_FORESEEN, from } });
+  const found = useRead("/api/schedules/{schedule_id}/preview", { path, query: { n: MOST_FORESEEN, from: day } });
   return (
     <Shown of={found}>
       {({ rows }) => (
@@ -55,10 +48,16 @@ function Foreseen({ schedule, day, begins }: RowsProps) {
   );
 }
 
-function Decided({ schedule, day, begins }: RowsProps) {
-  const [from, to] = [begins, begins + DAY_AND_MORE_MS].map((at) => new Date(at).toISOString());
+function Decided({ schedule, day }: RowsProps) {
+  const zone = schedule.spec.timezone;
   const found = useRead("/api/agenda", {
-    query: { from, to, limit: MOST_DECIDED, schedule_id: [schedule.schedule_id] },
+    query: {
+      from: day,
+      to: dayAfter(day),
+      timezone: zone,
+      limit: MOST_DECIDED,
+      schedule_id: [schedule.schedule_id],
+    },
   });
   return (
     <Shown of={found}>

@@ -20,6 +20,7 @@ export function NewWorkflow({ onClose }: { onClose: () => void }) {
   const navigate = useNavigate();
   const [id, setId] = useState("");
   const [document, setDocument] = useState(FIRST);
+  const [unread, setUnread] = useState(false);
   const run = () =>
     put.mutate(
       { path: { workflow_id: id }, body: document as never },
@@ -31,7 +32,7 @@ export function NewWorkflow({ onClose }: { onClose: () => void }) {
       wide
       onClose={onClose}
       failure={put.error}
-      action={{ text: "Put it", run, busy: put.isPending, disabled: id === "" }}
+      action={{ text: "Put it", run, busy: put.isPending, disabled: id === "" || unread }}
     >
       <TextField
         label="Id"
@@ -40,7 +41,7 @@ export function NewWorkflow({ onClose }: { onClose: () => void }) {
         hint="its name in the namespace; one that is there gets a new version"
         required
       />
-      <WorkflowEditor document={document} onDocument={setDocument} />
+      <WorkflowEditor document={document} onDocument={setDocument} unread={unread} onUnread={setUnread} />
     </Dialog>
   );
 }

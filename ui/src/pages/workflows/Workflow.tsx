@@ -231,6 +231,7 @@ function Change({
   const navigate = useNavigate();
   const say = useSay();
   const [document, setDocument] = useState(workflow.document as Doc);
+  const [unread, setUnread] = useState(false);
   const [begun] = useState(etag); // what somebody else puts meanwhile is not overwritten
   const run = () =>
     put.mutate(
@@ -249,9 +250,9 @@ function Change({
       wide
       onClose={onClose}
       failure={put.error}
-      action={{ text: "Put a new version", run, busy: put.isPending }}
+      action={{ text: "Put a new version", run, busy: put.isPending, disabled: unread }}
     >
-      <WorkflowEditor document={document} onDocument={setDocument} />
+      <WorkflowEditor document={document} onDocument={setDocument} unread={unread} onUnread={setUnread} />
     </Dialog>
   );
 }

@@ -15,14 +15,17 @@ const PAUSE_MS = 300;
 interface Props {
   document: Doc;
   onDocument: (document: Doc) => void;
+  /** What is written cannot be read: then it is not put. */
+  unread: boolean;
+  onUnread: (unread: boolean) => void;
 }
 
-export function WorkflowEditor({ document, onDocument }: Props) {
+export function WorkflowEditor({ document, onDocument, unread, onUnread }: Props) {
   const checked = useChecked(document);
   const picture = useMemo(() => workflowGraph(document), [document]);
   return (
     <div className="columns">
-      <TextSide document={document} onDocument={onDocument} label="The workflow as text" />
+      <TextSide document={document} onDocument={onDocument} onUnread={onUnread} label="The workflow as text" />
       <div className="stack">
         <Graph nodes={picture.nodes} edges={picture.edges} label="Graph of what is written" />
         {checked.error ? <FailureNote failure={checked.error} /> : null}
@@ -31,7 +34,8 @@ export function WorkflowEditor({ document, onDocument }: Props) {
             {warning}
           </div>
         ))}
-        {checked.data && !checked.error ? (
+        {unread ? <p className="muted">This is what could be read last.</p> : null}
+        {checked.data && !checked.error && !unread ? (
           <p className="tone-ok" role="status">
             The service would take it.
           </p>

@@ -1,0 +1,48 @@
+import { cleanup, fireEvent, render, screen } from "@testing-library/react";
+import { useState } from "react";
+import { afterEach, beforeAll, expect, test } from "vitest";
+import type { Doc } from "./document";
+import { loadYaml } from "./text";
+import { TextSide } from "./TextSide";
+
+beforeAll(loadYaml);
+afterEach(cleanup);
+
+function Around({ begin }: { begin: Doc }) {
+  const [document, setDocument] = useState(begin);
+  const [unread, setUnread] = useState(false);
+  return (
+    <>
+      <TextSide document={document} onDocument={setDocument} onUnread={setUnread} label="text" />
+      <button onClick={() => setDocument({ name: "from the form" })}>form</button>
+      <output>{unread ? "unread" : JSON.stringify(document)}</output>
+    </>
+  );
+}
+
+async function shown() {
+  render(<Around begin={{ name: "a" }} />);
+  const text = (await screen.findByLabelText("text")) as HTMLTextAreaElement;
+  await screen.findByText(/Comments and the order/);
+  return { text, type: (value: string) => fireEvent.change(text, { target: { value } }) };
+}
+
+const said = () => screen.getByRole("status").textContent;
+
+test("comments stay while somebody writes, also when they look elsewhere, until the form says something else", async () => {
+  const { text, type } = await shown();
+  type("# mine\nname: b\n");
+  fireEvent.blur(text);
+  expect([text.value, said()]).toEqual(["# mine\nname: b\n", '{"name":"b"}']);
+  fireEvent.click(screen.getByText("form"));
+  expect(text.value).toBe("name: from the form\n");
+});
+
+test("what cannot be read is not taken, and everybody is told until it is put back", async () => {
+  const { text, type } = await shown();
+  type("name: [");
+  expect([text.value, said()]).toEqual(["name: [", "unread"]);
+  expect((screen.getByText("JSON") as HTMLButtonElement).disabled).toBe(true);
+  fireEvent.click(screen.getByText("Put back what was read last"));
+  expect([text.value, said()]).toEqual(["name: a\n", '{"name":"a"}']);
+});
