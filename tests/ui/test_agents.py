@@ -9,7 +9,6 @@ from ui.conftest import Fresh, OpenPage
 from ui.days import RARELY
 from ui.fleet import DISCARD
 from ui.looking import settled
-from ui.watching import Watch
 
 
 def alone(open_page: OpenPage, fresh: Fresh, path: str, role: str = "admin") -> Page:
@@ -73,8 +72,7 @@ def test_a_prompt_is_made_told_now_paused_and_resumed(open_page: OpenPage, fresh
     expect(page.get_by_role("button", name=changing)).to_have_count(0)
 
 
-def test_a_team_is_made_led_and_deleted_before_its_agent(open_page: OpenPage, fresh: Fresh, watch: Watch) -> None:
-    watch.expect("status of 404")  # once it is deleted, what is shown of it is asked for once more
+def test_a_team_is_made_led_and_deleted_before_its_agent(open_page: OpenPage, fresh: Fresh) -> None:
     for agent in ("editor", "writer"):
         fresh.send("POST", "/api/agents", {"id": agent})
     page = alone(open_page, fresh, "/agents?tab=teams")

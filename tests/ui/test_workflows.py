@@ -89,7 +89,6 @@ def test_its_nodes_versions_and_schedules_are_shown_and_it_is_started(open_page:
 
 def test_a_change_does_not_overwrite_that_of_somebody_else(open_page: OpenPage, fresh: Fresh, watch: Watch) -> None:
     watch.expect("status of 412")
-    watch.expect("status of 404")  # once it is deleted, what is shown of it is asked for once more
     fresh.send("PUT", "/api/workflows/brief", nodes("one"))
     page = alone(open_page, fresh, "/workflows/brief")
     page.get_by_role("button", name="Change").click()

@@ -2,18 +2,19 @@ import { QueryClient } from "@tanstack/react-query";
 import { describe, expect, test } from "vitest";
 import { isAbout, isGone, letGo } from "./gone";
 
-const PATH = "/api/schedules/{schedule_id}";
-const ours = { path: { schedule_id: "nightly" } };
+const PATH = "/api/workflows/{workflow_id}";
+const ours = { path: { workflow_id: "nightly" } };
+const SCHEDULE = "/api/schedules/{schedule_id}";
 
 describe("isAbout", () => {
   test.each<[key: readonly unknown[], about: boolean]>([
     [["default", PATH, ours], true],
     [["default", PATH, ours, "tagged"], true],
-    [["default", `${PATH}/runs`, { ...ours, query: { page_size: 3 } }, "pages"], true],
-    [["default", PATH, { path: { schedule_id: "weekly" } }], false],
+    [["default", `${PATH}/versions`, { ...ours, query: { page_size: 3 } }, "pages"], true],
+    [["default", PATH, { path: { workflow_id: "weekly" } }], false],
     [["other", PATH, ours], false],
-    [["default", "/api/schedules", { query: {} }], false],
-    [["default", "/api/schedules/{schedule_id}s", ours], false],
+    [["default", "/api/workflows", { query: {} }], false],
+    [["default", "/api/workflows/{workflow_id}s", ours], false],
     [["default", "draft", "nightly", {}], false],
     [["session"], false],
   ])("%j", (key, about) => {
@@ -21,10 +22,25 @@ describe("isAbout", () => {
   });
 });
 
+test.each([
+  ["/api/schedules/{schedule_id}", false],
+  ["/api/schedules/{schedule_id}/history", false],
+  ["/api/schedules/{schedule_id}/health", true],
+])("of a schedule that is deleted %s ends: %s", (asked, ends) => {
+  const names = { schedule_id: "nightly" };
+  expect(isAbout(["default", asked, { path: names }], "default", SCHEDULE, names)).toBe(ends);
+});
+
+test("an agent that is deleted is no workspace any more", () => {
+  const key = ["default", "/workspaces/{workspace_id}/schedules", { path: { workspace_id: "writer" } }];
+  expect(isAbout(key, "default", "/api/agents/{agent_id}", { agent_id: "writer" })).toBe(true);
+  expect(isAbout(key, "default", "/api/agents/{agent_id}", { agent_id: "reader" })).toBe(false);
+});
+
 test("what went is gone until it is refused, or there is a new one of that name", () => {
   const queries = new QueryClient();
   const key = ["default", PATH, ours];
-  queries.setQueryData(key, { schedule_id: "nightly" }, { updatedAt: 1_000 });
+  queries.setQueryData(key, { workflow_id: "nightly" }, { updatedAt: 1_000 });
   const query = queries.getQueryCache().find({ queryKey: key })!;
   expect(isGone(query)).toBe(false);
   const back = letGo(queries, "default", PATH, ours.path);
@@ -32,6 +48,6 @@ test("what went is gone until it is refused, or there is a new one of that name"
   back();
   expect(isGone(query)).toBe(false);
   letGo(queries, "default", PATH, ours.path);
-  queries.setQueryData(key, { schedule_id: "nightly", note: "another" }, { updatedAt: 2_000 });
+  queries.setQueryData(key, { workflow_id: "nightly", note: "another" }, { updatedAt: 2_000 });
   expect(isGone(query)).toBe(false);
 });

@@ -3,6 +3,13 @@ import type { Query, QueryClient } from "@tanstack/react-query";
 
 type Names = Readonly<Record<string, unknown>>;
 
+// What ends with it, where that is not just all below its path. A schedule leaves its past behind, and its page shows
+// that; how well it does nobody can say any more. An agent is a workspace, too.
+const ENDS: Readonly<Record<string, readonly string[]>> = {
+  "/api/schedules/{schedule_id}": ["/api/schedules/{schedule_id}/health"],
+  "/api/agents/{agent_id}": ["/api/agents/{agent_id}", "/workspaces/{workspace_id}"],
+};
+
 // When it went. An answer that is younger is about something new of the same name.
 const gone = new WeakMap<Query, number>();
 
@@ -10,9 +17,10 @@ const gone = new WeakMap<Query, number>();
 export function isAbout(queryKey: readonly unknown[], namespace: string, path: string, names: Names): boolean {
   const [where, asked, given] = queryKey;
   if (where !== namespace || typeof asked !== "string") return false;
-  if (asked !== path && !asked.startsWith(`${path}/`)) return false;
-  const its = (given as { path?: Names } | undefined)?.path ?? {};
-  return Object.entries(names).every(([name, value]) => its[name] === value);
+  const ends = ENDS[path] ?? [path];
+  if (!ends.some((each) => asked === each || asked.startsWith(`${each}/`))) return false;
+  const its = Object.values((given as { path?: Names } | undefined)?.path ?? {});
+  return Object.values(names).every((value) => its.includes(value));
 }
 
 /** From now on; whoever is refused calls what comes back, and it is there again. */

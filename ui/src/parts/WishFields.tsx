@@ -48,7 +48,7 @@ export function PauseFields({ form, zone }: { form: Form; zone?: string | null }
   const { data: until, error } = useUnderstood(endOf(form.wish, viewer).body);
   const isWritten = form.wish.lasting === "at";
   const hint = until ? <When at={until} zone={zone} /> : null;
-  const refused = error instanceof Refused ? error.errors["until"] : undefined;
+  const refused = error instanceof Refused ? (error.errors["until"] ?? error.errors["timezone"]) : undefined;
   return (
     <>
       <SelectField

@@ -27,7 +27,7 @@ export function pageQuery(list: List, { cursor, size, whole }: Wanted) {
     queryFn: async ({ signal }: { signal: AbortSignal }): Promise<Page> =>
       (await ask("get", "/api/schedules", { query: asked }, { namespace: list.namespace, signal })).answer,
     staleTime: REFRESH_MS,
-    gcTime: LET_GO_MS,
+    gcTime: whole ? LET_GO_MS : 0,
   };
 }
 
