@@ -1,6 +1,7 @@
 // A question as it is shown before it is decided: what would be done, with which inputs, who has said what.
 import { Link } from "@tanstack/react-router";
 import type { ReactNode } from "react";
+import { isolated } from "../../parts/isolated";
 import { Facts } from "../../parts/Page";
 import { Json, JsonDiff } from "../../parts/Json";
 import { When } from "../../parts/When";
@@ -51,7 +52,7 @@ export function QuestionFacts({ approval, zone }: { approval: Approval; zone?: s
     approval.approvers.length === 0 ? (
       "whoever has the permission to approve"
     ) : (
-      <bdi>{approval.approvers.join(", ")}</bdi>
+      <bdi>{approval.approvers.map(isolated).join(", ")}</bdi>
     ),
   ]);
   facts.push(["Asked", <When at={approval.requested_at} zone={zone} />]);
