@@ -73,11 +73,11 @@ def serving(service: Service, tls: Tls | None = None) -> Iterator[str]:
     door = Door(service, listening, tls)
     thread = threading.Thread(target=loop.run_until_complete, args=(door.run(stop),), daemon=True)
     thread.start()
-    asyncio.run_coroutine_threadsafe(door.ready.wait(), loop).result(20)
+    asyncio.run_coroutine_threadsafe(door.ready.wait(), loop).result(60)
     try:
         yield url_of(listening, tls=tls is not None)
     finally:
         loop.call_soon_threadsafe(stop.set)
-        thread.join(20)
+        thread.join(60)
         loop.close()
         listening.close()

@@ -17,5 +17,6 @@ export default defineConfig({
     cssCodeSplit: false,
   },
   server: { proxy: { "/api": "http://127.0.0.1:8765" } },
-  test: { environment: "happy-dom", include: ["src/**/*.test.{ts,tsx}"] },
+  // One environment for all files: to make one for each takes ten times as long as the tests.
+  test: { environment: "happy-dom", isolate: false, include: ["src/**/*.test.{ts,tsx}"] },
 });

@@ -102,7 +102,7 @@ async def _live_through(engine: Engine, target: Target, disaster: Callable[[], N
 
     async def until_more(count: int) -> None:
         wanted = len(target.keys) + count
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(120):
             while len(target.keys) < wanted:
                 assert not running.done(), running.exception()
                 await asyncio.sleep(0.05)
@@ -111,7 +111,7 @@ async def _live_through(engine: Engine, target: Target, disaster: Callable[[], N
     await asyncio.to_thread(disaster)
     await until_more(60)
     stop.set()
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(120):
         await running
 
 

@@ -41,7 +41,7 @@ class Listener:
 
     def listen(self, until: Callable[[Listener], bool], meanwhile: Callable[[], object] | None = None) -> Listener:
         """`meanwhile` happens once the stream is open."""
-        asyncio.run(asyncio.wait_for(self._listen(until, meanwhile), 20))
+        asyncio.run(asyncio.wait_for(self._listen(until, meanwhile), 120))
         return self
 
     async def _listen(self, until: Callable[[Listener], bool], meanwhile: Callable[[], object] | None) -> None:

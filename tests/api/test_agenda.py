@@ -91,6 +91,22 @@ def test_a_crowded_window_is_cut_and_says_so(http: httpx.Client) -> None:
     assert len(look(http, **month, limit=5_000)["rows"]) == 5_000
 
 
+def test_a_list_that_is_cut_begins_as_the_whole_one_does(http: httpx.Client) -> None:
+    """Those that are due late for their jitter begin early all the same; others have one time, or have none yet."""
+    for number in range(4):
+        add(http, f"b-{number}", "0 10 * * *")
+        add(http, f"a-{number}", "1 10 * * *")
+        add(http, f"jittered-{number}", "0 9 * * *", jitter_seconds=86_000)
+    add(http, "resting", "30 9 * * *")
+    assert http.post("/api/schedules/resting/pause", json={}).status_code == 200
+    for window in ({}, {"from": "2026-03-02T09:30:00Z", "to": "2026-03-04T00:00:00Z"}):
+        whole = look(http, **window)
+        assert not whole["truncated"]
+        for limit in range(1, len(whole["rows"])):
+            cut = look(http, **window, limit=limit)
+            assert (cut["rows"], cut["truncated"]) == (whole["rows"][:limit], True)
+
+
 def test_windows_that_make_no_sense_are_refused(http: httpx.Client) -> None:
     for query, field in (
         ({"from": "2026-03-02T00:00:00Z", "to": "2026-03-02T00:00:00Z"}, "to"),

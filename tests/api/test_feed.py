@@ -291,11 +291,11 @@ def latecomer(open_another: Callable[[], Database]) -> Callable[[Callable[[], No
             event = NewEvent(1, EventType.PAUSED, None, None, None, {"reason": "late"})
             append(connection, [(b"l" * 16, "default", [event])], now=0)
             written.set()
-            assert go.wait(10)
+            assert go.wait(60)
 
         thread = threading.Thread(target=other.write, args=(work,))
         thread.start()
-        assert written.wait(10)
+        assert written.wait(60)
         try:
             meanwhile()
         finally:
@@ -334,11 +334,11 @@ def test_a_stream_that_begins_while_something_commits_hears_of_it(
         opened = threading.Event()
         stream = threading.Thread(target=listener.listen, args=(lambda me: len(me.heard) >= 1, opened.set))
         stream.start()
-        assert opened.wait(10)
+        assert opened.wait(60)
         heard.append(stream)
 
     latecomer(begin)
-    heard[0].join(20)
+    heard[0].join(60)
     assert [each["event"] for each in listener.heard] == ["schedule_paused"]
 
 
@@ -346,7 +346,7 @@ def test_no_connection_is_held_between_two_looks(horarium: TestService) -> None:
     """More streams than the pool has connections, all open at once, and as many as one token may have."""
     many = 20
     listeners = [Listener(horarium.parts.api) for _ in range(many)]
-    opened = threading.Barrier(many + 1, timeout=30)
+    opened = threading.Barrier(many + 1, timeout=120)
 
     def run(listener: Listener) -> None:
         listener.listen(lambda me: len(me.heard) >= 1, opened.wait)
@@ -357,7 +357,7 @@ def test_no_connection_is_held_between_two_looks(horarium: TestService) -> None:
     opened.wait()
     make(horarium, "one")
     for thread in threads:
-        thread.join(30)
+        thread.join(60)
     assert [names(each) for each in listeners] == [["one"]] * many
 
 

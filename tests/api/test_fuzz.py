@@ -90,7 +90,7 @@ class Wire:
 
     def say(self, message: bytes) -> Heard:
         begun = time.process_time()
-        with socket.create_connection(self.address, timeout=10) as wire:
+        with socket.create_connection(self.address, timeout=60) as wire:
             with suppress(ConnectionError):  # refused before it was all said; the answer is there
                 wire.sendall(message)
             said = _all_of(wire)
@@ -229,7 +229,7 @@ def test_a_packed_body_is_refused_and_not_unpacked(wire: Wire) -> None:
 def test_a_body_that_lies_about_its_length_hurts_nobody(wire: Wire, framing: Mapping[str, str]) -> None:
     """Whoever promises more than is sent is waited for, but holds up nobody else."""
     begun = time.process_time()
-    with socket.create_connection(wire.address, timeout=10) as slow:
+    with socket.create_connection(wire.address, timeout=60) as slow:
         lines = [
             f"{name}: {value}"
             for name, value in {"Host": "localhost", "Authorization": f"Bearer {TOKEN}", **framing}.items()

@@ -142,11 +142,11 @@ def test_a_request_that_is_being_answered_is_not_answered_twice(
     def hold(connection: Any) -> None:
         assert idempotency.claim(connection, "default", "admin\nk1")
         begun.set()
-        assert done.wait(10)
+        assert done.wait(60)
 
     holding = threading.Thread(target=other.write, args=(hold,))
     holding.start()
-    assert begun.wait(10)
+    assert begun.wait(60)
     answer = post(http, "/api/schedules", NIGHTLY)
     done.set()
     holding.join()

@@ -40,7 +40,7 @@ def at_once(works: Sequence[Callable[[], T]]) -> list[T]:
 
     def run(number: int, work: Callable[[], T]) -> T:
         if number < THREADS:
-            begin.wait(10)
+            begin.wait(60)
         return work()
 
     with ThreadPoolExecutor(THREADS) as pool:

@@ -22,7 +22,7 @@ AFTER = ["--after", "2026-03-07T12:00:00Z"]
 
 def horarium(*arguments: str, stdin: str = "") -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-m", "horarium", *arguments]
-    return subprocess.run(command, input=stdin, capture_output=True, text=True, timeout=30, check=False)
+    return subprocess.run(command, input=stdin, capture_output=True, text=True, timeout=120, check=False)
 
 
 def test_it_answers_on_stdout_and_is_silent_on_stderr() -> None:
@@ -57,7 +57,7 @@ def test_a_reader_who_leaves_early_is_no_error() -> None:
         assert program.stdout.readline() == '"2026-03-07T12:01:00Z"\n'
         program.stdout.close()
         assert program.stderr.read() == ""
-        assert program.wait(timeout=30) in (0, 1)
+        assert program.wait(timeout=120) in (0, 1)
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="only Linux has a device that is always full")
@@ -87,7 +87,7 @@ def test_it_starts_without_what_it_does_not_need(arguments: list[str], unwanted:
         f"code = main({arguments!r}); "
         f"print([name for name in {unwanted!r} if name in sys.modules], file=sys.stderr); sys.exit(code)"
     )
-    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=30, check=False)
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=120, check=False)
     assert (done.returncode, done.stderr) == (0, "[]\n")
 
 
@@ -142,7 +142,7 @@ def test_the_shell_completes_nouns_verbs_and_options(words: str, completed: str)
     typed = {"COMP_WORDS": words, "COMP_CWORD": str(words.count(" ")), "_HORARIUM_COMPLETE": "complete_bash"}
     script = str(Path(sys.executable).with_name("horarium"))
     done = subprocess.run(
-        [script], env={**os.environ, **typed}, capture_output=True, text=True, timeout=30, check=False
+        [script], env={**os.environ, **typed}, capture_output=True, text=True, timeout=120, check=False
     )
     assert (done.stdout.split(), done.stderr) == ([completed], "")
 

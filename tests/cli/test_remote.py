@@ -183,7 +183,7 @@ def test_a_local_up_is_found_by_its_data_directory(
             health = _healthy(capsys)
         finally:
             process.terminate()
-            process.communicate(timeout=20)
+            process.communicate(timeout=120)
     assert process.returncode == 0
     assert {line.partition(" (")[0] for line in health.splitlines()} == {
         f"{part}: ok" for part in ("server", "database", "ticker", "decisions", "worker", "schedules")

@@ -41,7 +41,7 @@ def running(worker: Worker) -> Iterator[threading.Thread]:
         yield thread
     finally:
         worker.stop()
-        thread.join(5)
+        thread.join(60)
         assert not thread.is_alive()
 
 

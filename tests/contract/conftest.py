@@ -51,7 +51,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     finally:
         database.close()
         process.terminate()
-        process.wait(20)
+        process.wait(60)
         process.stdout.close()
     assert process.returncode == 0
 

@@ -315,7 +315,7 @@ async def live(dispatcher: Dispatcher, during: Callable[[asyncio.Event], Awaitab
     stop, wake = asyncio.Event(), asyncio.Event()
     running = asyncio.create_task(dispatcher.run(stop, wake, grace, Pulse()))
     try:
-        async with asyncio.timeout(15):
+        async with asyncio.timeout(120):  # against hanging for ever, on however busy a machine
             await during(stop)
             stop.set()
             await running

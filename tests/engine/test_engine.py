@@ -72,7 +72,7 @@ def add_secondly(database: Database, count: int) -> None:
 async def live(engine: Engine, enough: Callable[[], bool]) -> None:
     stop = asyncio.Event()
     running = asyncio.create_task(engine.run(stop))
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(120):
         while not enough():
             await asyncio.sleep(0.05)
             assert not running.done(), running.exception()
@@ -238,7 +238,7 @@ def test_a_process_that_drains_says_so(database: Database) -> None:
     async def main() -> None:
         stop = asyncio.Event()
         running = asyncio.create_task(engine.run(stop))
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(120):
             while not launcher.deliveries:
                 await asyncio.sleep(0.02)
             stop.set()

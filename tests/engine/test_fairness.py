@@ -267,7 +267,7 @@ def test_threads_that_others_keep_busy_do_not_stop_the_engine(database: Database
         stop = asyncio.Event()
         running = asyncio.create_task(engine.run(stop))
         try:
-            async with asyncio.timeout(30):
+            async with asyncio.timeout(120):
                 await until(lambda: len(launcher.keys) >= 2)
                 await until(lambda: {"janitor", "follower", "clock", "heartbeat"} <= engine.pulse.completed.keys())
         finally:

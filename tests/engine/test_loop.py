@@ -18,7 +18,7 @@ Step = Callable[[], Awaitable[float]]
 async def run(step: Step, *, until: Callable[[], bool], pulse: Pulse, wake: asyncio.Event | None = None) -> None:
     stop = asyncio.Event()
     living = asyncio.create_task(live(Loop("test", step), stop, wake or asyncio.Event(), FakeClock(), pulse))
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(120):
         while not until():
             await asyncio.sleep(0.001)
         stop.set()

@@ -235,7 +235,7 @@ class Ear:
             self.heard.append(channel)
             self.called.notify_all()
 
-    def wait_for(self, *channels: str, seconds: float = 5.0) -> bool:
+    def wait_for(self, *channels: str, seconds: float = 60.0) -> bool:
         with self.called:
             return self.called.wait_for(lambda: set(channels) <= set(self.heard), seconds)
 

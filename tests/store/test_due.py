@@ -120,11 +120,11 @@ def test_what_one_ticker_holds_the_others_pass_over(
     def hold(connection: Connection) -> None:
         due.claim(connection, Plannings(), now, 2)
         held.set()
-        assert done.wait(10)
+        assert done.wait(60)
 
     holder = threading.Thread(target=lambda: other.write(hold))
     holder.start()
-    assert held.wait(10)
+    assert held.wait(60)
     try:
         if again:
             found = world.write(lambda c: due.claim_again(c, Plannings(), list(uids.values()), now))

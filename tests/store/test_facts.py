@@ -319,7 +319,7 @@ def test_the_last_place_of_a_key_is_seen_by_one_at_a_time(
     locked, seen = threading.Event(), []
 
     def second() -> None:
-        assert locked.wait(10)
+        assert locked.wait(60)
         seen.append(other.write(lambda c: lock_counters(c, [counter]))[counter])
 
     waiting = threading.Thread(target=second)
@@ -333,7 +333,7 @@ def test_the_last_place_of_a_key_is_seen_by_one_at_a_time(
         add_to_counters(connection, {counter: 1})
 
     database.write(first)
-    waiting.join(10)
+    waiting.join(60)
     assert seen == [1]
 
 

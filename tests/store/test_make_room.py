@@ -374,11 +374,11 @@ def test_a_schedule_that_somebody_holds_is_left_to_the_janitor(
     def hold(connection: Connection) -> None:
         lock(connection, second)
         locked.set()
-        assert done.wait(10)
+        assert done.wait(60)
 
     holder = threading.Thread(target=lambda: other.write(hold))
     holder.start()
-    assert locked.wait(10)
+    assert locked.wait(60)
     try:
         assert end(world, world.runs()[0].run_id)
     finally:

@@ -126,13 +126,13 @@ def test_a_text_that_somebody_is_about_to_name_stays(database: Database, open_an
     def name_it(connection: Connection) -> None:
         insert_revision(connection, new_id(), 1, Revision({}, "{}", "S"), 1)
         named.set()
-        assert go_on.wait(10)
+        assert go_on.wait(60)
 
     writer = threading.Thread(target=lambda: other.write(name_it))
     purged: list[int] = []
     purger = threading.Thread(target=lambda: purged.append(purge_plannings(database, text)))
     writer.start()
-    assert named.wait(10)
+    assert named.wait(60)
     purger.start()
     try:
         _wait_for(lambda: _somebody_waits(other))

@@ -197,11 +197,11 @@ def test_two_tickers_never_take_the_same(database: Database, open_another: Calla
         turn = claim_in_turn(connection, Plannings(), NOW, 12, FIRST)
         theirs.extend(claim.schedule_uid for claim in turn.claims)
         held.set()
-        assert done.wait(10)
+        assert done.wait(60)
 
     holder = threading.Thread(target=lambda: other.write(hold))
     holder.start()
-    assert held.wait(10)
+    assert held.wait(60)
     try:
         ours = [claim.schedule_uid for claim in take(world, 100, keep=True).claims]
     finally:

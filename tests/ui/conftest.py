@@ -33,7 +33,7 @@ import pytest
 from chromium_here import Chromium, of_the_machine, of_the_package, running
 from node_here import Node
 from playwright.sync_api import Browser, BrowserContext, Page, expect
-from ui.fleet import MAIN, ROLES, Fleet, build
+from ui.fleet import MAIN, Fleet, build
 from ui.looking import WIDE
 from ui.serving import Served, built, up
 from ui.watching import Watch
@@ -87,13 +87,26 @@ def served(node: Node, past: Path, tmp_path_factory: pytest.TempPathFactory) -> 
         yield running_service
 
 
+class Tokens(dict[str, str]):
+    """Those of a namespace by role, each issued when it is first asked for."""
+
+    def __init__(self, served: Served, namespace: str) -> None:
+        super().__init__()
+        self._served, self._namespace = served, namespace
+
+    def __missing__(self, role: str) -> str:
+        made = self._served.send("POST", "/api/tokens", {"name": role, "role": role}, self._namespace)
+        self[role] = made["secret"]
+        return self[role]
+
+
 @dataclass(frozen=True)
 class Fresh:
     """A namespace in which a test is alone."""
 
     namespace: str
     served: Served = field(repr=False)
-    tokens: dict[str, str] = field(repr=False)
+    tokens: Tokens = field(repr=False)
 
     def send(self, method: str, path: str, body: Any = None) -> Any:
         return self.served.send(method, path, body, self.namespace)
@@ -107,10 +120,7 @@ def fresh(served: Served) -> Fresh:
 def new_namespace(served: Served) -> Fresh:
     namespace = f"ns-{id_text(new_id()).lower()}"
     served.send("POST", "/api/namespaces", {"namespace": namespace, "description": "of one test"})
-    issued = {
-        role: served.send("POST", "/api/tokens", {"name": role, "role": role}, namespace)["secret"] for role in ROLES
-    }
-    return Fresh(namespace, served, issued)
+    return Fresh(namespace, served, Tokens(served, namespace))
 
 
 # ── the browser ──────────────────────────────────────────────────────────────────────────────────────

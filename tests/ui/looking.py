@@ -33,24 +33,49 @@ def settled(page: Page) -> None:
     page.wait_for_function("() => document.querySelector('.loading') === null")
 
 
-def assert_accessible(page: Page, *, colours_alone: bool = False) -> None:
+def in_theme(page: Page, theme: Literal["light", "dark"]) -> None:
+    """The page hears of it a moment later; looked at in between it would be half in the one, half in the other."""
+    page.emulate_media(color_scheme=theme)
+    page.locator(f"html[data-theme={theme}]").wait_for()
+
+
+def assert_accessible(page: Page, *, colours_alone: bool = False, inside: str = "html") -> None:
     """Nothing that axe finds wrong. It comes in through the debugger, so the page keeps its own policy.
 
-    `colours_alone`: of a page that was looked at in one theme already, and has only changed its colours since.
+    `colours_alone`: of a page that was looked at in one theme already, and has only changed its colours since. A theme
+    is a set of values for colours in `styles/tokens.css` and nothing else, so no other rule can come to another answer.
     """
     only = {"type": "rule", "values": list(COLOURS)} if colours_alone else {"type": "tag", "values": list(RULES)}
     page.evaluate(f"() => {{ if (!window.axe) {{ {_axe()} }} }}")
     found: list[dict[str, Any]] = page.evaluate(
-        """async (runOnly) => {
-          const { violations } = await axe.run(document, { runOnly, resultTypes: ['violations'] });
+        """async ([runOnly, inside]) => {
+          const rules = runOnly.type === 'tag' ? { 'target-size': { enabled: true } } : {};
+          const { violations } = await axe.run(inside, { runOnly, rules, resultTypes: ['violations'] });
           return violations.map(({ id, help, nodes }) => ({
             id, help, where: nodes.slice(0, 5).map(({ target, failureSummary }) => `${target}: ${failureSummary}`),
           }));
         }""",
-        only,
+        [only, inside],
     )
     said = [f"{each['id']}: {each['help']}\n    " + "\n    ".join(each["where"]) for each in found]
     assert not said, f"{page.url}\n" + "\n".join(said)
+
+
+# Boxes that hide a part of their text, and do not say so by an ellipsis whose whole text is a hover away.
+_CUT = """() => [...document.querySelectorAll('main *, dialog[open] *')].filter((each) => {
+  const style = getComputedStyle(each);
+  if (each.clientWidth <= 1 || each.closest('svg, .visually-hidden, .tooltip') !== null) return false;
+  if (each.textContent.trim() === '' || style.textOverflow === 'ellipsis') return false;
+  if (style.webkitLineClamp !== 'none') return false;
+  const hides = (overflow) => overflow === 'hidden' || overflow === 'clip';
+  return (hides(style.overflowX) && each.scrollWidth > each.clientWidth + 1) ||
+    (hides(style.overflowY) && each.scrollHeight > each.clientHeight + 1);
+}).map((each) => `${each.tagName.toLowerCase()}.${each.className}: ${each.textContent.slice(0, 60)}`)"""
+
+
+def assert_nothing_is_cut(page: Page) -> None:
+    found: list[str] = page.evaluate(_CUT)
+    assert not found, f"{page.url}: {found[:5]}"
 
 
 def assert_fits(page: Page) -> None:

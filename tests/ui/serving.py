@@ -6,12 +6,13 @@ import os
 import re
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping
+import time
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, NoReturn
+from typing import Any, NoReturn, TypeVar
 
 import app_build
 import httpx
@@ -21,6 +22,8 @@ from ui.fleet import MAIN, Fleet
 
 TOKEN = "hor_admin_of_the_house"
 _PATIENCE = 60
+_STEP = 0.02
+T = TypeVar("T")
 _NONE: Mapping[str, str] = MappingProxyType({})
 
 
@@ -44,26 +47,35 @@ def built() -> Node:
 
 @dataclass(frozen=True)
 class Served:
-    """`fleet` has the tokens; `http` is the admin of the house in any namespace; `database` is its URL."""
+    """`fleet` has the tokens; `ask` is the admin of the house in any namespace, or whose token is given."""
 
     url: str
     fleet: Fleet = field(repr=False)
     database: str
     process: subprocess.Popen[str] = field(repr=False)
+    _http: httpx.Client = field(repr=False)
 
     def token(self, role: str = "admin", namespace: str = MAIN) -> str:
         return self.fleet.tokens[namespace, role]
 
-    def http(self, namespace: str = MAIN, token: str = TOKEN) -> httpx.Client:
+    def ask(
+        self, method: str, path: str, body: Any = None, *, namespace: str = MAIN, token: str = TOKEN
+    ) -> httpx.Response:
         headers = {"Authorization": f"Bearer {token}", "X-Namespace": namespace}
-        return httpx.Client(base_url=self.url, headers=headers, trust_env=False, timeout=_PATIENCE)
+        return self._http.request(method, path, json=body, headers=headers)
 
     def send(self, method: str, path: str, body: Any = None, namespace: str = MAIN) -> Any:
         """What is answered to the admin; a refusal is a mistake of the test."""
-        with self.http(namespace) as http:
-            answer = http.request(method, path, json=body) if body is not None else http.request(method, path)
+        answer = self.ask(method, path, body, namespace=namespace)
         assert answer.is_success, f"{method} {path}: {answer.text}"
         return answer.json() if answer.content else None
+
+
+def _client(url: str) -> httpx.Client:
+    """Made once: that takes longer than most requests. A connection that was kept could end just when it is used."""
+    return httpx.Client(
+        base_url=url, trust_env=False, timeout=_PATIENCE, limits=httpx.Limits(max_keepalive_connections=0)
+    )
 
 
 @contextmanager
@@ -86,11 +98,21 @@ def up(folder: Path, fleet: Fleet, database: str, settings: Mapping[str, str] = 
         line = process.stdout.readline()
         found = re.search(r"http://\S+", line)
         assert found is not None, f"the server did not start: {line!r} {log.read_text()}"
-        yield Served(found[0], fleet, database, process)
+        with _client(found[0]) as http:
+            yield Served(found[0], fleet, database, process, http)
     finally:
         process.terminate()
         process.wait(_PATIENCE)
         process.stdout.close()
+
+
+def until(asked: Callable[[], T]) -> T:
+    """What is answered once it is something: what the service does by itself it does a moment later."""
+    for _ in range(round(_PATIENCE / _STEP)):
+        if found := asked():
+            return found
+        time.sleep(_STEP)
+    raise AssertionError("it did not come")
 
 
 def _ours() -> str:

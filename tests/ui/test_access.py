@@ -35,13 +35,12 @@ def test_a_token_is_made_rotated_and_revoked(open_page: OpenPage, fresh: Fresh) 
     row.get_by_role("button", name="Revoke").click()
     dialog.get_by_role("button", name="Revoke").click()
     expect(row).to_contain_text("revoked")
-    assert row.get_by_role("button").count() == 0
+    expect(row.get_by_role("button")).to_have_count(0)
     assert status(fresh, second) == 401
 
 
 def status(fresh: Fresh, token: str) -> int:
-    with fresh.served.http(fresh.namespace, token) as http:
-        return http.get("/api/schedules").status_code
+    return fresh.served.ask("GET", "/api/schedules", namespace=fresh.namespace, token=token).status_code
 
 
 def test_a_secret_is_kept_replaced_and_deleted_and_never_shown(open_page: OpenPage, fresh: Fresh, watch: Watch) -> None:
@@ -76,8 +75,8 @@ def test_whoever_may_not_change_them_sees_what_is_there(open_page: OpenPage, fre
     fresh.send("PUT", "/api/secrets/erp-token", {"value": "not-to-be-shown"})
     page = alone(open_page, fresh, "/access?tab=tokens", role="viewer")
     expect(page.get_by_role("cell", name="erp-token")).to_be_visible()
-    assert page.get_by_role("tab").all_inner_texts() == ["Secrets"]
-    assert page.get_by_role("main").get_by_role("button").count() == 0
+    expect(page.get_by_role("tab")).to_have_text(["Secrets"])
+    expect(page.get_by_role("main").get_by_role("button")).to_have_count(0)
 
 
 def test_a_namespace_is_made_by_whoever_has_all_of_them(open_page: OpenPage, served: Served, watch: Watch) -> None:

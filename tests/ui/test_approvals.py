@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import Page, expect
 from ui.conftest import Fresh, OpenPage
+from ui.days import RARELY
 from ui.looking import assert_accessible, settled
 
 from horarium.demo.agent import V1_0, Agent, AgentServer
@@ -24,7 +25,7 @@ def ask(fresh: Fresh, schedule_id: str = "letter", **policy: Any) -> dict[str, A
         "/api/schedules",
         {
             "schedule_id": schedule_id,
-            "cron_expressions": ["0 0 1 1 *"],
+            "cron_expressions": [RARELY],
             "timezone": "Asia/Kathmandu",
             "action": {**PULL, "input": INPUTS},
             "approval_policy": {"requires_approval": True, **policy},
@@ -90,9 +91,10 @@ def test_inputs_that_change_under_the_reader_are_seen_before_a_yes(open_page: Op
     asked = ask(fresh, approvals_required=2, allow_requester=True)
     page = alone(open_page, fresh, f"/approvals/{asked['approval_id']}")
     expect(page.get_by_role("button", name="Approve")).to_be_visible()
-    with fresh.served.http(fresh.namespace, fresh.tokens["admin"]) as other:
-        voted = {"decision": "modify", "modifications": {"to": "nobody"}}
-        assert other.post(f"/api/approvals/{asked['approval_id']}/decision", json=voted).is_success
+    voted = {"decision": "modify", "modifications": {"to": "nobody"}}
+    address = f"/api/approvals/{asked['approval_id']}/decision"
+    other = {"namespace": fresh.namespace, "token": fresh.tokens["admin"]}
+    assert fresh.served.ask("POST", address, voted, **other).is_success
     expect(page.get_by_role("alert")).to_contain_text("The inputs have changed since this page was opened.")
     expect(page.get_by_role("button", name="Approve")).to_have_count(0)
     page.get_by_role("button", name="I have seen them").click()
@@ -117,7 +119,7 @@ def test_many_are_decided_at_once_with_an_outcome_each(open_page: OpenPage, fres
     page = alone(open_page, fresh, "/approvals")
     rows = page.locator("li[data-row]")
     expect(rows).to_have_count(3)
-    assert rows.filter(has_text="three").get_by_role("checkbox").count() == 0, "it is not theirs to decide"
+    expect(rows.filter(has_text="three").get_by_role("checkbox")).to_have_count(0)  # it is not theirs to decide
     for name in ("one", "two"):
         page.get_by_label(f"Choose {name}").check()
     page.get_by_role("button", name="Approve…").click()
@@ -172,7 +174,7 @@ def test_an_agent_gets_its_answer(open_page: OpenPage, fresh: Fresh, asking: Age
         "/api/schedules",
         {
             "schedule_id": "flowers",
-            "cron_expressions": ["0 0 1 1 *"],
+            "cron_expressions": [RARELY],
             "action": {"kind": "prompt", "prompt": "Order flowers. Ask first: which colour?"},
             "assignee_type": "agent",
             "assignee_id": "asker",
@@ -197,11 +199,11 @@ def test_whoever_may_not_decide_sees_nothing_to_decide_with(open_page: OpenPage,
     page = alone(open_page, fresh, f"/approvals/{asked['approval_id']}?ns={fresh.namespace}", role="viewer")
     expect(page.get_by_role("main")).to_contain_text("This run needs a yes before it starts.")
     decisive = re.compile("Approve|Reject|Change inputs")
-    assert page.get_by_role("main").get_by_role("button", name=decisive).count() == 0
+    expect(page.get_by_role("main").get_by_role("button", name=decisive)).to_have_count(0)
     page.goto("./approvals")
     expect(page.locator("li[data-row]")).to_have_count(1)
-    assert page.get_by_role("checkbox", name=re.compile("Choose")).count() == 0
+    expect(page.get_by_role("checkbox", name=re.compile("Choose"))).to_have_count(0)
     page.goto("./approvals?tab=standing")
     expect(page.get_by_role("heading", name="Nothing was agreed to beforehand")).to_be_visible()
-    assert page.get_by_role("button", name=re.compile("Agree")).count() == 0
+    expect(page.get_by_role("button", name=re.compile("Agree"))).to_have_count(0)
     assert status(fresh, asked) == "pending"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from playwright.sync_api import Page, expect
+from playwright.sync_api import expect
 from ui.conftest import Fresh, OpenPage
 from ui.looking import assert_accessible, assert_fits, settled
 from ui.watching import Watch
@@ -15,10 +15,6 @@ NIGHTLY = {
     "action": {"kind": "pull", "queue": "q", "workflow_type": "report"},
     "note": "as it was",
 }
-
-
-def text_of(page: Page) -> str:
-    return page.get_by_role("textbox", name="The document as text").input_value()
 
 
 def test_the_first_schedule_is_two_clicks_away(open_page: OpenPage, fresh: Fresh) -> None:
@@ -34,14 +30,16 @@ def test_the_first_schedule_is_two_clicks_away(open_page: OpenPage, fresh: Fresh
 def test_form_and_text_are_one_document(open_page: OpenPage, fresh: Fresh) -> None:
     page = open_page("/schedules/new?template=pull", token=fresh.tokens["admin"])
     settled(page)
+    text = page.get_by_role("textbox", name="The document as text")
     page.get_by_label("Name", exact=True).fill("From the form")
-    expect(page.get_by_role("textbox", name="The document as text")).to_have_value(re.compile("name: From the form"))
+    expect(text).to_have_value(re.compile("name: From the form"))
     page.get_by_role("button", name="JSON").click()
-    changed = text_of(page).replace("From the form", "From the text").replace('"queue": "default"', '"queue": "slow"')
-    page.get_by_role("textbox", name="The document as text").fill(changed)
+    expect(text).to_have_value(re.compile('"name": "From the form"'))
+    written = text.input_value()
+    text.fill(written.replace("From the form", "From the text").replace('"queue": "default"', '"queue": "slow"'))
     expect(page.get_by_label("Name", exact=True)).to_have_value("From the text")
     expect(page.get_by_label("Queue")).to_have_value("slow")
-    page.get_by_role("textbox", name="The document as text").fill('{"name": ')
+    text.fill('{"name": ')
     expect(page.get_by_text(re.compile("^Not taken:"))).to_be_visible()
     expect(page.get_by_label("Name", exact=True)).to_have_value("From the text")
     assert_accessible(page)

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import re
+from datetime import date, timedelta
 
 from playwright.sync_api import Page, expect
 from ui.conftest import Fresh, OpenPage
-from ui.fleet import HOSTILE, MARKUP
+from ui.days import FAR, SATURDAY, SUNDAY, TODAY, first_sunday, in_words, year_before_a_leap_year
+from ui.fleet import HOSTILE, LONG, MARKUP
 from ui.looking import NARROW, assert_accessible, assert_fits, settled
 from ui.watching import Watch
 
@@ -21,10 +23,10 @@ def test_what_comes_is_told_with_its_reason_and_any_moment_is_explained(open_pag
     page.get_by_role("button", name="Show 50").click()
     expect(coming.get_by_role("row")).to_have_count(51)
 
-    page.get_by_label("Any moment").fill("2026-11-14T10:30:00+01:00")  # a Saturday
+    page.get_by_label("Any moment").fill(f"{SATURDAY}T10:30:00+01:00")
     page.get_by_role("button", name="List from there").click()
     expect(coming.get_by_role("row").nth(1)).to_contain_text("the calendar closes this day")
-    assert "from=2026-11-14T10" in page.url
+    expect(page).to_have_url(re.compile(f"from={SATURDAY}T10"))
     coming.get_by_role("row").nth(1).get_by_role("link").first.click()
     expect(page.get_by_role("dialog")).to_contain_text("Do its calendars leave the day open?")
     page.keyboard.press("Escape")
@@ -36,27 +38,28 @@ def test_what_comes_is_told_with_its_reason_and_any_moment_is_explained(open_pag
 
 
 def test_a_year_is_shown_by_days_and_a_day_by_its_decisions(open_page: OpenPage) -> None:
-    page = open_page("/schedules/nightly-report?year=2027")
-    year = page.get_by_role("group", name="The year 2027 by days, in Europe/Berlin")
-    sunday = year.get_by_role("button", name="Sun 3 January 2027: nothing")
-    expect(sunday).to_be_visible()
-    sunday.focus()
+    before = year_before_a_leap_year(TODAY)
+    sunday = first_sunday(before)
+    monday = sunday + timedelta(days=1)
+    page = open_page(f"/schedules/nightly-report?year={before}")
+    year = page.get_by_role("group", name=f"The year {before} by days, in Europe/Berlin")
+    year.get_by_role("button", name=f"{in_words(sunday)}: nothing").focus()
     page.keyboard.press("ArrowRight")
-    expect(year.get_by_role("button", name="Mon 4 January 2027: 1 fire")).to_be_focused()
+    expect(year.get_by_role("button", name=f"{in_words(monday)}: 1 fire")).to_be_focused()
     page.keyboard.press("Enter")
-    day = page.get_by_role("dialog", name="Monday 4 January 2027")
+    day = page.get_by_role("dialog", name=f"{monday:%A} {monday.day} {monday:%B %Y}")
     expect(day.get_by_role("row")).to_have_count(2)
     expect(day.get_by_role("row").nth(1)).to_contain_text("02:30")
     expect(day.get_by_role("row").nth(1)).to_contain_text("will fire")
     page.keyboard.press("Escape")
-    page.get_by_role("button", name="2028 →").click()
-    leap = page.get_by_role("group", name="The year 2028 by days, in Europe/Berlin")
-    expect(leap.get_by_role("button", name="Tue 29 February 2028: 1 fire")).to_be_visible()
+    page.get_by_role("button", name=f"{before + 1} →").click()
+    leap = page.get_by_role("group", name=f"The year {before + 1} by days, in Europe/Berlin")
+    fires = "nothing" if date(before + 1, 2, 29).weekday() == SUNDAY else "1 fire"
+    expect(leap.get_by_role("button", name=f"{in_words(date(before + 1, 2, 29))}: {fires}")).to_be_visible()
     page.get_by_role("button", name="This year").click()
-    today = page.locator("[aria-current='date']")
-    today.click()
+    page.locator("[aria-current='date']").click()
     expect(page.get_by_role("dialog")).to_be_visible()
-    assert "day=" in page.url
+    expect(page).to_have_url(re.compile("day="))
 
 
 def test_runs_are_bars_that_lead_to_their_pages_and_are_chosen_by_state(open_page: OpenPage) -> None:
@@ -73,7 +76,7 @@ def test_runs_are_bars_that_lead_to_their_pages_and_are_chosen_by_state(open_pag
     listed = page.get_by_role("table", name="Runs, newest first")
     expect(listed.get_by_text("succeeded")).to_have_count(0)
     expect(listed.get_by_text("the bank answered 503: maintenance").first).to_be_visible()
-    assert "state=failed" in page.url
+    expect(page).to_have_url(re.compile("state=failed"))
     page.get_by_label("Origin").select_option("backfill")
     expect(page.get_by_role("heading", name="No run fits")).to_be_visible()
     page.get_by_role("button", name="Show all runs").click()
@@ -120,7 +123,7 @@ def test_history_is_a_tab_of_its_own(open_page: OpenPage) -> None:
     page.keyboard.press("ArrowLeft")
     expect(page.get_by_role("tab", name="Definition")).to_be_focused()
     page.get_by_role("tab", name="History").click()
-    assert "tab=history" in page.url
+    expect(page).to_have_url(re.compile("tab=history"))
     expect(page.get_by_text("ScheduleCreated")).to_be_visible()
 
 
@@ -128,7 +131,8 @@ def test_a_schedule_is_triggered_paused_resumed_filled_and_deleted(
     open_page: OpenPage, fresh: Fresh, watch: Watch
 ) -> None:
     watch.expect("status of 422")  # a window that ends before it starts
-    document = {"schedule_id": "hourly", "name": "By the hour", "cron_expressions": ["0 * * * *"], "action": PULL}
+    night = f"0 0-2 {FAR.day} {FAR.month} *"
+    document = {"schedule_id": "hourly", "name": "By the hour", "cron_expressions": [night], "action": PULL}
     fresh.send("POST", "/api/schedules", document)
     page = open_page("/schedules/hourly", token=fresh.tokens["admin"])
     settled(page)
@@ -159,16 +163,17 @@ def test_a_schedule_is_triggered_paused_resumed_filled_and_deleted(
 
 
 def fill(page: Page) -> None:
-    """Dry first: rows and count are seen before anything is made."""
+    """Dry first: rows and count are seen before anything is made. The night is that of the year before."""
+    day = FAR.replace(year=FAR.year - 1)
     page.get_by_role("button", name="Backfill…").click()
     dialog = page.get_by_role("dialog", name="Backfill")
-    dialog.get_by_label("From").fill("2026-11-01T00:00:00")
+    dialog.get_by_label("From").fill(f"{day}T00:00:00")
     expect(dialog.get_by_role("alert")).to_contain_text("must be a time with its offset")
-    dialog.get_by_label("From").fill("2026-11-02T00:00:00+01:00")
-    dialog.get_by_label("Until").fill("2026-11-01T00:00:00+01:00")
+    dialog.get_by_label("From").fill(f"{day}T01:00:00+01:00")
+    dialog.get_by_label("Until").fill(f"{day}T00:00:00+01:00")
     dialog.get_by_role("button", name="Show what it would do").click()
     expect(dialog.get_by_role("alert")).to_contain_text("end_time")
-    dialog.get_by_label("Until").fill("2026-11-02T03:00:00+01:00")
+    dialog.get_by_label("Until").fill(f"{day}T04:00:00+01:00")
     dialog.get_by_role("button", name="Show what it would do").click()
     expect(dialog.get_by_text("3 runs would be made")).to_be_visible()
     expect(dialog.get_by_role("row")).to_have_count(4)
@@ -196,8 +201,10 @@ def test_hostile_names_and_addresses_are_text(open_page: OpenPage) -> None:
     expect(page.get_by_role("heading", level=1)).to_have_text(MARKUP)
     expect(page.get_by_role("table", name="Coming decisions")).to_be_visible()
     page.set_viewport_size(NARROW)
-    page.goto("./schedules/hostile-2")  # the longest name
-    for tab in ("Runs", "History", "Definition"):
+    page.goto("./schedules/hostile-2")
+    expect(page.get_by_role("heading", level=1)).to_have_text(LONG)
+    for tab in ("Coming", "Runs", "History", "Definition"):
         page.get_by_role("tab", name=tab).click()
+        expect(page.get_by_role("tab", name=tab)).to_have_attribute("aria-selected", "true")
         settled(page)
         assert_fits(page)

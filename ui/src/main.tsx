@@ -4,6 +4,8 @@ import { RouterProvider } from "@tanstack/react-router";
 import { createRoot } from "react-dom/client";
 import { Refused, Unreachable } from "./api/client";
 import { router } from "./routes";
+import { askEarly } from "./shell/early";
+import { hasToken } from "./shell/SignIn";
 import { beginTheme } from "./shell/theme";
 import "./styles";
 
@@ -29,6 +31,7 @@ const queries: QueryClient = new QueryClient({
 });
 
 beginTheme();
+if (!hasToken()) void askEarly(queries, router.latestLocation);
 createRoot(document.getElementById("root")!).render(
   <QueryClientProvider client={queries}>
     <RouterProvider router={router} />

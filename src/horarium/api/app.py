@@ -151,7 +151,8 @@ def make_api(options: ApiOptions) -> FastAPI:
     api.state.draining = threading.Event()  # set when it is told to stop; probes say so
     api.state.closing = threading.Event()  # set when the service stops; streams end by it
     for routes in ROUTES:
-        api.include_router(routes.router)
+        # Not `include_router`: each application would analyse every route anew, at its first requests.
+        api.router.routes.extend(routes.router.routes)
     api.add_exception_handler(HorariumError, telling_error(on_counted_refusal))
     api.add_exception_handler(HTTPException, telling_error(on_routing))
     api.add_exception_handler(RequestValidationError, telling_error(on_bad_parameters))

@@ -57,10 +57,19 @@ class Bucket:
     skips: int
 
 
-def undecided_after(position: Position, start: Instant, now: Instant) -> Instant:
+def undecided_after(decided_until: Instant, status: str, start: Instant, now: Instant) -> Instant:
     """From where on a window shows predictions. What falls into a pause before now is nobody's."""
-    decided = position.decided_until if position.status is Status.ACTIVE else max(position.decided_until, now)
+    decided = decided_until if status == Status.ACTIVE else max(decided_until, now)
     return max(decided, start - 1)
+
+
+def comes_after(row: tuple[Instant, str], due: tuple[Instant, str], jitter: Instant) -> bool:
+    """Whether all that is due after `due` comes after `row`; each has the name of its schedule beside it.
+
+    An occurrence is due at most the jitter after its own time, which is its place among the rows.
+    """
+    at, name = due
+    return (at - jitter, "" if jitter else name) >= row
 
 
 def predict(schedules: Iterable[Coming], *, now: Instant, end: Instant) -> Iterator[Entry]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import heapq
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from operator import itemgetter
 from typing import Final, NamedTuple
 
 from horarium.decision import agenda
@@ -243,25 +244,67 @@ def _coming(
     choice: _Choice | None,
 ) -> tuple[list[Coming], bool]:
     """Those that can be among the first `limit` rows, and whether there were more than can be looked at."""
-    start, end = window
     if choice is None:
-        looked_at = coming.candidates(connection, namespace, end, MAX_SCHEDULES + 1)
-        is_cut = len(looked_at) > MAX_SCHEDULES
+        nearest, is_cut = _nearest_of_all(resources, connection, namespace, window, limit, now)
     else:
-        looked_at, is_cut = coming.among(connection, namespace, end, list(choice.uids)), choice.is_cut
-    plannings = resources.known.load(connection, {each.planning for each in looked_at[:MAX_SCHEDULES]})
-    firsts: list[tuple[Instant, str, Candidate, Planning]] = []
-    for each in looked_at[:MAX_SCHEDULES]:
+        among = coming.among(connection, namespace, window[1], list(choice.uids))
+        nearest, is_cut = _nearest(resources, connection, among, window, limit, now), choice.is_cut
+    chosen = [(first.candidate, first.planning) for first in nearest]
+    return list(_with_facts(connection, namespace, chosen, window[0], now)), is_cut
+
+
+class _First(NamedTuple):
+    """The first occurrence of a schedule in the window; in the order of the rows."""
+
+    at: Instant
+    schedule_id: str
+    candidate: Candidate
+    planning: Planning
+
+
+def _nearest_of_all(
+    resources: Resources,
+    connection: Connection,
+    namespace: str,
+    window: tuple[Instant, Instant],
+    limit: int,
+    now: Instant,
+) -> tuple[list[_First], bool]:
+    """Of a large fleet those that are due first are read, and the others only where they could begin earlier."""
+    at_rest = coming.at_rest(connection, namespace, MAX_SCHEDULES + 1)
+    active = coming.active(connection, namespace, window[1], limit + 1)
+    if len(active) > limit:
+        nearest = _nearest(resources, connection, [*active, *at_rest[:MAX_SCHEDULES]], window, limit, now)
+        due, name = active[-1].next_due, active[-1].schedule_id
+        jitter = coming.longest_jitter(connection)
+        if len(nearest) > limit and due is not None and agenda.comes_after(nearest[-1][:2], (due, name), jitter):
+            return nearest, False
+        active = coming.active(connection, namespace, window[1], MAX_SCHEDULES + 1)
+    looked_at = [*active, *at_rest]
+    nearest = _nearest(resources, connection, looked_at[:MAX_SCHEDULES], window, limit, now)
+    return nearest, len(looked_at) > MAX_SCHEDULES
+
+
+def _nearest(
+    resources: Resources,
+    connection: Connection,
+    looked_at: Sequence[Candidate],
+    window: tuple[Instant, Instant],
+    limit: int,
+    now: Instant,
+) -> list[_First]:
+    """Each of them brings a row: whoever begins later than so many others is not among the first."""
+    start, end = window
+    plannings = resources.known.load(connection, {each.planning for each in looked_at})
+    firsts: list[_First] = []
+    for each in looked_at:
         planning = plannings[each.planning]
         if isinstance(planning, Exception):
             continue  # it is shown as broken elsewhere; nobody can say when it would fire
-        nominal = planning.spec.next_after(agenda.undecided_after(each.position, start, now))
+        nominal = planning.spec.next_after(agenda.undecided_after(each.decided_until, each.status, start, now))
         if nominal is not None and nominal < end:
-            firsts.append((nominal, each.schedule_id, each, planning))
-    # Each of them brings a row: whoever begins later than so many others is not among the first.
-    nearest = heapq.nsmallest(limit + 1, firsts, key=lambda first: first[:2])
-    chosen = [(each, planning) for _, _, each, planning in nearest]
-    return list(_with_facts(connection, namespace, chosen, start, now)), is_cut
+            firsts.append(_First(nominal, each.schedule_id, each, planning))
+    return heapq.nsmallest(limit + 1, firsts, key=itemgetter(0, 1))
 
 
 def _with_facts(
@@ -282,7 +325,7 @@ def _with_facts(
                 each.schedule_id,
                 planning,
                 each.position,
-                agenda.undecided_after(each.position, start, now),
+                agenda.undecided_after(each.decided_until, each.status, start, now),
                 told,
                 shared[namespace],
                 each.paused_until,

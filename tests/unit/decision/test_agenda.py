@@ -7,7 +7,7 @@ from itertools import islice
 import pytest
 from unit.decision.builders import NOON, UID, clock, make_planning, make_position
 
-from horarium.decision.agenda import Bucket, Coming, Entry, arrange, buckets, predict, undecided_after
+from horarium.decision.agenda import Bucket, Coming, Entry, arrange, buckets, comes_after, predict, undecided_after
 from horarium.decision.facts import Facts, Shared
 from horarium.decision.forecast import Forecast
 from horarium.instant import DAY, HOUR, MINUTE, Instant
@@ -49,7 +49,25 @@ def test_a_pause_that_ends_by_itself_is_foreseen() -> None:
     ],
 )
 def test_what_is_decided_is_not_predicted(status: Status, decided: Instant, start: Instant, expected: Instant) -> None:
-    assert undecided_after(make_position(decided, status=status), start, NOON) == expected
+    assert undecided_after(decided, status, start, NOON) == expected
+
+
+@pytest.mark.parametrize(
+    ("due", "jitter", "expected"),
+    [
+        ((NOON - 1, "z"), 0, False),
+        ((NOON, "a"), 0, False),
+        ((NOON, "m"), 0, True),
+        ((NOON, "z"), 0, True),
+        ((NOON + HOUR, "a"), 0, True),
+        ((NOON + HOUR, "z"), HOUR, False),
+        ((NOON + HOUR + 1, "a"), HOUR, True),
+    ],
+)
+def test_what_is_due_later_comes_after_a_row_by_its_time_and_its_name(
+    due: tuple[Instant, str], jitter: Instant, expected: bool
+) -> None:
+    assert comes_after((NOON, "m"), due, jitter) is expected
 
 
 def row(minute: int, **fields: object) -> Entry:

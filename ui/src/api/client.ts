@@ -1,4 +1,5 @@
 // How the app asks the service: typed by the OpenAPI document, in the namespace of the address, by the session's cookie.
+import { serverDated } from "../time/now";
 import type { components, paths } from "./schema";
 
 export type Schemas = components["schemas"];
@@ -87,6 +88,7 @@ export async function ask<P extends PathsOf<V>, V extends Verb>(
     signal: extra.signal,
     credentials: "same-origin",
   });
+  serverDated(response.headers.get("date"));
   const text = await response.text();
   if (!response.ok) throw refusalOf(response, text);
   return { answer: readAnswer(text) as Answer<P, V>, etag: response.headers.get("etag") };

@@ -1,5 +1,5 @@
 // Who is signed in, what they may do, and in which namespace they look around.
-import { useQuery, useQueryClient, type QueryClient } from "@tanstack/react-query";
+import { queryOptions, useQuery, useQueryClient, type QueryClient } from "@tanstack/react-query";
 import { createContext, useContext } from "react";
 import { addressOf, headersFor, refusalOf, Refused, Unreachable, type Schemas } from "./client";
 
@@ -9,21 +9,22 @@ export type Permission = Session["permissions"][number];
 const KEY = ["session"] as const;
 
 /** null = nobody is signed in. */
+export const sessionQuery = queryOptions<Session | null, Refused | Unreachable>({
+  queryKey: KEY,
+  queryFn: async () => {
+    try {
+      return await exchange("GET");
+    } catch (wrong) {
+      if (wrong instanceof Refused && wrong.status === 401) return null;
+      throw wrong;
+    }
+  },
+  retry: (times, wrong) => wrong instanceof Unreachable && times < 3,
+  staleTime: 60_000,
+});
+
 export function useSessionQuery(enabled = true) {
-  return useQuery<Session | null, Refused | Unreachable>({
-    queryKey: KEY,
-    enabled,
-    queryFn: async () => {
-      try {
-        return await exchange("GET");
-      } catch (wrong) {
-        if (wrong instanceof Refused && wrong.status === 401) return null;
-        throw wrong;
-      }
-    },
-    retry: (times, wrong) => wrong instanceof Unreachable && times < 3,
-    staleTime: 60_000,
-  });
+  return useQuery({ ...sessionQuery, enabled });
 }
 
 export function useSignIn() {

@@ -1,5 +1,5 @@
 // A button, and a link that looks like one.
-import type { ComponentProps } from "react";
+import type { ComponentProps, MouseEvent } from "react";
 
 export type Kind = "plain" | "primary" | "danger" | "quiet";
 
@@ -15,6 +15,7 @@ export function buttonClass({ kind = "plain", small = false, pressed = false }: 
     .join(" ");
 }
 
+/** While it is busy it keeps the focus, which a button that is disabled loses, and does nothing. */
 export function Button({
   kind,
   small,
@@ -28,11 +29,16 @@ export function Button({
       type="button"
       aria-pressed={pressed}
       {...rest}
-      disabled={rest.disabled || busy}
+      {...(busy ? { "aria-disabled": true, onClick: ignored } : {})}
       className={`${buttonClass({ kind, small, pressed })} ${rest.className ?? ""}`}
     >
       {busy ? <span className="spinner" aria-hidden="true" /> : null}
       {children}
     </button>
   );
+}
+
+/** Also as the submit of a form. */
+function ignored(event: MouseEvent): void {
+  event.preventDefault();
 }

@@ -17,15 +17,10 @@ interface Props {
 export function Dialog({ title, onClose, children, action, failure, wide, closeText }: Props) {
   const element = useRef<HTMLDialogElement>(null);
   const id = useId();
+  // Where the focus goes when it is taken away is told in parts/focus.ts.
   useEffect(() => {
-    const before = document.activeElement;
     const shown = element.current;
     if (shown !== null && !shown.open) shown.showModal();
-    // The browser gives the focus back where Escape closes it, and not where the dialog is taken away.
-    return () => {
-      const isNobodys = document.activeElement === null || document.activeElement === document.body;
-      if (isNobodys && before instanceof HTMLElement) before.focus();
-    };
   }, []);
   const send = (event: FormEvent) => {
     event.preventDefault();
@@ -52,6 +47,9 @@ export function Dialog({ title, onClose, children, action, failure, wide, closeT
               onClick={(event) => {
                 // The answer to the first press may have made another question of it: a double click asks the first.
                 if (event.detail > 1) event.preventDefault();
+              }}
+              onKeyDown={(event) => {
+                if (event.repeat) event.preventDefault(); // and so does a key that is held
               }}
             >
               {action.text}

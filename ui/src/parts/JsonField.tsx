@@ -10,14 +10,17 @@ interface Props {
   hint?: string;
   /** What the service said about it. */
   wrong?: readonly string[];
+  /** Where it comes in place of the button that was pressed for it. */
+  autoFocus?: boolean;
 }
 
-export function JsonField({ label, text, onText, rows = 10, hint, wrong }: Props) {
+export function JsonField({ label, text, onText, rows = 10, hint, wrong, autoFocus }: Props) {
   const read = parseJson(text);
   return (
     <TextArea
       className="mono"
       label={label}
+      autoFocus={autoFocus}
       rows={rows}
       spellCheck={false}
       autoComplete="off"

@@ -1,5 +1,6 @@
 // How a page begins: its title, a line about it, and what can be done.
-import { useEffect, type ReactNode } from "react";
+import { useEffect, useRef, type ReactNode } from "react";
+import { takeFromContent } from "./focus";
 
 interface Props {
   title: string;
@@ -11,15 +12,19 @@ interface Props {
 }
 
 export function Page({ title, above, about, actions, children }: Props) {
+  const heading = useRef<HTMLHeadingElement>(null);
   useEffect(() => {
     document.title = `${title} · Horarium`;
   }, [title]);
+  useEffect(() => takeFromContent(heading.current), []);
   return (
     <>
       <div className="page-head">
         <div className="stack">
           {above}
-          <h1>{title}</h1>
+          <h1 ref={heading} tabIndex={-1}>
+            {title}
+          </h1>
           {about ? <div className="muted">{about}</div> : null}
         </div>
         {actions ? <div className="actions">{actions}</div> : null}

@@ -18,10 +18,11 @@ export function Tabs({ label, tabs, chosen, onChoose, children }: Props) {
   const base = useId();
   const list = useRef<HTMLDivElement>(null);
   const move = (event: KeyboardEvent) => {
-    const step = { ArrowRight: 1, ArrowLeft: -1 }[event.key];
-    if (step === undefined) return;
-    const index = tabs.findIndex((tab) => tab.id === chosen);
-    const next = tabs[(index + step + tabs.length) % tabs.length]!;
+    const at = tabs.findIndex((tab) => tab.id === chosen);
+    const to = { ArrowRight: at + 1, ArrowLeft: at - 1, Home: 0, End: tabs.length - 1 }[event.key];
+    if (to === undefined) return;
+    event.preventDefault();
+    const next = tabs[(to + tabs.length) % tabs.length]!;
     onChoose(next.id);
     list.current?.querySelector<HTMLElement>(`[data-tab="${next.id}"]`)?.focus();
   };

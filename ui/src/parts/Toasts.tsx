@@ -1,5 +1,5 @@
 // Short messages about what was done; they go by themselves, and are read out.
-import { createContext, useCallback, useContext, useMemo, useState, type ReactNode } from "react";
+import { createContext, useCallback, useContext, useMemo, useRef, useState, type ReactNode } from "react";
 import type { Tone } from "../marks/outcomes";
 
 interface Toast {
@@ -18,8 +18,9 @@ export function useSay(): (text: string, tone?: Tone) => void {
 
 export function Toasts({ children }: { children: ReactNode }) {
   const [shown, setShown] = useState<readonly Toast[]>([]);
+  const latest = useRef(0);
   const say = useCallback((text: string, tone: Tone = "ok") => {
-    const id = Date.now() + (Math.trunc(performance.now() * 1000) % 1000);
+    const id = (latest.current += 1);
     setShown((now) => [...now.slice(-3), { id, text, tone }]);
     setTimeout(() => setShown((now) => now.filter((each) => each.id !== id)), SHOWN_MS);
   }, []);

@@ -117,5 +117,10 @@ export function fullText(at: string, zone: string | null, viewer: string): strin
   const texts = [zone, viewer, "UTC"].filter(
     (each, index, all): each is string => each !== null && all.indexOf(each) === index,
   );
-  return texts.map((each) => `${dateTimeText(at, each)} ${each} (${offsetText(instant(at), each)})`).join("\n");
+  return texts
+    .map(
+      (each) =>
+        `${dateTimeText(at, each)} ${isKnown(each) ? `${each} (${offsetText(instant(at), each)})` : zoneLabel(at, each)}`,
+    )
+    .join("\n");
 }

@@ -7,6 +7,7 @@ import { reasonText } from "../marks/outcomes";
 import { dateTimeText, useViewerZone } from "../time/zones";
 import { Dialog } from "./Dialog";
 import { CheckField, SelectField, TextArea } from "./Field";
+import { isolated } from "./isolated";
 import { useSay } from "./Toasts";
 import { PauseFields, ReasonField, useWish, type Form } from "./WishFields";
 import { asksToConfirm, freshKey, endOf, inputsOf, type ActionName } from "./wishes";
@@ -55,7 +56,7 @@ function noteHint({ note }: One): string {
 }
 
 function nameOf({ name, scheduleId }: One): string {
-  return name || scheduleId;
+  return isolated(name || scheduleId);
 }
 
 function useEnd({ onClose, onDone }: Props): (text: string) => void {

@@ -32,7 +32,7 @@ export function App() {
     <SessionContext value={session.data}>
       <NamespaceContext value={ns}>
         <Toasts>
-          <Frame key={ns ?? session.data.namespace} />
+          <Frame />
         </Toasts>
       </NamespaceContext>
     </SessionContext>

@@ -1,10 +1,12 @@
 // The frame around every page: where one is, who one is, in which namespace and zone, and whether the view is up to date.
 import { Link, Outlet, useNavigate } from "@tanstack/react-router";
-import { useCallback, useState } from "react";
+import { Fragment, useCallback, useEffect, useState } from "react";
 import { useRead } from "../api/hooks";
 import { useConnection, useLive } from "../api/live";
 import { useMay, useNamespace, useSession, useSignOut } from "../api/session";
 import { Button } from "../parts/Button";
+import { focusPage, useFocus } from "../parts/focus";
+import { useNarrowTables } from "../parts/tables";
 import { browserZone, chooseZone, useViewerZone } from "../time/zones";
 import { Emblem } from "./Emblem";
 import { Help } from "./Help";
@@ -30,6 +32,9 @@ const HOUSE = [
 
 export function Frame() {
   useLive();
+  useFocus();
+  useNarrowTables();
+  const namespace = useNamespace();
   const navigate = useNavigate();
   const [open, setOpen] = useState(false);
   const [help, setHelp] = useState(false);
@@ -39,7 +44,15 @@ export function Frame() {
   });
   return (
     <div className="frame">
-      <a className="skip-link" href="#content">
+      {/* The base of the document would lead a fragment to another page. */}
+      <a
+        className="skip-link"
+        href="#content"
+        onClick={(event) => {
+          event.preventDefault();
+          focusPage();
+        }}
+      >
         Skip to content
       </a>
       <header className="side">
@@ -51,14 +64,22 @@ export function Frame() {
             Menu
           </Button>
         </div>
-        <Navigation open={open} onGo={() => setOpen(false)} />
+        <Navigation
+          open={open}
+          onGo={() => {
+            if (open) focusPage(); // the link that has it is hidden now
+            setOpen(false);
+          }}
+        />
         <Who open={open} onHelp={() => setHelp(true)} />
       </header>
       <div className="main">
         <LostBanner />
         <TopBar />
         <main id="content" className="content" tabIndex={-1}>
-          <Outlet />
+          <Fragment key={namespace}>
+            <Outlet />
+          </Fragment>
         </main>
       </div>
       {help ? <Help onClose={() => setHelp(false)} /> : null}
@@ -144,6 +165,7 @@ function TopBar() {
         onSubmit={(event) => {
           event.preventDefault();
           void navigate({ to: "/schedules", search: { text: text || undefined } as never });
+          focusPage(); // j goes on from there to what was found
         }}
       >
         <input
@@ -186,10 +208,10 @@ function NamespaceSwitch() {
 function ZoneSwitch() {
   const zone = useViewerZone();
   const own = browserZone();
-  const all = [...new Set([own, "UTC", zone, ...Intl.supportedValuesOf("timeZone")])];
+  const all = [...new Set([own, "UTC", zone, ...useAllZones()])];
   return (
     <select
-      className="input"
+      className="input rare"
       aria-label="Times are shown in"
       value={zone}
       onChange={(event) => chooseZone(event.target.value === own ? null : event.target.value)}
@@ -203,11 +225,23 @@ function ZoneSwitch() {
   );
 }
 
+const ZONES_MS = 500;
+
+/** Hundreds of them: they come after what somebody waits for. */
+function useAllZones(): readonly string[] {
+  const [all, setAll] = useState<readonly string[]>([]);
+  useEffect(() => {
+    const planned = setTimeout(() => setAll(Intl.supportedValuesOf("timeZone")), ZONES_MS);
+    return () => clearTimeout(planned);
+  }, []);
+  return all;
+}
+
 function ThemeSwitch() {
   const theme = useTheme();
   return (
     <select
-      className="input"
+      className="input rare"
       aria-label="Theme"
       value={theme}
       onChange={(event) => chooseTheme(event.target.value as Theme)}

@@ -1,32 +1,32 @@
 // Tells what the keys do.
 import { Dialog } from "../parts/Dialog";
-import { PLACES } from "./keys";
+import { KEYS } from "./keys";
 
 export function Help({ onClose }: { onClose: () => void }) {
   return (
-    <Dialog title="Keys" onClose={onClose}>
-      <dl className="facts">
-        <dt>
-          <span className="key">/</span>
-        </dt>
-        <dd>find schedules</dd>
-        <dt>
-          <span className="key">j</span> <span className="key">k</span>
-        </dt>
-        <dd>next and previous row; Enter opens it</dd>
-        <dt>
-          <span className="key">?</span>
-        </dt>
-        <dd>this list</dd>
-        {Object.entries(PLACES).map(([key, [, text]]) => (
-          <div key={key} style={{ display: "contents" }}>
-            <dt>
-              <span className="key">g</span> <span className="key">{key}</span>
-            </dt>
-            <dd>{text}</dd>
-          </div>
+    <Dialog title="Keys" onClose={onClose} wide>
+      {/* There is nothing else here for the keys to scroll by. */}
+      <div className="columns" role="group" aria-label="Keys" tabIndex={0}>
+        {KEYS.map(([where, told]) => (
+          <section key={where} className="stack keys" aria-label={where}>
+            <h3>{where}</h3>
+            <dl className="facts">
+              {told.map(([keys, text]) => (
+                <div key={text} style={{ display: "contents" }}>
+                  <dt>
+                    {keys.map((key) => (
+                      <kbd key={key} className="key">
+                        {key}
+                      </kbd>
+                    ))}
+                  </dt>
+                  <dd>{text}</dd>
+                </div>
+              ))}
+            </dl>
+          </section>
         ))}
-      </dl>
+      </div>
     </Dialog>
   );
 }

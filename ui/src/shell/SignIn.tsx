@@ -6,9 +6,15 @@ import { TextField } from "../parts/Field";
 import { FailureNote } from "../parts/Shown";
 import { Emblem } from "./Emblem";
 
+const TOKEN = /^#token=(.+)$/;
+
+export function hasToken(): boolean {
+  return TOKEN.test(window.location.hash);
+}
+
 /** `horarium up` prints an address with `#token=…`: a fragment is not sent to anybody, and it is taken out at once. */
 export function tokenOfAddress(): string | null {
-  const found = /^#token=(.+)$/.exec(window.location.hash);
+  const found = TOKEN.exec(window.location.hash);
   if (found === null) return null;
   window.history.replaceState(null, "", window.location.pathname + window.location.search);
   try {

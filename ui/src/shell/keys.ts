@@ -12,8 +12,59 @@ export const PLACES: Readonly<Record<string, readonly [path: PlacePath, text: st
   w: ["/workflows", "Workflows"],
   c: ["/calendars", "Calendars"],
   t: ["/agents", "Agents and teams"],
+  k: ["/access", "Tokens and secrets"],
   u: ["/audit", "Audit"],
+  l: ["/cluster", "Cluster"],
 };
+
+type Told = readonly [keys: readonly string[], text: string];
+
+/** All that keys do beyond what they do in every browser, by where they do it. */
+export const KEYS: readonly (readonly [where: string, told: readonly Told[]])[] = [
+  [
+    "Anywhere",
+    [
+      [["/"], "find schedules"],
+      [["j", "k"], "next and previous row; Enter opens it"],
+      [["?"], "this list"],
+      [["Esc"], "close what is open in front"],
+    ],
+  ],
+  ["Go to", Object.entries(PLACES).map(([key, [, text]]): Told => [["g", key], text])],
+  [
+    "On the timeline of Now",
+    [
+      [["←", "→"], "earlier and later"],
+      [["+", "−"], "zoom in and out"],
+    ],
+  ],
+  [
+    "On a mark of the timeline",
+    [
+      [["←", "→"], "the marks of its lane; with Shift the timeline moves"],
+      [["↑", "↓"], "the nearest mark of the next lane"],
+      [["Home", "End"], "first and last mark in view"],
+      [["Enter"], "why?"],
+    ],
+  ],
+  [
+    "On strips, bars and tabs",
+    [
+      [["←", "→"], "the one before and after; Enter opens its run"],
+      [["Home", "End"], "first and last"],
+    ],
+  ],
+  [
+    "On a year",
+    [
+      [["←", "→"], "days"],
+      [["↑", "↓"], "weeks"],
+      [["PgUp", "PgDn"], "months"],
+      [["Home", "End"], "first and last day of the month"],
+    ],
+  ],
+  ["On a graph", [[["←", "→", "↑", "↓"], "walk along it; Enter opens a step"]]],
+];
 
 interface Doings {
   go: (path: PlacePath) => void;
@@ -21,20 +72,21 @@ interface Doings {
 }
 
 const PATIENCE_MS = 1_500;
+const LONG_AGO = -PATIENCE_MS;
 
 export function useKeys({ go, help }: Doings): void {
-  const leader = useRef(0);
+  const leader = useRef(LONG_AGO);
   useEffect(() => {
     const pressed = (event: KeyboardEvent) => {
       if (event.defaultPrevented || event.ctrlKey || event.metaKey || event.altKey || isTyping(event.target)) return;
-      if (document.querySelector("dialog[open]") !== null) return;
-      const place = PLACES[event.key];
-      if (event.timeStamp - leader.current < PATIENCE_MS && place !== undefined) {
-        leader.current = 0;
+      // What is open in front has the keys for itself.
+      if (document.querySelector("dialog[open], :popover-open") !== null) return;
+      const place = event.timeStamp - leader.current < PATIENCE_MS ? PLACES[event.key] : undefined;
+      leader.current = event.key === "g" ? event.timeStamp : LONG_AGO;
+      if (place !== undefined) {
         event.preventDefault();
         go(place[0]);
-      } else if (event.key === "g") leader.current = event.timeStamp;
-      else if (event.key === "?") help();
+      } else if (event.key === "?") help();
       else if (event.key === "/") {
         event.preventDefault();
         document.querySelector<HTMLElement>("[data-search]")?.focus();
@@ -58,9 +110,10 @@ function moveRow(step: number): void {
   rows[next]!.scrollIntoView({ block: "nearest" });
 }
 
+// Inputs into which no letter goes.
+const PRESSED = ["checkbox", "radio", "button", "submit", "reset", "range", "color", "file"];
+
 export function isTyping(target: EventTarget | null): boolean {
-  return (
-    target instanceof HTMLElement &&
-    (target.isContentEditable || ["INPUT", "TEXTAREA", "SELECT"].includes(target.tagName))
-  );
+  if (target instanceof HTMLInputElement) return !PRESSED.includes(target.type);
+  return target instanceof HTMLElement && (target.isContentEditable || ["TEXTAREA", "SELECT"].includes(target.tagName));
 }

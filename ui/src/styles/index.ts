@@ -2,4 +2,6 @@
 import "./tokens.css";
 import "./base.css";
 import "./parts.css";
+import "./tables.css";
 import "./shell.css";
+import "./forced.css";

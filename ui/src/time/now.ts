@@ -12,6 +12,15 @@ export function serverSaysNow(at: string): void {
   if (Number.isFinite(there)) ahead = there - Date.now();
 }
 
+// The header tells whole seconds, and its answer took a moment to come.
+const NOTICED_MS = 3_000;
+
+/** Told by the Date header of every answer (RFC 9110, section 6.6.1): a clock was set here or there, or one has slept. */
+export function serverDated(header: string | null): void {
+  const there = Date.parse(header ?? "");
+  if (Math.abs(there - serverNow()) > NOTICED_MS) ahead = there - Date.now();
+}
+
 export function serverNow(): number {
   return Date.now() + ahead;
 }

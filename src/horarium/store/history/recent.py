@@ -7,9 +7,11 @@ a schedule, by somebody who edits it all day, is not waded through.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
-from typing import Any, Final
+from itertools import groupby, starmap
+from operator import itemgetter
+from typing import Final
 
 from sqlalchemy import Connection
 
@@ -58,12 +60,13 @@ def newest(connection: Connection, uids: Sequence[bytes], now: Instant) -> dict[
     if connection.dialect.name == "postgresql":
         marks = {f"span{place}": now - span for place, span in enumerate(_SPANS)}
         statement = _postgres(has_archive=everywhere.has_archive(connection))
-        rows: Iterable[Sequence[Any]] = connection.exec_driver_sql(statement, {"uids": list(uids), **marks})
+        rows = connection.exec_driver_sql(statement, {"uids": list(uids), **marks})
     else:
         rows = connection.exec_driver_sql(_SQLITE.replace("UIDS", ", ".join("?" * len(uids))), tuple(uids))
     found: dict[bytes, list[Recent]] = {}
-    for uid, *values in rows:
-        found.setdefault(bytes(uid), []).append(_recent(*values))
+    # A page has thousands of them: all are fetched at once, and told apart by their first column as they come.
+    for uid, several in groupby(rows.all(), itemgetter(0)):
+        found.setdefault(bytes(uid), []).extend(starmap(_recent, several))
     return found
 
 
@@ -73,6 +76,7 @@ _OUTCOMES: Mapping[str, Happened] = {kind.value: word for kind, word in HAPPENED
 
 
 def _recent(
+    _uid: bytes,
     kind: str,
     at: Instant,
     run_id: bytes | None,

@@ -3,34 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import sqlalchemy as sa
 from sqlalchemy import Connection
 
-from horarium.instant import Instant
+from horarium.instant import MILLISECOND, Instant
 from horarium.schedule.position import Position, Status
 from horarium.store.schedules.signs import ACTIVE
-from horarium.store.tables import positions
+from horarium.store.tables import plannings, positions
 
-_COLUMNS = (
-    positions.c.schedule_uid,
-    positions.c.schedule_id,
-    positions.c.planning,
-    positions.c.active,
-    positions.c.held,
-    positions.c.paused_until,
-    *(positions.c[name] for name in Position._fields),
-)
-_OWN = 6
 # Of variables in one statement SQLite takes 32,766, and older ones 999.
 _AT_ONCE = 900
 
 
-@dataclass(frozen=True, slots=True)
-class Candidate:
-    """`planning` is the hash of its planning text."""
+class Candidate(NamedTuple):
+    """As it is read, since most of very many are looked at once and no more. `planning` is the hash of its planning
+    text, `status` a word of `Status`.
+    """
 
     schedule_uid: bytes
     schedule_id: str
@@ -38,21 +28,55 @@ class Candidate:
     active: int
     held: int
     paused_until: Instant | None
-    position: Position
+    decided_until: Instant
+    next_due: Instant | None
+    status: str
+    generation: int
+    runs_born: int
+    rotation_index: int
+
+    @property
+    def position(self) -> Position:
+        kept = (self.generation, self.runs_born, self.rotation_index)
+        return Position(self.decided_until, self.next_due, Status(self.status), *kept)
 
 
-def candidates(connection: Connection, namespace: str, end: Instant, limit: int) -> list[Candidate]:
-    """Active ones that are due before `end`, those that are due first first; then the paused and the broken."""
-    mine = sa.select(*_COLUMNS).where(positions.c.namespace == namespace)
+_COLUMNS = tuple(positions.c[name] for name in Candidate._fields)
+
+
+def active(connection: Connection, namespace: str, end: Instant, limit: int) -> list[Candidate]:
+    """Those that are due before `end`: whoever is due first first, and by id where they are due at one instant."""
     # As text: PostgreSQL takes a partial index only for a condition that it can read.
-    active = mine.where(sa.text("status = 'active'"), positions.c.next_due < end).order_by(
-        positions.c.namespace, positions.c.next_due
+    mine = sa.select(*_COLUMNS).where(positions.c.namespace == namespace, sa.text("status = 'active'"))
+    due = mine.where(positions.c.next_due < end).order_by(
+        positions.c.namespace, positions.c.next_due, positions.c.schedule_id
     )
-    found = list(_read(connection, active.limit(limit)))
-    at_rest = mine.where(
-        sa.text("status <> 'active' AND status <> 'deleted'"), positions.c.status.in_(("paused", "broken"))
+    return list(_read(connection, due.limit(limit)))
+
+
+def at_rest(connection: Connection, namespace: str, limit: int) -> list[Candidate]:
+    """The paused and the broken, in no order."""
+    mine = sa.select(*_COLUMNS).where(
+        positions.c.namespace == namespace,
+        sa.text("status <> 'active' AND status <> 'deleted'"),
+        positions.c.status.in_(("paused", "broken")),
     )
-    return [*found, *_read(connection, at_rest.limit(limit - len(found)))]
+    return list(_read(connection, mine.limit(limit)))
+
+
+def longest_jitter(connection: Connection) -> Instant:
+    """Of all plannings, whosever they are. A text that cannot be read has none."""
+    # A quote inside of somebody's text has a backslash before it: this can only be the member.
+    name = '"jitter_ms":'
+    told = (
+        sa.cast(sa.func.substring(plannings.c.text, f"{name}([0-9]+)"), sa.BigInteger)
+        if connection.dialect.name == "postgresql"
+        else sa.cast(
+            sa.func.substr(plannings.c.text, sa.func.instr(plannings.c.text, name) + len(name), 18), sa.Integer
+        )
+    )
+    found = connection.execute(sa.select(sa.func.max(told)).where(plannings.c.text.not_like(f"%{name}0,%")))
+    return MILLISECOND * (found.scalar() or 0)
 
 
 def among(connection: Connection, namespace: str, end: Instant, uids: Sequence[bytes]) -> list[Candidate]:
@@ -68,8 +92,4 @@ def among(connection: Connection, namespace: str, end: Instant, uids: Sequence[b
 
 
 def _read(connection: Connection, statement: sa.Select[Any]) -> Iterator[Candidate]:
-    for row in connection.execute(statement):
-        position = Position._make(row[_OWN:])
-        uid, schedule_id, planning, active, held, paused_until = row[:_OWN]
-        known = position._replace(status=Status(position.status))
-        yield Candidate(uid, schedule_id, planning, active, held, paused_until, known)
+    return map(Candidate._make, connection.execute(statement).all())

@@ -7,6 +7,7 @@ import type { Look } from "../../marks/outcomes";
 import { Button } from "../../parts/Button";
 import { Dialog } from "../../parts/Dialog";
 import { SelectField, TextField } from "../../parts/Field";
+import { isolated } from "../../parts/isolated";
 import { Empty, Shown } from "../../parts/Shown";
 import { useSay } from "../../parts/Toasts";
 import { When } from "../../parts/When";
@@ -217,7 +218,7 @@ function Rotate({ token, onClose, onIssued }: Issuing & { token: Token }) {
     );
   return (
     <Dialog
-      title={`Rotate ${token.name}`}
+      title={`Rotate ${isolated(token.name)}`}
       onClose={onClose}
       failure={rotate.error}
       action={{ text: "Rotate", run, busy: rotate.isPending }}
@@ -242,14 +243,14 @@ function Revoke({ token, onClose }: { token: Token; onClose: () => void }) {
       { path: { token_id: token.token_id } },
       {
         onSuccess: () => {
-          say(`${token.name} is revoked`);
+          say(`${isolated(token.name)} is revoked`);
           onClose();
         },
       },
     );
   return (
     <Dialog
-      title={`Revoke ${token.name}?`}
+      title={`Revoke ${isolated(token.name)}?`}
       onClose={onClose}
       failure={revoke.error}
       action={{ text: "Revoke", kind: "danger", run, busy: revoke.isPending }}

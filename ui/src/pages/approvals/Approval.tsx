@@ -14,14 +14,7 @@ export default function ApprovalPage() {
   const { approvalId } = useParams({ strict: false }) as { approvalId: string };
   const approval = useRead("/api/approvals/{approval_id}", { path: { approval_id: approvalId } });
   return (
-    <Page
-      title={approval.data ? titleOf(approval.data) : "Approval"}
-      above={
-        <Link to="/approvals" className="small">
-          Approvals
-        </Link>
-      }
-    >
+    <Page title={approval.data ? titleOf(approval.data) : "Approval"} above={<Link to="/approvals">← Approvals</Link>}>
       <Shown of={approval}>{(found) => <Whole approval={found} />}</Shown>
     </Page>
   );

@@ -150,6 +150,7 @@ function Changing({ inputs, text, onText, onSend, busy, why }: ChangingProps) {
     <div className="stack">
       <JsonField
         label="Inputs"
+        autoFocus
         text={text}
         onText={onText}
         wrong={wrong === null ? [] : [wrong]}

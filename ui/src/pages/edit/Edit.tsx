@@ -27,7 +27,9 @@ export default function Edit() {
   );
   const [base, setBase] = useState<Base | null>(null);
   const document = revisions.data?.revisions[0]?.document as Doc | undefined;
-  if (base === null && tagged.data && document) {
+  // What is on its way may be newer than what is known: somebody else's change, which is to be edited now.
+  const isComing = tagged.isFetching || revisions.isFetching;
+  if (base === null && tagged.data && document && !isComing) {
     // The note is kept beside the revisions, and belongs to what is edited.
     const note = tagged.data.answer.note;
     setBase({

@@ -77,17 +77,26 @@ export function Controls({
 
 const TYPING_MS = 300;
 
-/** The address follows when the typing stops. */
+/** The address follows when the typing stops; what comes from elsewhere replaces what is typed. */
 function Filters({ filter, onFilter }: { filter: Pick<Filter, "text" | "label">; onFilter: Props["onFilter"] }) {
   const [typed, setTyped] = useState({ text: filter.text, label: filter.label });
   const send = useRef(onFilter);
   send.current = onFilter;
-  useEffect(() => setTyped({ text: filter.text, label: filter.label }), [filter.text, filter.label]);
+  // Of what was sent the address tells a moment later, when there may be more in the field already.
+  const sent = useRef(typed);
   useEffect(() => {
-    if (typed.text === filter.text && typed.label === filter.label) return;
-    const timer = setTimeout(() => send.current(typed.text, typed.label), TYPING_MS);
+    if (filter.text === sent.current.text && filter.label === sent.current.label) return;
+    sent.current = { text: filter.text, label: filter.label };
+    setTyped(sent.current);
+  }, [filter.text, filter.label]);
+  useEffect(() => {
+    if (typed.text === sent.current.text && typed.label === sent.current.label) return;
+    const timer = setTimeout(() => {
+      sent.current = typed;
+      send.current(typed.text, typed.label);
+    }, TYPING_MS);
     return () => clearTimeout(timer);
-  }, [typed, filter.text, filter.label]);
+  }, [typed]);
   return (
     <>
       <input

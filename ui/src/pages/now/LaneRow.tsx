@@ -2,6 +2,7 @@
 import { Link } from "@tanstack/react-router";
 import { memo, useMemo, useState } from "react";
 import { MarkShape } from "../../marks/Mark";
+import { isolated } from "../../parts/isolated";
 import { position, type Span } from "../../time/axis";
 import { countText, groupMarks, runBars, type Group } from "./groups";
 import { ATTENTION_TEXTS, CALM, type Lane } from "./lanes";
@@ -46,7 +47,7 @@ export const LaneRow = memo(function LaneRow({ lane, place, of, top, height, ...
 
 function tipOf(lane: Lane): string {
   const about = [
-    lane.name && lane.name !== lane.id ? `${lane.name} (${lane.id})` : lane.id,
+    lane.name && lane.name !== lane.id ? `${isolated(lane.name)} (${lane.id})` : lane.id,
     lane.zone,
     ATTENTION_TEXTS[lane.attention],
   ];

@@ -68,8 +68,8 @@ function Whole({ run }: { run: Run }) {
 /** Where it stands: below its workflow's run, or in the list. */
 function Way({ run }: { run: Run | null }) {
   return (
-    <nav aria-label="Where this is" className="row tight small">
-      <Link to="/runs">Runs</Link>
+    <nav aria-label="Where this is" className="row tight">
+      <Link to="/runs">← Runs</Link>
       {run?.root_run_id && run.root_run_id !== run.parent_run_id && run.root_run_id !== run.run_id ? (
         <>
           <span aria-hidden="true">›</span>

@@ -119,7 +119,7 @@ const Row = memo(function Row({ row, index, measure, chosen, onChoose }: RowProp
           ) : null}
         </td>
       )}
-      <td>
+      <td className="state">
         <Badge look={RUN_LOOKS[row.state]} />
         {(row.cause ?? row.error_class) ? (
           <div className="small muted">{reasonText(row.cause ?? row.error_class)}</div>

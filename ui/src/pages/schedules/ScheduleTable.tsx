@@ -1,7 +1,8 @@
-// The rows of the list: only those near the window exist, and the next page is asked for before the end is seen.
+// The rows of the list: only those near the window exist; of those that are still on their way, their places.
 import { useTable } from "@tanstack/react-table";
 import { useWindowVirtualizer } from "@tanstack/react-virtual";
-import { useEffect, useLayoutEffect, useMemo, useRef, useState, type RefObject } from "react";
+import { useCallback, useEffect, useLayoutEffect, useMemo, useRef, useState, type RefObject } from "react";
+import { uidAt, type Chain, type Range } from "./chain";
 import { columns, features, gridOf } from "./columns";
 import type { Row } from "./useSchedules";
 import type { ColumnId } from "./visibility";
@@ -12,20 +13,24 @@ const CARD_GAP = 10;
 /** Narrower than this, a row becomes a card. */
 const CARDS_BELOW = 880;
 const OVERSCAN = 6;
-/** So many rows before the last one that is loaded, the next page is asked for. */
-const AHEAD = 30;
+/** Who looks at which rows is told in steps: each draws the list anew. */
+const STEP = 10;
 
 export interface TableProps {
+  /** Those that are there. */
   rows: readonly Row[];
+  chain: Chain;
+  /** With those that are not. */
+  length: number;
+  /** null = nobody knows. */
+  total: number | null;
   hidden: readonly ColumnId[];
-  hasMore: boolean;
-  isLoadingMore: boolean;
-  loadMore: () => void;
+  onRange: (range: Range) => void;
   chooseAll: { checked: boolean; some: boolean; toggle: () => void } | null;
   isChosen: (id: string) => boolean;
 }
 
-export function ScheduleTable({ rows, hidden, hasMore, isLoadingMore, loadMore, chooseAll, isChosen }: TableProps) {
+export function ScheduleTable({ rows, chain, length, total, hidden, onRange, chooseAll, isChosen }: TableProps) {
   const frame = useRef<HTMLDivElement>(null);
   const body = useRef<HTMLDivElement>(null);
   const { width, top } = usePlace(frame, body);
@@ -44,22 +49,24 @@ export function ScheduleTable({ rows, hidden, hasMore, isLoadingMore, loadMore, 
     getRowId: (row) => row.uid,
     state: { columnVisibility },
   });
-  const found = table.getRowModel().rows;
+  const model = table.getRowModel();
+  const found = useMemo(() => new Map(model.rows.map((row) => [row.id, row])), [model]);
+  const keyAt = useCallback((index: number) => uidAt(chain, index) ?? index, [chain]);
   const virtual = useWindowVirtualizer({
-    count: found.length,
+    count: length,
     estimateSize: () => (cards ? CARD_HIGH : ROW_HIGH),
     overscan: OVERSCAN,
     gap: cards ? CARD_GAP : 0,
     scrollMargin: top,
-    getItemKey: (index) => found[index]?.id ?? index,
+    // Rows are all equally high; a card keeps its own height wherever it moves.
+    getItemKey: cards ? keyAt : undefined,
     useFlushSync: false,
   });
   useEffect(() => virtual.measure(), [cards, virtual]);
   const shown = virtual.getVirtualItems();
-  const last = shown.at(-1)?.index ?? -1;
-  useEffect(() => {
-    if (hasMore && !isLoadingMore && last >= found.length - AHEAD) loadMore();
-  }, [last, found.length, hasMore, isLoadingMore, loadMore]);
+  const first = Math.floor((shown[0]?.index ?? 0) / STEP) * STEP;
+  const last = Math.ceil((shown.at(-1)?.index ?? 0) / STEP) * STEP;
+  useEffect(() => onRange({ first, last }), [first, last, onRange]);
   const visible = table.getVisibleLeafColumns();
   const grid = { gridTemplateColumns: cards ? undefined : gridOf(visible.map(({ id }) => id)) };
   return (
@@ -67,7 +74,7 @@ export function ScheduleTable({ rows, hidden, hasMore, isLoadingMore, loadMore, 
       ref={frame}
       role="table"
       aria-label="Schedules"
-      aria-rowcount={hasMore ? -1 : found.length + 1}
+      aria-rowcount={total === null ? -1 : total + 1}
       className={cards ? "list cards" : "list"}
     >
       <div role="rowgroup" className="list-head">
@@ -86,24 +93,31 @@ export function ScheduleTable({ rows, hidden, hasMore, isLoadingMore, loadMore, 
         </div>
       </div>
       <div ref={body} role="rowgroup" className="list-body" style={{ height: virtual.getTotalSize() }}>
-        {shown.map(({ index, start, key }) => {
-          const row = found[index]!;
+        {shown.map(({ index, start }) => {
+          const row = found.get(uidAt(chain, index) ?? "");
           return (
             <div
-              key={key}
+              key={keyAt(index)}
               ref={cards ? virtual.measureElement : undefined}
               role="row"
               aria-rowindex={index + 2}
-              data-row
+              aria-busy={row === undefined}
+              data-row={row && ""}
               data-index={index}
-              className={isChosen(row.original.schedule_id) ? "list-row chosen" : "list-row"}
+              className={row && isChosen(row.original.schedule_id) ? "list-row chosen" : "list-row"}
               style={{ ...grid, height: cards ? undefined : ROW_HIGH, transform: `translateY(${start - top}px)` }}
             >
-              {row.getVisibleCells().map((cell) => (
-                <div key={cell.id} role="cell" className={`cell-${cell.column.id}`}>
-                  <table.FlexRender cell={cell} />
+              {row === undefined ? (
+                <div role="cell" className="list-place" style={{ height: cards ? CARD_HIGH : undefined }}>
+                  <span className="visually-hidden">Loading…</span>
                 </div>
-              ))}
+              ) : (
+                row.getVisibleCells().map((cell) => (
+                  <div key={cell.id} role="cell" className={`cell-${cell.column.id}`}>
+                    <table.FlexRender cell={cell} />
+                  </div>
+                ))
+              )}
             </div>
           );
         })}

@@ -9,6 +9,8 @@ import { CheckField } from "../../parts/Field";
 import { HistoryDialog } from "../../parts/History";
 import { Page } from "../../parts/Page";
 import { Empty, FailureNote, Loading } from "../../parts/Shown";
+import { schedulesText } from "../../parts/bulk";
+import type { Chain } from "./chain";
 import { ChosenBar } from "./ChosenBar";
 import { ListContext, useDoings, type ListDoings } from "./context";
 import { FilterBar } from "./FilterBar";
@@ -17,7 +19,7 @@ import { nameOf, zoneOf } from "./row";
 import "./schedules.css";
 import { ScheduleTable, type TableProps } from "./ScheduleTable";
 import { allToggled, hasAny, isAll, isChosen, NONE_CHOSEN, toggled, type Selection } from "./selection";
-import { useHealth, useSchedules, type Row } from "./useSchedules";
+import { useHealth, useSchedules, type Row, type Total } from "./useSchedules";
 import { Views } from "./Views";
 import { COLUMNS_KEY, HIDEABLE, hiddenOf, withHidden, type ColumnId } from "./visibility";
 
@@ -108,7 +110,7 @@ interface ListProps {
 function List({ filters, hidden, onChange }: ListProps) {
   const found = useSchedules(filters);
   const [asked, setAsked] = useState<Asked>(null);
-  const { doings, selection, setSelection, ids } = useList(found.rows, filters, hidden, onChange, setAsked);
+  const { doings, selection, setSelection, ids } = useList(found.chain, filters, hidden, onChange, setAsked);
   const all = {
     checked: isAll(selection, ids),
     some: hasAny(selection),
@@ -153,36 +155,42 @@ function Rows({
   chooseAll,
 }: ListProps & { found: Found; chooseAll: TableProps["chooseAll"] }) {
   const { isChosen: isRowChosen } = useDoings();
-  const { fetchNextPage } = found;
-  const loadMore = useCallback(() => void fetchNextPage(), [fetchNextPage]);
+  const { chain, length, total, error, again } = found;
   if (found.isPending) return <Loading />;
-  if (found.error && found.rows.length === 0)
-    return <FailureNote failure={found.error} again={() => void found.refetch()} />;
-  if (found.rows.length === 0 && !found.hasNextPage) return <Nothing filters={filters} onChange={onChange} />;
+  if (error && chain.count === 0) return <FailureNote failure={error} again={again} />;
+  if (length === 0) return <Nothing filters={filters} onChange={onChange} />;
   return (
     <>
-      <div
-        className={found.isPlaceholderData ? "list-frame waiting" : "list-frame"}
-        aria-busy={found.isPlaceholderData}
-      >
+      <div className={found.isWaiting ? "list-frame waiting" : "list-frame"} aria-busy={found.isWaiting}>
         <ScheduleTable
           rows={found.rows}
+          chain={chain}
+          length={length}
+          total={total === null || total.isBounded ? null : Math.max(total.count, chain.count)}
           hidden={hidden}
-          hasMore={found.hasNextPage}
-          isLoadingMore={found.isFetchingNextPage || Boolean(found.error)}
-          loadMore={loadMore}
+          onRange={found.setRange}
           chooseAll={chooseAll}
           isChosen={isRowChosen}
         />
       </div>
-      <Foot found={found} />
+      <div className="row list-foot">
+        <span role="status" className="muted">
+          {manyText(total, chain.count)}
+        </span>
+        {error ? <FailureNote failure={error} again={again} /> : null}
+      </div>
     </>
   );
 }
 
+function manyText(total: Total | null, seen: number): string {
+  const many = schedulesText(Math.max(total?.count ?? 0, seen));
+  return total === null || total.isBounded ? `${many}, and more` : `${many} in all`;
+}
+
 /** What is chosen belongs to one filter: another one begins anew. */
 function useList(
-  rows: readonly Row[],
+  chain: Chain,
   filters: Filters,
   hidden: readonly ColumnId[],
   onChange: (part: Partial<Filters>) => void,
@@ -192,7 +200,7 @@ function useList(
   const health = useHealth();
   const mayOperate = useMay("operate");
   const mayWrite = useMay("write");
-  const ids = useMemo(() => rows.filter((row) => row.status !== "deleted").map((row) => row.schedule_id), [rows]);
+  const ids = useMemo(() => chain.seen.flatMap((page) => page.ids), [chain]);
   const named = JSON.stringify(searchOf(filters));
   useEffect(() => setSelection(NONE_CHOSEN), [named]);
   const doings: ListDoings = {
@@ -206,40 +214,6 @@ function useList(
     onLabel: (label) => onChange({ label: [...new Set([...filters.label, label])] }),
   };
   return { doings, selection, setSelection, ids };
-}
-
-function Foot({ found }: { found: Found }) {
-  const { rows, hasNextPage, isFetchingNextPage, isCut, isLive, error } = found;
-  return (
-    <div className="row list-foot">
-      <span role="status" className="muted">
-        {rows.length.toLocaleString("en")} loaded
-        {isCut
-          ? "; there are more: narrow the filter to see them"
-          : hasNextPage
-            ? ", there are more"
-            : ", that is all of them"}
-      </span>
-      {hasNextPage ? (
-        <Button small busy={isFetchingNextPage} onClick={() => void found.fetchNextPage()}>
-          Load more
-        </Button>
-      ) : null}
-      {isLive ? null : (
-        <Button
-          small
-          kind="quiet"
-          busy={found.isRefetching && !isFetchingNextPage}
-          onClick={() => void found.refetch()}
-        >
-          Refresh
-        </Button>
-      )}
-      {error ? (
-        <FailureNote failure={error} again={() => void (hasNextPage ? found.fetchNextPage() : found.refetch())} />
-      ) : null}
-    </div>
-  );
 }
 
 interface DialogsProps {

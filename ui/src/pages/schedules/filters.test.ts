@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { filtersOf, isFiltered, manyOf, NO_FILTERS, queryOf, sameFilters, searchOf } from "./filters";
+import { filtersOf, isFiltered, manyOf, NO_FILTERS, queryOf, sameFilters, searchOf, statusesCounted } from "./filters";
 
 describe("what stands in an address is read, whatever it is", () => {
   test.each([
@@ -95,4 +95,14 @@ describe("all that fit", () => {
   ])("%j", (part, many) => {
     expect(manyOf({ ...NO_FILTERS, ...part })).toEqual(many);
   });
+});
+
+test.each([
+  [{}, ["active", "paused", "broken", "finished"]],
+  [{ status: "paused" }, ["paused"]],
+  [{ status: "paused", text: "night" }, null],
+  [{ deleted: true }, null],
+  [{ status: "deleted", deleted: true }, null],
+])("of which the service has counted how many there are: %j", (search, statuses) => {
+  expect(statusesCounted(filtersOf(search))).toEqual(statuses);
 });

@@ -96,6 +96,13 @@ export function isFiltered(filters: Filters): boolean {
   return Object.keys(queryOf(filters)).length > 0;
 }
 
+/** The statuses whose counts make up all of these; null = they are not counted so. */
+export function statusesCounted(filters: Filters): readonly (typeof STATUSES)[number][] | null {
+  const { status, ...others } = queryOf(filters);
+  if (Object.keys(others).length > 0) return null;
+  return status === undefined ? STATUSES : STATUSES.filter((each) => each === status);
+}
+
 export function sameFilters(one: Filters, other: Filters): boolean {
   const text = (filters: Filters) => JSON.stringify(searchOf({ ...filters, label: [...filters.label].sort() }));
   return text(one) === text(other);

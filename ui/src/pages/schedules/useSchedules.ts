@@ -1,59 +1,126 @@
-// The schedules that fit, in pages that come as somebody scrolls, and what is known of those that are doing badly.
-import { keepPreviousData, useInfiniteQuery } from "@tanstack/react-query";
-import { useCallback, useEffect, useMemo, useRef } from "react";
-import { ask, type Ask, type Schemas } from "../../api/client";
+// The schedules that fit: the pages in view are asked for and kept up to date, those far away are let go again.
+import { skipToken, useQueries, useQuery, useQueryClient } from "@tanstack/react-query";
+import { useCallback, useEffect, useLayoutEffect, useMemo, useRef, useState } from "react";
+import { Refused, type Schemas } from "../../api/client";
 import { useRead, type Failure } from "../../api/hooks";
 import { useEvents } from "../../api/live";
 import { useNamespace } from "../../api/session";
-import { queryOf, type Filters } from "./filters";
+import { answered, lengthOf, NOTHING_SEEN, pagesWanted, rowsOf, withoutStale, type Chain, type Range } from "./chain";
+import { queryOf, statusesCounted, type Filters } from "./filters";
+import { chainKeyOf, firstQuery, pageKeyOf, pageQuery, REFRESH_MS, type List } from "./pageQuery";
 
 export type Row = Schemas["Schedule"];
-type Page = Schemas["ScheduleList"];
-type Query = Ask<"/api/schedules", "get">["query"];
 
-const PAGE_SIZE = 100;
-/** Ten thousand rows: who looks for one among more is quicker with the search. */
-const MOST_PAGES = 100;
-/** So few are asked for again when something happens; whoever has read on is not disturbed. */
-const LIVE_PAGES = 2;
-const REFRESH_MS = 4_000;
+const STALE = "stale_schedule_page_token";
 
 export function useSchedules(filters: Filters) {
+  const { list, isWaiting } = useList(filters);
+  const [range, setRange] = useState<Range>({ first: 0, last: 0 });
+  const { chain, rows, error, again } = usePages(list, range);
+  useRefresh(again);
+  const hasMore = chain.next !== undefined;
+  const total = useTotal(filters, hasMore && chain.count > 0);
+  return {
+    chain,
+    rows,
+    error,
+    again,
+    setRange,
+    /** Those of the last filter are shown until the first of this one are there. */
+    isWaiting,
+    isPending: chain.seen.length === 0 && error === null,
+    length: lengthOf(chain, total?.count ?? null),
+    /** null = nobody knows. */
+    total: hasMore ? total : { count: chain.count, isBounded: false },
+  };
+}
+
+function useList(filters: Filters): { list: List; isWaiting: boolean } {
   const namespace = useNamespace();
-  const query = queryOf(filters);
-  const found = useInfiniteQuery<Page, Failure, { pages: Page[] }, readonly unknown[], string | null>({
-    queryKey: [namespace, "/api/schedules", query, "recent"],
-    queryFn: async ({ pageParam, signal }) => {
-      const asked = { ...query, include: "recent", page_size: PAGE_SIZE, next_page_token: pageParam } as Query;
-      return (await ask("get", "/api/schedules", { query: asked }, { namespace, signal })).answer;
-    },
-    initialPageParam: null,
-    getNextPageParam: (last, all) => (all.length < MOST_PAGES ? (last.next_page_token ?? undefined) : undefined),
-    placeholderData: keepPreviousData,
-    staleTime: REFRESH_MS,
-    refetchOnWindowFocus: (asked) =>
-      ((asked.state.data as { pages: Page[] } | undefined)?.pages.length ?? 0) <= LIVE_PAGES,
+  const text = JSON.stringify(queryOf(filters));
+  const wanted = useMemo<List>(() => ({ namespace, query: JSON.parse(text) as List["query"] }), [namespace, text]);
+  const [shown, setShown] = useState(wanted);
+  const isWaiting = shown !== wanted;
+  const begun = useQuery({ ...firstQuery(wanted), enabled: isWaiting });
+  if (isWaiting && (begun.data || begun.error)) setShown(wanted);
+  return { list: shown, isWaiting };
+}
+
+/** The chain lives beside the answers: whoever comes back to the list finds the place again. */
+function usePages(list: List, range: Range) {
+  const queries = useQueryClient();
+  const { data: kept = NOTHING_SEEN } = useQuery<Chain>({
+    queryKey: chainKeyOf(list),
+    queryFn: skipToken,
+    initialData: NOTHING_SEEN,
+    staleTime: Infinity,
   });
-  const pages = found.data?.pages;
-  const isLive = (pages?.length ?? 0) <= LIVE_PAGES;
-  useRefresh(isLive, found.refetch);
-  const rows = useMemo(() => pages?.flatMap((page) => page.schedules) ?? [], [pages]);
-  return { ...found, rows, isLive, isCut: pages?.length === MOST_PAGES && Boolean(pages.at(-1)?.next_page_token) };
+  const wanted = pagesWanted(kept, range);
+  const answers = useQueries({ queries: wanted.map((each) => pageQuery(list, each)) });
+  const both = wanted.map(({ cursor }, index) => ({ cursor, ...answers[index]! }));
+  const chain = both.reduce((known, { cursor, data }) => (data ? answered(known, cursor, data) : known), kept);
+  useLayoutEffect(() => {
+    if (chain !== kept) queries.setQueryData(chainKeyOf(list), chain);
+  });
+  const stale = both.find(({ error }) => error instanceof Refused && error.reason === STALE);
+  useEffect(() => {
+    if (stale === undefined) return;
+    const shorter = withoutStale(chain, stale.cursor);
+    queries.setQueryData(chainKeyOf(list), shorter);
+    void queries.resetQueries({ queryKey: pageKeyOf(list, shorter.next ?? null) });
+    queries.removeQueries({ queryKey: pageKeyOf(list, stale.cursor) });
+  });
+  const failed = both.find(({ error }) => error !== null && error !== stale?.error);
+  const refetch = useLatest(() => both.forEach((each) => void each.refetch()));
+  return {
+    chain,
+    rows: both.flatMap(({ cursor, data }, index) => (data && wanted[index]!.whole ? rowsOf(chain, cursor, data) : [])),
+    error: (failed?.error ?? null) as Failure | null,
+    again: refetch,
+  };
+}
+
+function useLatest(work: () => void): () => void {
+  const latest = useRef(work);
+  useLayoutEffect(() => {
+    latest.current = work;
+  });
+  return useCallback(() => latest.current(), []);
 }
 
 /** A busy fleet tells of hundreds of things a second: one of them in a few seconds is reason enough. */
-function useRefresh(isLive: boolean, refetch: () => unknown): void {
+function useRefresh(again: () => void): void {
   const planned = useRef<ReturnType<typeof setTimeout>>(undefined);
   useEffect(() => () => clearTimeout(planned.current), []);
   useEvents(
     useCallback(() => {
-      if (!isLive) return;
       planned.current ??= setTimeout(() => {
         planned.current = undefined;
-        void refetch();
+        if (!document.hidden) again();
       }, REFRESH_MS);
-    }, [isLive, refetch]),
+    }, [again]),
   );
+}
+
+export interface Total {
+  count: number;
+  /** There are at least so many. */
+  isBounded: boolean;
+}
+
+/** How many fit, where the service has counted those; asked for after the first rows, which nobody should wait for. */
+function useTotal(filters: Filters, enabled: boolean): Total | null {
+  const statuses = statusesCounted(filters);
+  const { data } = useRead(
+    "/api/overview",
+    {},
+    { live: false, enabled: enabled && statuses !== null, everySeconds: 60 },
+  );
+  if (data === undefined || statuses === null) return null;
+  return {
+    count: statuses.reduce((sum, status) => sum + data.schedules[status], 0),
+    isBounded: statuses.some((status) => data.bounded.includes(`schedules.${status}`)),
+  };
 }
 
 /** By id: how those are doing that somebody should look at. One bounded answer for the whole list. */

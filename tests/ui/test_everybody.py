@@ -1,0 +1,106 @@
+"""Every page and dialog for whoever enlarges it, has colours of their own, wants no motion, or holds a phone."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from playwright.sync_api import ViewportSize, expect
+from ui.conftest import OpenPage
+from ui.looking import NARROW, assert_accessible, assert_fits, assert_nothing_is_cut, settled
+from ui.serving import Served
+from ui.test_pages import PAGES, Shown, ids
+
+# A window of 1280 pixels enlarged to 200 % and to 400 % (WCAG 2.2, 1.4.4 and 1.4.10).
+TWICE: ViewportSize = {"width": 640, "height": 400}
+FOUR_TIMES: ViewportSize = {"width": 320, "height": 256}
+# Dialogs by page and by the buttons that open them; nothing is sent from any of them.
+DIALOGS: dict[str, tuple[str, ...]] = {
+    "/schedules?text=price": ("Columns", "Save view…"),
+    "/schedules/price-sync": ("Trigger…", "Pause…", "Backfill…", "Delete…"),
+    "/schedules/archive-mail": ("Resume…",),
+    "/runs?state=open&schedule=reindex": ("Stop all open runs of this schedule…",),
+    "/runs/{run_id}": ("Run again…",),
+    "/approvals?tab=standing": ("Agree beforehand…",),
+    "/workflows": ("New workflow",),
+    "/workflows/brief": ("Change", "Delete", "Start it"),
+    "/calendars": ("New calendar",),
+    "/calendars/company-holidays": ("Clone", "Paste dates", "Delete"),
+    "/agents": ("New team", "New agent"),
+    "/agents/writer": ("New token", "Change", "Delete", "New prompt"),
+    "/teams/desk": ("Change", "Delete"),
+    "/access": ("New token", "Rotate", "Revoke"),
+    "/access?tab=secrets": ("New secret",),
+    "/access?tab=namespaces": ("New namespace",),
+    "/": ("Keys",),
+}
+
+
+@pytest.mark.parametrize("shown", PAGES, ids=ids)
+def test_a_page_can_be_enlarged_four_times(open_page: OpenPage, served: Served, shown: Shown) -> None:
+    page = open_page(shown.address(served), width=TWICE["width"])
+    for size in (TWICE, FOUR_TIMES):
+        page.set_viewport_size(size)
+        settled(page)
+        assert_fits(page)
+        assert_nothing_is_cut(page)
+
+
+@pytest.mark.parametrize("path", DIALOGS)
+def test_a_dialog_fits_a_phone_and_can_be_read_in_the_dark(open_page: OpenPage, served: Served, path: str) -> None:
+    page = open_page(path.format(run_id=served.fleet.run_id), theme="dark", width=NARROW["width"])
+    settled(page)
+    if path == "/":
+        page.get_by_role("button", name="Menu").click()
+    for name in DIALOGS[path]:
+        page.get_by_role("button", name=name, exact=True).first.click()
+        dialog = page.get_by_role("dialog")
+        expect(dialog).to_be_visible()
+        expect(dialog.locator(".loading")).to_have_count(0)
+        assert_fits(page)
+        assert_nothing_is_cut(page)
+        assert_accessible(page, inside="dialog[open]")
+        page.keyboard.press("Escape")
+        expect(dialog).to_have_count(0)
+
+
+def test_a_menu_fits_a_phone_and_can_be_read_in_the_dark(open_page: OpenPage) -> None:
+    page = open_page("/schedules?text=price-sync", theme="dark", width=NARROW["width"])
+    page.get_by_role("button", name=re.compile("What can be done")).first.click()
+    expect(page.get_by_role("menuitem").first).to_be_focused()
+    assert_fits(page)
+    assert_accessible(page, inside="[role=menu]")
+    page.keyboard.press("Escape")
+    page.get_by_role("button", name="Menu").click()
+    expect(page.get_by_label("Times are shown in")).to_be_visible()
+    assert_fits(page)
+    assert_accessible(page, inside=".side")
+
+
+def test_states_are_told_apart_without_the_colours_of_the_page(open_page: OpenPage) -> None:
+    page = open_page("/")
+    page.emulate_media(forced_colors="active")
+    settled(page)
+    shapes: list[str] = (
+        page.get_by_role("list", name="What the shapes mean")
+        .locator("path")
+        .evaluate_all("all => all.map(each => each.getAttribute('d') + getComputedStyle(each).strokeDasharray)")
+    )
+    assert len(shapes) == len(set(shapes)) == 11
+    # What only a background would show is drawn by a line as well.
+    for chosen, other in (
+        (page.get_by_role("link", name="Now", exact=True), page.get_by_role("link", name="Runs", exact=True)),
+        (page.get_by_role("button", name="12 h", exact=True), page.get_by_role("button", name="24 h", exact=True)),
+    ):
+        lines = [each.evaluate("it => getComputedStyle(it).outlineStyle") for each in (chosen, other)]
+        assert lines == ["solid", "none"]
+
+
+def test_nothing_moves_for_whoever_wants_no_motion(open_page: OpenPage) -> None:
+    page = open_page("/schedules/price-sync")
+    settled(page)
+    running = "() => document.getAnimations().length"
+    page.evaluate("() => document.body.insertAdjacentHTML('beforeend', '<span class=\"spinner\"></span>')")
+    assert page.evaluate(running) == 0
+    page.emulate_media(reduced_motion="no-preference")
+    assert page.evaluate(running) == 1  # so the question is one that can be answered with no

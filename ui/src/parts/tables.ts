@@ -1,0 +1,49 @@
+// Tables on a narrow screen: each row is a list of its cells, and each cell says itself what stands in the head of its column.
+import { useEffect } from "react";
+
+/** As in styles/tables.css. */
+const NARROW = "(max-width: 640px)";
+// A browser may take what is no longer laid out as a table for something else (CSS Display 3, section 2.5).
+const ROLES: Readonly<Record<string, string>> = { THEAD: "rowgroup", TBODY: "rowgroup", TR: "row", TD: "cell" };
+
+/** Once, in the frame: whatever tables come, they are told apart by their class. */
+export function useNarrowTables(): void {
+  useEffect(() => {
+    const narrow = window.matchMedia(NARROW);
+    const look = () => {
+      if (narrow.matches) document.querySelectorAll<HTMLTableElement>("table.table").forEach(label);
+    };
+    look();
+    const watch = new MutationObserver(look);
+    watch.observe(document.body, { childList: true, subtree: true });
+    narrow.addEventListener("change", look);
+    return () => {
+      watch.disconnect();
+      narrow.removeEventListener("change", look);
+    };
+  }, []);
+}
+
+export function label(table: HTMLTableElement): void {
+  const heads = [...(table.tHead?.rows[0]?.cells ?? [])].map(textOf);
+  give(table, "role", "table");
+  for (const part of table.querySelectorAll("thead, tbody, tr, td, th")) give(part, "role", roleOf(part));
+  for (const body of table.tBodies)
+    for (const row of body.rows)
+      // A cell over several columns, such as the room of rows that are not drawn, is none of them.
+      for (const cell of row.cells) if (cell.colSpan === 1) give(cell, "data-label", heads[cell.cellIndex] ?? "");
+}
+
+function roleOf(part: Element): string {
+  if (part.tagName !== "TH") return ROLES[part.tagName]!;
+  return part.getAttribute("scope") === "row" ? "rowheader" : "columnheader";
+}
+
+/** A head that is only read out has no room to be shown in either. */
+function textOf(head: Element): string {
+  return head.querySelector(".visually-hidden") === null ? (head.textContent?.trim() ?? "") : "";
+}
+
+function give(element: Element, name: string, value: string): void {
+  if (element.getAttribute(name) !== value) element.setAttribute(name, value);
+}
