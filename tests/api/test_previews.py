@@ -85,6 +85,14 @@ def test_the_future_is_a_prediction(http: httpx.Client) -> None:
     assert (sunday["previous"], sunday["following"]) == ("2026-03-07T02:00:00Z", "2026-03-09T02:00:00Z")
 
 
+def test_a_pause_that_will_have_ended_stands_against_nothing(http: httpx.Client) -> None:
+    assert http.post("/api/schedules/nightly/pause", json={"until": "36h"}).status_code == 200
+    rows = preview(http, n=3)
+    assert [row["decision"] for row in rows] == ["skip", "skip", "dispatch"]
+    told = [explain(http, row["tick_at"]) for row in rows]
+    assert [each["reason"] for each in told] == [row["reason"] for row in rows]
+
+
 def test_a_moment_that_is_no_occurrence_says_so(http: httpx.Client) -> None:
     found = explain(http, "2026-03-02T02:00:01Z")
     assert (found["on_spec"], found["outcome"], found["following"]) == (False, "nothing", "2026-03-03T02:00:00Z")

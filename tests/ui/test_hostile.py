@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 import pytest
 from playwright.sync_api import Locator, Page, expect
 from ui.conftest import Fresh, OpenPage, new_namespace
+from ui.days import RARELY
 from ui.fleet import DISCARD, MARKUP
 from ui.looking import NARROW, assert_fits, settled
 from ui.serving import Served
@@ -53,7 +54,7 @@ def hostile(served: Served) -> Hostile:
             "name": NAME,
             "note": NAME,
             "labels": {"team": LABEL, "then": "another"},
-            "cron_expressions": ["*/30 * * * *"],
+            "cron_expressions": [RARELY],
             "action": {**call, "input": {"to": NAME}},
             "approval_policy": {"requires_approval": True},
         },

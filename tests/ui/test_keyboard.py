@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import Locator, Page, expect
 from ui.conftest import Fresh, OpenPage
+from ui.days import RARELY, hourly
 from ui.looking import settled
 from ui.test_pages import PAGES, Shown
 from ui.watching import Watch
@@ -50,7 +51,7 @@ def title(page: Page, text: str | re.Pattern[str]) -> Locator:
 
 
 def make(fresh: Fresh, schedule_id: str, **fields: Any) -> None:
-    document = {"schedule_id": schedule_id, "cron_expressions": ["0 * * * *"], "action": PULL, **fields}
+    document = {"schedule_id": schedule_id, "cron_expressions": [hourly(SystemClock().now())], "action": PULL, **fields}
     fresh.send("POST", "/api/schedules", document)
 
 
@@ -148,7 +149,7 @@ def test_an_edit_is_looked_at_and_saved(open_page: OpenPage, fresh: Fresh) -> No
 
 def test_questions_are_answered_one_with_other_inputs_and_the_rest_at_once(open_page: OpenPage, fresh: Fresh) -> None:
     for name in ("one", "two", "three"):
-        asking = {"cron_expressions": ["0 0 1 1 *"], "approval_policy": {"requires_approval": True}}
+        asking = {"cron_expressions": [RARELY], "approval_policy": {"requires_approval": True}}
         make(fresh, name, action={**PULL, "input": {"to": "all"}}, **asking)
         fresh.send("POST", f"/api/schedules/{name}/trigger", {})
     page = open_page("/schedules", token=fresh.tokens["operator"])

@@ -25,7 +25,7 @@ from horarium.recurrence.spec import OneOffs, Part
 from horarium.recurrence.wall import CronSchedule
 from horarium.recurrence.zone import EARLIEST, LATEST
 from horarium.schedule.planning import Planning
-from horarium.schedule.position import Position
+from horarium.schedule.position import Position, status_at
 from horarium.schedule.reason import Reason
 from horarium.schedule.run import FINAL, RunState
 
@@ -69,11 +69,12 @@ def explain(
     shared: Shared | None = None,
     run: RunNow | None = None,
     waiting: Waiting | None = None,
+    paused_until: Instant | None = None,
 ) -> Explanation:
     """Facts are those of now. With `recorded`, which is about `at`, `planning` is the one that was in force then.
 
     `run` is the one that was born of it, where it is still kept; `waiting` are those of the schedule that wait for a
-    yes.
+    yes; `paused_until` is when a pause ends by itself.
     """
     spec = planning.spec
     if not EARLIEST * SECOND < at < LATEST * SECOND:
@@ -82,6 +83,7 @@ def explain(
     first = Finding("spec", on_spec, None if on_spec else {"parts": [_why_not(part, at) for part in spec.parts]})
     if recorded is None:
         tally = Tally(planning, position, facts, Shared() if shared is None else shared.copy())
+        tally.status = status_at(tally.status, paused_until, at)
         findings = [first, *_guard_findings(Question(planning, facts, tally, at)), _overlap_finding(tally, facts)]
         reason = _first_reason(findings)
     else:

@@ -18,7 +18,7 @@ from horarium.decision.guards import guards_for
 from horarium.decision.plan import Detail
 from horarium.instant import DAY, Instant
 from horarium.schedule.planning import Planning
-from horarium.schedule.position import Position, Status
+from horarium.schedule.position import Position, status_at
 from horarium.schedule.reason import Reason
 from horarium.schedule.run import Origin
 
@@ -70,8 +70,7 @@ def forecasts(
     """One by one, for as long as somebody asks; `paused_until` is when a pause ends by itself."""
     ahead = Ahead(planning, position, facts, shared, guards_for(planning, Origin.SCHEDULED), now)
     for nominal in planning.spec.occurrences(after):
-        if ahead.tally.status is Status.PAUSED and paused_until is not None and nominal >= paused_until:
-            ahead.tally.status = Status.ACTIVE
+        ahead.tally.status = status_at(ahead.tally.status, paused_until, nominal)
         due, refusal = planning.spec.due(uid, nominal), ahead.refusal(nominal)
         if refusal is None:
             yield Row(nominal, due, Forecast.DISPATCH, rotation_index=ahead.tally.bear(held=False))

@@ -148,6 +148,7 @@ def explain(resources: Resources, caller: Caller, schedule_id: str, at: Instant)
             now=opened.now,
             shared=shared,
             waiting=waiting_runs(connection, [row.schedule_uid]).get(row.schedule_uid),
+            paused_until=row.paused_until,
         )
 
     return resources.database.read(work)

@@ -16,6 +16,12 @@ class Status(StrEnum):
     BROKEN = "broken"  # it cannot be planned or recorded; its error is shown everywhere
 
 
+def status_at(status: Status, paused_until: Instant | None, at: Instant) -> Status:
+    """That of a coming moment: a pause whose end is known is over then."""
+    over = status is Status.PAUSED and paused_until is not None and at >= paused_until
+    return Status.ACTIVE if over else status
+
+
 class Position(NamedTuple):
     """Every occurrence up to and including `decided_until` has its decision, and none after it has one.
 

@@ -55,6 +55,17 @@ def test_an_occurrence_that_nothing_stands_against_fires() -> None:
     assert answer.sentence == "2026-05-04T12:00:00Z is on the spec and nothing known now stands against it."
 
 
+@pytest.mark.parametrize(
+    ("paused_until", "fires"),
+    [(None, False), (NOON + 1, False), (NOON, True), (NOON - 1, True)],
+)
+def test_a_pause_that_ends_before_it_does_not_stand_against_it(paused_until: Instant | None, fires: bool) -> None:
+    paused = BEFORE._replace(status=Status.PAUSED)
+    answer = why(make_planning("0 * * * *"), position=paused, paused_until=paused_until)
+    assert (answer.fires, answer.reason) == (fires, None if fires else Reason.STATUS_NOT_TRIGGERABLE)
+    assert found(answer, "status_not_triggerable").holds is fires
+
+
 RUN = "01JQ8Z6H4M8X2V0T1R3S5W7Y9B"
 ON_SPEC = "2026-05-04T12:00:00Z is on the spec and"
 TRIGGERED = "2026-05-04T12:00:00Z: history has ScheduleTriggered."
