@@ -25,13 +25,13 @@ export function useNarrowTables(): void {
 }
 
 export function label(table: HTMLTableElement): void {
-  const heads = [...table.querySelectorAll("thead > tr:first-child > *")].map(textOf);
+  const heads = [...table.querySelectorAll("thead tr:first-child > *")].map(textOf);
   give(table, "role", "table");
   for (const part of table.querySelectorAll("thead, tbody, tr, td, th")) give(part, "role", roleOf(part));
   for (const row of table.querySelectorAll("tbody > tr"))
-    [...row.children].forEach((cell, column) => {
+    [...row.children].forEach((cell, index) => {
       // A cell over several columns, such as the room of rows that are not drawn, is none of them.
-      if (!cell.hasAttribute("colspan")) give(cell, "data-label", heads[column] ?? "");
+      if (!cell.hasAttribute("colspan")) give(cell, "data-label", heads[index] ?? "");
     });
 }
 
