@@ -1,5 +1,6 @@
 // How the app asks the service: typed by the OpenAPI document, in the namespace of the address, by the session's cookie.
 import { serverDated } from "../time/now";
+import { readJson } from "./json";
 import type { components, paths } from "./schema";
 
 export type Schemas = components["schemas"];
@@ -98,7 +99,7 @@ export async function ask<P extends PathsOf<V>, V extends Verb>(
 function readAnswer(text: string): unknown {
   if (text === "") return null;
   try {
-    return JSON.parse(text);
+    return readJson(text);
   } catch {
     throw new Unreachable("something else answers in place of the service: what it says is not JSON");
   }

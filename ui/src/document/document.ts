@@ -1,7 +1,7 @@
 // The document that is edited: read and changed by path, and what must be sent to make one out of another.
 import { mergePatch, sameJson } from "../parts/jsonInput";
 
-export type Json = null | boolean | number | string | Json[] | { [name: string]: Json };
+export type Json = null | boolean | number | bigint | string | Json[] | { [name: string]: Json };
 export type Doc = { [name: string]: Json };
 export type Path = readonly (string | number)[];
 

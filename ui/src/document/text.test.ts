@@ -15,6 +15,14 @@ test.each([
   ["a: [", "yaml"],
   ["just words", "yaml"],
   ["", "yaml"],
+  ["a: .inf", "yaml"],
+  ['{"a": 1e400}', "json"],
 ] as const)("%j is no document of %s, and it is said why", (text, format) => {
   expect(fromText(text, format)).toHaveProperty("wrong");
+});
+
+test.each(["json", "yaml"] as const)("a long number keeps its digits in %s", (format) => {
+  const document = { input: { id: 1190987654321098765n, count: 3 } };
+  expect(toText(document, format)).toContain("1190987654321098765");
+  expect(fromText(toText(document, format), format)).toEqual({ document });
 });

@@ -1,11 +1,12 @@
 // Reads what somebody wrote as JSON, and says where it stops being JSON; and what changes one value into another; pure.
+import { readJson } from "../api/json";
 
 export type ReadJson = { ok: true; value: unknown } | { ok: false; message: string };
 
 export function parseJson(text: string): ReadJson {
   if (text.trim() === "") return { ok: false, message: "this is empty; null is written null" };
   try {
-    return { ok: true, value: JSON.parse(text) };
+    return { ok: true, value: readJson(text) };
   } catch (wrong) {
     return { ok: false, message: `this is not JSON: ${wrong instanceof Error ? wrong.message : String(wrong)}` };
   }

@@ -1,5 +1,6 @@
 // What somebody wants done with schedules, as a form holds it, and the bodies of the requests that come of it.
 import { Refused } from "../api/client";
+import { readJson } from "../api/json";
 import type { Permission } from "../api/session";
 import type { Kind } from "./Button";
 
@@ -73,7 +74,7 @@ export function endOf(wish: Pick<Wish, "lasting" | "at">, zone: string): Made<En
 export function inputsOf(text: string): Made<unknown> {
   if (text.trim() === "") return { body: undefined, wrong: null };
   try {
-    return { body: JSON.parse(text) as unknown, wrong: null };
+    return { body: readJson(text), wrong: null };
   } catch (broken) {
     return { body: null, wrong: { inputs: [`this is no JSON: ${(broken as Error).message}`] } };
   }

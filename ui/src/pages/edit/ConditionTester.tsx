@@ -2,6 +2,7 @@
 import { useMutation } from "@tanstack/react-query";
 import { useState } from "react";
 import { ask, type Schemas } from "../../api/client";
+import { readJson } from "../../api/json";
 import { useNamespace } from "../../api/session";
 import { Button } from "../../parts/Button";
 import { TextArea } from "../../parts/Field";
@@ -19,7 +20,7 @@ export function ConditionTester() {
   const [own, setOwn] = useState("");
   const test = useMutation<Tested, Error>({
     mutationFn: async () => {
-      const context: unknown = own.trim() === "" ? undefined : JSON.parse(own);
+      const context: unknown = own.trim() === "" ? undefined : readJson(own);
       const seen = context === undefined ? { schedule_id: scheduleId } : { context };
       return (
         await ask(

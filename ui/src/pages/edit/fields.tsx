@@ -1,5 +1,6 @@
 // Inputs that are bound to a field of the document.
 import { useEffect, useId, useState, type ReactNode } from "react";
+import { readJson } from "../../api/json";
 import { Button } from "../../parts/Button";
 import { SelectField, TextArea, TextField, type Choice } from "../../parts/Field";
 import { useEditing, useField } from "./editing";
@@ -193,7 +194,7 @@ export function JsonField({
       return;
     }
     try {
-      const value = JSON.parse(text) as Json;
+      const value = readJson(text) as Json;
       if (kind === "object" && !isObject(value)) throw new Error("it must be an object, in braces");
       setBroken(null);
       field.set(value);

@@ -201,7 +201,7 @@ function Start({ workflow, onClose }: { workflow: Schemas["Workflow"]; onClose: 
     start.mutate(
       {
         path: { workflow_id: workflow.workflow_id },
-        body: { inputs: JSON.parse(inputs), version: workflow.version } as never,
+        body: { inputs: read.ok ? read.value : {}, version: workflow.version } as never,
       },
       { onSuccess: (started) => void navigate({ to: "/runs/$runId", params: { runId: started.run_id } }) },
     );
