@@ -103,8 +103,11 @@ def _measured(server: Up, browser: Browser, arguments: argparse.Namespace) -> di
             timed("first row, second visit", lambda page=page: _open(page))
             timed(f"row {_NEAR:,} by dragging", lambda page=page: _drag(page, _NEAR))
             if number == 0:  # many seconds, whatever else is done
+                before = _megabytes(page)
                 timed("the oldest one by dragging", lambda page=page: _drag(page, arguments.schedules - 1))
-                _tell_memory(page)
+                ground.console.print(
+                    f"the page keeps {before:.0f} MB, and {_megabytes(page):.0f} MB after its last row"
+                )
             timed("the oldest one by search", lambda page=page: _search(page, "herd-0"))
             context.close()
     return found
@@ -140,11 +143,10 @@ def _drag(page: Page, index: int) -> None:
     page.locator(f"{_ROW}[data-index='{index}']").wait_for()
 
 
-def _tell_memory(page: Page) -> None:
+def _megabytes(page: Page) -> float:
     session = page.context.new_cdp_session(page)
     session.send("HeapProfiler.collectGarbage")
-    used = session.send("Runtime.getHeapUsage")["usedSize"]
-    ground.console.print(f"after the last row the page keeps {used / 1_000_000:.0f} MB")
+    return float(session.send("Runtime.getHeapUsage")["usedSize"]) / 1_000_000
 
 
 def _search(page: Page, text: str) -> None:

@@ -180,6 +180,7 @@ def test_a_schedule_is_not_given_away_unseen_and_what_it_sends_is_not_told(here:
     told = [each for each in entries(http) if each["act"] in ("create_schedule", "patch_schedule")]
     assert [each["detail"]["schedule_id"] for each in told] == ["one", "three", "three"]
     assert [each["detail"]["owner"] for each in told] == ["bob", "admin", "bob"]
+    assert [each["detail"]["revision"] for each in told] == [1, 2, 3]
     assert "s3cret" not in http.get("/api/audit").text
 
 

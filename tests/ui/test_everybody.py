@@ -1,19 +1,15 @@
-"""Every page and dialog for whoever enlarges it, has colours of their own, wants no motion, or holds a phone."""
+"""Dialogs and menus on a phone and in the dark, and pages for whoever has colours of their own or wants no motion."""
 
 from __future__ import annotations
 
 import re
 
 import pytest
-from playwright.sync_api import ViewportSize, expect
+from playwright.sync_api import expect
 from ui.conftest import OpenPage
 from ui.looking import NARROW, assert_accessible, assert_fits, assert_nothing_is_cut, settled
 from ui.serving import Served
-from ui.test_pages import PAGES, Shown, ids
 
-# A window of 1280 pixels enlarged to 200 % and to 400 % (WCAG 2.2, 1.4.4 and 1.4.10).
-TWICE: ViewportSize = {"width": 640, "height": 400}
-FOUR_TIMES: ViewportSize = {"width": 320, "height": 256}
 # Dialogs by page and by the buttons that open them; nothing is sent from any of them.
 DIALOGS: dict[str, tuple[str, ...]] = {
     "/schedules?text=price": ("Columns", "Save view…"),
@@ -34,16 +30,6 @@ DIALOGS: dict[str, tuple[str, ...]] = {
     "/access?tab=namespaces": ("New namespace",),
     "/": ("Keys",),
 }
-
-
-@pytest.mark.parametrize("shown", PAGES, ids=ids)
-def test_a_page_can_be_enlarged_four_times(open_page: OpenPage, served: Served, shown: Shown) -> None:
-    page = open_page(shown.address(served), width=TWICE["width"])
-    for size in (TWICE, FOUR_TIMES):
-        page.set_viewport_size(size)
-        settled(page)
-        assert_fits(page)
-        assert_nothing_is_cut(page)
 
 
 @pytest.mark.parametrize("path", DIALOGS)

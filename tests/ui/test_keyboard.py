@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import Locator, Page, expect
 from ui.conftest import Fresh, OpenPage
+from ui.days import RARELY, hourly
 from ui.looking import settled
 from ui.test_pages import PAGES, Shown
 from ui.watching import Watch
@@ -50,7 +51,7 @@ def title(page: Page, text: str | re.Pattern[str]) -> Locator:
 
 
 def make(fresh: Fresh, schedule_id: str, **fields: Any) -> None:
-    document = {"schedule_id": schedule_id, "cron_expressions": ["0 * * * *"], "action": PULL, **fields}
+    document = {"schedule_id": schedule_id, "cron_expressions": [hourly(SystemClock().now())], "action": PULL, **fields}
     fresh.send("POST", "/api/schedules", document)
 
 
@@ -148,7 +149,7 @@ def test_an_edit_is_looked_at_and_saved(open_page: OpenPage, fresh: Fresh) -> No
 
 def test_questions_are_answered_one_with_other_inputs_and_the_rest_at_once(open_page: OpenPage, fresh: Fresh) -> None:
     for name in ("one", "two", "three"):
-        asking = {"cron_expressions": ["0 0 1 1 *"], "approval_policy": {"requires_approval": True}}
+        asking = {"cron_expressions": [RARELY], "approval_policy": {"requires_approval": True}}
         make(fresh, name, action={**PULL, "input": {"to": "all"}}, **asking)
         fresh.send("POST", f"/api/schedules/{name}/trigger", {})
     page = open_page("/schedules", token=fresh.tokens["operator"])
@@ -269,10 +270,8 @@ _STOP = """() => {
   const x = Math.min(box.left + box.width / 2, innerWidth - 1);
   const y = Math.min(box.top + box.height / 2, innerHeight - 1);
   const top = document.elementFromPoint(x, y);
-  it.dataset.stops = Number(it.dataset.stops ?? 0) + 1;
   return {
     what: it.outerHTML.slice(0, 160),
-    times: Number(it.dataset.stops),
     isSeen: [it, ...it.querySelectorAll(':scope > rect')].some((each) => ring(getComputedStyle(each))),
     isHidden: box.width > 0 && box.height < innerHeight && !(it.contains(top) || top?.contains(it)),
   };
@@ -287,10 +286,9 @@ def test_the_focus_is_seen_at_every_stop_and_none_is_a_trap(open_page: OpenPage,
     while len(stops) < _FARTHEST:
         page.keyboard.press("Tab")
         stop = page.evaluate(_STOP)
-        if stop is None or stop["times"] > 1:  # round, by way of the browser's own controls
+        if stop is None or (stops and "skip-link" in stop["what"]):  # round, by way of the browser's own controls
             break
         assert stop["isSeen"], f"no ring: {stop['what']}"
         assert not stop["isHidden"], f"behind something: {stop['what']}"
         stops.append(stop["what"])
-    assert 20 < len(stops) < _FARTHEST
-    assert stop is None or "skip-link" in stop["what"], f"a trap: {stop['what']}"
+    assert 20 < len(stops) < _FARTHEST, f"a trap, at the end of {stops[-3:]}"

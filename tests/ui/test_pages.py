@@ -10,7 +10,17 @@ from app_build import UI
 from playwright.sync_api import Page, expect
 from ui.conftest import OpenPage
 from ui.fleet import HOSTILE, LONG, MARKUP, TURNED
-from ui.looking import NARROW, THEMES, assert_accessible, assert_fits, in_theme, photograph, settled
+from ui.looking import (
+    ENLARGED,
+    NARROW,
+    THEMES,
+    assert_accessible,
+    assert_fits,
+    assert_nothing_is_cut,
+    in_theme,
+    photograph,
+    settled,
+)
 from ui.serving import Served
 
 
@@ -81,6 +91,10 @@ def test_a_page_is_readable_in_both_themes_and_on_a_narrow_screen(
     assert_fits(page)
     # In the dark, and in a layout of its own: a table is a list here, and what is touched must be large enough.
     assert_accessible(page)
+    for size in ENLARGED:
+        page.set_viewport_size(size)
+        assert_fits(page)
+        assert_nothing_is_cut(page)
 
 
 def assert_seen(page: Page, shown: Shown) -> None:

@@ -9,7 +9,7 @@ from playwright.sync_api import Page, expect
 from ui.conftest import Fresh, OpenPage
 from ui.days import RARELY
 from ui.fleet import SECOND_TENANT
-from ui.looking import assert_accessible, settled
+from ui.looking import DIALOG, PANEL, assert_accessible, settled
 from ui.serving import Served, until
 from ui.watching import Watch
 
@@ -100,7 +100,7 @@ def test_many_are_stopped_and_shown_first(open_page: OpenPage, fresh: Fresh) -> 
     page.get_by_role("button", name="Stop…").click()
     dialog = page.get_by_role("dialog")
     expect(dialog).to_contain_text("2 runs would be stopped")
-    assert_accessible(page)
+    assert_accessible(page, inside=DIALOG)
     assert [fresh.send("GET", f"/api/runs/{each}")["finished_at"] for each in ids] == [None] * 3, "only looked at"
     dialog.get_by_label("How").select_option("terminate")
     dialog.get_by_role("button", name="Terminate 2 runs").click()
@@ -169,7 +169,7 @@ def test_attempts_events_and_a_log_that_follows(open_page: OpenPage, fresh: Fres
     expect(page.get_by_text("Not following")).to_be_visible()
     page.get_by_role("button", name="To the end").click()
     expect(page.get_by_text("Following…")).to_be_visible()
-    assert_accessible(page)
+    assert_accessible(page, inside=PANEL)
 
     broke = {"state": "failed", "error": "the printer is on fire", "error_class": "provider_error"}
     fresh.send("POST", report, {**broke, "lease_epoch": taken})
@@ -197,7 +197,7 @@ def test_a_workflow_is_walked_by_keys_and_a_step_leads_back(open_page: OpenPage,
     page.get_by_role("button", name="Whole").click()
     page.get_by_text("The same as a list").click()
     expect(page.get_by_role("listitem").filter(has_text="after collect, weather")).to_be_visible()
-    assert_accessible(page)
+    assert_accessible(page, inside="details[open]")
     graph.get_by_role("button", name=re.compile("^compose")).focus()
     page.keyboard.press("Enter")
     expect(page.get_by_role("heading", level=1)).to_contain_text("compose")

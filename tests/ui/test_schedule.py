@@ -9,7 +9,7 @@ from playwright.sync_api import Page, expect
 from ui.conftest import Fresh, OpenPage
 from ui.days import FAR, SATURDAY, SUNDAY, TODAY, first_sunday, in_words, year_before_a_leap_year
 from ui.fleet import HOSTILE, LONG, MARKUP
-from ui.looking import NARROW, assert_accessible, assert_fits, settled
+from ui.looking import DIALOG, NARROW, PANEL, assert_accessible, assert_fits, settled
 from ui.watching import Watch
 
 PULL = {"kind": "pull", "workflow_type": "report", "queue": "nobody-takes-from-it"}
@@ -70,7 +70,7 @@ def test_runs_are_bars_that_lead_to_their_pages_and_are_chosen_by_state(open_pag
     expect(bars.get_by_role("link").first).to_be_focused()
     expect(bars.get_by_role("link").first).to_have_attribute("aria-label", re.compile("succeeded · took"))
     expect(page.get_by_role("img", name=re.compile("Half of the runs started at most"))).to_be_visible()
-    assert_accessible(page)
+    assert_accessible(page, inside=PANEL)
 
     page.get_by_label("State").select_option("failed")
     listed = page.get_by_role("table", name="Runs, newest first")
@@ -109,7 +109,7 @@ def test_a_definition_is_told_in_words_and_two_revisions_are_compared(open_page:
     compared = page.get_by_role("region", name="From revision 1 to 3")
     compared.get_by_text("Line by line").click()
     expect(compared.get_by_label("The document of revision 1 and of 3")).to_contain_text("0 2 * * *")
-    assert_accessible(page)
+    assert_accessible(page, inside=PANEL)
 
     page.goto("./schedules/stock-check?tab=definition")
     expect(page.get_by_text("last_24h_stats › total")).to_be_visible()
@@ -177,7 +177,7 @@ def fill(page: Page) -> None:
     dialog.get_by_role("button", name="Show what it would do").click()
     expect(dialog.get_by_text("3 runs would be made")).to_be_visible()
     expect(dialog.get_by_role("row")).to_have_count(4)
-    assert_accessible(page)
+    assert_accessible(page, inside=DIALOG)
     dialog.get_by_role("button", name="Make 3 runs").click()
     expect(dialog.get_by_text("3 runs were made")).to_be_visible()
     expect(dialog.get_by_role("progressbar", name="Runs that are over")).to_have_attribute("aria-valuemax", "3")

@@ -28,9 +28,10 @@ from horarium.policy.approval import NEVER, ApprovalDecision
 from horarium.policy.deciding import Decision
 from horarium.policy.names import PolicyError, parse_name
 from horarium.policy.replying import may_show_reply, proposed_reply
+from horarium.schedule.damage import known
 from horarium.schedule.redaction import MASK
 from horarium.schedule.run import Origin
-from horarium.store.database.json_text import from_text
+from horarium.store.database.json_text import from_text, names_from_text
 from horarium.store.runs.questions import QuestionRow
 from horarium.store.runs.standing_approvals import StandingRow
 from horarium.wire.answer import time_of
@@ -123,7 +124,7 @@ def list_approvals(
             page_size=most,
             next_page_token=next_page_token,
         ),
-        lambda page: map(_shown, page.approvals),
+        lambda page: (_shown(resources, each) for each in page.approvals),
     )
     return Reply(ApprovalList(approvals=shown, next_page_token=page.next_page_token))
 
@@ -212,7 +213,7 @@ def delete_standing_approval(resources: ResourcesOf, caller: CallerOf, standing_
 @routes("GET", "/{approval_id}", needs=READ, summary="Show a question", answer=Approval, example=_ASKED)
 def get_approval(resources: ResourcesOf, caller: CallerOf, approval_id: str) -> Reply:
     """With what the run would do; secrets are named, never shown."""
-    return Reply(_shown(approvals.get(resources, caller, approval_id)))
+    return Reply(_shown(resources, approvals.get(resources, caller, approval_id)))
 
 
 @routes(
@@ -234,7 +235,7 @@ def decide_approval(resources: ResourcesOf, caller: CallerOf, approval_id: str, 
     asked = read_body(DecisionBody, body)
     same_namespace(caller, asked.namespace)
     said = Said(asked.decision, asked.reason, asked.modifications, asked.input_hash)
-    return Reply(_shown(deciding.decide(resources, caller, approval_id, said)))
+    return Reply(_shown(resources, deciding.decide(resources, caller, approval_id, said)))
 
 
 @run_routes(
@@ -272,7 +273,7 @@ def reject_run(resources: ResourcesOf, caller: CallerOf, run_id: str, body: Docu
 def _of_run(resources: Resources, caller: Caller, run_id: str, asked: RunDecisionBody, decision: Decision) -> Reply:
     same_namespace(caller, asked.namespace)
     said = Said(decision, asked.reason, asked.modifications, asked.input_hash)
-    return Reply(_shown(deciding.decide_run(resources, caller, run_id, said)))
+    return Reply(_shown(resources, deciding.decide_run(resources, caller, run_id, said)))
 
 
 def status_of(word: str) -> StatusFilter:
@@ -282,8 +283,11 @@ def status_of(word: str) -> StatusFilter:
         raise InvalidDefinition({wrong.field: [wrong.text]}) from None
 
 
-def _shown(asked: Asked) -> Approval:
+def _shown(resources: Resources, asked: Asked) -> Approval:
     row = asked.row
+    broken = row.damage
+    if broken is not None:
+        resources.damages.tell(resources.telemetry, "approval", f"{row.namespace}/{id_text(row.approval_id)}", broken)
     return Approval(
         approval_id=id_text(row.approval_id),
         status=row.decision,
@@ -294,13 +298,13 @@ def _shown(asked: Asked) -> Approval:
         node_id=row.node_id,
         origin=asked.origin,
         nominal=_time(asked.run.nominal),
-        gates=tuple(from_text(row.gates)),
+        gates=known(names_from_text(row.gates)),
         inputs=asked.inputs,
         input_hash=row.input_hash,
         requested_at=_time(row.requested_at),
         expires_at=None if row.expires_at >= NEVER else time_of(row.expires_at),
         approvals_required=row.approvals_required,
-        approvers=row.approvers,
+        approvers=known(row.approvers),
         votes=tuple(
             ApprovalVote(
                 by=vote.principal, decision=Decision(vote.decision), reason=vote.reason, at=_time(vote.voted_at)
@@ -310,11 +314,12 @@ def _shown(asked: Asked) -> Approval:
         decided_at=time_of(row.decided_at),
         decided_by=row.decider,
         reason=row.reason,
-        proposed_inputs=row.proposed,
+        proposed_inputs=None if broken is not None else row.proposed,
         standing_id=None if row.standing_id is None else id_text(row.standing_id),
         question=row.question,
-        reply=_reply(row),
+        reply=None if broken is not None else _reply(row),
         action=asked.action,
+        broken=broken,
     )
 
 

@@ -23,6 +23,7 @@ from horarium.operations.caller import Caller
 from horarium.operations.changes import ScheduleChange
 from horarium.operations.errors import ApprovalRequired
 from horarium.operations.resources import Resources
+from horarium.operations.workflows import WorkflowChange
 from horarium.store import audit
 from horarium.store.database import Connection, Database
 from horarium.store.database.wrapper import DatabaseWrapper
@@ -161,16 +162,21 @@ def _host(url: str) -> str | None:
 
 
 def _made(result: object) -> dict[str, DetailValue]:
+    """With the version of a workflow that was put: what it changed is between that and the one before."""
     found = {name: getattr(result, name, None) for name in _MADE}
-    return {name: id_text(value) for name, value in found.items() if isinstance(value, bytes)}
+    version: dict[str, DetailValue] = {"version": result.version} if isinstance(result, WorkflowChange) else {}
+    return version | {name: id_text(value) for name, value in found.items() if isinstance(value, bytes)}
 
 
 def _given_away(connection: Connection, caller: Caller, result: object) -> dict[str, DetailValue] | None:
-    """By what was written, however it was spelled: who owns the schedule now; None = whoever would have anyway."""
+    """By what was written, however it was spelled: who owns the schedule now; None = whoever would have anyway.
+
+    With its revision: what it changed is between that and the one before.
+    """
     if not isinstance(result, ScheduleChange):
         return None
     row = schedules.find(connection, result.namespace, result.schedule_id)
     is_other = result.outcome is WriteOutcome.CREATED and row is not None and row.owner != caller.principal
     if row is None or not (is_other or _OWNERS.intersection(result.changed)):
         return None
-    return {"schedule_id": result.schedule_id, "owner": row.owner}
+    return {"schedule_id": result.schedule_id, "owner": row.owner, "revision": row.revision}

@@ -14,6 +14,9 @@ from horarium.api.requests import CallerOf, ResourcesOf
 from horarium.api.routing import READ, Routes
 from horarium.instant import to_datetime
 from horarium.operations import revisions
+from horarium.operations.resources import Resources
+from horarium.schedule.damage import damage_of
+from horarium.store.schedules.rows import ScheduleRow
 from horarium.wire.drafts import (
     FireChanges,
     MovedFire,
@@ -51,7 +54,7 @@ def list_schedule_revisions(
     page, shown = within_bytes(
         page_size,
         lambda most: revisions.read(resources, caller, schedule_id, page_size=most, next_page_token=next_page_token),
-        lambda page: map(_shown, page.revisions),
+        lambda page: (_shown(resources, page.schedule, each) for each in page.revisions),
     )
     return Reply(
         RevisionList(schedule_id=page.schedule.schedule_id, revisions=shown, next_page_token=page.next_page_token)
@@ -100,12 +103,17 @@ def compare_schedule_revisions(
     )
 
 
-def _shown(written: revisions.Written) -> Revision:
+def _shown(resources: Resources, schedule: ScheduleRow, written: revisions.Written) -> Revision:
     row, author = written.row, written.author
+    broken = damage_of(row.document)
+    if broken is not None:
+        name = f"{schedule.namespace}/{schedule.schedule_id} {row.revision}"
+        resources.damages.tell(resources.telemetry, "revision", name, broken)
     return Revision(
         revision=row.revision,
         recorded_at=to_datetime(row.created_at),
         principal=author.principal,
         note=author.reason,
-        document=row.document,
+        document={} if broken is not None else row.document,
+        broken=broken,
     )

@@ -137,7 +137,7 @@ def list_schedules(
             next_page_token=next_page_token,
             with_recent=include == RECENT,
         ),
-        lambda page: map(views.listed, page.schedules),
+        lambda page: (views.listed(each, resources) for each in page.schedules),
     )
     return Reply(
         ScheduleList(
@@ -164,7 +164,7 @@ def describe_schedule(
 ) -> Reply:
     """With its next fire times, its newest runs and what it holds."""
     found = listings.describe(resources, caller, schedule_id, include_deleted=include_deleted)
-    return Reply(views.described(found), headers={"ETag": etag(found.row.version)})
+    return Reply(views.described(found, resources), headers={"ETag": etag(found.row.version)})
 
 
 @routes(

@@ -6,16 +6,24 @@ reads: an answer about one schedule has both.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any, cast
 
 from msgspec import Raw
 
 from horarium.decision.recent import Recent
+from horarium.errors import HorariumError, InvalidDefinition
 from horarium.ids import id_text
 from horarium.instant import to_datetime
 from horarium.operations.changes import ScheduleChange
 from horarium.operations.listings import Described, Listed
+from horarium.operations.resources import Resources
+from horarium.policy.catchup import CatchupPolicy
+from horarium.policy.overlap import OverlapPolicy
 from horarium.recurrence.spec_words import spec_words
+from horarium.schedule.damage import damage_of
+from horarium.schedule.document import from_canonical
 from horarium.schedule.position import Status
 from horarium.schedule.run import instance_id
 from horarium.schedule.source import Source
@@ -44,6 +52,14 @@ _ALWAYS_SHOWN: dict[str, Any] = {
     "owner": None,
 }
 
+# In the place of a document that cannot be read, so that the answer has the fields that all have.
+_BARE: dict[str, Any] = {
+    "spec": {},
+    "action": {},
+    "overlap_policy": OverlapPolicy.SKIP,
+    "catchup_policy": CatchupPolicy.FIRE_ONCE,
+}
+
 
 def written(done: ScheduleChange) -> WriteResult:
     return WriteResult(
@@ -62,17 +78,46 @@ def written(done: ScheduleChange) -> WriteResult:
     )
 
 
-def listed(schedule: Listed) -> Schedule:
-    if schedule.recent is None:
-        return _shown(schedule, ScheduleState(**_state(schedule)))
-    recent = tuple(_occurrence(each) for each in schedule.recent)
-    return _shown(schedule, ScheduleWithRecent(**_state(schedule), recent=recent))
+def listed(schedule: Listed, resources: Resources) -> Schedule:
+    """One that somebody has damaged is shown as far as it is known, and is no trouble of the others."""
+    recent = None if schedule.recent is None else tuple(_occurrence(each) for each in schedule.recent)
+
+    def told(state: Mapping[str, Any]) -> ScheduleState:
+        return ScheduleState(**state) if recent is None else ScheduleWithRecent(**state, recent=recent)
+
+    return _told(schedule, resources, told)
 
 
-def described(schedule: Described) -> Schedule:
+def described(schedule: Described, resources: Resources) -> Schedule:
+    return _told(schedule, resources, lambda state: _details(schedule, state))
+
+
+def _told(schedule: Listed, resources: Resources, told: Callable[[Mapping[str, Any]], ScheduleState]) -> Schedule:
+    try:
+        return _shown(schedule, told(_state(schedule)))
+    except (HorariumError, ArithmeticError, AttributeError, LookupError, TypeError, ValueError):
+        why = _why(schedule.document)
+        if why is None:
+            raise
+    row = schedule.row
+    resources.damages.tell(resources.telemetry, "schedule", f"{row.namespace}/{row.schedule_id}", why)
+    bare = replace(schedule, document=_BARE | {"schedule_id": row.schedule_id, "namespace": row.namespace})
+    return _shown(bare, told({**_state(bare), "words": None, "broken": f"its definition cannot be read: {why}"}))
+
+
+def _why(document: Mapping[str, Any]) -> str | None:
+    """None = there is nothing wrong with the document: somebody else is."""
+    try:
+        from_canonical(document)
+    except InvalidDefinition as wrong:
+        return damage_of(document) or wrong.message[:200]
+    return None
+
+
+def _details(schedule: Described, state: Mapping[str, Any]) -> ScheduleDetails:
     last = schedule.row.last_completed_run_id
-    details = ScheduleDetails(
-        **_state(schedule),
+    return ScheduleDetails(
+        **state,
         latest_workflow_instance_id=schedule.last_instance_id,
         last_completed_run_id=None if last is None else id_text(last),
         last_result=schedule.last_result,
@@ -85,7 +130,6 @@ def described(schedule: Described) -> Schedule:
         ),
         info=_info(schedule),
     )
-    return _shown(schedule, details)
 
 
 def _shown(schedule: Listed, state: ScheduleState) -> Schedule:

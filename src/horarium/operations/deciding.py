@@ -29,7 +29,7 @@ from horarium.operations.bulk import tried
 from horarium.operations.bypasses import record_bypass
 from horarium.operations.caller import Caller, run_principal
 from horarium.operations.drafts import check_input
-from horarium.operations.errors import ApprovalRequired, Forbidden, OperationError, RunNotFound
+from horarium.operations.errors import ApprovalRequired, Forbidden, OperationError, Refused, RunNotFound
 from horarium.operations.resources import Resources
 from horarium.operations.runs import find_in_namespace
 from horarium.policy.approval import ApprovalDecision, input_hash
@@ -178,6 +178,8 @@ def _answered(resources: Resources, heard: _Heard) -> Asked:
 
 def _decide(resources: Resources, connection: Connection, caller: Caller, row: QuestionRow, said: Said) -> _Heard:
     row, run = _locked(connection, row)
+    if row.damage is not None:  # who may decide is among what cannot be read
+        raise Refused(f"the question cannot be read, so nobody decides it; its run can be cancelled ({row.damage})")
     now = resources.clock.now()
     definition = resources.definitions.of(connection, run)
     voice = _Voice(resources, connection, caller, row, run, said, now)

@@ -174,12 +174,18 @@ def _judged_page(
 
 def _fitting(resources: Resources, connection: Connection, page: SchedulePage, asked: Filter) -> Sequence[bool]:
     """Of each schedule of the page, whether what was asked for holds."""
-    obey = [asked.calendar is None or asked.calendar in each.get("calendars", ()) for each in page.documents]
+    obey = [asked.calendar is None or asked.calendar in _listed_in(each, "calendars") for each in page.documents]
     if asked.health is None:
         return obey
     found = health.vitals_of(connection, resources.known, page.rows, with_failed=False)
     words = [judge(vitals, asked.now).status for vitals in found]
     return [obeys and word is asked.health for obeys, word in zip(obey, words, strict=True)]
+
+
+def _listed_in(document: Mapping[str, Any], name: str) -> Sequence[Any]:
+    """Of a document that somebody has damaged, nothing."""
+    found = document.get(name)
+    return found if isinstance(found, list) else ()
 
 
 def _listed(resources: Resources, connection: Connection, page: SchedulePage) -> tuple[Listed, ...]:

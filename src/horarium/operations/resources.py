@@ -15,6 +15,7 @@ from horarium.launchers.signals import Signals
 from horarium.launchers.webhook import WebhookSender
 from horarium.life.report_token import ReportTokens
 from horarium.operations.caller import Caller
+from horarium.operations.damages import Damages
 from horarium.operations.errors import PreconditionFailed, ScheduleBroken, ScheduleNotFound
 from horarium.operations.serving import LiveServices
 from horarium.policy.catchup import parse as parse_catchup
@@ -83,6 +84,7 @@ class Resources:
     admin_file: KeptSecret | None = None
     """Where the first admin token lies; None = the operator has fixed another."""
     quotas: QuotaBook = field(default_factory=QuotaBook)
+    damages: Damages = field(default_factory=Damages)
 
     @property
     def kinds(self) -> Kinds:

@@ -14,6 +14,7 @@ from horarium.operations.pages import checked_limit
 from horarium.operations.resources import Resources
 from horarium.operations.schedule_drafts import changes_between
 from horarium.schedule.bundle import Difference, differences
+from horarium.schedule.damage import damage_of
 from horarium.schedule.planning import Planning
 from horarium.store.database import Connection
 from horarium.store.schedules import revisions as store
@@ -101,6 +102,8 @@ def _revision(connection: Connection, row: ScheduleRow, name: str, number: int) 
     found = rows.find_revision(connection, row.schedule_uid, number) if 1 <= number <= _MAX_REVISION else None
     if found is None:
         raise InvalidDefinition({name: [f"there is no revision {number}; the newest is {row.revision}"]})
+    if (why := damage_of(found.document)) is not None:
+        raise InvalidDefinition({name: [f"the revision {number} cannot be read: {why}"]})
     return found
 
 

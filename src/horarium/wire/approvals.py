@@ -62,7 +62,8 @@ class Approval(Answer, frozen=True, kw_only=True):
 
     `proposed_inputs` are those that were shown first, where somebody has modified them. `action` is what the run would
     do, with secrets by name only; lists leave it out. `question` is what an agent wants to know, in its own words, and
-    `reply` what it is told, once somebody has proposed that; what lets it in somewhere is not shown.
+    `reply` what it is told, once somebody has proposed that; what lets it in somewhere is not shown. `broken` says why
+    it cannot be read, where somebody has damaged it: what is not known is left out then, and nobody decides it.
     """
 
     approval_id: str
@@ -90,6 +91,7 @@ class Approval(Answer, frozen=True, kw_only=True):
     question: str | None = None
     reply: str | None = None
     action: Object | None = None
+    broken: str | None = None
 
 
 class ApprovalList(Answer, frozen=True, kw_only=True):

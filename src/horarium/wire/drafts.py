@@ -57,7 +57,8 @@ class ScheduleDraft(Answer, frozen=True, kw_only=True):
 class Revision(Answer, frozen=True, kw_only=True):
     """A definition that a schedule has had. `principal` wrote it, and `note` is why, where that is still known.
 
-    What is secret is never part of it: a document holds the names of secrets.
+    What is secret is never part of it: a document holds the names of secrets. `broken` says why it cannot be read,
+    where somebody has damaged it: then `document` is empty.
     """
 
     revision: int
@@ -65,6 +66,7 @@ class Revision(Answer, frozen=True, kw_only=True):
     principal: str | None
     note: str | None
     document: Object
+    broken: str | None = None
 
 
 class RevisionList(Answer, frozen=True, kw_only=True):

@@ -31,7 +31,9 @@ class ScheduleState(Answer, frozen=True, kw_only=True):
     """What we compute about a schedule beside what its author wrote: none of it can be set.
 
     `next_fire_at` is the next occurrence of the spec, also while it is paused; `next_run_at` the next that nothing
-    known now stands against, or null together with `next_run_reason`. `words` is the spec as a sentence.
+    known now stands against, or null together with `next_run_reason`. `words` is the spec as a sentence. `broken` says
+    why its definition cannot be read, where somebody has damaged what is stored: then what the definition says is
+    not in the answer.
     """
 
     status: Status
@@ -72,6 +74,7 @@ class ScheduleState(Answer, frozen=True, kw_only=True):
     next_fire: Time | None
     last_fire: Time | None
     words: str | None
+    broken: str | None = None
 
 
 class RecentOccurrence(Answer, frozen=True, kw_only=True):

@@ -76,7 +76,8 @@ export function agendaLook(row: Pick<Schemas["AgendaRow"], "decision" | "predict
       : SKIPPED;
 }
 
-const REASONS: Partial<Record<string, string>> = {
+/** All that the service can give, and no others: the build fails where they differ. */
+const REASONS: Readonly<Record<Schemas["Reason"] | Schemas["NoRun"], string>> = {
   calendar: "the calendar closes this day",
   condition_failed: "its condition did not hold",
   overlap_policy_skip: "the run before was still going",
@@ -90,17 +91,17 @@ const REASONS: Partial<Record<string, string>> = {
   outside_window: "outside of start and end",
   remaining_actions_exhausted: "all its runs were used",
   status_not_triggerable: "the schedule is not active",
-  superseded: "a later one took its place",
+  superseded: "an edit came before it was decided",
   target_busy: "the target was busy",
   native_scheduler: "the agent schedules itself",
-  not_the_owner: "another owner holds the name",
+  not_the_owner: "the workflow is somebody else's by now",
   already_exists: "it had a run already",
-  cycle_detected: "the workflow would call itself",
+  cycle_detected: "the workflow would never end",
   finished: "the schedule has ended",
 };
 
 /** The reason in words; one that we do not know is shown as it is. */
 export function reasonText(reason: string | null | undefined): string | null {
   if (!reason) return null;
-  return (Object.hasOwn(REASONS, reason) ? REASONS[reason] : undefined) ?? reason.replaceAll("_", " ");
+  return Object.hasOwn(REASONS, reason) ? REASONS[reason as keyof typeof REASONS] : reason.replaceAll("_", " ");
 }

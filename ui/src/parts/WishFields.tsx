@@ -43,7 +43,7 @@ export function ReasonField({ form, label = "Why", hint }: { form: Form; label?:
 }
 
 /** A day and hour are meant in the viewer's zone; the service says which instant that is. */
-export function PauseFields({ form, zone }: { form: Form; zone?: string | null }) {
+export function PauseFields({ form, zone, reasonHint }: { form: Form; zone?: string | null; reasonHint?: string }) {
   const viewer = useViewerZone();
   const { data: until, error } = useUnderstood(endOf(form.wish, viewer).body);
   const isWritten = form.wish.lasting === "at";
@@ -68,7 +68,7 @@ export function PauseFields({ form, zone }: { form: Form; zone?: string | null }
           onChange={(event) => form.set({ at: event.target.value })}
         />
       ) : null}
-      <ReasonField form={form} />
+      <ReasonField form={form} hint={reasonHint} />
     </>
   );
 }

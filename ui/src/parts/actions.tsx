@@ -22,6 +22,8 @@ export interface One {
   /** Its status is `paused`: a trigger must say that it is meant all the same. */
   paused?: boolean;
   zone?: string | null;
+  /** What is said about a pause takes its place, and stays there. */
+  note?: string | null;
 }
 
 interface Props {
@@ -44,6 +46,13 @@ export function ActionDialog({ action, ...props }: Props & { action: OneAction }
     case "delete":
       return <DeleteDialog {...props} />;
   }
+}
+
+/** A note is one text: a pause and a resume that say why write it anew. */
+function noteHint({ note }: One): string {
+  return note
+    ? `Takes the place of its note, “${note.slice(0, 120)}”, and stays there. May be left out.`
+    : "Becomes its note, and stays there until another is written. May be left out.";
 }
 
 function nameOf({ name, scheduleId }: One): string {
@@ -82,7 +91,7 @@ function PauseDialog(props: Props) {
       action={{ text: "Pause", busy: pause.isPending, run }}
     >
       <p className="muted">Nothing fires while it is paused. What runs already goes on.</p>
-      <PauseFields form={form} zone={on.zone} />
+      <PauseFields form={form} zone={on.zone} reasonHint={noteHint(on)} />
     </Dialog>
   );
 }
@@ -109,7 +118,7 @@ function ResumeDialog(props: Props) {
       <p className="muted">
         It goes on from now: what fell into the pause is not made up for. Runs that it holds are let go.
       </p>
-      <ReasonField form={form} />
+      <ReasonField form={form} hint={noteHint(on)} />
     </Dialog>
   );
 }

@@ -12,8 +12,8 @@ it("gives each cell the head of its column, and every part the role that it had"
   const table = document.querySelector("table")!;
   label(table);
   const told = (name: string) =>
-    [...table.tBodies[0]!.querySelectorAll("td, th")].map((each) => each.getAttribute(name));
+    [...table.querySelectorAll("tbody td, tbody th")].map((each) => each.getAttribute(name));
   expect(told("data-label")).toEqual(["", "Name", "Next", null]);
   expect(told("role")).toEqual(["cell", "rowheader", "cell", "cell"]);
-  expect([...table.tHead!.querySelectorAll("*")].map((each) => each.getAttribute("role"))).toContain("columnheader");
+  expect([...table.querySelectorAll("thead th")].map((each) => each.getAttribute("role"))).toContain("columnheader");
 });

@@ -25,13 +25,14 @@ export function useNarrowTables(): void {
 }
 
 export function label(table: HTMLTableElement): void {
-  const heads = [...(table.tHead?.rows[0]?.cells ?? [])].map(textOf);
+  const heads = [...table.querySelectorAll("thead tr:first-child > *")].map(textOf);
   give(table, "role", "table");
   for (const part of table.querySelectorAll("thead, tbody, tr, td, th")) give(part, "role", roleOf(part));
-  for (const body of table.tBodies)
-    for (const row of body.rows)
+  for (const row of table.querySelectorAll("tbody > tr"))
+    [...row.children].forEach((cell, index) => {
       // A cell over several columns, such as the room of rows that are not drawn, is none of them.
-      for (const cell of row.cells) if (cell.colSpan === 1) give(cell, "data-label", heads[cell.cellIndex] ?? "");
+      if (!cell.hasAttribute("colspan")) give(cell, "data-label", heads[index] ?? "");
+    });
 }
 
 function roleOf(part: Element): string {

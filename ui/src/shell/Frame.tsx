@@ -190,7 +190,12 @@ function NamespaceSwitch() {
   const session = useSession();
   const namespace = useNamespace();
   const navigate = useNavigate();
-  if (session.namespaces.length < 2) return <span className="badge">{namespace}</span>;
+  if (session.namespaces.length < 2)
+    return (
+      <span className="badge" title={namespace}>
+        {namespace}
+      </span>
+    );
   return (
     <select
       className="input"

@@ -12,6 +12,8 @@ from typing import Any
 
 import orjson
 
+from horarium.schedule.damage import UNREADABLE, damaged
+
 # As many digits as an integer beyond 64 bits has at least: the faster reader would make a float of it. Looked for in
 # bytes whose digits are all zeros, which takes a tenth of the time of a pattern.
 _LONG_NUMBER = b"0" * 19
@@ -41,6 +43,33 @@ def from_text(text: str | None) -> Any:
         return orjson.loads(raw)
     except orjson.JSONDecodeError:
         return json.loads(text)
+
+
+def object_from_text(text: str) -> dict[str, Any]:
+    """For a row that somebody may have damaged: what is no JSON object is one that no reader takes."""
+    try:
+        found = from_text(text)
+    except ValueError as wrong:
+        return damaged(f"it is no JSON: {wrong}")
+    return found if isinstance(found, dict) else damaged("it is no JSON object")
+
+
+def value_from_text(text: str | None) -> Any:
+    """As `object_from_text`, for any value."""
+    try:
+        return from_text(text)
+    except ValueError as wrong:
+        return damaged(f"it is no JSON: {wrong}")
+
+
+def names_from_text(text: str) -> tuple[str, ...]:
+    """What is no list of texts names nobody whom there is."""
+    try:
+        found = from_text(text)
+    except ValueError:
+        return UNREADABLE
+    is_names = isinstance(found, list) and all(isinstance(each, str) for each in found)
+    return tuple(found) if is_names else UNREADABLE
 
 
 def _plain(value: object) -> object:

@@ -8,7 +8,8 @@ from horarium.ids import id_text
 from horarium.instant import Instant, to_rfc3339
 from horarium.policy.approval import NEVER
 from horarium.policy.replying import TOLD_QUESTION
-from horarium.store.database.json_text import from_text
+from horarium.schedule.damage import known
+from horarium.store.database.json_text import names_from_text
 
 
 class NewApproval(NamedTuple):
@@ -57,7 +58,7 @@ def told_of(asked: Asked, origin: str, nominal: Instant) -> dict[str, object]:
     return {
         **told,
         "approval_id": id_text(asked.approval_id),
-        "gates": from_text(asked.gates),
+        "gates": list(known(names_from_text(asked.gates))),
         "workflow": asked.workflow,
         "node_id": asked.node_id,
         "origin": origin,

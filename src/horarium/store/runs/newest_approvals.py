@@ -12,7 +12,8 @@ from horarium.decision.health import Waiting
 from horarium.instant import Instant
 from horarium.policy.approval import AGENT_AUTH, AGENT_GATES, ApprovalDecision
 from horarium.policy.replying import TOLD_QUESTION
-from horarium.store.database.json_text import from_text
+from horarium.schedule.damage import known
+from horarium.store.database.json_text import from_text, names_from_text
 from horarium.store.tables import approvals, runs
 
 # Of values that SQLite takes in one statement there may be far more; of those that PostgreSQL plans well, not.
@@ -34,6 +35,11 @@ class AskedApproval:
     question: str | None = None
 
 
+def _gates(text: str | None) -> tuple[str, ...]:
+    """To be shown; of a damaged row none. Where they say what is secret, they are not read by this."""
+    return () if text is None else known(names_from_text(text))
+
+
 def newest_approvals(connection: Connection, run_ids: Collection[bytes]) -> dict[bytes, AskedApproval]:
     """By run; a run that nobody was asked about is not there. One that came to many gates has the last of them."""
     found: dict[bytes, AskedApproval] = {}
@@ -43,7 +49,7 @@ def newest_approvals(connection: Connection, run_ids: Collection[bytes]) -> dict
             found[bytes(row.run_id)] = AskedApproval(
                 row.approval_id,
                 row.decision,
-                tuple(from_text(row.gates) or ()),
+                _gates(row.gates),
                 row.expires_at,
                 row.decider,
                 row.decided_at,
@@ -143,7 +149,7 @@ def waiting_below(connection: Connection, run_id: bytes) -> tuple[Waiting | None
     if not asked:
         return None, ()
     own = sum(bytes(row.run_id) == run_id for row in asked)
-    gates = dict.fromkeys(gate for row in asked[:_GATES_OF] for gate in from_text(row.gates))
+    gates = dict.fromkeys(gate for row in asked[:_GATES_OF] for gate in _gates(row.gates))
     return Waiting(own, asked[0].requested_at, len(asked) - own), tuple(gates)
 
 

@@ -15,7 +15,8 @@ from sqlalchemy.sql.compiler import SQLCompiler
 from horarium.instant import Instant
 from horarium.policy.approval import ApprovalDecision
 from horarium.policy.deciding import Decision, names_of
-from horarium.store.database.json_text import from_text, to_text
+from horarium.schedule.damage import damage_of
+from horarium.store.database.json_text import names_from_text, to_text, value_from_text
 from horarium.store.database.typed_rows import TypedRows
 from horarium.store.runs import everywhere
 from horarium.store.tables import approval_votes, approvals, runs, schedules
@@ -54,6 +55,19 @@ class QuestionRow:
     question: str | None
     schedule_id: str | None
 
+    @property
+    def damage(self) -> str | None:
+        """Why it cannot be read, where somebody has damaged it: nobody decides such a question."""
+        parts = {
+            "gates": names_from_text(self.gates),
+            "approvers": self.approvers,
+            "requesters": self.requesters,
+            "modifications": self.modifications,
+            "proposed": self.proposed,
+        }
+        found = (f"{name}: {why}" for name, part in parts.items() if (why := damage_of(part)) is not None)
+        return next(found, None)
+
 
 @dataclass(frozen=True, slots=True)
 class VoteRow:
@@ -90,10 +104,10 @@ _ROWS = TypedRows(
     schedules,
     approvals,
     decision=ApprovalDecision,
-    approvers=lambda text: tuple(from_text(text)),
-    requesters=lambda text: tuple(from_text(text)),
-    modifications=from_text,
-    proposed=from_text,
+    approvers=names_from_text,
+    requesters=names_from_text,
+    modifications=value_from_text,
+    proposed=value_from_text,
 )
 _SELECT = _ROWS.select.outerjoin_from(approvals, schedules, approvals.c.schedule_uid == schedules.c.schedule_uid)
 _VOTES = TypedRows(VoteRow, approval_votes)

@@ -17,7 +17,7 @@ from horarium.decision.last_status import LastStatus, last_status
 from horarium.decision.record import Counts
 from horarium.instant import Instant
 from horarium.schedule.position import Position, Status
-from horarium.store.database.json_text import from_text
+from horarium.store.database.json_text import object_from_text
 from horarium.store.database.typed_rows import TypedRows
 from horarium.store.tables import plannings, positions, schedule_revisions, schedules
 
@@ -162,7 +162,7 @@ _IDS_AT_ONCE = 900
 # The positions' columns win: they are the ones that the lock protects.
 ROWS = TypedRows(ScheduleRow, schedules, positions, status=Status)
 SELECT_ROWS = ROWS.select.join_from(schedules, positions, schedules.c.schedule_uid == positions.c.schedule_uid)
-REVISIONS = TypedRows(RevisionRow, schedule_revisions, document=from_text)
+REVISIONS = TypedRows(RevisionRow, schedule_revisions, document=object_from_text)
 SELECT_WITH_DOCUMENT = SELECT_ROWS.add_columns(schedule_revisions.c.document).join(
     schedule_revisions,
     sa.and_(
@@ -188,7 +188,7 @@ def find_with_document(
 
 def with_document(values: Sequence[Any]) -> tuple[ScheduleRow, dict[str, Any]]:
     """Of the columns of `SELECT_WITH_DOCUMENT`."""
-    return ROWS.read(values[:-1]), from_text(values[-1])
+    return ROWS.read(values[:-1]), object_from_text(values[-1])
 
 
 def find(connection: Connection, namespace: str, schedule_id: str, *, lock: bool = False) -> ScheduleRow | None:

@@ -1,6 +1,7 @@
 // A question as it is shown before it is decided: what would be done, with which inputs, who has said what.
 import { Link } from "@tanstack/react-router";
 import type { ReactNode } from "react";
+import { isolated } from "../../parts/isolated";
 import { Facts } from "../../parts/Page";
 import { Json, JsonDiff } from "../../parts/Json";
 import { When } from "../../parts/When";
@@ -44,14 +45,17 @@ export function Inputs({ approval }: { approval: Approval }) {
 /** `zone` is that of the schedule. */
 export function QuestionFacts({ approval, zone }: { approval: Approval; zone?: string | null }) {
   const facts: (readonly [string, ReactNode])[] = [];
+  if (approval.broken) facts.push(["Damaged", <span className="tone-bad">it cannot be read: {approval.broken}</span>]);
   if (approval.gates.length > 0) facts.push(["Gates", <Gates gates={approval.gates} />]);
   facts.push(["Yes so far", yesText(approval)]);
   facts.push([
     "Who may decide",
-    approval.approvers.length === 0 ? (
+    approval.broken ? (
+      "nobody, since it cannot be read; its run can be cancelled"
+    ) : approval.approvers.length === 0 ? (
       "whoever has the permission to approve"
     ) : (
-      <bdi>{approval.approvers.join(", ")}</bdi>
+      <bdi>{approval.approvers.map(isolated).join(", ")}</bdi>
     ),
   ]);
   facts.push(["Asked", <When at={approval.requested_at} zone={zone} />]);

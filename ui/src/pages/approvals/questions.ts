@@ -27,8 +27,9 @@ interface Somebody {
   permissions: readonly string[];
 }
 
-/** A list of approvers replaces the permission; the service decides anyway, and knows who asked. */
-export function mayDecide(who: Somebody, approval: Pick<Approval, "approvers">): boolean {
+/** A list of approvers replaces the permission; the service decides anyway, and knows who asked. A damaged one: nobody. */
+export function mayDecide(who: Somebody, approval: Pick<Approval, "approvers" | "broken">): boolean {
+  if (approval.broken) return false;
   if (approval.approvers.length === 0) return who.permissions.includes("approve");
   return approval.approvers.includes(who.principal) || approval.approvers.includes(`role:${who.role}`);
 }

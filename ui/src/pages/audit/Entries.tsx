@@ -6,7 +6,7 @@ import type { Look } from "../../marks/outcomes";
 import { Json } from "../../parts/Json";
 import { Facts } from "../../parts/Page";
 import { When } from "../../parts/When";
-import { actText, countOf, isRefusal, subjectOf, type Entry } from "./audit";
+import { actText, countOf, isRefusal, leadOf, subjectOf, type Entry } from "./audit";
 
 const REFUSED: Look = { word: "refused", tone: "warn", shape: "slash" };
 const DONE: Look = { word: "done", tone: "info", shape: "disc" };
@@ -86,14 +86,14 @@ function EntryRows({ entry }: { entry: Entry }) {
 function Subject({ entry }: { entry: Entry }) {
   const subject = subjectOf(entry);
   if (subject === null) return <span className="muted">—</span>;
-  if (entry.detail["schedule_id"] === subject) {
-    return (
-      <Link to="/schedules/$scheduleId" params={{ scheduleId: subject }}>
-        <bdi>{subject}</bdi>
-      </Link>
-    );
-  }
-  return <bdi>{subject}</bdi>;
+  const lead = leadOf(entry);
+  if (lead === null) return <bdi>{subject}</bdi>;
+  return (
+    <Link to={lead.to as never} params={lead.params as never} search={(lead.search ?? {}) as never}>
+      <bdi>{subject}</bdi>
+      {lead.search ? " · what changed" : null}
+    </Link>
+  );
 }
 
 function Detail({ entry }: { entry: Entry }) {

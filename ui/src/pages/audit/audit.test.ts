@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { chainOf, countOf, filtersOf, isFiltered, subjectOf, type Chain } from "./audit";
+import { chainOf, countOf, filtersOf, isFiltered, leadOf, subjectOf, type Chain, type Lead } from "./audit";
 
 const link = (sequence: number) => ({ sequence, hash: "0" });
 const page = (head: number | null, sequences: number[], begin = 0) => ({
@@ -42,3 +42,23 @@ test("filters are read from any address", () => {
   expect(isFiltered(filtersOf({ namespace: "a" }))).toBe(false);
   expect(isFiltered(filtersOf({ until: "2026-01-01T00:00:00Z" }))).toBe(true);
 });
+
+test.each<[act: string, detail: object, lead: Lead | null]>([
+  [
+    "patch_schedule",
+    { schedule_id: "s", owner: "bob", revision: 3 },
+    { to: "/schedules/$scheduleId", params: { scheduleId: "s" }, search: { tab: "definition", before: 2, after: 3 } },
+  ],
+  ["create_schedule", { schedule_id: "s", revision: 1 }, { to: "/schedules/$scheduleId", params: { scheduleId: "s" } }],
+  ["delete_schedule", { schedule_id: "s" }, { to: "/schedules/$scheduleId", params: { scheduleId: "s" } }],
+  [
+    "put_workflow",
+    { workflow_id: "w", version: 2 },
+    { to: "/workflows/$workflowId", params: { workflowId: "w" }, search: { version: 2, against: 1 } },
+  ],
+  ["delete_workflow", { workflow_id: "w" }, null],
+  ["update_calendar", { name: "c" }, { to: "/calendars/$name", params: { name: "c" } }],
+  ["clone_calendar", { name: "c", new_name: "d" }, { to: "/calendars/$name", params: { name: "d" } }],
+  ["delete_calendar", { name: "c" }, null],
+  ["issue_token", { token_id: "t", name: "ci" }, null],
+])("%s of %j leads to %j", (act, detail, lead) => expect(leadOf({ act, detail })).toEqual(lead));

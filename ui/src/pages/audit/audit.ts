@@ -41,6 +41,47 @@ export function subjectOf(entry: { detail: object }): string | null {
   return text !== null && text.length > MOST_SUBJECT ? `${text.slice(0, MOST_SUBJECT)}…` : text;
 }
 
+/** Where what it was done to, or what it changed there, is to be seen; paths of the app. */
+export interface Lead {
+  to: string;
+  params: Record<string, string>;
+  search?: Record<string, unknown>;
+}
+
+const PAGES: readonly (readonly [name: string, to: string, param: string])[] = [
+  ["schedule_id", "/schedules/$scheduleId", "scheduleId"],
+  ["run_id", "/runs/$runId", "runId"],
+  ["approval_id", "/approvals/$approvalId", "approvalId"],
+  ["workflow_id", "/workflows/$workflowId", "workflowId"],
+  ["agent_id", "/agents/$agentId", "agentId"],
+  ["team_id", "/teams/$teamId", "teamId"],
+];
+
+/** null = there is no page of it, or no more. */
+export function leadOf(entry: { act: string; detail: object }): Lead | null {
+  const detail = entry.detail as Record<string, unknown>;
+  const text = (name: string): string | null => (typeof detail[name] === "string" ? detail[name] : null) || null;
+  const isGone = entry.act.startsWith("delete_");
+  const calendar = entry.act.includes("calendar") ? (text("new_name") ?? text("name")) : null;
+  if (calendar !== null) return isGone ? null : { to: "/calendars/$name", params: { name: calendar } };
+  for (const [name, to, param] of PAGES) {
+    const id = text(name);
+    if (id === null) continue;
+    // The page of a deleted schedule shows what it was; other pages are gone.
+    if (isGone && name !== "schedule_id") return null;
+    return { to, params: { [param]: id }, ...changeIn(name, detail) };
+  }
+  return null;
+}
+
+/** What was changed: the definition or version that the entry names, beside the one before it. */
+function changeIn(name: string, detail: Readonly<Record<string, unknown>>): Pick<Lead, "search"> {
+  const number = detail[name === "schedule_id" ? "revision" : "version"];
+  if (typeof number !== "number" || number < 2) return {};
+  if (name === "schedule_id") return { search: { tab: "definition", before: number - 1, after: number } };
+  return name === "workflow_id" ? { search: { version: number, against: number - 1 } } : {};
+}
+
 /** How many refusals of one minute it stands for. */
 export function countOf(entry: { detail: object }): number {
   const count = (entry.detail as Record<string, unknown>)["count"];

@@ -1,14 +1,11 @@
 // What is done: the kind of action and its fields.
-import type { Schemas } from "../../api/client";
 import { useRead } from "../../api/hooks";
 import type { Doc } from "../../document/document";
 import { SelectField } from "../../parts/Field";
 import { Card } from "../../parts/Page";
 import { useEditing } from "./editing";
 import { Choose, JsonField, LongText, NumberText, Text } from "./fields";
-
-type Action = Schemas["Action"];
-type Kind = NonNullable<Action["kind"]>;
+import { withKind, type Kind } from "./kinds";
 
 const KINDS: readonly (readonly [Kind, string])[] = [
   ["http", "call an address"],
@@ -19,28 +16,6 @@ const KINDS: readonly (readonly [Kind, string])[] = [
   ["command", "run a command"],
   ["python", "call a Python task"],
 ];
-
-/** Fields that belong to one kind: another kind refuses them. */
-const OF_KIND: Readonly<Record<Kind, readonly (keyof Action)[]>> = {
-  http: ["url", "method", "headers", "secret"],
-  prompt: ["prompt"],
-  workflow: ["workflow_id", "workflow_type", "workflow_class", "version"],
-  pull: ["workflow_type", "queue"],
-  celery: ["task", "args", "kwargs", "queue", "connection"],
-  command: ["command"],
-  python: ["task", "callable"],
-};
-
-/** The action with another kind: what only the old kind knows is left behind. */
-export function withKind(action: Doc, kind: string): Doc {
-  const known = new Set<string>(kind in OF_KIND ? OF_KIND[kind as Kind] : []);
-  const foreign = new Set<string>(
-    Object.values(OF_KIND)
-      .flat()
-      .filter((name) => !known.has(name)),
-  );
-  return { ...Object.fromEntries(Object.entries(action).filter(([name]) => !foreign.has(name))), kind };
-}
 
 export function What() {
   const { document, change, scheduleId } = useEditing();

@@ -2,6 +2,7 @@
 import { Link } from "@tanstack/react-router";
 import type { ReactNode } from "react";
 import type { Schemas } from "../../api/client";
+import { isolated } from "../../parts/isolated";
 import { Card, Facts } from "../../parts/Page";
 import { Json } from "../../parts/Json";
 import { When } from "../../parts/When";
@@ -132,7 +133,7 @@ function kin(run: Run): Fact[] {
       "Labels",
       labels
         .slice(0, 50)
-        .map(([name, value]) => `${name}=${value}`)
+        .map(([name, value]) => isolated(`${name}=${value}`))
         .join(", "),
     ]);
   return facts;

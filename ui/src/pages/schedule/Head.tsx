@@ -16,6 +16,11 @@ export function Head({ schedule }: { schedule: Schedule }) {
   return (
     <section className="card schedule-head" aria-label="How it does">
       <Health schedule={schedule} />
+      {schedule.broken ? (
+        <div className="note tone-bad" role="alert">
+          {schedule.broken}
+        </div>
+      ) : null}
       <div className="columns">
         <Facts of={timesOf(schedule)} />
         <Facts of={belongingsOf(schedule)} />

@@ -90,7 +90,10 @@ function RevisionTable({ revisions, zone, search, change }: TableProps) {
                 <When at={each.recorded_at} zone={zone} />
               </td>
               <td>{each.principal ? <bdi>{each.principal}</bdi> : <span className="muted">—</span>}</td>
-              <td dir="auto">{each.note ?? <span className="muted">—</span>}</td>
+              <td dir="auto">
+                {each.broken ? <span className="tone-bad">it cannot be read: {each.broken}</span> : null}
+                {each.note ?? (each.broken ? null : <span className="muted">—</span>)}
+              </td>
               <td>{radio("before", each.revision)}</td>
               <td>{radio("after", each.revision)}</td>
               <td>

@@ -1,5 +1,6 @@
 // What a schedule's condition, calendars, rotation and policies are, in words.
 import type { Schemas } from "../../api/client";
+import { isolated } from "../../parts/isolated";
 import { durationText } from "../../time/zones";
 
 type Schedule = Schemas["Schedule"];
@@ -107,7 +108,7 @@ export function approvalWords(policy: ApprovalSaid | null | undefined): string |
     policy.mode ? (MODES[policy.mode] ?? policy.mode) : "",
     policy.gates?.length ? `for ${policy.gates.slice(0, 10).join(", ")}` : "",
   ].filter(Boolean);
-  const who = policy.approvers?.length ? ` of ${policy.approvers.slice(0, 10).join(", ")}` : "";
+  const who = policy.approvers?.length ? ` of ${policy.approvers.slice(0, 10).map(isolated).join(", ")}` : "";
   const patience = policy.expires_after_seconds
     ? `; a yes is waited for ${durationText(policy.expires_after_seconds)}`
     : "";

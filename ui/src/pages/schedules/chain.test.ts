@@ -91,7 +91,7 @@ describe("a list of a hundred thousand", () => {
     ["at the beginning", 0, 20, ["", "c1"]],
     ["in the middle", 2_090, 2_110, ["c19", "c20", "c21", "c22"]],
     ["near the end of what is known", 4_940, 4_970, ["c48", "c49", "c50"]],
-    ["on the way elsewhere", 70_000, 70_020, ["c48", "c49", "c50 only where it ends"]],
+    ["on the way elsewhere", 70_000, 70_020, ["c50 only where it ends"]],
   ])("which pages are asked for: %s", (_, first, last, asked) => {
     const found = pagesWanted(long, { first, last });
     expect(found.map((each) => `${each.cursor ?? ""}${each.whole ? "" : " only where it ends"}`)).toEqual(asked);

@@ -67,18 +67,12 @@ export function lengthOf({ next, count, expected }: Chain, total: number | null)
 
 /** The pages in view with one before and one after them, and the first unknown one where it is near or on the way. */
 export function pagesWanted(chain: Chain, { first, last }: Range): Wanted[] {
-  const from = Math.max(0, placeOf(chain, first) - 1);
-  const to = placeOf(chain, last) + 1;
-  const wanted: Wanted[] = chain.seen.slice(from, to + 1).map(({ cursor, uids }) => ({
-    cursor,
-    size: Math.min(MOST, uids.length + ROOM),
-    whole: true,
-  }));
-  if (chain.next !== undefined && last + AHEAD >= chain.count) {
-    const whole = first < chain.count + FAR;
-    wanted.push({ cursor: chain.next, size: chain.seen.length === 0 ? FIRST_SIZE : whole ? SIZE : MOST - ROOM, whole });
-  }
-  return wanted;
+  const { seen, next, count } = chain;
+  if (next !== undefined && first >= count + FAR) return [{ cursor: next, size: MOST - ROOM, whole: false }];
+  const near = seen.slice(Math.max(0, placeOf(chain, first) - 1), placeOf(chain, last) + 2);
+  const wanted = near.map(({ cursor, uids }) => ({ cursor, size: Math.min(MOST, uids.length + ROOM), whole: true }));
+  if (next === undefined || last + AHEAD < count) return wanted;
+  return [...wanted, { cursor: next, size: seen.length === 0 ? FIRST_SIZE : SIZE, whole: true }];
 }
 
 /** The page that has a row, or the last one. */

@@ -1,6 +1,7 @@
 // What a row of the list says about a schedule, out of the answer of the service.
 import type { Schemas } from "../../api/client";
 import { HEALTH_LOOKS, STATUS_LOOKS, reasonText, type Look } from "../../marks/outcomes";
+import { isolated } from "../../parts/isolated";
 import type { Row } from "./useSchedules";
 
 export function nameOf(row: Pick<Row, "name" | "schedule_id">): string {
@@ -51,7 +52,11 @@ export function signsOf(row: Row, health: Schemas["ScheduleHealth"] | undefined)
 function whyAtRest(row: Row, health: Schemas["ScheduleHealth"] | undefined): string | null {
   if (row.status === "broken") return health?.sentence ?? row.last_error_message;
   if (row.status !== "paused") return null;
-  return [row.pause_reason, row.paused_by ? `by ${row.paused_by}` : null].filter(Boolean).join(" · ") || null;
+  return (
+    [row.pause_reason && isolated(row.pause_reason), row.paused_by ? `by ${isolated(row.paused_by)}` : null]
+      .filter(Boolean)
+      .join(" · ") || null
+  );
 }
 
 /** Where it comes from and who does it: plain words, no marks. */

@@ -28,7 +28,8 @@ export function useSchedules(filters: Filters) {
     setRange,
     /** Those of the last filter are shown until the first of this one are there. */
     isWaiting,
-    isPending: chain.seen.length === 0 && error === null,
+    /** Whoever has seen rows keeps their places while those are asked for again. */
+    isPending: chain.seen.length === 0 && chain.expected === 0 && error === null,
     length: lengthOf(chain, total?.count ?? null),
     /** null = nobody knows. */
     total: hasMore ? total : { count: chain.count, isBounded: false },
@@ -54,6 +55,7 @@ function usePages(list: List, range: Range) {
     queryFn: skipToken,
     initialData: NOTHING_SEEN,
     staleTime: Infinity,
+    structuralSharing: false, // it is new only where something is, and far too long to be compared at each step
   });
   const wanted = pagesWanted(kept, range);
   const answers = useQueries({ queries: wanted.map((each) => pageQuery(list, each)) });

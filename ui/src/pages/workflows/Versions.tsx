@@ -1,5 +1,5 @@
 // The versions of a workflow, newest first, and what differs between two of them.
-import { Link } from "@tanstack/react-router";
+import { Link, useSearch } from "@tanstack/react-router";
 import { useState } from "react";
 import { usePages, useRead } from "../../api/hooks";
 import { JsonDiff } from "../../parts/Json";
@@ -15,7 +15,9 @@ export function Versions({ workflowId, current }: { workflowId: string; current:
     path: { workflow_id: workflowId },
     query: { page_size: 20 },
   });
-  const [other, setOther] = useState("");
+  // A link may say what the version that is shown is to be compared with.
+  const { against } = useSearch({ strict: false }) as { against?: unknown };
+  const [other, setOther] = useState(Number.isInteger(against) ? String(against) : "");
   const found = versions.data?.pages.flatMap((page) => page.versions) ?? [];
   return (
     <Card title="Versions">

@@ -1,0 +1,39 @@
+// Which fields an action of each kind has, and what becomes of them when somebody chooses another kind.
+import type { Schemas } from "../../api/client";
+import type { Doc } from "../../document/document";
+
+export type Action = Schemas["Action"];
+export type Kind = NonNullable<Action["kind"]>;
+
+/** Fields that belong to one kind, as the service declares them: another kind refuses them. A test compares. */
+export const OF_KIND: Readonly<Record<Kind, readonly (keyof Action)[]>> = {
+  http: ["url", "method", "headers", "secret"],
+  prompt: ["prompt"],
+  workflow: ["workflow_id", "workflow_type", "workflow_class", "version"],
+  pull: ["workflow_type"],
+  celery: ["task", "args", "kwargs"],
+  command: ["command"],
+  python: ["task", "callable"],
+};
+
+/** Fields that every action may have, and that mean something for these kinds alone. */
+const MEANT_BY: Partial<Record<Kind, readonly (keyof Action)[]>> = {
+  pull: ["queue"],
+  celery: ["queue", "connection"],
+};
+
+function fieldsOf(kind: string): readonly string[] {
+  const own = Object.hasOwn(OF_KIND, kind) ? OF_KIND[kind as Kind] : [];
+  return [...own, ...(MEANT_BY[kind as Kind] ?? [])];
+}
+
+/** The action with another kind: what only the old kind knows is left behind. */
+export function withKind(action: Doc, kind: string): Doc {
+  const known = new Set(fieldsOf(kind));
+  const foreign = new Set(
+    Object.keys(OF_KIND)
+      .flatMap(fieldsOf)
+      .filter((name) => !known.has(name)),
+  );
+  return { ...Object.fromEntries(Object.entries(action).filter(([name]) => !foreign.has(name))), kind };
+}
