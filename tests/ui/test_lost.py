@@ -60,6 +60,21 @@ def test_a_lost_connection_is_told_and_taken_up_again_without_loss(over: Page, l
     assert raised == []
 
 
+def test_a_list_that_could_not_be_asked_for_comes_by_itself(over: Page, line: Line, fresh: Fresh) -> None:
+    """Also where nothing happens that the stream could tell."""
+    fresh.send("POST", "/api/schedules", schedule("quiet"))
+    fresh.send("POST", "/api/schedules", schedule("other"))
+    over.goto("./schedules")
+    expect(over.get_by_role("link", name="other", exact=True)).to_be_visible()
+    line.cut()
+    expect(over.get_by_text(BANNER)).to_be_visible()
+    over.get_by_role("main").get_by_label("Search").fill("quiet")
+    expect(over.get_by_text(NO_ANSWER)).to_be_visible()
+    line.mend()
+    expect(over.get_by_role("link", name="quiet", exact=True)).to_be_visible()
+    expect(over.get_by_text(NO_ANSWER)).to_have_count(0)
+
+
 def lose_answers(page: Page, pattern: str) -> None:
     """The service does what it is asked for, and nobody hears of it."""
 

@@ -3,7 +3,7 @@ import { skipToken, useQueries, useQuery, useQueryClient } from "@tanstack/react
 import { useCallback, useEffect, useLayoutEffect, useMemo, useRef, useState } from "react";
 import { Refused, type Schemas } from "../../api/client";
 import { useRead, type Failure } from "../../api/hooks";
-import { useEvents } from "../../api/live";
+import { useConnection, useEvents } from "../../api/live";
 import { useNamespace } from "../../api/session";
 import { answered, lengthOf, NOTHING_SEEN, pagesWanted, rowsOf, withoutStale, type Chain, type Range } from "./chain";
 import { queryOf, statusesCounted, type Filters } from "./filters";
@@ -102,6 +102,13 @@ function useRefresh(again: () => void): void {
       }, REFRESH_MS);
     }, [again]),
   );
+  // What could not be asked for while the connection was lost: no event may come for hours.
+  const connection = useConnection();
+  const wasLost = useRef(false);
+  useEffect(() => {
+    if (connection === "open" && wasLost.current) again();
+    wasLost.current = connection === "lost" || (wasLost.current && connection !== "open");
+  }, [connection, again]);
 }
 
 export interface Total {
