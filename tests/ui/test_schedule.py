@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from datetime import date, timedelta
 
-from playwright.sync_api import Page, expect
+from playwright.sync_api import APIResponse, Page, Route, expect
 from ui.conftest import Fresh, OpenPage
-from ui.days import FAR, SATURDAY, SUNDAY, TODAY, first_sunday, in_words, year_before_a_leap_year
+from ui.days import FAR, RARELY, SATURDAY, SUNDAY, TODAY, first_sunday, in_words, year_before_a_leap_year
 from ui.fleet import HOSTILE, LONG, MARKUP
 from ui.looking import DIALOG, NARROW, PANEL, assert_accessible, assert_fits, settled
 from ui.watching import Watch
@@ -125,6 +125,24 @@ def test_history_is_a_tab_of_its_own(open_page: OpenPage) -> None:
     page.get_by_role("tab", name="History").click()
     expect(page).to_have_url(re.compile("tab=history"))
     expect(page.get_by_text("ScheduleCreated")).to_be_visible()
+
+
+def test_history_has_also_what_happens_while_it_is_asked_for(open_page: OpenPage, fresh: Fresh) -> None:
+    fresh.send("POST", "/api/schedules", {"schedule_id": "busy", "cron_expressions": [RARELY], "action": PULL})
+    page = open_page("/schedules/busy?tab=history", token=fresh.tokens["viewer"])
+    main = page.get_by_role("main")
+    expect(main.get_by_text("ScheduleCreated")).to_be_visible()
+    held: list[tuple[Route, APIResponse]] = []
+    page.route("**/busy/history?*", lambda route: held.append((route, route.fetch())), times=1)
+    fresh.send("POST", "/api/schedules/busy/pause", {})
+    expect(main.get_by_text("until somebody resumes it")).to_be_visible()
+    while not held:  # the answer that knows nothing of what follows
+        page.wait_for_timeout(10)
+    fresh.send("POST", "/api/schedules/busy/resume", {})
+    expect(main.get_by_text("until somebody resumes it")).to_have_count(0)
+    held[0][0].fulfill(response=held[0][1])
+    expect(main.get_by_text("SchedulePaused")).to_be_visible()
+    expect(main.get_by_text("ScheduleResumed")).to_be_visible()
 
 
 def test_a_schedule_is_triggered_paused_resumed_filled_and_deleted(

@@ -1,7 +1,7 @@
 // The history of a schedule: what was decided and done, oldest first, a hundred at a time.
 import { useInfiniteQuery, useQueryClient } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
-import { useCallback, useState } from "react";
+import { useCallback, useEffect, useRef, useState } from "react";
 import { ask, type Schemas } from "../api/client";
 import type { Failure } from "../api/hooks";
 import { useEvents } from "../api/live";
@@ -44,16 +44,24 @@ function useHistory(scheduleId: string) {
   const pages = found.data?.pages ?? [];
   const hasMore = pages.at(-1)?.page.has_more ?? false;
   const { fetchNextPage } = found;
+  // What is told while an answer is on its way may not be in it.
+  const isBehind = useRef(false);
   useEvents(
     useCallback(
       (event: StreamEvent) => {
         if (hasMore || !isAbout(event.data, scheduleId)) return;
         if (queries.isFetching({ queryKey: [namespace, "/api/schedules/{schedule_id}/history", scheduleId] }) === 0)
           void fetchNextPage();
+        else isBehind.current = true;
       },
       [hasMore, scheduleId, queries, namespace, fetchNextPage],
     ),
   );
+  useEffect(() => {
+    if (found.isFetching || !isBehind.current) return;
+    isBehind.current = false;
+    void fetchNextPage();
+  }, [found.isFetching, fetchNextPage]);
   return { ...found, hasMore, events: pages.flatMap(({ page }) => page.events) };
 }
 
