@@ -2,7 +2,7 @@
 import { useState } from "react";
 import { reasonText } from "../marks/outcomes";
 import { useViewerZone } from "../time/zones";
-import { manyText, schedulesText, tallyText, type Many, type Tally } from "./bulk";
+import { countedOf, manyText, schedulesText, tallyText, type Many, type Tally } from "./bulk";
 import { Button } from "./Button";
 import { Dialog } from "./Dialog";
 import { FailureNote, Loading } from "./Shown";
@@ -33,7 +33,7 @@ export function ManyDialog({ action, many, onClose, onDone }: Props) {
   const viewer = useViewerZone();
   const [key] = useState(freshKey);
   const preview = useBulkPreview(many, action);
-  const bulk = useBulk(many);
+  const bulk = useBulk(action === "delete" ? countedOf(many, preview.data) : many);
   const { text, kind } = ACTIONS[action];
   const begun = bulk.phase !== "asking" && !(bulk.phase === "failed" && bulk.tally.total === 0);
   const [meant, setMeant] = useState(false);
@@ -110,8 +110,11 @@ function buttonText(text: string, preview: Preview | undefined): string {
   return `${text} ${preview.atLeast ? "all of them" : schedulesText(preview.count)}`;
 }
 
-function Which({ preview: { count, atLeast, first } }: { preview: Preview }) {
+const MOST_FIRST = 8;
+
+function Which({ preview: { count, atLeast, ids } }: { preview: Preview }) {
   if (count === 0) return <p>There is none that fits.</p>;
+  const first = ids.slice(0, MOST_FIRST);
   return (
     <div className="stack">
       <p>
@@ -122,7 +125,7 @@ function Which({ preview: { count, atLeast, first } }: { preview: Preview }) {
         {count > first.length ? ", the first of them:" : ":"}
       </p>
       <ul className="many-first">
-        {first.map(({ schedule_id: id }) => (
+        {first.map((id) => (
           <li key={id} className="cut mono" title={id}>
             <bdi>{id}</bdi>
           </li>

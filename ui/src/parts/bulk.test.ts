@@ -1,6 +1,7 @@
 import { describe, expect, test } from "vitest";
 import {
   BEGINNING,
+  countedOf,
   NOTHING_DONE,
   stepOf,
   tallied,
@@ -60,6 +61,38 @@ describe("every one is reached, once", () => {
     expect(await walk({ kind: "listed", query: { owner: "me" } }, to)).toEqual(names(count));
     expect(to.asked.every((each) => each !== "all" && (each.ids?.length ?? 0) <= 100)).toBe(true);
   });
+});
+
+test("those of a list that are gone thereby do not hide the next ones", async () => {
+  let left = names(250);
+  const to: Service = {
+    change: async (choice) => {
+      const ids = (choice as Choice).ids ?? [];
+      left = left.filter((each) => !ids.includes(each));
+      return { outcomes: ids.map(paused) };
+    },
+    list: async (_query, token) => {
+      if (token !== null && !left.includes(token)) throw new Error("the schedule that this page begins after is gone");
+      const from = token === null ? 0 : left.indexOf(token) + 1;
+      const ids = left.slice(from, from + 100);
+      return { ids, next_page_token: from + 100 < left.length ? ids.at(-1) : null };
+    },
+  };
+  expect(await walk({ kind: "listed", query: {} }, to)).toEqual(names(250));
+});
+
+test.each([
+  [undefined, { kind: "filter", choice: "all" }],
+  [
+    { ids: ["a", "b"], atLeast: false },
+    { kind: "ids", ids: ["a", "b"] },
+  ],
+  [
+    { ids: ["a", "b"], atLeast: true },
+    { kind: "filter", choice: "all" },
+  ],
+] as const)("of %o those are meant that were counted", (counted, meant) => {
+  expect(countedOf({ kind: "filter", choice: "all" }, counted)).toEqual(meant);
 });
 
 test("what came of it is counted, and refusals are kept with why", () => {

@@ -17,8 +17,13 @@ export type Many =
   | { kind: "filter"; choice: Choice | "all" }
   | { kind: "listed"; query: Readonly<Record<string, unknown>> };
 
-/** Where it goes on. */
-export type Cursor = { index: number; token: string | null };
+interface Listed {
+  ids: string[];
+  next_page_token?: string | null;
+}
+
+/** Where it goes on; `listed` is the page that was read already. */
+export type Cursor = { index: number; token: string | null; listed?: Listed };
 export const BEGINNING: Cursor = { index: 0, token: null };
 
 /** The two questions that it takes, so that they can be answered by somebody else in a test. */
@@ -27,10 +32,7 @@ export interface Service {
     choice: Choice | "all",
     token: string | null,
   ) => Promise<{ outcomes: readonly Changed[]; next_page_token?: string | null }>;
-  list: (
-    query: Readonly<Record<string, unknown>>,
-    token: string | null,
-  ) => Promise<{ ids: string[]; next_page_token?: string | null }>;
+  list: (query: Readonly<Record<string, unknown>>, token: string | null) => Promise<Listed>;
 }
 
 export interface Step {
@@ -52,11 +54,18 @@ export async function stepOf(many: Many, at: Cursor, service: Service): Promise<
       return { outcomes, next: token ? { index: 0, token } : null };
     }
     case "listed": {
-      const { ids, next_page_token: token } = await service.list(many.query, at.token);
+      const { ids, next_page_token: token } = at.listed ?? (await service.list(many.query, at.token));
+      // A page begins after the last row of the one before: it is read before that row may be gone.
+      const listed = token ? await service.list(many.query, token) : null;
       const { outcomes } = ids.length === 0 ? { outcomes: [] } : await service.change({ ids }, null);
-      return { outcomes, next: token ? { index: 0, token } : null };
+      return { outcomes, next: token && listed ? { index: 0, token, listed } : null };
     }
   }
+}
+
+/** Those that were counted, where all were: what has come to fit since then was seen by nobody. */
+export function countedOf(many: Many, counted: { ids: readonly string[]; atLeast: boolean } | undefined): Many {
+  return counted === undefined || counted.atLeast ? many : { kind: "ids", ids: counted.ids };
 }
 
 export interface Tally {

@@ -11,7 +11,6 @@ import {
   NOTHING_DONE,
   stepOf,
   tallied,
-  type Changed,
   type Cursor,
   type Many,
   type Service,
@@ -64,10 +63,8 @@ function serviceFor(namespace: string, wish: BulkWish, how: How): Service {
 export interface Preview {
   count: number;
   atLeast: boolean;
-  first: readonly Changed[];
+  ids: readonly string[];
 }
-
-const MOST_FIRST = 8;
 
 /** How many it would be, and the first of them: the service's answer to the same request as a dry run. */
 export function useBulkPreview(many: Many, action: ActionName) {
@@ -77,14 +74,14 @@ export function useBulkPreview(many: Many, action: ActionName) {
     queryFn: async ({ signal }) => {
       // A dry run of labels needs labels, and which ones changes nothing about which schedules: a pause asks the same.
       const service = serviceFor(namespace, { action: action === "label" ? "pause" : action }, { dryRun: true });
-      let found: Preview = { count: 0, atLeast: false, first: [] };
+      let found: Preview = { count: 0, atLeast: false, ids: [] };
       for (let at: Cursor | null = BEGINNING; at !== null && !signal.aborted;) {
         if (found.count >= MOST_COUNTED) return { ...found, atLeast: true };
         const step: Awaited<ReturnType<typeof stepOf>> = await stepOf(many, at, service);
         found = {
           ...found,
           count: found.count + step.outcomes.length,
-          first: [...found.first, ...step.outcomes].slice(0, MOST_FIRST),
+          ids: [...found.ids, ...step.outcomes.map((each) => each.schedule_id)],
         };
         at = step.next;
       }
