@@ -7,11 +7,13 @@ from dataclasses import dataclass, field
 import pytest
 from playwright.sync_api import Locator, Page, expect
 from ui.conftest import Fresh, OpenPage, new_namespace
-from ui.days import RARELY
+from ui.days import hourly
 from ui.fleet import DISCARD, MARKUP
 from ui.looking import NARROW, assert_fits, settled
 from ui.serving import Served
 from ui.test_pages import PAGES
+
+from horarium.clock import SystemClock
 
 # Markup; an override and an isolate that nobody ends; marks upon marks; nothing at all; a word without an end.
 NAME = f"{MARKUP} \u202eelcyc \u2067שלום Z\u0351\u0321\u0489\u0300\u0301 a\u200b\u200d\ufeffb {'long' * 25}"
@@ -54,7 +56,7 @@ def hostile(served: Served) -> Hostile:
             "name": NAME,
             "note": NAME,
             "labels": {"team": LABEL, "then": "another"},
-            "cron_expressions": [RARELY],
+            "cron_expressions": [hourly(SystemClock().now())],  # so that it has a lane on Now
             "action": {**call, "input": {"to": NAME}},
             "approval_policy": {"requires_approval": True},
         },

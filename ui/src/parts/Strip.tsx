@@ -8,7 +8,7 @@ import { indexAt, MOST_RECENT, recentLook, recentSummary, recentText, trendOf, t
 import "./strip.css";
 import { zoneLabel } from "./When";
 
-const SLOT = 8;
+const SLOT = 7;
 const HIGH = 12;
 
 interface Props {

@@ -135,8 +135,8 @@ function FilterForm({ filters }: { filters: Filters }) {
       ) : null}
       <TextField label="Act" placeholder="issue_token" {...field("act")} />
       <TextField label="Who" placeholder="name of a principal" {...field("principal")} />
-      <TextField label="Since" placeholder="2026-03-01T00:00:00Z" {...field("since")} />
-      <TextField label="Until" placeholder="2026-03-02T00:00:00Z" {...field("until")} />
+      <TextField label="Since" placeholder="2026-03-01T00:00Z" {...field("since")} />
+      <TextField label="Until" placeholder="2026-03-02T00:00Z" {...field("until")} />
       <div className="row audit-buttons">
         <Button type="submit" kind="primary">
           Show

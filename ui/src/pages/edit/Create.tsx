@@ -101,7 +101,11 @@ function Making({ begin }: { begin: Doc }) {
         onSuccess: (made) => {
           setSaved(true);
           say(`${made.schedule_id} is there`);
-          setTimeout(() => void navigate({ to: "/schedules/$scheduleId", params: { scheduleId: made.schedule_id } }));
+          void navigate({
+            to: "/schedules/$scheduleId",
+            params: { scheduleId: made.schedule_id },
+            ignoreBlocker: true,
+          });
         },
       },
     );

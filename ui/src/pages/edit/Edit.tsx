@@ -98,7 +98,7 @@ function Changing({
         onSuccess: () => {
           setSaved(true);
           say(`${scheduleId} is saved`);
-          setTimeout(() => void navigate({ to: "/schedules/$scheduleId", params: { scheduleId } }));
+          void navigate({ to: "/schedules/$scheduleId", params: { scheduleId }, ignoreBlocker: true });
         },
       },
     );

@@ -21,9 +21,9 @@ export const columns = helper.columns([
 const WIDTHS: Readonly<Partial<Record<ColumnId, string>>> = {
   choose: "24px",
   name: "minmax(180px, 2.2fr)",
-  words: "minmax(110px, 1.3fr)",
+  words: "minmax(130px, 1.4fr)",
   next: "minmax(172px, 1.1fr)",
-  recent: "292px",
+  recent: "258px",
   labels: "minmax(64px, 0.9fr)",
   owner: "minmax(60px, 0.6fr)",
   menu: "34px",

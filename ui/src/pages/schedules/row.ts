@@ -8,7 +8,6 @@ export function nameOf(row: Pick<Row, "name" | "schedule_id">): string {
   return row.name || row.schedule_id;
 }
 
-/** Without one it is UTC. */
 /** As the service reads a spec: without a zone it is UTC. */
 export function zoneOf(row: Pick<Row, "spec">): string {
   const zone = (row.spec as { timezone?: unknown }).timezone;
