@@ -3,7 +3,7 @@
 - `served` (session): a real `horarium up` on SQLite in front of the fleet (`ui/fleet.py`), with its `url`,
   `token(role, namespace)` and `send("POST", path, body, namespace)` as admin.
 - `fresh` (test): a namespace of one's own, empty, with `tokens` by role and `send`, for tests that change things.
-- `browser` (test): Chromium, which is started once.
+- `browser` (module): Chromium.
 - `open_page` (test): opens pages, `open_page("/schedules", role="viewer", namespace="warehouse")`; also `token`, `zone`
   (Asia/Kathmandu), `theme` (dark), `width` (390). `role=None` is somebody who has not signed in.
 - `page` (test): one of the admin of `default`, on nothing yet: `page.goto("./schedules")`.
@@ -15,7 +15,7 @@ Paths are those of the app: `open_page("/runs")` opens `/ui/runs`, and `page.got
 shared: a test that writes does so in `fresh`, or to what it has made itself. `ui/looking.py` has `assert_accessible`,
 `assert_fits` and `photograph`.
 
-A test that has a browser has an event loop in its thread, so `asyncio.run` and whatever calls it do not work there.
+While a browser runs the thread has an event loop, so `asyncio.run` and whatever calls it do not work in these tests.
 Without a registry the tests are skipped; where `CI` is set they fail.
 """
 
@@ -30,7 +30,7 @@ from pathlib import Path
 from typing import Any, Literal, Protocol
 
 import pytest
-from chromium_here import Chromium, Kept, kept, of_the_machine, of_the_package
+from chromium_here import Chromium, of_the_machine, of_the_package, running
 from node_here import Node
 from playwright.sync_api import Browser, BrowserContext, Page, expect
 from ui.fleet import MAIN, Fleet, build
@@ -131,16 +131,10 @@ def chromium(node: Node) -> Chromium:
     return of_the_machine() or of_the_package(node)
 
 
-@pytest.fixture(scope="session")
-def kept_browser(chromium: Chromium) -> Iterator[Kept]:
-    with kept(chromium) as keeping:
-        yield keeping
-
-
-@pytest.fixture
-def browser(kept_browser: Kept) -> Iterator[Browser]:
-    """One for all tests of a worker; each page has a context of its own."""
-    with kept_browser.at_hand() as started:
+@pytest.fixture(scope="module")
+def browser(chromium: Chromium) -> Iterator[Browser]:
+    """Of a module and not of the session: what comes after it may want an event loop of its own."""
+    with running(chromium) as started:
         yield started
 
 

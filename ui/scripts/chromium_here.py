@@ -5,13 +5,11 @@
 
 from __future__ import annotations
 
-import asyncio
 import fcntl
 import json
 import os
 import shutil
 import subprocess
-from asyncio.events import _set_running_loop
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -61,36 +59,6 @@ def of_the_package(node: Node) -> Chromium:
             ).stdout
         )
     return Chromium(told["executable"], told["environment"])
-
-
-class Kept:
-    """A browser that stays while others work in this thread, and has its event loop only while it is used.
-
-    Playwright's loop runs until it is stopped, and nobody may call `asyncio.run` beside a running one. So the thread is
-    told of it when the browser is taken up, and forgets it when it is laid down.
-    """
-
-    def __init__(self, browser: Browser) -> None:
-        self._browser, self._loop = browser, asyncio.get_running_loop()
-
-    @contextmanager
-    def at_hand(self) -> Iterator[Browser]:
-        _set_running_loop(self._loop)
-        try:
-            yield self._browser
-        finally:
-            _set_running_loop(None)
-
-
-@contextmanager
-def kept(chromium: Chromium) -> Iterator[Kept]:
-    with running(chromium) as browser:
-        keeping = Kept(browser)
-        _set_running_loop(None)
-        try:
-            yield keeping
-        finally:
-            _set_running_loop(keeping._loop)
 
 
 @contextmanager
