@@ -46,7 +46,7 @@ TAKE_NOTHING = {
     *(("GET", path) for path in ("/livez", "/healthz", "/readyz", "/api/health")),
     ("DELETE", "/api/session"),
 }
-FEW, MANY = 6, 60
+FEW, MANY = 4, 60
 
 Test = Callable[[Case], None]
 
