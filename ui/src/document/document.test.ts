@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { changeOf, errorsAt, getAt, patchOf, setAt, type Change, type Doc } from "./document";
+import { asText, changeOf, errorsAt, getAt, patchOf, setAt, type Change, type Doc, type Json } from "./document";
 
 const DOCUMENT: Doc = {
   name: "a",
@@ -79,3 +79,12 @@ test.each<[why: string, before: Doc, after: Doc, change: Change | null]>([
   ["a null of the document itself", { note: "n" }, { note: null }, null],
   ["jitter would stay", { spec: { jitter_seconds: 3 }, memo: {} }, { spec: { at: [] }, memo: { x: null } }, null],
 ])("%s", (_why, before, after, change) => expect(changeOf(before, after)).toEqual(change));
+
+test.each<[value: Json | undefined, shown: string]>([
+  [undefined, ""],
+  [null, ""],
+  ["a", "a"],
+  [0, "0"],
+  [false, "false"],
+  [{ a: [1] }, '{"a":[1]}'],
+])("%j is shown as %j", (value, shown) => expect(asText(value)).toBe(shown));

@@ -19,6 +19,12 @@ export function getAt(document: Doc, path: Path): Json | undefined {
   return found;
 }
 
+/** As an input shows it; what is no text and no number, and so in the wrong place, as JSON. */
+export function asText(value: Json | undefined): string {
+  if (value === undefined || value === null) return "";
+  return typeof value === "object" ? JSON.stringify(value) : String(value);
+}
+
 /** A copy with this value at the path; undefined takes it away, and parts that are empty thereby go too. */
 export function setAt(document: Doc, path: Path, value: Json | undefined): Doc {
   const [step, ...rest] = path;

@@ -1,7 +1,7 @@
 // What the sections of the form share: the document, how to change it, and what the service says of it.
 import { createContext, useContext } from "react";
 import type { Schemas } from "../../api/client";
-import { errorsAt, getAt, type Doc, type Json, type Path } from "../../document/document";
+import { asText, errorsAt, getAt, type Doc, type Json, type Path } from "../../document/document";
 
 export interface Editing {
   document: Doc;
@@ -26,7 +26,7 @@ export function useField(...path: string[]) {
   const value = getAt(document, path);
   return {
     value,
-    text: value === undefined || value === null ? "" : String(value),
+    text: asText(value),
     set: (next: Json | undefined) => change(path, next),
     /** An empty text takes the field away: the service's default holds then. */
     setText: (next: string) => change(path, next === "" ? undefined : next),
