@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any, Final
 
 _DAMAGED: Final = "damaged"
@@ -23,5 +23,4 @@ def damage_of(value: object) -> str | None:
     """None = it could be read; whether it makes sense is another question."""
     if isinstance(value, Mapping):
         return value[_DAMAGED] if len(value) == 1 and isinstance(value.get(_DAMAGED), str) else None
-    is_list = isinstance(value, Sequence) and not isinstance(value, str)
-    return "the names cannot be read" if is_list and tuple(value) == UNREADABLE else None  # type: ignore[arg-type]  # it is one
+    return "the names cannot be read" if value in (UNREADABLE, list(UNREADABLE)) else None

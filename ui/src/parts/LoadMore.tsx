@@ -1,7 +1,7 @@
 // The rest of a list that comes in pages.
 import { Button } from "./Button";
 
-interface Pages {
+export interface Pages {
   hasNextPage: boolean;
   isFetchingNextPage: boolean;
   fetchNextPage: () => unknown;

@@ -1,5 +1,4 @@
 // What stands where an answer will be: that it is coming, why it does not come, or the answer.
-import type { UseQueryResult } from "@tanstack/react-query";
 import type { ReactNode } from "react";
 import { Refused } from "../api/client";
 import { Button } from "./Button";
@@ -39,8 +38,15 @@ export function FailureNote({ failure, again }: { failure: Error; again?: () => 
   );
 }
 
+/** What was asked for, in pages or at once. */
+export interface Asked<T> {
+  data: T | undefined;
+  error: Error | null;
+  refetch: () => unknown;
+}
+
 interface ShownProps<T> {
-  of: UseQueryResult<T, Error>;
+  of: Asked<T>;
   children: (answer: T) => ReactNode;
   loading?: ReactNode;
   /** Where the answer is a whole page: what stands around the note in its place. */

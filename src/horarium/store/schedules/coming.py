@@ -69,7 +69,7 @@ def longest_jitter(connection: Connection) -> Instant:
     # A quote inside of somebody's text has a backslash before it: this can only be the member.
     name = '"jitter_ms":'
     told = (
-        sa.cast(sa.func.substring(plannings.c.text, f"{name}([0-9]+)"), sa.BigInteger)
+        sa.cast(sa.func.substring(plannings.c.text, f"{name}([0-9]{{1,15}})"), sa.BigInteger)
         if connection.dialect.name == "postgresql"
         else sa.cast(
             sa.func.substr(plannings.c.text, sa.func.instr(plannings.c.text, name) + len(name), 18), sa.Integer

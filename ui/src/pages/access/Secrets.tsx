@@ -6,8 +6,8 @@ import { useMay } from "../../api/session";
 import { Button } from "../../parts/Button";
 import { Dialog } from "../../parts/Dialog";
 import { CheckField, TextArea, TextField } from "../../parts/Field";
-import { LoadMore } from "../../parts/LoadMore";
-import { Empty, FailureNote, Loading } from "../../parts/Shown";
+import { PagedTable } from "../../parts/PagedTable";
+import { Empty } from "../../parts/Shown";
 import { useSay } from "../../parts/Toasts";
 import { When } from "../../parts/When";
 
@@ -18,7 +18,6 @@ export function Secrets() {
   const secrets = usePages("/api/secrets", { query: { page_size: 100 } });
   const [putting, setPutting] = useState<{ name: string; hosts: string[] | null; isNew: boolean } | null>(null);
   const [deleting, setDeleting] = useState<Secret | null>(null);
-  const found = secrets.data?.pages.flatMap((page) => page.secrets) ?? [];
   return (
     <div className="stack">
       {writes ? (
@@ -28,67 +27,47 @@ export function Secrets() {
           </Button>
         </div>
       ) : null}
-      {secrets.error ? <FailureNote failure={secrets.error} /> : null}
-      {secrets.isPending ? <Loading /> : null}
-      {secrets.data && found.length === 0 ? (
-        <Empty title="No secrets yet">
-          <p>
-            A schedule names a secret, as in <code>{'"Authorization": {"$secret": "erp-token"}'}</code>; its value is
-            put in when the request leaves, and is masked in everything that is kept.
-          </p>
-        </Empty>
-      ) : null}
-      {found.length > 0 ? (
-        <div className="table-frame">
-          <table className="table">
-            <thead>
-              <tr>
-                <th scope="col">Name</th>
-                <th scope="col">May go to</th>
-                <th scope="col">Version</th>
-                <th scope="col">Changed</th>
-                <th scope="col">By</th>
-                <th scope="col">
-                  <span className="visually-hidden">Actions</span>
-                </th>
-              </tr>
-            </thead>
-            <tbody>
-              {found.map((secret) => (
-                <tr key={secret.name} data-row>
-                  <td>
-                    <code>{secret.name}</code> {secret.generated ? <span className="badge">generated</span> : null}
-                  </td>
-                  <td>{secret.hosts === null ? "any host" : secret.hosts.join(", ")}</td>
-                  <td className="number">{secret.version}</td>
-                  <td>
-                    <When at={secret.updated_at} />
-                  </td>
-                  <td>
-                    <bdi>{secret.principal ?? "—"}</bdi>
-                  </td>
-                  <td>
-                    {writes ? (
-                      <div className="row">
-                        <Button
-                          small
-                          onClick={() => setPutting({ name: secret.name, hosts: secret.hosts, isNew: false })}
-                        >
-                          Replace
-                        </Button>
-                        <Button small kind="danger" onClick={() => setDeleting(secret)}>
-                          Delete
-                        </Button>
-                      </div>
-                    ) : null}
-                  </td>
-                </tr>
-              ))}
-            </tbody>
-          </table>
-        </div>
-      ) : null}
-      <LoadMore of={secrets} />
+      <PagedTable
+        of={secrets}
+        rowsOf={(pages) => pages.flatMap((page) => page.secrets)}
+        heads={["Name", "May go to", "Version", "Changed", "By", { text: "Actions", hidden: true }]}
+        empty={
+          <Empty title="No secrets yet">
+            <p>
+              A schedule names a secret, as in <code>{'"Authorization": {"$secret": "erp-token"}'}</code>; its value is
+              put in when the request leaves, and is masked in everything that is kept.
+            </p>
+          </Empty>
+        }
+      >
+        {(secret) => (
+          <tr key={secret.name} data-row>
+            <td>
+              <code>{secret.name}</code> {secret.generated ? <span className="badge">generated</span> : null}
+            </td>
+            <td>{secret.hosts === null ? "any host" : secret.hosts.join(", ")}</td>
+            <td className="number">{secret.version}</td>
+            <td>
+              <When at={secret.updated_at} />
+            </td>
+            <td>
+              <bdi>{secret.principal ?? "—"}</bdi>
+            </td>
+            <td>
+              {writes ? (
+                <div className="row">
+                  <Button small onClick={() => setPutting({ name: secret.name, hosts: secret.hosts, isNew: false })}>
+                    Replace
+                  </Button>
+                  <Button small kind="danger" onClick={() => setDeleting(secret)}>
+                    Delete
+                  </Button>
+                </div>
+              ) : null}
+            </td>
+          </tr>
+        )}
+      </PagedTable>
       {putting ? <PutSecret {...putting} onClose={() => setPutting(null)} /> : null}
       {deleting ? <DeleteSecret secret={deleting} onClose={() => setDeleting(null)} /> : null}
     </div>

@@ -5,9 +5,9 @@ import { usePages } from "../../api/hooks";
 import { useMay } from "../../api/session";
 import { Badge } from "../../marks/Mark";
 import { Button } from "../../parts/Button";
-import { LoadMore } from "../../parts/LoadMore";
 import { Page } from "../../parts/Page";
-import { Empty, FailureNote, Loading } from "../../parts/Shown";
+import { PagedTable } from "../../parts/PagedTable";
+import { Empty } from "../../parts/Shown";
 import { Tabs } from "../../parts/Tabs";
 import { When } from "../../parts/When";
 import { AgentForm } from "./AgentForm";
@@ -59,170 +59,120 @@ export default function Agents() {
 
 function AgentTree() {
   const agents = usePages("/api/agents", { query: { page_size: 200 } });
-  if (agents.error) return <FailureNote failure={agents.error} again={() => void agents.refetch()} />;
-  if (agents.data === undefined) return <Loading />;
-  const rows = treeRows(agents.data.pages.flatMap((page) => page.agents));
-  if (rows.length === 0) {
-    return (
-      <Empty title="No agents yet">
-        <p>
-          An agent answers prompts over A2A. Give it a name and its address; then schedules, workflows and teams can
-          name it.
-        </p>
-      </Empty>
-    );
-  }
   return (
-    <>
-      <div className="table-frame">
-        <table className="table">
-          <thead>
-            <tr>
-              <th scope="col">Agent</th>
-              <th scope="col">Health</th>
-              <th scope="col" className="number">
-                At the same time
-              </th>
-              <th scope="col">Speaks</th>
-              <th scope="col">Last seen</th>
-            </tr>
-          </thead>
-          <tbody>
-            {rows.map(({ agent, depth }) => (
-              <tr key={agent.id} data-row>
-                <td>
-                  <div className="tree-cell" style={{ paddingLeft: Math.min(depth, 8) * 20 }}>
-                    {depth > 0 ? (
-                      <span aria-hidden="true" className="muted">
-                        └
-                      </span>
-                    ) : null}
-                    <Link to="/agents/$agentId" params={{ agentId: agent.id }}>
-                      <bdi>{titleOf(agent)}</bdi>
-                    </Link>
-                    {agent.native_scheduler ? <span className="badge tone-hold">keeps its own time</span> : null}
-                  </div>
-                  {agent.name ? (
-                    <div className="small muted mono" style={{ paddingLeft: Math.min(depth, 8) * 20 }}>
-                      {agent.id}
-                    </div>
-                  ) : null}
-                </td>
-                <td>
-                  <Badge look={agentLook(agent)} />
-                </td>
-                <td className="number">{agent.capacity}</td>
-                <td>{agent.card?.protocol ? `A2A ${agent.card.protocol}` : agent.protocol}</td>
-                <td>
-                  <When at={agent.last_seen_at} brief none="never" />
-                </td>
-              </tr>
-            ))}
-          </tbody>
-        </table>
-      </div>
-      <LoadMore of={agents} />
-    </>
+    <PagedTable
+      of={agents}
+      rowsOf={(pages) => treeRows(pages.flatMap((page) => page.agents))}
+      heads={["Agent", "Health", { text: "At the same time", number: true }, "Speaks", "Last seen"]}
+      empty={
+        <Empty title="No agents yet">
+          <p>
+            An agent answers prompts over A2A. Give it a name and its address; then schedules, workflows and teams can
+            name it.
+          </p>
+        </Empty>
+      }
+    >
+      {({ agent, depth }) => (
+        <tr key={agent.id} data-row>
+          <td>
+            <div className="tree-cell" style={{ paddingLeft: Math.min(depth, 8) * 20 }}>
+              {depth > 0 ? (
+                <span aria-hidden="true" className="muted">
+                  └
+                </span>
+              ) : null}
+              <Link to="/agents/$agentId" params={{ agentId: agent.id }}>
+                <bdi>{titleOf(agent)}</bdi>
+              </Link>
+              {agent.native_scheduler ? <span className="badge tone-hold">keeps its own time</span> : null}
+            </div>
+            {agent.name ? (
+              <div className="small muted mono" style={{ paddingLeft: Math.min(depth, 8) * 20 }}>
+                {agent.id}
+              </div>
+            ) : null}
+          </td>
+          <td>
+            <Badge look={agentLook(agent)} />
+          </td>
+          <td className="number">{agent.capacity}</td>
+          <td>{agent.card?.protocol ? `A2A ${agent.card.protocol}` : agent.protocol}</td>
+          <td>
+            <When at={agent.last_seen_at} brief none="never" />
+          </td>
+        </tr>
+      )}
+    </PagedTable>
   );
 }
 
 function Teams() {
   const teams = usePages("/api/teams", { query: { page_size: 200 } });
-  if (teams.error) return <FailureNote failure={teams.error} again={() => void teams.refetch()} />;
-  if (teams.data === undefined) return <Loading />;
-  const found = teams.data.pages.flatMap((page) => page.teams);
-  if (found.length === 0) {
-    return (
-      <Empty title="No teams yet">
-        <p>
-          A team is several agents who take turns, or follow a lead. A schedule or workflow can name the team in place
-          of one agent.
-        </p>
-      </Empty>
-    );
-  }
   return (
-    <>
-      <div className="table-frame">
-        <table className="table">
-          <thead>
-            <tr>
-              <th scope="col">Team</th>
-              <th scope="col">How work is given out</th>
-              <th scope="col">Members</th>
-            </tr>
-          </thead>
-          <tbody>
-            {found.map((team) => (
-              <tr key={team.team_id} data-row>
-                <td>
-                  <Link to="/teams/$teamId" params={{ teamId: team.team_id }}>
-                    <bdi>{team.name || team.team_id}</bdi>
-                  </Link>
-                </td>
-                <td>{team.strategy === "lead" ? `by the lead, ${leadOf(team) ?? "—"}` : "in turn"}</td>
-                <td>
-                  <bdi>{team.members.join(", ") || "—"}</bdi>
-                </td>
-              </tr>
-            ))}
-          </tbody>
-        </table>
-      </div>
-      <LoadMore of={teams} />
-    </>
+    <PagedTable
+      of={teams}
+      rowsOf={(pages) => pages.flatMap((page) => page.teams)}
+      heads={["Team", "How work is given out", "Members"]}
+      empty={
+        <Empty title="No teams yet">
+          <p>
+            A team is several agents who take turns, or follow a lead. A schedule or workflow can name the team in place
+            of one agent.
+          </p>
+        </Empty>
+      }
+    >
+      {(team) => (
+        <tr key={team.team_id} data-row>
+          <td>
+            <Link to="/teams/$teamId" params={{ teamId: team.team_id }}>
+              <bdi>{team.name || team.team_id}</bdi>
+            </Link>
+          </td>
+          <td>{team.strategy === "lead" ? `by the lead, ${leadOf(team) ?? "—"}` : "in turn"}</td>
+          <td>
+            <bdi>{team.members.join(", ") || "—"}</bdi>
+          </td>
+        </tr>
+      )}
+    </PagedTable>
   );
 }
 
 function Assignments() {
   const assignments = usePages("/api/assignments", { query: { page_size: 200 } });
-  if (assignments.error) return <FailureNote failure={assignments.error} again={() => void assignments.refetch()} />;
-  if (assignments.data === undefined) return <Loading />;
-  const found = assignments.data.pages.flatMap((page) => page.assignments);
-  if (found.length === 0) {
-    return (
-      <Empty title="No assignments yet">
-        <p>An assignment says who does the work of a workflow, and under which policies: approval, retry, failure.</p>
-      </Empty>
-    );
-  }
   return (
-    <>
-      <div className="table-frame">
-        <table className="table">
-          <thead>
-            <tr>
-              <th scope="col">Workflow</th>
-              <th scope="col">Done by</th>
-              <th scope="col">Own policies</th>
-              <th scope="col">Assignment</th>
-            </tr>
-          </thead>
-          <tbody>
-            {found.map((each) => (
-              <tr key={each.assignment_id} data-row>
-                <td>
-                  <Link to="/workflows/$workflowId" params={{ workflowId: each.workflow_id }}>
-                    <bdi>{each.workflow_id}</bdi>
-                  </Link>
-                </td>
-                <td>
-                  <Assignee type={each.assignee_type} id={each.assignee_id} />
-                </td>
-                <td>
-                  {(["approval_policy", "retry_policy", "failure_policy", "queue_policy"] as const)
-                    .filter((name) => each[name] != null)
-                    .map((name) => name.replace("_policy", ""))
-                    .join(", ") || "—"}
-                </td>
-                <td className="mono small">{each.assignment_id}</td>
-              </tr>
-            ))}
-          </tbody>
-        </table>
-      </div>
-      <LoadMore of={assignments} />
-    </>
+    <PagedTable
+      of={assignments}
+      rowsOf={(pages) => pages.flatMap((page) => page.assignments)}
+      heads={["Workflow", "Done by", "Own policies", "Assignment"]}
+      empty={
+        <Empty title="No assignments yet">
+          <p>An assignment says who does the work of a workflow, and under which policies: approval, retry, failure.</p>
+        </Empty>
+      }
+    >
+      {(each) => (
+        <tr key={each.assignment_id} data-row>
+          <td>
+            <Link to="/workflows/$workflowId" params={{ workflowId: each.workflow_id }}>
+              <bdi>{each.workflow_id}</bdi>
+            </Link>
+          </td>
+          <td>
+            <Assignee type={each.assignee_type} id={each.assignee_id} />
+          </td>
+          <td>
+            {(["approval_policy", "retry_policy", "failure_policy", "queue_policy"] as const)
+              .filter((name) => each[name] != null)
+              .map((name) => name.replace("_policy", ""))
+              .join(", ") || "—"}
+          </td>
+          <td className="mono small">{each.assignment_id}</td>
+        </tr>
+      )}
+    </PagedTable>
   );
 }
 

@@ -7,9 +7,9 @@ import { useMay } from "../../api/session";
 import { Button } from "../../parts/Button";
 import { Dialog } from "../../parts/Dialog";
 import { SelectField, TextArea, TextField } from "../../parts/Field";
-import { LoadMore } from "../../parts/LoadMore";
 import { Page } from "../../parts/Page";
-import { Empty, FailureNote, Loading } from "../../parts/Shown";
+import { PagedTable } from "../../parts/PagedTable";
+import { Empty } from "../../parts/Shown";
 import { useSay } from "../../parts/Toasts";
 import { coverageOf, meaningOf, readDates } from "./words";
 
@@ -17,7 +17,6 @@ export default function Calendars() {
   const writes = useMay("write");
   const calendars = usePages("/api/calendars", { query: { page_size: 100 } });
   const [making, setMaking] = useState(false);
-  const found = calendars.data?.pages.flatMap((page) => page.calendars) ?? [];
   return (
     <Page
       title="Calendars"
@@ -30,37 +29,21 @@ export default function Calendars() {
         ) : null
       }
     >
-      {calendars.error ? <FailureNote failure={calendars.error} again={() => void calendars.refetch()} /> : null}
-      {calendars.isPending ? <Loading /> : null}
-      {calendars.data && found.length === 0 ? (
-        <Empty title="No calendars yet">
-          <p>
-            Names such as <code>weekdays</code> and <code>holidays:DE</code> can be attached as they are. Make one for
-            days of your own.
-          </p>
-        </Empty>
-      ) : null}
-      {found.length > 0 ? (
-        <div className="table-frame">
-          <table className="table">
-            <thead>
-              <tr>
-                <th scope="col">Calendar</th>
-                <th scope="col">A schedule that obeys it</th>
-                <th scope="col">Covers</th>
-                <th scope="col">Days of</th>
-                <th scope="col">Owner</th>
-              </tr>
-            </thead>
-            <tbody>
-              {found.map((calendar) => (
-                <Row key={calendar.name} calendar={calendar} />
-              ))}
-            </tbody>
-          </table>
-        </div>
-      ) : null}
-      <LoadMore of={calendars} />
+      <PagedTable
+        of={calendars}
+        rowsOf={(pages) => pages.flatMap((page) => page.calendars)}
+        heads={["Calendar", "A schedule that obeys it", "Covers", "Days of", "Owner"]}
+        empty={
+          <Empty title="No calendars yet">
+            <p>
+              Names such as <code>weekdays</code> and <code>holidays:DE</code> can be attached as they are. Make one for
+              days of your own.
+            </p>
+          </Empty>
+        }
+      >
+        {(calendar) => <Row key={calendar.name} calendar={calendar} />}
+      </PagedTable>
       {making ? <NewCalendar onClose={() => setMaking(false)} /> : null}
     </Page>
   );

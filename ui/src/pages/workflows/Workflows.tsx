@@ -5,9 +5,9 @@ import { usePages } from "../../api/hooks";
 import { useMay } from "../../api/session";
 import { Button } from "../../parts/Button";
 import { TextField } from "../../parts/Field";
-import { LoadMore } from "../../parts/LoadMore";
 import { Page } from "../../parts/Page";
-import { Empty, FailureNote, Loading } from "../../parts/Shown";
+import { PagedTable } from "../../parts/PagedTable";
+import { Empty } from "../../parts/Shown";
 import { When } from "../../parts/When";
 import { NewWorkflow } from "./NewWorkflow";
 
@@ -18,7 +18,6 @@ export default function Workflows() {
   const text = typeof given === "string" ? given.slice(0, 200) : "";
   const workflows = usePages("/api/workflows", { query: { page_size: 100, text: text || undefined } });
   const [making, setMaking] = useState(false);
-  const found = workflows.data?.pages.flatMap((page) => page.workflows) ?? [];
   return (
     <Page
       title="Workflows"
@@ -47,59 +46,47 @@ export default function Workflows() {
           }
         />
       </div>
-      {workflows.error ? <FailureNote failure={workflows.error} again={() => void workflows.refetch()} /> : null}
-      {workflows.isPending ? <Loading /> : null}
-      {workflows.data && found.length === 0 ? (
-        <Empty title={text ? "No workflow has this in its name" : "No workflows yet"}>
-          {text ? null : (
-            <p>
-              A workflow is a document with nodes and what each of them needs. Make one here, or put it with{" "}
-              <code>horarium workflow put</code>.
-            </p>
-          )}
-        </Empty>
-      ) : null}
-      {found.length > 0 ? (
-        <div className="table-frame">
-          <table className="table">
-            <thead>
-              <tr>
-                <th scope="col">Workflow</th>
-                <th scope="col" className="number">
-                  Version
-                </th>
-                <th scope="col" className="number">
-                  Nodes
-                </th>
-                <th scope="col">Owner</th>
-                <th scope="col">This version is from</th>
-              </tr>
-            </thead>
-            <tbody>
-              {found.map((each) => (
-                <tr key={each.workflow_id} data-row>
-                  <td>
-                    <Link to="/workflows/$workflowId" params={{ workflowId: each.workflow_id }}>
-                      <bdi>{each.name || each.workflow_id}</bdi>
-                    </Link>
-                    {each.name ? <div className="small muted mono">{each.workflow_id}</div> : null}
-                  </td>
-                  <td className="number">{each.version}</td>
-                  <td className="number">{each.nodes ?? "—"}</td>
-                  <td>
-                    <bdi>{each.owner ?? "—"}</bdi>
-                    {each.bundle ? <div className="small muted">bundle {each.bundle}</div> : null}
-                  </td>
-                  <td>
-                    <When at={each.created_at} />
-                  </td>
-                </tr>
-              ))}
-            </tbody>
-          </table>
-        </div>
-      ) : null}
-      <LoadMore of={workflows} />
+      <PagedTable
+        of={workflows}
+        rowsOf={(pages) => pages.flatMap((page) => page.workflows)}
+        heads={[
+          "Workflow",
+          { text: "Version", number: true },
+          { text: "Nodes", number: true },
+          "Owner",
+          "This version is from",
+        ]}
+        empty={
+          <Empty title={text ? "No workflow has this in its name" : "No workflows yet"}>
+            {text ? null : (
+              <p>
+                A workflow is a document with nodes and what each of them needs. Make one here, or put it with{" "}
+                <code>horarium workflow put</code>.
+              </p>
+            )}
+          </Empty>
+        }
+      >
+        {(each) => (
+          <tr key={each.workflow_id} data-row>
+            <td>
+              <Link to="/workflows/$workflowId" params={{ workflowId: each.workflow_id }}>
+                <bdi>{each.name || each.workflow_id}</bdi>
+              </Link>
+              {each.name ? <div className="small muted mono">{each.workflow_id}</div> : null}
+            </td>
+            <td className="number">{each.version}</td>
+            <td className="number">{each.nodes ?? "—"}</td>
+            <td>
+              <bdi>{each.owner ?? "—"}</bdi>
+              {each.bundle ? <div className="small muted">bundle {each.bundle}</div> : null}
+            </td>
+            <td>
+              <When at={each.created_at} />
+            </td>
+          </tr>
+        )}
+      </PagedTable>
       {making ? <NewWorkflow onClose={() => setMaking(false)} /> : null}
     </Page>
   );
