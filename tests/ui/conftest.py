@@ -34,8 +34,9 @@ from chromium_here import Chromium, of_the_machine, of_the_package, running
 from node_here import Node
 from playwright.sync_api import Browser, BrowserContext, Page, expect
 from ui.fleet import MAIN, Fleet, build
-from ui.looking import WIDE
+from ui.looking import RETRIES, WIDE
 from ui.serving import Served, built, up
+from ui.slowness import slow_answers, slow_scripts
 from ui.watching import Watch
 
 from horarium.clock import SystemClock
@@ -184,10 +185,12 @@ def open_page(browser: Browser, served: Served, watch: Watch) -> Iterator[OpenPa
         )
         context.set_default_timeout(_PATIENCE_MS)
         contexts.append(context)
+        slow_answers(context)
         if token is not None or role is not None:
             sign_in(context, served.url, token or served.token(role or "", namespace))
         page = context.new_page()
         watch.on(page)
+        slow_scripts(page)
         if path is not None:
             page.goto(f".{path}")
         return page
@@ -200,7 +203,7 @@ def open_page(browser: Browser, served: Served, watch: Watch) -> Iterator[OpenPa
 def sign_in(context: BrowserContext, origin: str, token: str) -> None:
     """As the page to sign in does it: the cookie is the context's from now on."""
     ours = {"Origin": origin, "Sec-Fetch-Site": "same-origin", "X-Horarium-Source": "ui"}
-    answer = context.request.post("../api/session", data={"token": token}, headers=ours)
+    answer = context.request.post("../api/session", data={"token": token}, headers=ours, max_retries=RETRIES)
     assert answer.ok, answer.text()
 
 

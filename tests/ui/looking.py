@@ -22,6 +22,8 @@ RULES = ("wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa")
 _FITS_MS = 20_000
 COLOURS = ("color-contrast", "link-in-text-block")
 DIALOG, PANEL = "dialog[open]", "[role=tabpanel]"
+# A service closes what was idle for long; a question that is just then on its way has to be asked again.
+RETRIES = 3
 THEMES: tuple[Literal["light", "dark"], ...] = ("light", "dark")
 
 

@@ -7,7 +7,7 @@ import re
 from playwright.sync_api import Page, expect
 from ui.conftest import Fresh, OpenPage
 from ui.fleet import SECOND_TENANT
-from ui.looking import settled
+from ui.looking import RETRIES, settled
 from ui.watching import Watch
 
 
@@ -23,7 +23,7 @@ def test_processes_queues_readiness_and_numbers(page: Page) -> None:
     expect(metrics.locator("dd").first).to_have_text(re.compile(r"^[\d,]+$"))
     address = metrics.get_by_role("link", name=re.compile("All of them")).get_attribute("href")
     assert address is not None
-    assert page.request.get(address).status == 200
+    assert page.request.get(address, max_retries=RETRIES).status == 200
 
 
 def test_a_tenant_is_told_that_the_machines_are_not_theirs(open_page: OpenPage) -> None:

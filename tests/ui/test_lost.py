@@ -10,6 +10,7 @@ from playwright.sync_api import Browser, Page, Route, expect
 from ui.conftest import Fresh, OpenPage, sign_in
 from ui.cutting import Line, line_to
 from ui.days import RARELY, hourly
+from ui.looking import RETRIES
 from ui.serving import Served
 from ui.watching import Watch
 
@@ -79,7 +80,7 @@ def lose_answers(page: Page, pattern: str) -> None:
     """The service does what it is asked for, and nobody hears of it."""
 
     def heard(route: Route) -> None:
-        route.fetch()
+        route.fetch(max_retries=RETRIES)
         route.abort("connectionreset")
 
     page.route(re.compile(pattern), heard)

@@ -44,6 +44,15 @@ def fill(fresh: Fresh, count: int) -> None:
         opened.close()
 
 
+def open_list(open_page: OpenPage, fresh: Fresh, count: int) -> Page:
+    """With its first rows, and as long as it will be: before the service has counted them nobody can drag further."""
+    fill(fresh, count)
+    page = open_page("/schedules", token=fresh.tokens["operator"])
+    expect_row(page, 0, f"herd-{count - 1}")
+    expect(page.get_by_role("table", name="Schedules")).to_have_attribute("aria-rowcount", str(count + 1))
+    return page
+
+
 def go_to(page: Page, index: int) -> None:
     """As somebody who drags the bar at the side of the window."""
     page.evaluate(
@@ -64,13 +73,10 @@ def expect_row(page: Page, index: int, name: str) -> None:
 
 @pytest.mark.parametrize("count", [500, pytest.param(100_000, marks=pytest.mark.long)])
 def test_a_long_list_is_walked_and_searched(open_page: OpenPage, fresh: Fresh, count: int) -> None:
-    fill(fresh, count)
-    page = open_page("/schedules", token=fresh.tokens["operator"])
-    expect_row(page, 0, f"herd-{count - 1}")
+    page = open_list(open_page, fresh, count)
     firsts = page.evaluate("performance.getEntriesByType('resource').map((each) => each.name)")
     # What was asked for before anything was drawn is what the list asks for.
-    assert len([each for each in firsts if "/api/schedules?" in each and "next_page_token" not in each]) == 1
-    expect(page.get_by_role("table", name="Schedules")).to_have_attribute("aria-rowcount", str(count + 1))
+    assert len({each for each in firsts if "/api/schedules?" in each and "next_page_token" not in each}) == 1
     assert_accessible(page)
     page.get_by_label(f"Choose herd-{count - 2}", exact=True).check()
     for index in (450, count // 2, count - 1, 1):
@@ -83,9 +89,7 @@ def test_a_long_list_is_walked_and_searched(open_page: OpenPage, fresh: Fresh, c
 
 
 def test_whoever_comes_back_to_a_long_list_finds_the_place(open_page: OpenPage, fresh: Fresh) -> None:
-    fill(fresh, 600)
-    page = open_page("/schedules", token=fresh.tokens["operator"])
-    expect_row(page, 0, "herd-599")
+    page = open_list(open_page, fresh, 600)
     go_to(page, 420)
     expect_row(page, 420, "herd-179")
     page.get_by_role("link", name="herd-179", exact=True).click()
@@ -97,9 +101,7 @@ def test_whoever_comes_back_to_a_long_list_finds_the_place(open_page: OpenPage, 
 def test_rows_that_go_leave_the_others_where_they_are(open_page: OpenPage, fresh: Fresh, watch: Watch) -> None:
     """Also the one behind which a page begins."""
     watch.expect("status of 409")  # what begins there is asked for, and then looked for elsewhere
-    fill(fresh, 300)
-    page = open_page("/schedules", token=fresh.tokens["operator"])
-    expect_row(page, 0, "herd-299")
+    page = open_list(open_page, fresh, 300)
     go_to(page, 200)
     expect_row(page, 200, "herd-99")
     for name in ("herd-250", "herd-150", "herd-149"):

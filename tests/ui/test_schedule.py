@@ -9,7 +9,7 @@ from playwright.sync_api import APIResponse, Page, Route, expect
 from ui.conftest import Fresh, OpenPage
 from ui.days import FAR, RARELY, SATURDAY, SUNDAY, TODAY, first_sunday, in_words, year_before_a_leap_year
 from ui.fleet import HOSTILE, LONG, MARKUP
-from ui.looking import DIALOG, NARROW, PANEL, assert_accessible, assert_fits, settled
+from ui.looking import DIALOG, NARROW, PANEL, RETRIES, assert_accessible, assert_fits, settled
 from ui.watching import Watch
 
 PULL = {"kind": "pull", "workflow_type": "report", "queue": "nobody-takes-from-it"}
@@ -133,7 +133,7 @@ def test_history_has_also_what_happens_while_it_is_asked_for(open_page: OpenPage
     main = page.get_by_role("main")
     expect(main.get_by_text("ScheduleCreated")).to_be_visible()
     held: list[tuple[Route, APIResponse]] = []
-    page.route("**/busy/history?*", lambda route: held.append((route, route.fetch())), times=1)
+    page.route("**/busy/history?*", lambda route: held.append((route, route.fetch(max_retries=RETRIES))), times=1)
     fresh.send("POST", "/api/schedules/busy/pause", {})
     expect(main.get_by_text("until somebody resumes it")).to_be_visible()
     while not held:  # the answer that knows nothing of what follows

@@ -51,3 +51,24 @@ test("what went is gone until it is refused, or there is a new one of that name"
   queries.setQueryData(key, { workflow_id: "nightly", note: "another" }, { updatedAt: 2_000 });
   expect(isGone(query)).toBe(false);
 });
+
+test("what was asked before it went is not listened to any more", async () => {
+  const queries = new QueryClient();
+  const key = ["default", PATH, ours];
+  queries.setQueryData(key, { workflow_id: "nightly" }, { updatedAt: 1_000 });
+  const query = queries.getQueryCache().find({ queryKey: key })!;
+  let answer: (found: unknown) => void = () => undefined;
+  let isGivenUp = () => false;
+  const asking = queries.fetchQuery({
+    queryKey: key,
+    queryFn: ({ signal }) => {
+      isGivenUp = () => signal.aborted;
+      return new Promise((resolve) => (answer = resolve));
+    },
+  });
+  letGo(queries, "default", PATH, ours.path);
+  answer({ workflow_id: "nightly", note: "from before" });
+  await asking.catch(() => undefined);
+  expect(isGivenUp()).toBe(true);
+  expect(isGone(query)).toBe(true);
+});

@@ -23,11 +23,15 @@ export function isAbout(queryKey: readonly unknown[], namespace: string, path: s
   return Object.values(names).every((value) => its.includes(value));
 }
 
-/** From now on; whoever is refused calls what comes back, and it is there again. */
+/**
+ * From now on; whoever is refused calls what comes back, and it is there again.
+ *
+ * What is being asked is given up: an answer from before would look like something new, and one from after is 404.
+ */
 export function letGo(queries: QueryClient, namespace: string, path: string, names: Names): () => void {
-  const found = queries
-    .getQueryCache()
-    .findAll({ predicate: (each) => isAbout(each.queryKey, namespace, path, names) });
+  const itsOwn = { predicate: (each: Query) => isAbout(each.queryKey, namespace, path, names) };
+  const found = queries.getQueryCache().findAll(itsOwn);
+  void queries.cancelQueries(itsOwn);
   for (const query of found) gone.set(query, query.state.dataUpdatedAt);
   return () => {
     for (const query of found) gone.delete(query);

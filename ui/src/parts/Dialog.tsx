@@ -1,5 +1,6 @@
 // A question in front of the page: the browser's own dialog, which holds the focus and closes with Escape.
 import { useEffect, useId, useRef, type FormEvent, type ReactNode } from "react";
+import { createPortal } from "react-dom";
 import { Button, type Kind } from "./Button";
 import { FailureNote } from "./Shown";
 
@@ -26,7 +27,8 @@ export function Dialog({ title, onClose, children, action, failure, wide, closeT
     event.preventDefault();
     if (!action?.busy) action?.run();
   };
-  return (
+  // Beside the page and not in it: what is read there is the page's, and not what somebody is about to change.
+  return createPortal(
     <dialog ref={element} className={wide ? "dialog wide" : "dialog"} aria-labelledby={id} onClose={onClose}>
       <form onSubmit={send}>
         <div className="dialog-head">
@@ -57,6 +59,7 @@ export function Dialog({ title, onClose, children, action, failure, wide, closeT
           ) : null}
         </div>
       </form>
-    </dialog>
+    </dialog>,
+    document.body,
   );
 }
