@@ -22,17 +22,23 @@ from horarium.api.openapi import Api
 Document = dict[str, Any]
 
 _JSON = re.compile(r"application/(?:[a-z.+-]+\+)?json\b")
+_REFERENCE = re.compile(r'"\$ref": "#/components/schemas/([^"]+)"')
 
 
 class Description:
-    """A document with a compiled validator for each route, status and media type, made when first needed."""
+    """A document with a compiled validator for each schema, made when first needed.
+
+    Hardly a hundred serve two thousand answers, and each holds what it refers to and nothing else: a copy of all
+    components in each validator would take gigabytes.
+    """
 
     def __init__(self, document: Document) -> None:
         self._document = document
         # A path without a name in it wins over one that would take its last word for a name.
         paths = sorted(document["paths"], key=lambda path: path.count("{"))
         self._paths = [(re.compile(re.sub(r"\{[^}]+\}", "[^/]+", path)), path) for path in paths]
-        self._validator = lru_cache(maxsize=None)(self._compiled)
+        self._validator = lru_cache(maxsize=None)(self._found)
+        self._compiled = lru_cache(maxsize=None)(self._compile)
         self._path = lru_cache(maxsize=1_000)(self._template)
 
     def complaint(self, method: str, path: str, status: int, media_type: str, body: bytes) -> str | None:
@@ -53,18 +59,31 @@ class Description:
     def _template(self, path: str) -> str | None:
         return next((template for pattern, template in self._paths if pattern.fullmatch(path)), None)
 
-    def _compiled(self, method: str, template: str, status: int, media_type: str) -> Any:
+    def _found(self, method: str, template: str, status: int, media_type: str) -> Any:
         """A validator, or what is missing."""
         operation = self._document["paths"][template].get(method.lower())
         if operation is None or not method.isupper():
-            return jsonschema_rs.Draft202012Validator({})  # no such method: refused by the router, for all paths alike
+            return self._compiled("{}")  # no such method: refused by the router, for all paths alike
         said = operation["responses"].get(str(status))
         if said is None:
             return "a status that is not described"
         if media_type not in said.get("content", {}):
             return f"{media_type} is not described"
-        schema = said["content"][media_type].get("schema", {})
-        return jsonschema_rs.Draft202012Validator({"allOf": [schema], "components": self._document["components"]})
+        return self._compiled(json.dumps(said["content"][media_type].get("schema", {}), sort_keys=True))
+
+    def _compile(self, schema: str) -> jsonschema_rs.Draft202012Validator:
+        named = {name: self._document["components"]["schemas"][name] for name in self._names_in(schema)}
+        return jsonschema_rs.Draft202012Validator({"allOf": [json.loads(schema)], "components": {"schemas": named}})
+
+    def _names_in(self, schema: str) -> set[str]:
+        """Of all schemas that this one, written as JSON, refers to, also by way of others."""
+        found: set[str] = set()
+        unread = [schema]
+        while unread:
+            for name in set(_REFERENCE.findall(unread.pop())) - found:
+                found.add(name)
+                unread.append(json.dumps(self._document["components"]["schemas"][name]))
+        return found
 
 
 class Listener:
