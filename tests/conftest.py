@@ -1,7 +1,8 @@
-"""How hard the property tests try, as written or many times harder, and which tests come first."""
+"""How hard the property tests try, which tests come first, and how often a process looks for garbage."""
 
 from __future__ import annotations
 
+import gc
 import os
 
 import pytest
@@ -11,6 +12,8 @@ from hypothesis import settings
 # service, and agents of the published SDK.
 pytest_plugins = ["archiving", "databases", "described", "measuring", "world", "agents.running"]
 
+# New objects before the young, middle and old ones are searched: rarer than usual, since tests make few cycles.
+_GARBAGE = (10_000, 10, 10)
 _EFFORT = int(os.environ.get("HORARIUM_TEST_EFFORT", "1"))
 # The attribute in which Hypothesis keeps the settings of a test; it has no public way to change them later.
 _SETTINGS = "_hypothesis_internal_use_settings"
@@ -27,3 +30,10 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         if isinstance(written, settings):
             harder = settings(written, max_examples=written.max_examples * _EFFORT, derandomize=False)
             setattr(getattr(test, "__func__", test), _SETTINGS, harder)
+
+
+def pytest_collection_finish() -> None:
+    """Twenty thousand tests stay to the end: whoever looks for cycles need not go through them again and again."""
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(*_GARBAGE)

@@ -2,17 +2,22 @@
 
 A traced line costs two or three plain ones. So the tracer rests in tests that run their code elsewhere, in
 properties and what else has the mark `repeats`, since they go over the same lines thousands of times, and on
-the second database of what does not speak SQL.
+the second database of what does not speak SQL. It rests as well while tests are collected: what importing runs is
+measured in the first process, which imports every module of the package.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from importlib import import_module
 from pathlib import Path
+from pkgutil import walk_packages
 from typing import Any
 
 import pytest
 from coverage import Coverage
+
+import horarium
 
 MEASURED = ("unit", "store", "operations", "api")
 SPEAKS_SQL = ("store",)
@@ -43,6 +48,15 @@ class Tracer:
 
 
 _TRACER = Tracer()
+
+
+@pytest.hookimpl(trylast=True)  # a worker has begun to measure by then
+def pytest_sessionstart(session: pytest.Session) -> None:
+    if not hasattr(session.config, "workerinput") and Coverage.current() is not None:
+        for module in walk_packages(horarium.__path__, "horarium."):
+            if module.name != "horarium.__main__":  # which runs the command
+                import_module(module.name)
+    _TRACER.rest()
 
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)
