@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from described import Description
 
-PROBLEM = {"type": "object", "required": ["reason"], "properties": {"reason": {"type": "string"}}}
+PROBLEM = {"type": "object", "required": ["reason"], "properties": {"reason": {"$ref": "#/components/schemas/Reason"}}}
 TEXT = {"application/json": {"schema": {"type": "object", "required": ["id"]}}}
 DOCUMENT = {
     "paths": {
@@ -22,7 +22,7 @@ DOCUMENT = {
         },
         "/things/all": {"get": {"responses": {"200": {"content": {"application/json": {"schema": {}}}}}}},
     },
-    "components": {"schemas": {"P": PROBLEM}},
+    "components": {"schemas": {"P": PROBLEM, "Reason": {"type": "string"}}},
 }
 PLAIN, BAD = "application/json", "application/problem+json; charset=utf-8"
 
