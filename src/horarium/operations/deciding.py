@@ -178,8 +178,9 @@ def _answered(resources: Resources, heard: _Heard) -> Asked:
 
 def _decide(resources: Resources, connection: Connection, caller: Caller, row: QuestionRow, said: Said) -> _Heard:
     row, run = _locked(connection, row)
-    if row.damage is not None:  # who may decide is among what cannot be read
-        raise Refused(f"the question cannot be read, so nobody decides it; its run can be cancelled ({row.damage})")
+    # Who may decide is among what cannot be read, or what there is to decide about.
+    if (broken := row.damage or run.damage) is not None:
+        raise Refused(f"the question cannot be read, so nobody decides it; its run can be cancelled ({broken})")
     now = resources.clock.now()
     definition = resources.definitions.of(connection, run)
     voice = _Voice(resources, connection, caller, row, run, said, now)
