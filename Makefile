@@ -18,6 +18,10 @@ WORKERS ?= $(shell expr $$($(PY) -c 'import os; print(len(os.sched_getaffinity(0
 # pure rooms have theirs in pyproject.toml.
 FLOORS := store:92 operations:94 api:95
 
+# Where bytecode is not kept, each of the hundreds of processes that the tests start compiles the whole house again,
+# and each worker every test.
+unexport PYTHONDONTWRITEBYTECODE
+
 .DEFAULT_GOAL := help
 .PHONY: help install ui app run test test-full check bench lock audit sbom clean
 
