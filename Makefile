@@ -17,9 +17,6 @@ WORKERS ?= $(shell expr $$($(PY) -c 'import os; print(len(os.sched_getaffinity(0
 # Rooms of the shell with their floors in percent, a little below what is measured in the tests' own process; the
 # pure rooms have theirs in pyproject.toml.
 FLOORS := store:92 operations:94 api:95
-# Compiled modules are kept, also where the machine says otherwise: every worker would rewrite all tests anew, and
-# every process that a test starts compile the whole package.
-export PYTHONDONTWRITEBYTECODE :=
 
 # Where bytecode is not kept, each of the hundreds of processes that the tests start compiles the whole house again,
 # and each worker every test.
