@@ -1,9 +1,12 @@
-"""How hard the property tests try, which tests come first, and how often a process looks for garbage."""
+"""How hard the property tests try, as written or many times harder, which tests come first, and when garbage is looked
+for."""
 
 from __future__ import annotations
 
 import gc
 import os
+from collections.abc import Iterator
+from typing import Any
 
 import pytest
 from hypothesis import settings
@@ -19,6 +22,19 @@ _EFFORT = int(os.environ.get("HORARIUM_TEST_EFFORT", "1"))
 _SETTINGS = "_hypothesis_internal_use_settings"
 
 
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Iterator[Any]:
+    """Modules and tests stay until the end. Looking for garbage among them takes half the time of a collection,
+    and goes on for as long as the run."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.freeze()
+        gc.set_threshold(*_GARBAGE)
+        gc.enable()
+
+
 @pytest.hookimpl(trylast=True)  # after the order was drawn
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """A full run draws more examples and new ones each time; the ordinary run repeats the same ones."""
@@ -30,10 +46,3 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         if isinstance(written, settings):
             harder = settings(written, max_examples=written.max_examples * _EFFORT, derandomize=False)
             setattr(getattr(test, "__func__", test), _SETTINGS, harder)
-
-
-def pytest_collection_finish() -> None:
-    """Twenty thousand tests stay to the end: whoever looks for cycles need not go through them again and again."""
-    gc.collect()
-    gc.freeze()
-    gc.set_threshold(*_GARBAGE)

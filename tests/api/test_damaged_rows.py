@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from io import StringIO
 from typing import Any
 
@@ -9,8 +10,19 @@ import httpx
 import pytest
 import sqlalchemy as sa
 
+from horarium.ids import parse_id
 from horarium.operations import tokens
-from horarium.store.tables import approvals, schedule_revisions, schedules
+from horarium.store.tables import (
+    approvals,
+    history,
+    run_events,
+    run_logs,
+    runs,
+    schedule_revisions,
+    schedules,
+    standing_approvals,
+    workflows,
+)
 from horarium.testing import TestService, service
 
 DAMAGES = {
@@ -32,8 +44,8 @@ def damage(horarium: TestService, name: str, text: str, revision: int | None = N
     mine = [schedule_revisions.c.schedule_uid == uid]
     if revision is not None:
         mine.append(schedule_revisions.c.revision == revision)
-    change = sa.update(schedule_revisions).where(*mine).values(document=text)
-    horarium.resources.database.write(lambda connection: connection.execute(change))
+    done = sa.update(schedule_revisions).where(*mine).values(document=text)
+    horarium.resources.database.write(lambda connection: connection.execute(done))
 
 
 def test_a_definition_that_cannot_be_read_is_marked_and_the_rest_of_the_list_is_there(
@@ -72,10 +84,10 @@ def test_a_question_that_cannot_be_read_is_marked_and_decided_by_nobody(
     http: httpx.Client, horarium: TestService, column: str
 ) -> None:
     add(horarium, "a", "b", approval_policy={"requires_approval": True})
-    runs = {name: http.post(f"/api/schedules/{name}/trigger").json()["run_id"] for name in ("a", "b")}
+    asking = {name: http.post(f"/api/schedules/{name}/trigger").json()["run_id"] for name in ("a", "b")}
     asked = {each["schedule_id"]: each["approval_id"] for each in http.get("/api/approvals").json()["approvals"]}
-    change = sa.update(approvals).where(approvals.c.approval_id == bytes.fromhex(_hex(horarium, "a")))
-    horarium.resources.database.write(lambda connection: connection.execute(change.values({column: "[oh"})))
+    mine = sa.update(approvals).where(approvals.c.approval_id == bytes.fromhex(_hex(horarium, "a")))
+    horarium.resources.database.write(lambda connection: connection.execute(mine.values({column: "[oh"})))
     found = {each["schedule_id"]: each for each in http.get("/api/approvals").json()["approvals"]}
     assert found["a"]["broken"].startswith(f"{column}: ")
     assert "broken" not in found["b"]
@@ -84,7 +96,7 @@ def test_a_question_that_cannot_be_read_is_marked_and_decided_by_nobody(
     said = {"decision": "approve"}
     assert bob.post(f"/api/approvals/{asked['a']}/decision", json=said).status_code == 409
     assert bob.post(f"/api/approvals/{asked['b']}/decision", json=said).status_code == 200
-    assert http.post(f"/api/runs/{runs['a']}/cancel").status_code == 200
+    assert http.post(f"/api/runs/{asking['a']}/cancel").status_code == 200
 
 
 def _hex(horarium: TestService, schedule_id: str) -> str:
@@ -104,3 +116,123 @@ def test_it_is_logged_once_however_often_somebody_looks() -> None:
                 horarium.http().get(f"/api/schedules{path}").raise_for_status()
     told = [line for line in log.getvalue().splitlines() if "a stored row cannot be read" in line]
     assert [("default/b 1" in line, "it is no JSON object" in line) for line in told] == [(False, True), (True, True)]
+
+
+# ── runs and workflows ───────────────────────────────────────────────────────────────────────────────
+
+
+def change(horarium: TestService, table: sa.Table, column: str, text: str, *where: sa.ColumnElement[bool]) -> None:
+    done = sa.update(table).where(*where).values({column: text})
+    horarium.resources.database.write(lambda connection: connection.execute(done))
+
+
+def kept(horarium: TestService, table: sa.Table, column: str) -> list[str]:
+    asked = sa.select(table.c[column])
+    return horarium.resources.database.read(lambda connection: list(connection.execute(asked).scalars()))
+
+
+@pytest.mark.parametrize("column", ["inputs", "result", "requested_by"])
+def test_a_run_is_shown_as_far_as_it_can_be_read(http: httpx.Client, horarium: TestService, column: str) -> None:
+    add(horarium, "a", "b")
+    ids = {name: http.post(f"/api/schedules/{name}/trigger").json()["run_id"] for name in ("a", "b")}
+    horarium.settle()
+    change(horarium, runs, column, "[oh", runs.c.run_id == parse_id(ids["a"], "run_id"))
+    shown = http.get(f"/api/runs/{ids['a']}")
+    assert shown.status_code == 200, shown.text
+    assert shown.json()["broken"].startswith(f"{column}: it is no JSON")
+    assert (shown.json()["run_id"], shown.json()["inputs"], shown.json()["result"]) == (ids["a"], None, None)
+    assert "broken" not in http.get(f"/api/runs/{ids['b']}").json()
+    for path in ("/api/runs", "/api/schedules/a", "/api/schedules/a/runs"):
+        assert http.get(path).status_code == 200, path
+    for path in ("events", "logs"):
+        assert http.get(f"/api/runs/{ids['a']}/{path}").status_code == 200, path
+    assert "[oh" in kept(horarium, runs, column), "nothing was overwritten"
+
+
+def test_a_result_that_only_looks_like_a_mark_is_a_result(http: httpx.Client, horarium: TestService) -> None:
+    add(horarium, "a")
+    run_id = http.post("/api/schedules/a/trigger").json()["run_id"]
+    honest = {"damaged": "two boxes"}
+    change(horarium, runs, "result", json.dumps(honest))
+    shown = http.get(f"/api/runs/{run_id}").json()
+    assert (shown["result"], "broken" in shown) == (honest, False)
+
+
+def test_what_a_run_was_given_is_not_given_to_another_when_it_cannot_be_read(
+    http: httpx.Client, horarium: TestService
+) -> None:
+    add(horarium, "a")
+    run_id = http.post("/api/schedules/a/trigger", json={"inputs": {"part": 1}}).json()["run_id"]
+    http.post(f"/api/runs/{run_id}/terminate").raise_for_status()
+    change(horarium, runs, "inputs", "[oh")
+    assert http.post(f"/api/runs/{run_id}/rerun").status_code == 409
+    assert http.post(f"/api/runs/{run_id}/rerun", json={"inputs": {"part": 2}}).status_code == 200
+
+
+def test_a_question_about_inputs_that_cannot_be_read_is_decided_by_nobody(
+    http: httpx.Client, horarium: TestService
+) -> None:
+    add(horarium, "a", approval_policy={"requires_approval": True, "allow_requester": True})
+    http.post("/api/schedules/a/trigger", json={"inputs": {"part": 1}}).raise_for_status()
+    change(horarium, runs, "inputs", "[oh")
+    (asked,) = http.get("/api/approvals").json()["approvals"]
+    assert (asked["inputs"], asked["broken"][:8]) == (None, "inputs: ")
+    said = http.post(f"/api/approvals/{asked['approval_id']}/decision", json={"decision": "approve"})
+    assert said.status_code == 409
+
+
+def test_events_that_cannot_be_read_say_so_themselves(http: httpx.Client, horarium: TestService) -> None:
+    add(horarium, "a")
+    run_id = http.post("/api/schedules/a/trigger").json()["run_id"]
+    http.post(f"/api/runs/{run_id}/terminate").raise_for_status()
+    change(horarium, run_events, "payload", "[oh")
+    change(horarium, history, "payload", "7")
+    told = http.get(f"/api/runs/{run_id}/events").json()["events"]
+    assert any(each["payload"].get("damaged", "").startswith("it is no JSON: ") for each in told)
+    of_schedule = http.get("/api/schedules/a/history").json()["events"]
+    assert {each["payload"].get("damaged") for each in of_schedule} == {"it is no JSON object"}
+    assert http.get("/api/feed").status_code == 200
+    assert http.get("/api/schedules/a/revisions").status_code == 200
+
+
+def test_lines_that_cannot_be_read_are_one_line_that_says_so(http: httpx.Client, horarium: TestService) -> None:
+    add(horarium, "a")
+    run_id = http.post("/api/schedules/a/trigger").json()["run_id"]
+    rows = [(1, '[[1000000,"stdout","first"]]'), (3, "[oh"), (5, "[[1, 2]]"), (6, '[[2000000,"stdout","last"]]')]
+    of = {"run_id": parse_id(run_id, "run_id"), "attempt": 0, "bytes": 9}
+    values = [{**of, "sequence": number, "lines": text} for number, text in rows]
+    horarium.resources.database.write(lambda connection: connection.execute(sa.insert(run_logs), values))
+    lines = http.get(f"/api/runs/{run_id}/logs").json()["lines"]
+    assert [each["number"] for each in lines] == [1, 3, 5, 6]
+    assert [each["text"][:27] for each in lines[1:3]] == ["lines up to 3 cannot be rea", "lines up to 5 cannot be rea"]
+
+
+def test_a_yes_beforehand_that_cannot_be_read_says_yes_to_nothing(http: httpx.Client, horarium: TestService) -> None:
+    add(horarium, "a", approval_policy={"requires_approval": True})
+    issued = tokens.issue(horarium.resources, horarium.caller, name="bob", role="operator", subject="bob")
+    bob = horarium.http(token=issued.secret)
+    bob.post("/api/approvals/standing", json={"schedule_id": "a", "gates": []}).raise_for_status()
+    change(horarium, standing_approvals, "gates", "[oh")
+    (shown,) = http.get("/api/approvals/standing").json()["standing"]
+    assert (shown["gates"], shown["broken"][:7]) == ([], "gates: ")
+    http.post("/api/schedules/a/trigger").raise_for_status()
+    assert [each["status"] for each in http.get("/api/approvals").json()["approvals"]] == ["pending"]
+
+
+def test_a_workflow_that_cannot_be_read_is_shown_as_one(http: httpx.Client, horarium: TestService) -> None:
+    node = {"id": "a", "action": {"kind": "pull", "queue": "q", "workflow_type": "x"}}
+    for name in ("one", "two"):
+        http.put(f"/api/workflows/{name}", json={"nodes": [node]}).raise_for_status()
+    run_id = http.post("/api/workflows/one/runs", json={}).json()["run_id"]
+    horarium.settle()
+    steps = http.get(f"/api/runs/{run_id}").json()["steps"]
+    change(horarium, runs, "result", "[oh", runs.c.run_id == parse_id(steps[0]["run_id"], "run_id"))
+    for text in ("[oh", "7"):
+        change(horarium, workflows, "document", text, workflows.c.workflow_id == "one")
+        shown = http.get("/api/workflows/one").json()
+        assert (shown["graph"], list(shown["document"])) == (None, ["damaged"])
+        assert http.get("/api/workflows/one/versions").status_code == 200
+        assert [each["workflow_id"] for each in http.get("/api/workflows").json()["workflows"]] == ["one", "two"]
+        (step,) = http.get(f"/api/runs/{run_id}").json()["steps"]
+        assert (step["result"], step["broken"][:8]) == (None, "result: ")
+    assert http.put("/api/workflows/one", json={"nodes": [node]}).json()["version"] == 2, "a new one mends it"

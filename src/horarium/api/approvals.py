@@ -28,7 +28,7 @@ from horarium.policy.approval import NEVER, ApprovalDecision
 from horarium.policy.deciding import Decision
 from horarium.policy.names import PolicyError, parse_name
 from horarium.policy.replying import may_show_reply, proposed_reply
-from horarium.schedule.damage import known
+from horarium.schedule.damage import damage_of, known
 from horarium.schedule.redaction import MASK
 from horarium.schedule.run import Origin
 from horarium.store.database.json_text import from_text, names_from_text
@@ -285,7 +285,7 @@ def status_of(word: str) -> StatusFilter:
 
 def _shown(resources: Resources, asked: Asked) -> Approval:
     row = asked.row
-    broken = row.damage
+    broken = row.damage or asked.run.damage
     if broken is not None:
         resources.damages.tell(resources.telemetry, "approval", f"{row.namespace}/{id_text(row.approval_id)}", broken)
     return Approval(
@@ -329,18 +329,20 @@ def _reply(row: QuestionRow) -> str | None:
 
 
 def _stands(row: StandingRow) -> StandingApproval:
+    broken = damage_of(row.gates)
     return StandingApproval(
         standing_id=id_text(row.standing_id),
         schedule_id=row.schedule_id,
         workflow_id=row.workflow_id,
         revision=row.revision,
-        gates=row.gates,
+        gates=known(row.gates),
         until=time_of(row.until),
         max_uses=row.max_uses,
         uses=row.uses,
         reason=row.reason,
         made_by=row.made_by,
         created_at=_time(row.created_at),
+        broken=None if broken is None else f"gates: {broken}",
     )
 
 

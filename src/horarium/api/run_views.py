@@ -15,6 +15,7 @@ from horarium.policy.approval import NEVER, ApprovalDecision
 from horarium.policy.limits import MILLIONTHS
 from horarium.schedule.assignee import AssigneeType
 from horarium.schedule.canonical import action_document
+from horarium.schedule.damage import damage_of
 from horarium.schedule.field import amount
 from horarium.schedule.run import Origin, RunState, public_status
 from horarium.schedule.target import agent_in
@@ -161,7 +162,7 @@ def _whole(run: Run) -> dict[str, Any]:
     row, definition = run.row, run.definition
     return _common(run) | {
         "inputs": run.inputs,
-        "result": row.result,
+        "result": None if damage_of(row.result) is not None else row.result,
         "memo": {} if definition is None else definition.memo,
         "search_attributes": {} if definition is None else definition.search_attributes,
         "user_id": None if definition is None else definition.user_id,
@@ -212,6 +213,7 @@ def _common(run: Run) -> dict[str, Any]:
         "node_id": row.node_id,
         "timezone": None if definition is None else definition.spec.timezone,
         "rerun_of": None if row.rerun_of is None else id_text(row.rerun_of),
+        "broken": row.damage,
     }
 
 
@@ -222,7 +224,7 @@ def _covers(row: RunRow) -> Covered | None:
 
 
 def _step(step: Step) -> RunStep:
-    row = step.row
+    row, broken = step.row, damage_of(step.row.result)
     return RunStep(
         node_id=row.node_id,
         run_id=id_text(row.run_id),
@@ -230,7 +232,7 @@ def _step(step: Step) -> RunStep:
         attempt=row.attempt,
         started_at=time_of(row.started_at),
         finished_at=time_of(row.finished_at),
-        result=row.result,
+        result=None if broken is not None else row.result,
         error=row.error,
         error_class=row.error_class,
         cause=row.cause,
@@ -239,6 +241,7 @@ def _step(step: Step) -> RunStep:
         workflow=_workflow(row),
         fallback=row.fallback,
         result_omitted=row.omitted,
+        broken=None if broken is None else f"result: {broken}",
     )
 
 

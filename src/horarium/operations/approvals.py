@@ -18,6 +18,7 @@ from horarium.policy.approval import ApprovalDecision
 from horarium.policy.names import MAX_TEXT_LENGTH
 from horarium.policy.replying import proposed_reply
 from horarium.schedule.canonical import action_document
+from horarium.schedule.damage import damage_of
 from horarium.schedule.definition import Definition
 from horarium.schedule.envelope import shown_input
 from horarium.schedule.run import Origin
@@ -160,4 +161,5 @@ def _asked(
     inputs = run.inputs if known is None else current_inputs(run, known)
     heard = tuple(vote for vote in votes if vote.input_hash == row.input_hash)
     action = action_document(known.action) if with_action and known is not None else None
-    return Asked(row, run, shown_input(inputs), heard, action)
+    shown = None if damage_of(inputs) is not None else shown_input(inputs)
+    return Asked(row, run, shown, heard, action)

@@ -14,6 +14,7 @@ from horarium.operations.errors import Forbidden
 from horarium.operations.resources import Resources
 from horarium.operations.runs import Run, find_held, lease_over, view
 from horarium.policy.names import MAX_TEXT_LENGTH
+from horarium.schedule.damage import damage_of
 from horarium.schedule.event import RunEventType
 from horarium.schedule.storable import is_storable
 from horarium.store import assignees
@@ -130,6 +131,9 @@ def _claim(resources: Resources, wish: _Wish, connection: Connection) -> list[Cl
             continue  # a step has told so itself
         add_event(connection, each.run_id, RunEventType.RUN_STARTED, now, {"worker": wish.owner})
     rows = runs_read.find_all(connection, run_ids)
+    for row in rows:
+        if (why := damage_of(row.inputs)) is not None:
+            raise ValueError(f"the inputs of the run {id_text(row.run_id)} cannot be read: {why}")
     declared = node_gates(connection, taken)
     approved = approved_gates(connection, [each.run_id for each in taken if each.approval_id is not None])
     return [

@@ -25,6 +25,7 @@ from horarium.operations.runs import find_run
 from horarium.operations.triggers import check_secrets, position_after
 from horarium.policy.approval import NO_SKIPPING
 from horarium.policy.overlap import OverlapPolicy
+from horarium.schedule.damage import damage_of
 from horarium.schedule.planning import Planning
 from horarium.schedule.position import Status
 from horarium.schedule.reason import Reason
@@ -70,6 +71,8 @@ def rerun(
         run, opened = _open(resources, connection, caller, run_id)
         check_secrets(inputs, opened)
         run = run if inputs is None else replace(run, inputs=inputs)
+        if (why := damage_of(run.inputs)) is not None:
+            raise RunNotRepeatable(f"the inputs that this run had cannot be read, give others: {why}")
         gathered, shared = gather_facts(connection, opened, Origin.MANUAL, quotas=resources.quotas)
         opened = under_policies(opened, gathered)
         decision = decide_rerun(

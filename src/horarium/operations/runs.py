@@ -17,6 +17,7 @@ from horarium.operations.history import find_any
 from horarium.operations.pages import checked_limit
 from horarium.operations.resources import Resources
 from horarium.policy.rotation import inputs_for
+from horarium.schedule.damage import damage_of
 from horarium.schedule.definition import Definition
 from horarium.schedule.envelope import shown_input
 from horarium.schedule.event import RunEventType
@@ -214,7 +215,7 @@ def _inputs(row: RunRow, definition: Definition | None) -> Any:
     inputs = row.inputs
     if inputs is None and definition is not None:
         inputs = inputs_for(definition.action.input, definition.inputs_rotation, row.rotation_index or 0)
-    return shown_input(inputs)
+    return None if damage_of(inputs) is not None else shown_input(inputs)
 
 
 def _steps(connection: Connection, row: RunRow) -> tuple[Step, ...] | None:

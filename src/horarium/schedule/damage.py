@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any, Final
 
 _DAMAGED: Final = "damaged"
@@ -15,12 +14,16 @@ def known(names: tuple[str, ...]) -> tuple[str, ...]:
     return () if names == UNREADABLE else names
 
 
+class _Damage(dict[str, Any]):
+    """A class of its own, since somebody's honest value may look the same."""
+
+
 def damaged(why: object) -> dict[str, Any]:
-    return {_DAMAGED: str(why)[:200]}
+    return _Damage({_DAMAGED: str(why)[:200]})
 
 
 def damage_of(value: object) -> str | None:
     """None = it could be read; whether it makes sense is another question."""
-    if isinstance(value, Mapping):
-        return value[_DAMAGED] if len(value) == 1 and isinstance(value.get(_DAMAGED), str) else None
+    if isinstance(value, _Damage):
+        return str(value[_DAMAGED])
     return "the names cannot be read" if value in (UNREADABLE, list(UNREADABLE)) else None

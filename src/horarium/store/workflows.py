@@ -15,7 +15,7 @@ from horarium.schedule.kinds import WORKFLOW
 from horarium.schedule.secret import KEY
 from horarium.schedule.sub_workflows import Stored, Use
 from horarium.store.database.found import rows_with
-from horarium.store.database.json_text import from_text, to_text
+from horarium.store.database.json_text import from_text, object_from_text, to_text
 from horarium.store.database.typed_rows import TypedRows
 from horarium.store.runs.states import OPEN_ROOT
 from horarium.store.tables import runs, schedule_revisions, schedules, secrets, workflows
@@ -51,7 +51,7 @@ def _uses(text: str | None) -> tuple[Use, ...]:
 
 
 _SUMMARIES = TypedRows(WorkflowSummary, workflows, uses=_uses)
-_ROWS = TypedRows(WorkflowRow, workflows, uses=_uses, document=from_text)
+_ROWS = TypedRows(WorkflowRow, workflows, uses=_uses, document=object_from_text)
 _newer = workflows.alias("newer")
 _IS_NEWEST = ~sa.exists().where(
     _newer.c.namespace == workflows.c.namespace,

@@ -113,7 +113,10 @@ class DecidedMany(Answer, frozen=True, kw_only=True):
 
 
 class StandingApproval(Answer, frozen=True, kw_only=True):
-    """A yes to future questions about these gates. `revision` is the schedule's when it was given."""
+    """A yes to future questions about these gates. `revision` is the schedule's when it was given.
+
+    `broken` says why it cannot be read, where somebody has damaged it: it says yes to nothing then.
+    """
 
     standing_id: str
     schedule_id: str | None
@@ -126,6 +129,7 @@ class StandingApproval(Answer, frozen=True, kw_only=True):
     reason: str | None
     made_by: str
     created_at: Time
+    broken: str | None = None
 
 
 class StandingList(Answer, frozen=True, kw_only=True):

@@ -8,6 +8,7 @@ from typing import Any, Protocol
 from horarium.decision.health_status import HealthStatus
 from horarium.ids import id_text
 from horarium.instant import Instant, from_rfc3339, to_datetime
+from horarium.schedule.damage import damage_of
 from horarium.schedule.event import FEED_KINDS, EventType, NoticeType
 from horarium.schedule.run import RunState
 from horarium.wire.answer import encode
@@ -49,7 +50,7 @@ def entry_of(event: Written, cursor: str, schedule_id: str | None) -> FeedEntry:
         event_type=kind if isinstance(kind, EventType) else None,
         sequence=event.sequence,
         payload=payload,
-        **(_told(kind, payload) if isinstance(kind, NoticeType) else {}),
+        **(_told(kind, payload) if isinstance(kind, NoticeType) and damage_of(payload) is None else {}),
     )
 
 
@@ -67,6 +68,7 @@ def _told(kind: NoticeType, payload: Mapping[str, Any]) -> dict[str, Any]:
         case (
             NoticeType.APPROVAL_BYPASS_ATTEMPT
             | NoticeType.APPROVAL_REQUESTED
+            | NoticeType.APPROVAL_VOTED
             | NoticeType.APPROVAL_DECIDED
             | NoticeType.APPROVAL_EXPIRED
         ):

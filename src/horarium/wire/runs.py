@@ -84,7 +84,7 @@ class RunStep(Answer, frozen=True, kw_only=True):
     """A step of a workflow's run, which is a run itself: `run_id` is its own, and a sub-workflow's has steps in turn.
 
     `fallback`: it took the place of a step of the same node that failed. `result_omitted`: the result would have made
-    this answer too large; the run of the step has it.
+    this answer too large; the run of the step has it. `broken` is as that of a run.
     """
 
     node_id: str
@@ -102,6 +102,7 @@ class RunStep(Answer, frozen=True, kw_only=True):
     workflow: RunWorkflow | None = None
     fallback: bool = False
     result_omitted: bool = False
+    broken: str | None = None
 
 
 class RunSummary(Answer, frozen=True, kw_only=True):
@@ -110,7 +111,8 @@ class RunSummary(Answer, frozen=True, kw_only=True):
     `status` is the coarse word, `state` the exact one. An occurrence without a run (`include=skips`) has the state
     `skipped` and a `reason`; its `run_id` is null, and to a program an empty text. A step of a workflow has a
     `parent_run_id` and a `node_id`; `root_run_id` is the run that somebody asked for, however deep the step is.
-    `timezone` is the zone of its schedule in the revision that it names.
+    `timezone` is the zone of its schedule in the revision that it names. `broken` says which parts of it cannot be
+    read, and why, where somebody has damaged what is stored: they are null then.
     """
 
     run_id: Annotated[str, Meta(extra_json_schema={TYPES: ["string", "null"]})]
@@ -158,6 +160,7 @@ class RunSummary(Answer, frozen=True, kw_only=True):
     sequence: int | None = None
     rerun_of: str | None = None
     timezone: str | None = None
+    broken: str | None = None
 
     @property
     def is_final(self) -> bool:

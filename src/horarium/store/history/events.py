@@ -15,7 +15,7 @@ from sqlalchemy import Connection
 
 from horarium.instant import DAY, Instant
 from horarium.schedule.event import EventType
-from horarium.store.database.json_text import from_text
+from horarium.store.database.json_text import object_from_text
 from horarium.store.database.page_bytes import Row, load_by, page, sized
 from horarium.store.database.typed_rows import TypedRows
 from horarium.store.tables import history
@@ -36,7 +36,7 @@ class HistoryRow:
     payload: dict[str, Any]
 
 
-EVENTS = TypedRows(HistoryRow, history, event_type=EventType, payload=from_text)
+EVENTS = TypedRows(HistoryRow, history, event_type=EventType, payload=object_from_text)
 _SIZED = sized(EVENTS.select, history.c.payload)
 
 

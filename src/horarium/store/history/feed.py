@@ -26,7 +26,7 @@ from sqlalchemy import Connection
 
 from horarium.instant import Instant
 from horarium.schedule.event import EventType, NoticeType
-from horarium.store.database.json_text import from_text
+from horarium.store.database.json_text import object_from_text
 from horarium.store.database.page_bytes import page, sized
 from horarium.store.database.typed_rows import TypedRows
 from horarium.store.history.events import load_payloads
@@ -83,7 +83,7 @@ def _event_type(text: str) -> EventType | NoticeType:
 
 
 _NOTICES = frozenset(kind.value for kind in NoticeType)
-_EVENTS = TypedRows(FeedEvent, history, event_type=_event_type, payload=from_text)
+_EVENTS = TypedRows(FeedEvent, history, event_type=_event_type, payload=object_from_text)
 _PAYLOAD, _FEED_ID = _EVENTS.place_of("payload"), _EVENTS.place_of("feed_id")
 
 

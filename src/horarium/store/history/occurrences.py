@@ -12,7 +12,7 @@ from sqlalchemy import Connection
 from horarium.instant import Instant
 from horarium.schedule.event import EventType
 from horarium.schedule.run import RunState
-from horarium.store.database.json_text import from_text
+from horarium.store.database.json_text import object_from_text
 from horarium.store.history.events import told_from
 from horarium.store.runs import everywhere
 from horarium.store.tables import history, positions, runs, schedules
@@ -131,7 +131,7 @@ def _event(
     finished_at: Instant | None,
 ) -> OccurrenceEvent:
     known = None if state is None else RunState(state)
-    told = EventType(kind), run_id, from_text(payload)
+    told = EventType(kind), run_id, object_from_text(payload)
     return OccurrenceEvent(uid, schedule_id, nominal, *told, known, started_at, finished_at)
 
 

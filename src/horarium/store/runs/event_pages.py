@@ -10,7 +10,7 @@ from sqlalchemy import Connection
 
 from horarium.instant import Instant
 from horarium.schedule.event import RunEventType
-from horarium.store.database.json_text import from_text
+from horarium.store.database.json_text import object_from_text
 from horarium.store.runs import everywhere
 from horarium.store.tables import run_events, runs
 
@@ -65,7 +65,7 @@ def merged(
     if after is not None:
         statement = statement.where(sa.tuple_(*key) > sa.tuple_(*(sa.literal(part) for part in after)))
     return [
-        StreamRow(run_id, node_id, sequence, kind, at, from_text(payload))
+        StreamRow(run_id, node_id, sequence, kind, at, None if payload is None else object_from_text(payload))
         for run_id, node_id, sequence, kind, at, payload in everywhere.either(connection, statement, run_id)
     ]
 

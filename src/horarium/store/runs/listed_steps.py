@@ -13,7 +13,7 @@ from horarium.instant import Instant
 from horarium.schedule.run import RunState
 from horarium.schedule.workflow import MAX_NODES
 from horarium.store import workflow_graphs
-from horarium.store.database.json_text import from_text
+from horarium.store.database.json_text import value_from_text
 from horarium.store.database.page_bytes import MAX_PAGE_BYTES, sized
 from horarium.store.runs import everywhere
 from horarium.store.tables import runs
@@ -86,7 +86,7 @@ def _step(row: Sequence[Any], is_shown: bool, loaded: Mapping[bytes, str | None]
     text = (small if small is not None else loaded.get(bytes(named["run_id"]))) if is_shown else None
     return StepRow(
         **{**named, "state": RunState(named["state"]), "node_id": named["node_id"] or ""},
-        result=from_text(text),
+        result=value_from_text(text),
         omitted=bool(size) and not is_shown,
     )
 

@@ -6,11 +6,12 @@ Lines are numbered from 1 over all attempts of a run. A number that is missing i
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import sqlalchemy as sa
 from sqlalchemy import Connection
 
+from horarium.ids import born_at
 from horarium.instant import Instant
 from horarium.job.run_log import Batch, Line
 from horarium.store.database.json_text import event_text, from_text
@@ -129,8 +130,19 @@ def read(connection: Connection, run_id: bytes, *, after: int = 0) -> list[KeptL
     )
     kept: list[KeptLine] = []
     for sequence, attempt, text in rows:
-        lines = from_text(text)
-        first = sequence - len(lines) + 1
-        numbered = (KeptLine(first + place, attempt, *line) for place, line in enumerate(lines))
-        kept += [line for line in numbered if line.number > after]
+        try:
+            kept += [line for line in _numbered(sequence, attempt, from_text(text)) if line.number > after]
+        except (ValueError, TypeError) as wrong:
+            # Those before it are missing, as what was dropped is; it says why.
+            told = f"lines up to {sequence} cannot be read: {wrong}"
+            kept.append(KeptLine(sequence, attempt, kept[-1].at if kept else born_at(run_id), "stderr", told))
     return kept
+
+
+def _numbered(last: int, attempt: int, lines: Any) -> list[KeptLine]:
+    """Raises TypeError or ValueError for what are no lines."""
+    first = last - len(lines) + 1
+    numbered = [KeptLine(first + place, attempt, *line) for place, line in enumerate(lines)]
+    if not all((type(each.at), type(each.stream), type(each.text)) == (int, str, str) for each in numbered):
+        raise ValueError("a line is a time, a stream and a text")
+    return numbered

@@ -12,8 +12,8 @@ from horarium.decision.health import Waiting
 from horarium.instant import Instant
 from horarium.policy.approval import AGENT_AUTH, AGENT_GATES, ApprovalDecision
 from horarium.policy.replying import TOLD_QUESTION
-from horarium.schedule.damage import known
-from horarium.store.database.json_text import from_text, names_from_text
+from horarium.schedule.damage import UNREADABLE, known
+from horarium.store.database.json_text import from_text, names_from_text, value_from_text
 from horarium.store.tables import approvals, runs
 
 # Of values that SQLite takes in one statement there may be far more; of those that PostgreSQL plans well, not.
@@ -87,7 +87,7 @@ def approved_gates(connection: Connection, run_ids: Collection[bytes]) -> dict[b
     wanted = list(run_ids)
     for start in range(0, len(wanted), _AT_ONCE):
         for run_id, gates in connection.execute(_APPROVED, {"run_ids": wanted[start : start + _AT_ONCE]}):
-            found.setdefault(bytes(run_id), {}).update(dict.fromkeys(from_text(gates) or ()))
+            found.setdefault(bytes(run_id), {}).update(dict.fromkeys(_gates(gates)))
     return {run_id: tuple(sorted(gates)) for run_id, gates in found.items() if gates}
 
 
@@ -122,9 +122,9 @@ def confided(connection: Connection, run_ids: Collection[bytes]) -> dict[bytes, 
     wanted = list(run_ids)
     for start in range(0, len(wanted), _AT_ONCE):
         for row in connection.execute(_CONFIDED, {"run_ids": wanted[start : start + _AT_ONCE]}):
-            said = from_text(row.modifications)
+            said, gates = value_from_text(row.modifications), names_from_text(row.gates)
             reply = said.get("reply") if isinstance(said, dict) else None
-            if AGENT_AUTH in (from_text(row.gates) or ()) and isinstance(reply, str):
+            if (AGENT_AUTH in gates or gates == UNREADABLE) and isinstance(reply, str):
                 found[bytes(row.run_id)] = (*found.get(bytes(row.run_id), ()), reply)
     return found
 

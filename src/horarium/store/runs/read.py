@@ -10,8 +10,9 @@ import sqlalchemy as sa
 from sqlalchemy import Connection
 
 from horarium.instant import Instant
+from horarium.schedule.damage import damage_of
 from horarium.schedule.run import FINAL, Delivery, Origin, RunState
-from horarium.store.database.json_text import from_text
+from horarium.store.database.json_text import object_from_text, value_from_text
 from horarium.store.database.page_bytes import byte_size
 from horarium.store.database.typed_rows import TypedRows
 from horarium.store.runs import everywhere
@@ -96,8 +97,15 @@ class RunRow:
     progress: str | None
     gates_passed: int
     heard: bool
-    requested_by: Any
+    requested_by: dict[str, Any] | None
     schedule_id: str | None
+
+    @property
+    def damage(self) -> str | None:
+        """Which parts of it cannot be read, and why, where somebody has damaged it."""
+        parts = {"inputs": self.inputs, "result": self.result, "requested_by": self.requested_by}
+        found = (f"{name}: {why}" for name, part in parts.items() if (why := damage_of(part)) is not None)
+        return "; ".join(found) or None
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,6 +142,12 @@ class RunPage:
 
 
 EVERYTHING = RunFilter()
+
+
+def _context(text: str | None) -> dict[str, Any] | None:
+    return None if text is None else object_from_text(text)
+
+
 _ROWS = TypedRows(
     RunRow,
     schedules,
@@ -141,9 +155,9 @@ _ROWS = TypedRows(
     origin=Origin,
     state=RunState,
     delivery=Delivery,
-    inputs=from_text,
-    result=from_text,
-    requested_by=from_text,
+    inputs=value_from_text,
+    result=value_from_text,
+    requested_by=_context,
 )
 _SELECT = _ROWS.select.outerjoin_from(runs, schedules, runs.c.schedule_uid == schedules.c.schedule_uid)
 
@@ -180,7 +194,7 @@ def result_of(connection: Connection, namespace: str, run_id: bytes | None) -> A
         return None
     own = sa.select(runs.c.result).where(runs.c.namespace == namespace, runs.c.run_id == run_id)
     found = everywhere.first(connection, own)
-    return None if found is None else from_text(found.result)
+    return None if found is None else value_from_text(found.result)
 
 
 def namespace_of(connection: Connection, run_id: bytes) -> str | None:
@@ -260,7 +274,7 @@ def events(connection: Connection, run_id: bytes, *, after_sequence: int = 0, li
         .order_by(run_events.c.sequence)
         .limit(limit)
     )
-    return [RunEventRow(*values[:3], from_text(values[3])) for values in connection.execute(statement)]
+    return [RunEventRow(*values[:3], object_from_text(values[3])) for values in connection.execute(statement)]
 
 
 def _one(connection: Connection, *conditions: sa.ColumnElement[bool]) -> RunRow | None:

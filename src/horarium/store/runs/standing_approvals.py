@@ -18,8 +18,9 @@ from horarium.life.live_run import NO_RULES
 from horarium.life.react import react
 from horarium.policy.approval import ApprovalDecision
 from horarium.policy.deciding import Agreed, Decision, Question, Standing, Vote, Voter, count, covers
+from horarium.schedule.damage import UNREADABLE
 from horarium.schedule.event import CommandContext, NoticeType
-from horarium.store.database.json_text import from_text, to_text
+from horarium.store.database.json_text import from_text, names_from_text, to_text
 from horarium.store.database.set_wise import Insert
 from horarium.store.database.typed_rows import TypedRows
 from horarium.store.history import notices
@@ -53,7 +54,7 @@ class StandingRow:
     schedule_id: str | None = None
 
 
-_ROWS = TypedRows(StandingRow, schedules, standing_approvals, gates=lambda text: tuple(from_text(text)))
+_ROWS = TypedRows(StandingRow, schedules, standing_approvals, gates=names_from_text)
 _SELECT = _ROWS.select.outerjoin_from(
     standing_approvals, schedules, standing_approvals.c.schedule_uid == schedules.c.schedule_uid
 )
@@ -140,7 +141,8 @@ def _locked(connection: Connection, asked: Sequence[tuple[Work, NewApproval]], n
     about = sa.or_(mine.schedule_uid.in_(uids), mine.workflow_id.in_(names))
     lasts = sa.or_(mine.until.is_(None), mine.until > now)
     statement = _SELECT.where(mine.namespace.in_(spaces), about, lasts).order_by(mine.standing_id)
-    return _ROWS.all(connection, statement.with_for_update(of=standing_approvals))
+    rows = _ROWS.all(connection, statement.with_for_update(of=standing_approvals))
+    return [row for row in rows if row.gates != UNREADABLE]  # nobody knows to what it says yes
 
 
 def _is_about(row: StandingRow, made: NewApproval) -> bool:

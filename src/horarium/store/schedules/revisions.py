@@ -9,7 +9,7 @@ import sqlalchemy as sa
 from sqlalchemy import Connection
 
 from horarium.schedule.event import EventType
-from horarium.store.database.json_text import from_text
+from horarium.store.database.json_text import object_from_text
 from horarium.store.database.page_bytes import Row, page, sized
 from horarium.store.schedules.rows import REVISIONS, RevisionRow
 from horarium.store.tables import history, schedule_revisions
@@ -62,8 +62,9 @@ def authors(
     )
     found: dict[int, Author] = {}
     for text in connection.execute(statement).scalars():
-        payload = from_text(text)
+        payload = object_from_text(text)
         said = payload.get("command_context") or {}
         # The first of several events is the one that made it; the others changed what is no part of a definition.
-        found[payload.get("revision")] = Author(said.get("principal"), said.get("reason"))
+        if isinstance(number := payload.get("revision"), int):
+            found[number] = Author(said.get("principal"), said.get("reason"))
     return found

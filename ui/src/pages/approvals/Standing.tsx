@@ -91,7 +91,9 @@ function Rows({
                 <Target of={row} />
               </td>
               <td>
-                {row.gates.length > 0 ? (
+                {row.broken ? (
+                  <span className="tone-bad">it cannot be read, and says yes to nothing</span>
+                ) : row.gates.length > 0 ? (
                   <Gates gates={row.gates} />
                 ) : (
                   <span className="muted">runs as the schedule is now</span>

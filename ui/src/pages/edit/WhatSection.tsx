@@ -1,11 +1,12 @@
 // What is done: the kind of action and its fields.
+import { useState } from "react";
 import { useRead } from "../../api/hooks";
 import type { Doc } from "../../document/document";
 import { SelectField } from "../../parts/Field";
 import { Card } from "../../parts/Page";
 import { useEditing } from "./editing";
 import { Choose, JsonField, LongText, NumberText, Text } from "./fields";
-import { withKind, type Kind } from "./kinds";
+import { changedKind, type Kind, type Left } from "./kinds";
 
 const KINDS: readonly (readonly [Kind, string])[] = [
   ["http", "call an address"],
@@ -21,6 +22,7 @@ export function What() {
   const { document, change, scheduleId } = useEditing();
   const action = (document["action"] ?? {}) as Doc;
   const kind = typeof action["kind"] === "string" ? action["kind"] : guessedKind(action);
+  const [left, setLeft] = useState<Left>({});
   return (
     <Card title="What">
       <div className="form-grid">
@@ -32,7 +34,11 @@ export function What() {
           label="What it does"
           choices={KINDS}
           value={kind}
-          onChange={(event) => change(["action"], withKind(action, event.target.value))}
+          onChange={(event) => {
+            const next = changedKind(action, kind, event.target.value, left);
+            setLeft(next.left);
+            change(["action"], next.action);
+          }}
         />
         <KindFields kind={kind} />
         <JsonField

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import type { Doc } from "../../document/document";
-import { withKind } from "./kinds";
+import { changedKind, withKind } from "./kinds";
 
 test.each<[before: Doc, kind: string, after: Doc]>([
   [{ kind: "http", url: "u", input: { a: 1 } }, "pull", { kind: "pull", input: { a: 1 } }],
@@ -14,3 +14,24 @@ test.each<[before: Doc, kind: string, after: Doc]>([
   // A kind that another package brings keeps what all have.
   [{ kind: "http", url: "u", delivery: "at_most_once" }, "carrier", { kind: "carrier", delivery: "at_most_once" }],
 ])("%j becomes %s: %j", (before, kind, after) => expect(withKind(before, kind)).toEqual(after));
+
+test("whoever comes back to a kind finds what it had, and what is common as it is now", () => {
+  const http = { kind: "http", url: "u", headers: { a: "b" }, input: 1 };
+  const away = changedKind(http, "http", "pull", {});
+  expect(away.action).toEqual({ kind: "pull", input: 1 });
+  const pull: Doc = { ...away.action, queue: "q", workflow_type: "w", input: 2 };
+  const further = changedKind(pull, "pull", "celery", away.left);
+  expect(further.action).toEqual({ kind: "celery", queue: "q", input: 2 });
+  const celery: Doc = { ...further.action, queue: "other", task: "t" };
+  const back = changedKind(celery, "celery", "pull", further.left);
+  expect(back.action).toEqual({ kind: "pull", queue: "other", workflow_type: "w", input: 2 });
+  expect(changedKind(back.action, "pull", "http", back.left).action).toEqual({ ...http, input: 2 });
+});
+
+test("a field that was taken away before the kind was left does not come back", () => {
+  const first = changedKind({ kind: "http", url: "u" }, "http", "pull", {});
+  const again = changedKind(first.action, "pull", "http", first.left);
+  const { url: _, ...without } = again.action;
+  const away = changedKind(without, "http", "pull", again.left);
+  expect(changedKind(away.action, "pull", "http", away.left).action).toEqual({ kind: "http" });
+});

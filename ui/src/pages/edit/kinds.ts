@@ -37,3 +37,14 @@ export function withKind(action: Doc, kind: string): Doc {
   );
   return { ...Object.fromEntries(Object.entries(action).filter(([name]) => !foreign.has(name))), kind };
 }
+
+/** What each kind had when it was left. */
+export type Left = Readonly<Record<string, Doc>>;
+
+/** The action with another kind, and what is kept for whoever comes back: a field that both know stays as it is now. */
+export function changedKind(action: Doc, from: string, to: string, left: Left): { action: Doc; left: Left } {
+  const next = withKind(action, to);
+  const behind = Object.fromEntries(Object.entries(action).filter(([name]) => !Object.hasOwn(next, name)));
+  const found = Object.hasOwn(left, to) ? left[to] : {};
+  return { action: { ...found, ...next }, left: { ...left, [from]: behind } };
+}

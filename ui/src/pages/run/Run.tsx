@@ -51,6 +51,13 @@ function Whole({ run }: { run: Run }) {
         <Badge look={RUN_LOOKS[run.state]} />
         <span dir="auto">{sentence(run)}</span>
       </div>
+      {run.broken ? (
+        <section className="note tone-bad" aria-label="What cannot be read">
+          <span>
+            Part of what is stored of this run cannot be read: <bdi>{run.broken}</bdi>. It is left as it is.
+          </span>
+        </section>
+      ) : null}
       {run.error ? <Wrong run={run} /> : null}
       {asked.slice(0, MOST_ASKED).map((id) => (
         <RunApproval key={id} approvalId={id} />

@@ -197,6 +197,8 @@ function PolicyTable({ facts }: { facts: readonly PolicyFact[] }) {
   );
 }
 
+const NOT_KNOWN = "There is none, or it cannot be read.";
+
 export function RunValues({ run }: { run: Run }) {
   const more: [string, object][] = [
     ["Memo", run.memo],
@@ -206,12 +208,16 @@ export function RunValues({ run }: { run: Run }) {
     <div className="columns">
       <div className="stack">
         <h2>Inputs</h2>
-        {run.inputs === null ? <p className="muted">It was given none.</p> : <Json value={run.inputs} label="Inputs" />}
+        {run.inputs === null ? (
+          <p className="muted">{run.broken ? NOT_KNOWN : "It was given none."}</p>
+        ) : (
+          <Json value={run.inputs} label="Inputs" />
+        )}
       </div>
       <div className="stack">
         <h2>Result</h2>
         {run.result === null ? (
-          <p className="muted">{run.finished_at ? "There is none." : "There is none yet."}</p>
+          <p className="muted">{run.broken ? NOT_KNOWN : run.finished_at ? "There is none." : "There is none yet."}</p>
         ) : (
           <Json value={run.result} label="Result" />
         )}

@@ -1,14 +1,16 @@
 // Stops many runs: first what would be stopped, then the doing of it, page by page, then what became of each.
 import { useQuery, useQueryClient } from "@tanstack/react-query";
-import { useState } from "react";
+import { useEffect, useRef, useState } from "react";
 import { ask, type Schemas } from "../../api/client";
 import type { Failure } from "../../api/hooks";
 import { useNamespace } from "../../api/session";
 import { RUN_LOOKS } from "../../marks/outcomes";
+import { Button } from "../../parts/Button";
 import { Dialog } from "../../parts/Dialog";
 import { SelectField } from "../../parts/Field";
 import { FailureNote, Loading } from "../../parts/Shown";
 import { counted } from "./counted";
+import { BEFORE, standingText, stopOn, type Standing } from "./stopping";
 
 export interface StopChoice {
   text: string;
@@ -22,56 +24,38 @@ const ACTIONS = [
   ["cancel", "Cancel: what has not started ends now, what runs is asked to stop"],
   ["terminate", "Terminate: all of it ends now, whoever has it"],
 ] as const;
-const MOST_PAGES = 200;
 const LISTED = 8;
 
 export function BulkStop({ choice, onClose }: { choice: StopChoice; onClose: (done: boolean) => void }) {
   const namespace = useNamespace();
-  const queries = useQueryClient();
   const [action, setAction] = useState<Action>("cancel");
-  const [done, setDone] = useState<Stops["outcomes"] | null>(null);
-  const [busy, setBusy] = useState(false);
-  const [failure, setFailure] = useState<Error | null>(null);
+  const stops = useStops((token) => page(namespace, { action, filter: choice.filter, next_page_token: token }));
+  const { standing } = stops;
+  const begun = standing.phase !== "asking" && !(standing.phase === "failed" && standing.counts.size === 0);
   const plan = useQuery<Stops, Failure>({
     queryKey: [namespace, "/api/runs/bulk", choice, action],
     queryFn: ({ signal }) => page(namespace, { action, filter: choice.filter, dry_run: true }, signal),
-    enabled: done === null && !busy,
+    enabled: !begun,
     staleTime: 0,
   });
-  const stop = async () => {
-    setBusy(true);
-    setFailure(null);
-    const outcomes: Stops["outcomes"][number][] = [];
-    try {
-      let token: string | null = null;
-      for (let pages = 0; pages < MOST_PAGES; pages += 1) {
-        const answer: Stops = await page(namespace, { action, filter: choice.filter, next_page_token: token });
-        outcomes.push(...answer.outcomes);
-        setDone([...outcomes]);
-        token = answer.next_page_token;
-        if (token === null) break;
-      }
-    } catch (wrong) {
-      setFailure(wrong as Error);
-    }
-    setBusy(false);
-    void queries.invalidateQueries();
-  };
   const many = plan.data?.outcomes.length ?? 0;
   const text = `${action === "cancel" ? "Cancel" : "Terminate"} ${plan.data?.next_page_token ? "all of them" : many === 1 ? "one run" : `${many} runs`}`;
+  const busy = standing.phase === "working" || standing.phase === "halting";
   return (
     <Dialog
       title={`Stop ${choice.text}`}
-      onClose={() => onClose(done !== null)}
-      closeText={done === null ? "Leave them" : "Close"}
-      failure={failure}
+      onClose={() => onClose(begun)}
+      closeText={begun ? "Close" : "Leave them"}
+      failure={standing.failure}
       action={
-        done !== null && !busy
+        standing.phase === "done"
           ? undefined
-          : { text, kind: "danger", busy, disabled: many === 0, run: () => void stop() }
+          : { text: begun && !busy ? "Go on" : text, kind: "danger", busy, disabled: many === 0, run: stops.go }
       }
     >
-      {done === null ? (
+      {begun ? (
+        <Outcomes standing={standing} onHalt={stops.halt} />
+      ) : (
         <>
           <SelectField
             label="How"
@@ -89,11 +73,26 @@ export function BulkStop({ choice, onClose }: { choice: StopChoice; onClose: (do
             )}
           </div>
         </>
-      ) : (
-        <Outcomes outcomes={done} busy={busy} />
       )}
     </Dialog>
   );
+}
+
+/** Taking the dialog away halts it as well: what nobody sees does not go on. */
+function useStops(ask: (token: string | null) => Promise<Stops>) {
+  const queries = useQueryClient();
+  const [standing, setStanding] = useState(BEFORE);
+  const isHalted = useRef(false);
+  useEffect(() => () => void (isHalted.current = true), []);
+  const go = () => {
+    isHalted.current = false;
+    void stopOn(standing, ask, setStanding, () => isHalted.current).then(() => queries.invalidateQueries());
+  };
+  const halt = () => {
+    isHalted.current = true;
+    setStanding((now) => (now.phase === "working" ? { ...now, phase: "halting" } : now));
+  };
+  return { standing, go, halt };
 }
 
 async function page(namespace: string, body: object, signal?: AbortSignal): Promise<Stops> {
@@ -127,23 +126,26 @@ function Plan({ plan }: { plan: Stops }) {
   );
 }
 
-function Outcomes({ outcomes, busy }: { outcomes: Stops["outcomes"]; busy: boolean }) {
-  const wrong = outcomes.filter((each) => each.message);
+function Outcomes({ standing, onHalt }: { standing: Standing; onHalt: () => void }) {
+  const { phase, wrong, wrongs } = standing;
   return (
-    <div className="stack" role="status">
-      <p>
-        {busy ? "So far: " : ""}
-        {counted(outcomes.map((each) => each.outcome.replaceAll("_", " ")))
-          .map(([word, many]) => `${many} ${word}`)
-          .join(", ") || "nothing was left to stop"}
-      </p>
+    <div className="stack">
+      <div className="row far">
+        <p role="status">{standingText(standing)}</p>
+        {phase === "working" || phase === "halting" ? (
+          <Button small disabled={phase === "halting"} onClick={onHalt}>
+            {phase === "halting" ? "Halting…" : "Halt"}
+          </Button>
+        ) : null}
+      </div>
       {wrong.length > 0 ? (
         <ul>
-          {wrong.slice(0, 20).map((each) => (
+          {wrong.map((each) => (
             <li key={each.run_id}>
               <code>{each.run_id}</code>: {each.message}
             </li>
           ))}
+          {wrongs > wrong.length ? <li className="muted">and {wrongs - wrong.length} more</li> : null}
         </ul>
       ) : null}
     </div>

@@ -89,6 +89,11 @@ function Loaded({ workflow, etag, isOld }: { workflow: Schemas["Workflow"]; etag
           </Link>
         </div>
       ) : null}
+      {workflow.graph === null ? (
+        <div className="note tone-bad">
+          What is stored of this version cannot be read; it is left as it is. A change writes a new version.
+        </div>
+      ) : null}
       <Card title="Graph">
         <Graph nodes={picture.nodes} edges={picture.edges} chosen={node} onNode={setNode} label={`Graph of ${id}`} />
         {node ? <NodeDetails document={workflow.document} id={node} /> : null}
