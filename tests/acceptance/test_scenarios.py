@@ -106,11 +106,13 @@ def test_a_without_feedback_a_deadline_ends_the_run_and_the_next_one_starts(data
     stage.audit()
 
 
-def test_b_short_runs_are_never_skipped(database: Database) -> None:
+@pytest.mark.parametrize("last", [10, pytest.param(30, marks=pytest.mark.long)])
+def test_b_short_runs_are_never_skipped(database: Database, last: int) -> None:
+    """Half an hour of it in a full run."""
     stage = Stage(database, lasts=5)
     uid = stage.put()
-    stage.pass_time(1_800, step=10)
-    assert (stage.target.started, stage.skips(uid)) == (minutes(1, 30), [])
+    stage.pass_time(last * 60, step=10)
+    assert (stage.target.started, stage.skips(uid)) == (minutes(1, last), [])
     stage.audit()
 
 
@@ -124,14 +126,16 @@ def test_b2_skip_never_lets_two_run_at_once(database: Database) -> None:
     stage.audit()
 
 
+@pytest.mark.parametrize("last", [12, pytest.param(20, marks=pytest.mark.long)])
 @pytest.mark.parametrize("lasts", [5, 90], ids=["c-shorter than the period", "d-longer than the period"])
-def test_c_d_a_queue_runs_everything_in_order_one_by_one(database: Database, lasts: float) -> None:
+def test_c_d_a_queue_runs_everything_in_order_one_by_one(database: Database, lasts: float, last: int) -> None:
+    """A longer queue in a full run."""
     stage = Stage(database, lasts=lasts)
-    uid = stage.put(overlap_policy="queue", end_at=to_rfc3339(START + 20 * MINUTE))
-    stage.pass_time(20 * 60, step=15)
+    uid = stage.put(overlap_policy="queue", end_at=to_rfc3339(START + last * MINUTE))
+    stage.pass_time(last * 60, step=15)
     stage.audit()
-    stage.pass_time(20 * 60, step=15)
-    assert stage.target.started == minutes(1, 20)
+    stage.pass_time(last * 60, step=15)
+    assert stage.target.started == minutes(1, last)
     assert stage.target.most_at_once == 1
     assert (stage.skips(uid), set(stage.states(uid))) == ([], {"succeeded"})
     assert stage.position(uid).status == "finished"

@@ -4,7 +4,8 @@ The blocks of most pages stand alone and are run one by one, in the root of the 
 `<!-- stage: own directory -->` are walked as a reader would: in the order in which the README and then the index name
 them, each from top to bottom in a shell of its own, all in one directory that is empty at first. So what one page
 leaves behind may not be in the way of the next. Who comes from another scheduler begins in a directory of their own
-(`<!-- stage: fresh directory -->`). With `<!-- stage: own directory, postgresql -->` the variable
+(`<!-- stage: fresh directory -->`). The ordinary run walks three pages, then the next three in another directory; a
+full run walks all in one. With `<!-- stage: own directory, postgresql -->` the variable
 `HORARIUM_DATABASE` names an empty PostgreSQL database. There, a block whose first line is a comment with a file's name
 is that file.
 """
@@ -30,6 +31,7 @@ PYTHON = [block for block in ALONE if block.language == "python"]
 # A cluster is too much for a page among others: `test_cluster_page.py` reads it alone.
 STAGED = [page for page in PAGES if stage_of(page) not in (None, "cluster")]
 INDEX = ROOT / "docs/README.md"
+STRETCH = 3
 
 
 def transcript(block: Block) -> list[tuple[str, str]]:
@@ -91,9 +93,29 @@ def test_every_python_block_runs(block: Block) -> None:
 # ── pages that are read from top to bottom ───────────────────────────────────────────────────────────
 
 
+def walk() -> list[Path]:
+    """The README, then the pages that are read at work, as the index orders them."""
+    named = [INDEX.parent / name for name in re.findall(r"\]\(([\w/-]+\.md)\)", INDEX.read_text("utf-8"))]
+    return [page for page in [ROOT / "README.md", *named] if page in STAGED]
+
+
+def stretches() -> list[list[Path]]:
+    """Neighbours among the pages that share a directory; whoever begins in a directory of their own is alone."""
+    together = [page for page in walk() if stage_of(page) != "fresh directory"]
+    alone = [[page] for page in walk() if page not in together]
+    return [together[place : place + STRETCH] for place in range(0, len(together), STRETCH)] + alone
+
+
+WALKS = [*stretches(), pytest.param(walk(), marks=pytest.mark.long, id="all in one directory")]
+
+
 @pytest.mark.first
-def test_a_reader_can_walk_the_pages_in_their_order(tmp_path: Path, request: pytest.FixtureRequest) -> None:
-    for page in walk():
+@pytest.mark.parametrize("pages", WALKS, ids=lambda pages: pages[0].stem)
+def test_a_reader_can_walk_the_pages_in_their_order(
+    pages: list[Path], tmp_path: Path, request: pytest.FixtureRequest
+) -> None:
+    """That no page is in the way of one much later is seen in the full run."""
+    for page in pages:
         stage = stage_of(page)
         directory = tmp_path / (page.stem if stage == "fresh directory" else "walk")
         if not directory.exists():
@@ -114,14 +136,9 @@ def _read(page: Path, terminal: Terminal, directory: Path) -> None:
             _run_python(terminal, block, directory)
 
 
-def walk() -> list[Path]:
-    """The README, then the pages that are read at work, as the index orders them."""
-    named = [INDEX.parent / name for name in re.findall(r"\]\(([\w/-]+\.md)\)", INDEX.read_text("utf-8"))]
-    return [page for page in [ROOT / "README.md", *named] if page in STAGED]
-
-
 def test_the_walk_leaves_no_page_out() -> None:
     assert sorted(walk()) == sorted(STAGED)
+    assert sorted(page for pages in stretches() for page in pages) == sorted(STAGED)
 
 
 @contextmanager

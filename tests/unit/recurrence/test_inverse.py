@@ -34,7 +34,7 @@ def forward(schedule: CronSchedule, after: int, most: int) -> list[int]:
     return found
 
 
-def check_inverse(schedule: CronSchedule, after: int, most: int = 40) -> None:
+def check_inverse(schedule: CronSchedule, after: int, most: int = 24) -> None:
     fires = forward(schedule, after, most)
     assert fires == sorted(set(fires))
     for earlier, later in pairwise(fires):
@@ -65,7 +65,8 @@ def test_previous_undoes_next_round_clock_changes(expr: str, name: str) -> None:
         for dst_fold in DstFold:
             schedule = CronSchedule(compile_cron(expr), load_zone(name), dst_gap=dst_gap, dst_fold=dst_fold)
             for year in (2011, 2018):
-                check_inverse(schedule, near_a_change(name, year, -12))
+                # Near enough for the densest of them to get past the change.
+                check_inverse(schedule, near_a_change(name, year, -3))
 
 
 @settings(derandomize=True, deadline=None, max_examples=250)
