@@ -40,7 +40,6 @@ export function Editor({ before, scheduleId, notes, saveText, saving, onSave, sa
   const [unread, setUnread] = useUnread();
   const obstacle = obstacleOf({
     unread,
-    unsayable: scheduleId !== null && changeOf(before, document) === null,
     draft: draft.data,
     unchanged: scheduleId !== null && !changed,
   });
@@ -114,20 +113,13 @@ function useUnread(): [unread: boolean, set: (name: string, is: boolean) => void
 
 interface Standing {
   unread: boolean;
-  unsayable: boolean;
   draft: Schemas["ScheduleDraft"] | undefined;
   unchanged: boolean;
 }
 
 /** Why it cannot be saved now; null = it can. */
-function obstacleOf({ unread, unsayable, draft, unchanged }: Standing): { text: string; tone: string } | null {
+function obstacleOf({ unread, draft, unchanged }: Standing): { text: string; tone: string } | null {
   if (unread) return { text: "a text that cannot be read must be mended first", tone: "tone-bad" };
-  if (unsayable) {
-    return {
-      text: "this puts a null in and takes a field away: save the one, then the other",
-      tone: "tone-bad",
-    };
-  }
   if (draft?.may_write === false) return { text: "your token may look at it, and not save it", tone: "tone-bad" };
   if (draft?.valid === false) return { text: "what is marked must be mended first", tone: "tone-bad" };
   return unchanged ? { text: "nothing is changed", tone: "muted" } : null;
@@ -149,10 +141,14 @@ function useSettled(document: Doc): Doc {
   return settled;
 }
 
+function howOf({ how }: Change) {
+  return { merge: how === "merge", whole: how === "whole" };
+}
+
 /** Named by the document itself, so the answer to an older question is never shown for a newer one. */
 function useDraft(document: Doc, before: Doc, scheduleId: string | null) {
   const namespace = useNamespace();
-  const change: Change | null = scheduleId === null ? { how: "parts", body: document } : changeOf(before, document);
+  const change: Change = scheduleId === null ? { how: "parts", body: document } : changeOf(before, document);
   return useQuery<Schemas["ScheduleDraft"], Failure>({
     queryKey: [namespace, "draft", scheduleId, change],
     queryFn: async ({ signal }) =>
@@ -163,14 +159,13 @@ function useDraft(document: Doc, before: Doc, scheduleId: string | null) {
           {
             query: {
               n: 10,
-              ...(scheduleId === null ? {} : { schedule_id: scheduleId, merge: change?.how === "merge" }),
+              ...(scheduleId === null ? {} : { schedule_id: scheduleId, ...howOf(change) }),
             },
-            body: change?.body as never,
+            body: change.body as never,
           },
           { namespace, signal },
         )
       ).answer,
-    enabled: change !== null,
     placeholderData: keepPreviousData,
     staleTime: 30_000,
     retry: false,
