@@ -1,7 +1,7 @@
 // Edits one document, as a form and as text side by side; the document is the only truth, and the service says what it means.
 import { keepPreviousData, useQuery } from "@tanstack/react-query";
 import { useBlocker } from "@tanstack/react-router";
-import { useCallback, useEffect, useMemo, useState, type ReactNode } from "react";
+import { useCallback, useMemo, useState, type ReactNode } from "react";
 import { ask, type Schemas } from "../../api/client";
 import type { Failure } from "../../api/hooks";
 import { useNamespace } from "../../api/session";
@@ -9,14 +9,13 @@ import { TextSide } from "../../document/TextSide";
 import { sameJson } from "../../parts/jsonInput";
 import { Button } from "../../parts/Button";
 import { Card } from "../../parts/Page";
+import { useSettled } from "../../parts/useSettled";
 import { changeOf, setAt, type Change, type Doc, type Json, type Path } from "../../document/document";
 import { DraftPanel, DraftYear } from "./DraftPanel";
 import { EditingContext } from "./editing";
 import { Beside, WhenSection, Whether, WhoAgrees } from "./sections";
 import { What } from "./WhatSection";
 import "./edit.css";
-
-const PAUSE_MS = 300;
 
 interface Props {
   before: Doc;
@@ -129,16 +128,6 @@ function zoneOf(document: Doc): string {
   const spec = document["spec"];
   const zone = typeof spec === "object" && spec !== null && !Array.isArray(spec) ? spec["timezone"] : undefined;
   return typeof zone === "string" && zone !== "" ? zone : "UTC";
-}
-
-/** The document once nobody has typed for a moment. */
-function useSettled(document: Doc): Doc {
-  const [settled, setSettled] = useState(document);
-  useEffect(() => {
-    const timer = setTimeout(() => setSettled(document), PAUSE_MS);
-    return () => clearTimeout(timer);
-  }, [document]);
-  return settled;
 }
 
 function howOf({ how }: Change) {
