@@ -230,7 +230,7 @@ def test_a_whole_document_puts_a_null_in_and_takes_a_part_away_at_once(http: htt
     assert http.put(path, json=document, params=whole).json()["outcome"] == "unchanged", "it says what is there"
     del document["labels"], document["spec"]["jitter_seconds"], document["action"]["method"]
     document["memo"], document["action"]["input"] = {"x": None}, {"x": None}
-    about = {"schedule_id": "whole", **whole}
+    about: dict[str, str | bool] = {"schedule_id": "whole", **whole}
     draft = http.post("/api/schedules/draft", json=document, params=about).json()
     assert draft["valid"], draft["errors"]
     done = http.put(path, json=document, params=whole, headers={"If-Match": version})
