@@ -78,14 +78,7 @@ export function BackfillDialog({ schedule, onClose }: { schedule: Schedule; onCl
         harmless.
       </p>
       <Window wish={wish} change={change} scheduleId={schedule.schedule_id} zone={zone} />
-      {planned === null ? null : (
-        <>
-          <p className="muted">
-            From <When at={planned.start} zone={zone} /> until <When at={planned.end} zone={zone} />
-          </p>
-          <Rows answer={planned.answer} zone={zone} />
-        </>
-      )}
+      {planned === null ? null : <Rows answer={planned.answer} zone={zone} />}
     </Dialog>
   );
 }

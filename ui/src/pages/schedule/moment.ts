@@ -18,7 +18,7 @@ function reading(namespace: string, scheduleId: string, text: string) {
     queryFn: async ({ signal }) =>
       (await ask("get", "/api/schedules/{schedule_id}/explain", given, { namespace, signal })).answer.at,
     staleTime: Infinity,
-    gcTime: 0,
+    gcTime: 5_000, // what was read for a click is what the field shows a moment later
     retry: (times, wrong) => !(wrong instanceof Refused) && times < 2,
     refetchOnWindowFocus: false,
   });
