@@ -10,11 +10,17 @@ APART := $(patsubst %,.venv-%/installed.txt,contract generated agents agents03)
 BENCH_INSTALLED := $(VENV)/.bench-installed
 # How many times more examples the property tests draw in the full run.
 EFFORT ?= 10
+# The browser of the full run gets its answers late, drawn from this number: tests/ui/slowness.py.
+LATE ?= $(shell date +%s)
 # A third of the time tests wait, for deadlines and for other processes: one worker more than there are processors.
 WORKERS ?= $(shell expr $$($(PY) -c 'import os; print(len(os.sched_getaffinity(0)))') + 1)
 # Rooms of the shell with their floors in percent, a little below what is measured in the tests' own process; the
 # pure rooms have theirs in pyproject.toml.
 FLOORS := store:92 operations:94 api:95
+
+# Where bytecode is not kept, each of the hundreds of processes that the tests start compiles the whole house again,
+# and each worker every test.
+unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
 .PHONY: help install ui app run test test-full check bench lock audit sbom clean
@@ -61,8 +67,8 @@ test: check ## everything that must hold before a commit
 	$(BIN)/pytest -n $(WORKERS) --dist worksteal -m 'not long' --cov
 	@$(above-floors)
 
-test-full: check ## the same with the long suites, and with many more examples drawn anew
-	HORARIUM_TEST_EFFORT=$(EFFORT) $(BIN)/pytest -n $(WORKERS) --dist worksteal --cov
+test-full: check ## the same with the long suites, and with many more examples drawn anew and a browser that is slow
+	HORARIUM_TEST_EFFORT=$(EFFORT) HORARIUM_SLOW_BROWSER=$(LATE) $(BIN)/pytest -n $(WORKERS) --dist worksteal --cov
 	@$(above-floors)
 
 # One after the other, since they would measure each other. A file without a main is a helper of the others.

@@ -1,8 +1,12 @@
-"""How hard the property tests try, as written or many times harder, and which tests come first."""
+"""How hard the property tests try, as written or many times harder, which tests come first, and when garbage is looked
+for."""
 
 from __future__ import annotations
 
+import gc
 import os
+from collections.abc import Iterator
+from typing import Any
 
 import pytest
 from hypothesis import settings
@@ -14,6 +18,18 @@ pytest_plugins = ["archiving", "databases", "described", "measuring", "world", "
 _EFFORT = int(os.environ.get("HORARIUM_TEST_EFFORT", "1"))
 # The attribute in which Hypothesis keeps the settings of a test; it has no public way to change them later.
 _SETTINGS = "_hypothesis_internal_use_settings"
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Iterator[Any]:
+    """Modules and tests stay until the end. Looking for garbage among them takes half the time of a collection,
+    and goes on for as long as the run."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.freeze()
+        gc.enable()
 
 
 @pytest.hookimpl(trylast=True)  # after the order was drawn

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import re
 import tomllib
+from functools import cache
 from importlib.metadata import packages_distributions
 
 from docs.pages import ROOT
@@ -29,6 +30,7 @@ def declared(*, development: bool) -> set[str]:
     return named - _OURS  # an extra of our own is one of the others
 
 
+@cache
 def imported(folder: str) -> set[str]:
     """The packages behind what a folder imports, and behind the data that it reads by `resources.files`."""
     modules: set[str] = set()
@@ -41,8 +43,11 @@ def imported(folder: str) -> set[str]:
                     modules.add(module.partition(".")[0])
                 case ast.Call(func=ast.Attribute(ast.Name("resources"), "files"), args=[ast.Constant(str(package))]):
                     modules.add(package)
-    known = packages_distributions()
+    known = distributions()
     return {canonical(known[module][0]) for module in modules - _OURS if module in known}
+
+
+distributions = cache(packages_distributions)
 
 
 def pins() -> dict[str, str]:

@@ -35,7 +35,12 @@ def _axe() -> str:
 def settled(page: Page) -> None:
     """The page has its title, and nothing on it is still on its way."""
     page.locator("main h1").first.wait_for()
-    page.wait_for_function("() => document.querySelector('.loading') === null")
+    at_rest(page)
+
+
+def at_rest(page: Page) -> None:
+    """What is asked for again is shown paler until its answer comes."""
+    page.wait_for_function("() => document.querySelector('.loading, [aria-busy=true]') === null")
 
 
 def in_theme(page: Page, theme: Literal["light", "dark"]) -> None:
@@ -51,6 +56,7 @@ def assert_accessible(page: Page, *, inside: str = "html", colours_alone: bool =
     looked at in one theme already, and has only changed its colours since. A theme is a set of values for colours in
     `styles/tokens.css` and nothing else, so no other rule can come to another answer.
     """
+    at_rest(page)
     only = {"type": "rule", "values": list(COLOURS)} if colours_alone else {"type": "tag", "values": list(RULES)}
     page.evaluate(f"() => {{ if (!window.axe) {{ {_axe()} }} }}")
     found: list[dict[str, Any]] = page.evaluate(

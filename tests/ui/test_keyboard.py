@@ -236,6 +236,7 @@ def test_every_place_has_a_key_that_is_told_and_leads_there(open_page: OpenPage)
     settled(page)
     press(page, "?")
     told = page.get_by_role("dialog", name="Keys").get_by_role("region", name="Go to")
+    expect(told).to_be_visible()
     letters = told.locator("dt").evaluate_all("all => all.map(each => each.lastElementChild.textContent)")
     places = told.locator("dd").all_inner_texts()
     press(page, "g", "r")  # what is in front has the keys

@@ -12,6 +12,7 @@ from ui.cutting import Line, line_to
 from ui.days import RARELY, hourly
 from ui.looking import RETRIES
 from ui.serving import Served
+from ui.slowness import slow_answers, slow_scripts
 from ui.watching import Watch
 
 from horarium.clock import SystemClock
@@ -36,7 +37,10 @@ def over(browser: Browser, line: Line, fresh: Fresh) -> Iterator[Page]:
     context = browser.new_context(base_url=f"{line.url}/ui/")
     context.set_default_timeout(60_000)
     sign_in(context, line.url, fresh.tokens["admin"])
-    yield context.new_page()
+    slow_answers(context)
+    page = context.new_page()
+    slow_scripts(page)
+    yield page
     context.close()
 
 

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from threading import Event, Thread
 from typing import Any
 
 from playwright.sync_api import Page, expect
@@ -32,6 +35,24 @@ def claimed(fresh: Fresh) -> int:
     runs = until(lambda: fresh.send("POST", f"/api/queues/{PULL['queue']}/claim", {"worker": "w"})["runs"])
     epoch: int = runs[0]["lease_epoch"]
     return epoch
+
+
+@contextmanager
+def renewed(fresh: Fresh, run_id: str, epoch: int) -> Iterator[None]:
+    """As a worker does beside its work: a browser on a busy machine may need longer than a lease."""
+    done = Event()
+
+    def renew() -> None:
+        while not done.wait(2):
+            fresh.send("POST", f"/api/runs/{run_id}/heartbeat", {"lease_epoch": epoch})
+
+    beside = Thread(target=renew)
+    beside.start()
+    try:
+        yield
+    finally:
+        done.set()
+        beside.join()
 
 
 def alone(open_page: OpenPage, fresh: Fresh, path: str, role: str = "admin", **more: Any) -> Page:
@@ -156,20 +177,21 @@ def test_attempts_events_and_a_log_that_follows(open_page: OpenPage, fresh: Fres
     (run_id,) = fire(fresh)
     logs, report = (f"/api/runs/{run_id}/{what}" for what in ("logs", "report"))
     taken = claimed(fresh)
-    said = {"lease_epoch": taken, "lines": [{"stream": "stdout", "text": "line <b>one</b>"}]}
-    fresh.send("POST", logs, said)
-    page = alone(open_page, fresh, f"/runs/{run_id}?tab=log")
-    log = page.get_by_role("log")
-    expect(log).to_contain_text("line <b>one</b>")
-    fresh.send("POST", logs, {**said, "lines": [{"stream": "stderr", "text": f"line {n}"} for n in range(200)]})
-    expect(log).to_contain_text("line 199")
-    at_end = "box => box.scrollTop > 100 && box.scrollHeight - box.scrollTop - box.clientHeight < 30"
-    page.wait_for_function(at_end, arg=log.element_handle())
-    log.evaluate("box => { box.scrollTop = 0; }")
-    expect(page.get_by_text("Not following")).to_be_visible()
-    page.get_by_role("button", name="To the end").click()
-    expect(page.get_by_text("Following…")).to_be_visible()
-    assert_accessible(page, inside=PANEL)
+    with renewed(fresh, run_id, taken):
+        said = {"lease_epoch": taken, "lines": [{"stream": "stdout", "text": "line <b>one</b>"}]}
+        fresh.send("POST", logs, said)
+        page = alone(open_page, fresh, f"/runs/{run_id}?tab=log")
+        log = page.get_by_role("log")
+        expect(log).to_contain_text("line <b>one</b>")
+        fresh.send("POST", logs, {**said, "lines": [{"stream": "stderr", "text": f"line {n}"} for n in range(200)]})
+        expect(log).to_contain_text("line 199")
+        at_end = "box => box.scrollTop > 100 && box.scrollHeight - box.scrollTop - box.clientHeight < 30"
+        page.wait_for_function(at_end, arg=log.element_handle())
+        log.evaluate("box => { box.scrollTop = 0; }")
+        expect(page.get_by_text("Not following")).to_be_visible()
+        page.get_by_role("button", name="To the end").click()
+        expect(page.get_by_text("Following…")).to_be_visible()
+        assert_accessible(page, inside=PANEL)
 
     broke = {"state": "failed", "error": "the printer is on fire", "error_class": "provider_error"}
     fresh.send("POST", report, {**broke, "lease_epoch": taken})

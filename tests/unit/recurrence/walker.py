@@ -191,10 +191,14 @@ def zone(name: str) -> ZoneInfo:
     return _zone_of(zone_bytes(name))
 
 
+def difference(tz: ZoneInfo, at: int) -> timedelta:
+    found = datetime.fromtimestamp(at, tz).utcoffset()
+    assert found is not None
+    return found
+
+
 def offset(tz: ZoneInfo, at: int) -> int:
-    difference = datetime.fromtimestamp(at, tz).utcoffset()
-    assert difference is not None
-    return int(difference.total_seconds())
+    return int(difference(tz, at).total_seconds())
 
 
 def reading(tz: ZoneInfo, at: int) -> datetime:
@@ -217,10 +221,10 @@ class Change:
 
 def first_at(tz: ZoneInfo, low: int, high: int) -> int:
     """The first instant with the offset of `high`, where `low` has another and only one change lies between."""
-    wanted = offset(tz, high)
+    wanted = difference(tz, high)
     while high - low > 1:
         middle = (low + high) // 2
-        if offset(tz, middle) == wanted:
+        if difference(tz, middle) == wanted:
             high = middle
         else:
             low = middle
@@ -232,13 +236,13 @@ def changes(tz: ZoneInfo, first_year: int, last_year: int) -> tuple[Change, ...]
     """Offset changes, found by looking once a week: no zone has changed twice in a week since 1970."""
     at = int(datetime(first_year, 1, 1, tzinfo=UTC).timestamp())
     end = int(datetime(last_year + 1, 1, 1, tzinfo=UTC).timestamp())
-    found = []
-    while at < end:
-        before, after = offset(tz, at), offset(tz, at + WEEK_SECONDS)
-        if before != after:
-            found.append(Change(first_at(tz, at, at + WEEK_SECONDS), before, after))
-        at += WEEK_SECONDS
-    return tuple(found)
+    weeks = range(at, end + WEEK_SECONDS, WEEK_SECONDS)
+    differences = [difference(tz, week) for week in weeks]
+    return tuple(
+        Change(first_at(tz, week, week + WEEK_SECONDS), offset(tz, week), offset(tz, week + WEEK_SECONDS))
+        for week, before, after in zip(weeks, differences, differences[1:], strict=False)
+        if before != after
+    )
 
 
 @dataclass(frozen=True)

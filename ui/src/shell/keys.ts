@@ -71,7 +71,8 @@ interface Doings {
   help: () => void;
 }
 
-const PATIENCE_MS = 1_500;
+// Between `g` and its letter: also for whoever looks for each key.
+const PATIENCE_MS = 5_000;
 const LONG_AGO = -PATIENCE_MS;
 
 export function useKeys({ go, help }: Doings): void {

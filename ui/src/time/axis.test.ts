@@ -140,6 +140,9 @@ describe("texts of instants", () => {
   test.each([
     [0, "now"],
     [59_000, "in 59 s"],
+    [-599_000, "9 min 59 s ago"],
+    [-601_000, "10 min ago"],
+    [881_000, "in 14 min"],
     [3_900_000, "in 1 h 5 min"],
     [-86_400_000, "1 d ago"],
     [-90_061_000, "1 d 1 h ago"],

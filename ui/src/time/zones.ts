@@ -115,11 +115,15 @@ const STEPS: readonly [number, string][] = [
   [1, "s"],
 ];
 
+/** Nobody counts the seconds of what is farther away. */
+const SECONDS_COUNT_BELOW = 600;
+
 /** "in 3 h 5 min", "2 d ago", "now": the two largest units, rounded down, so nothing is nearer than it says. */
 export function relativeText(at: string | number, now: number): string {
   const seconds = Math.trunc((instant(at) - now) / 1000);
   if (seconds === 0) return "now";
-  const text = durationText(Math.abs(seconds));
+  const far = Math.abs(seconds);
+  const text = durationText(far < SECONDS_COUNT_BELOW ? far : far - (far % 60));
   return seconds > 0 ? `in ${text}` : `${text} ago`;
 }
 

@@ -9,7 +9,6 @@ import { Button } from "../../parts/Button";
 import { DeleteDialog } from "../../parts/DeleteDialog";
 import { Dialog } from "../../parts/Dialog";
 import { CheckField, TextField } from "../../parts/Field";
-import { Json } from "../../parts/Json";
 import { Card, Facts, Page } from "../../parts/Page";
 import { FailureNote, Shown } from "../../parts/Shown";
 import { When } from "../../parts/When";
@@ -17,6 +16,7 @@ import { IssuedSecret } from "../access/IssuedSecret";
 import { AgentForm } from "./AgentForm";
 import { Capacity } from "./Capacity";
 import { agentLook } from "./looks";
+import { OwnPolicies } from "./OwnPolicies";
 import { Prompts } from "./Prompts";
 import { titleOf } from "./tree";
 import "./agents.css";
@@ -40,9 +40,9 @@ export default function Agent() {
       {({ answer: agent, etag }) => (
         <Page
           title={titleOf(agent)}
-          above={
+          above={<Link to="/agents">← Agents</Link>}
+          about={
             <div className="row">
-              <Link to="/agents">← Agents</Link>
               <Badge look={agentLook(agent)} />
               {agent.native_scheduler ? <span className="badge tone-hold">keeps its own time</span> : null}
             </div>
@@ -63,9 +63,7 @@ export default function Agent() {
           <div className="columns">
             <About agent={agent} />
             <Answers agent={agent} />
-            <Card title="Policies of its work">
-              <Json value={agent.policies} label="Policies" />
-            </Card>
+            <OwnPolicies policies={agent.policies} />
           </div>
           {asking === "change" ? <AgentForm agent={agent} etag={etag} onClose={() => setAsking(null)} /> : null}
           {asking === "delete" ? <DeleteAgent agentId={agent.id} onClose={() => setAsking(null)} /> : null}

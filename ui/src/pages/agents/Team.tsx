@@ -5,10 +5,10 @@ import { useTagged, useWrite } from "../../api/hooks";
 import { useMay } from "../../api/session";
 import { Button } from "../../parts/Button";
 import { DeleteDialog } from "../../parts/DeleteDialog";
-import { Json } from "../../parts/Json";
 import { Card, Facts, Page } from "../../parts/Page";
 import { Shown } from "../../parts/Shown";
 import { When } from "../../parts/When";
+import { OwnPolicies } from "./OwnPolicies";
 import { TeamForm } from "./TeamForm";
 import { leadOf } from "./tree";
 
@@ -75,9 +75,7 @@ export default function Team() {
                 ]}
               />
             </Card>
-            <Card title="Policies of its work">
-              <Json value={team.policies} label="Policies" />
-            </Card>
+            <OwnPolicies policies={team.policies} />
           </div>
           {asking === "change" ? <TeamForm team={team} etag={etag} onClose={() => setAsking(null)} /> : null}
           {asking === "delete" ? <DeleteTeam teamId={team.team_id} onClose={() => setAsking(null)} /> : null}
