@@ -74,7 +74,7 @@ def test_bodies_and_preconditions_are_described(described: dict[str, Any]) -> No
         if operation.path not in HIDDEN:
             assert ("requestBody" in found[route]) == (operation.body is not None), route
     put = found["PUT", "/api/schedules/{schedule_id}"]
-    assert {"If-Match", "Idempotency-Key", "X-Namespace", "confirm", "schedule_id"} == {
+    assert {"If-Match", "Idempotency-Key", "X-Namespace", "confirm", "schedule_id", "whole"} == {
         each["name"] for each in put["parameters"]
     }
     assert "412" in put["responses"]

@@ -211,3 +211,33 @@ def test_a_paused_schedule_shows_when_it_would_fire_next(http: httpx.Client) -> 
     described = http.get("/api/schedules/nightly").json()
     shown = [row["next_fire_at"], described["next_fire_at"], described["info"]["next_fire"], paused["next_fire_at"]]
     assert shown == ["2026-03-01T23:00:00Z"] * 4
+
+
+def test_a_whole_document_puts_a_null_in_and_takes_a_part_away_at_once(http: httpx.Client) -> None:
+    made = {
+        "schedule_id": "whole",
+        "spec": {"cron_expressions": ["0 2 * * *"], "jitter_seconds": 30, "timezone": "Europe/Istanbul"},
+        "action": {"kind": "http", "url": "https://example.com/x", "method": "PUT", "input": {"x": 1}},
+        "memo": {"x": 1},
+        "labels": {"team": "a"},
+        "note": "kept",
+    }
+    http.post("/api/schedules", json=made).raise_for_status()
+    http.post("/api/schedules/whole/pause").raise_for_status()
+    path, whole = "/api/schedules/whole", {"whole": True}
+    version = http.get(path).headers["ETag"]
+    document = http.get(f"{path}/revisions").json()["revisions"][0]["document"]
+    assert http.put(path, json=document, params=whole).json()["outcome"] == "unchanged", "it says what is there"
+    del document["labels"], document["spec"]["jitter_seconds"], document["action"]["method"]
+    document["memo"], document["action"]["input"] = {"x": None}, {"x": None}
+    about: dict[str, str | bool] = {"schedule_id": "whole", **whole}
+    draft = http.post("/api/schedules/draft", json=document, params=about).json()
+    assert draft["valid"], draft["errors"]
+    done = http.put(path, json=document, params=whole, headers={"If-Match": version})
+    assert sorted(done.json()["changed_fields"]) == ["action", "labels", "memo", "spec"]
+    shown = http.get(path).json()
+    assert (shown["memo"], shown["labels"], shown["action"]["input"]) == ({"x": None}, {}, {"x": None})
+    assert (shown["spec"].get("jitter_seconds"), shown["note"], shown["status"]) == (None, "kept", "paused")
+    assert http.put(path, json=document, params=whole, headers={"If-Match": version}).status_code == 412
+    http.put(path, json={**document, "note": None}, params=whole).raise_for_status()
+    assert not http.get(path).json().get("note")

@@ -194,7 +194,7 @@ PLAIN = {
         "source",
         "state",
     ),
-    *("status", "timezone", "to", "until", "unwell", "version", "year"),
+    *("status", "timezone", "to", "until", "unwell", "version", "whole", "year"),
     # Each has a test of its own, or stands in the table of names.
     *("Idempotency-Key", "If-Match", "X-Workspace-ID", "X-A2A-Notification-Token"),
 }

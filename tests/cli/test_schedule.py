@@ -319,3 +319,27 @@ def test_a_backfill_that_runs_out_of_runs_says_so(server: Server) -> None:
     server.told(*NIGHTLY, "--max-runs", "1", "--overlap-policy", "allow_all")
     window = ("--from", "2026-02-01T00:00:00Z", "--to", "2026-02-04T00:00:00Z")
     assert "the schedule has run out of runs" in server.ask("schedule", "backfill", "nightly", *window).err
+
+
+def test_local_times_are_those_of_the_schedule_where_nobody_names_a_zone(
+    server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("HORARIUM_TZ", raising=False)
+    spec = {"cron_expressions": ["0 9 * * *"], "timezone": "Asia/Kathmandu"}
+    server.service.create(schedule_id="kathmandu", spec=spec, workflow_type="report")
+
+    def understood(*arguments: str) -> str:
+        answer = server.ask("schedule", *arguments)
+        assert answer.code == 0, answer.err
+        return answer.err.splitlines()[0]
+
+    at = ("explain", "kathmandu", "--at", "2026-03-02 09:00")
+    assert understood(*at).startswith("--at: 2026-03-02T03:15:00Z (")
+    assert understood(*at, "--tz", "Asia/Tokyo").startswith("--at: 2026-03-02T00:00:00Z (")
+    assert understood("preview", "kathmandu", "--from", "2026-03-05").startswith("--from: 2026-03-04T18:15:00Z (")
+    window = ("--from", "2026-02-01", "--to", "2026-02-02", "--dry-run")
+    assert understood("backfill", "kathmandu", *window).startswith("--from: 2026-01-31T18:15:00Z (")
+    assert understood("pause", "kathmandu", "--until", "2126-03-02").startswith("--until: 2126-03-01T18:15:00Z (")
+    assert "Asia/Kathmandu" not in understood("backfill", "kathmandu", "--from", "1h", "--to", "now", "--dry-run")
+    monkeypatch.setenv("HORARIUM_TZ", "Asia/Tokyo")
+    assert understood(*at).startswith("--at: 2026-03-02T00:00:00Z (")

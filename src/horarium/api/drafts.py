@@ -64,6 +64,7 @@ def draft_schedule(
     document: Document,
     schedule_id: Annotated[str | None, Query(description="the schedule that it changes, as PUT would")] = None,
     merge: Annotated[bool, Query(description="it changes that schedule as PATCH would")] = False,
+    whole: Annotated[bool, Query(description="it is all there is of that schedule, as PUT with `whole`")] = False,
     n: Annotated[int, Query(description="fires, 0 to 50")] = 10,
     year: Annotated[int | None, Query(description="of the overview; this one, unless given")] = None,
 ) -> Reply:
@@ -71,7 +72,7 @@ def draft_schedule(
 
     What a write refuses is in `errors`, and the answer is 200 all the same.
     """
-    how = Update.MERGE if merge else Update.PARTS
+    how = Update.MERGE if merge else Update.WHOLE if whole else Update.PARTS
     found = schedule_drafts.draft(resources, caller, document, schedule_id=schedule_id, how=how, rows=n, year=year)
     return Reply(
         ScheduleDraft(

@@ -34,7 +34,7 @@ from horarium.wire.schedules import Explanation, Finding, Preview, PreviewRow, R
 
 routes = Routes("/api/schedules/{schedule_id}", tag="previews")
 
-MOMENT = "moment: RFC 3339, a length of time from now such as 4h, a local time or a day"
+MOMENT = "moment: RFC 3339, a length of time from now such as 4h or -4h, a local time or a day"
 LocalZone = Annotated[str | None, Query(description="where a local time or day is read; that of the schedule")]
 _OUTCOMES = {kind.value: ExplainedOutcome(word.value) for kind, word in HAPPENED.items()}
 

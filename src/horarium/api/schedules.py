@@ -184,11 +184,16 @@ def update_schedule(
     schedule_id: str,
     document: Document,
     confirm: Confirm = False,
+    whole: Annotated[bool, Query(description="the document is all there is: what it does not name goes")] = False,
     if_match: IfMatch = None,
 ) -> Reply:
-    """The parts that are given replace the old ones, the others stay; an action is merged key by key."""
+    """The parts that are given replace the old ones, the others stay; an action is merged key by key.
+
+    With `whole` nothing stays but a note, a source and a pause that the document is silent about.
+    """
     meant, version = caller.confirming(confirm), version_of(if_match)
-    done = schedules.update(resources, meant, schedule_id, document, how=Update.PARTS, if_version=version)
+    how = Update.WHOLE if whole else Update.PARTS
+    done = schedules.update(resources, meant, schedule_id, document, how=how, if_version=version)
     return reply_written(done)
 
 

@@ -28,7 +28,7 @@ from horarium.errors import InvalidSpec
 from horarium.instant import SECOND, Instant, to_datetime
 from horarium.recurrence.duration import read_length
 from horarium.recurrence.moment import MAX_TEXT, Moment, at_wall, exactly, from_now
-from horarium.recurrence.zone import Zone
+from horarium.recurrence.zone import Zone, load_zone
 
 # Patterns are compiled where they are used: most commands are given no time, or RFC 3339.
 _CLOCK = r"(?P<clock>\d{1,2}:\d\d(?::\d\d)?(?:\s*[ap]m)?|\d{1,2}\s*[ap]m|noon|midnight)"
@@ -73,6 +73,14 @@ def read_moment(text: str, *, flag: str, now: Instant, zone: Zone, direction: Di
         return exact
     question = _Question(flag, " ".join(text.lower().split()), now - now % SECOND, zone, direction)
     return _now(question) or _from_now(question) or _on_the_wall(question) or _refuse(question, text)
+
+
+def is_local(text: str, *, flag: str) -> bool:
+    """Whether it means something in a zone alone: it is no RFC 3339, no span, and not `now`."""
+    if len(text) > MAX_TEXT or exactly(text, field=flag) is not None:
+        return False
+    question = _Question(flag, " ".join(text.lower().split()), 0, load_zone("UTC"), Direction.FUTURE)
+    return _now(question) is None and read_length(_sign(question)[1], field=flag) is None
 
 
 def read_span(text: str, *, flag: str) -> int:

@@ -17,7 +17,7 @@ from horarium.cli.reading import json_value, refuse
 from horarium.cli.remote import ExitCode, Remote, remote_options, with_remote
 from horarium.cli.render import Format, show_json, talk
 from horarium.cli.schedule_write import OneOfMany, ScheduleId
-from horarium.cli.times import TIME, Times, time_options
+from horarium.cli.times import TIME, Times, schedule_time_options
 from horarium.cli.waiting import Patience, Timeout, all_succeeded, ended_runs, span_of
 
 if TYPE_CHECKING:
@@ -120,7 +120,7 @@ def _show_end(remote: Remote, done: Triggered, run_id: str, patience: Patience) 
         raise typer.Exit(ExitCode.NO)
 
 
-@with_options(times=time_options, remote=remote_options)
+@with_options(times=schedule_time_options, remote=remote_options)
 def backfill_command(
     remote: Remote,
     times: Times,
@@ -141,6 +141,7 @@ def backfill_command(
 
     Example: horarium schedule backfill nightly --from 7d --to now --dry-run
     """
+    times = times.of_schedule(remote, schedule_id)
     window = times.past("--from", start), times.past("--to", end)
     with by_flags({"start_time": "--from", "end_time": "--to", "overlap_policy": "--overlap-policy"}):
         done = remote.client.backfill_schedule(

@@ -15,7 +15,7 @@ from horarium.cli.reading import pairs, refuse
 from horarium.cli.remote import ExitCode, Remote, remote_options, with_remote
 from horarium.cli.render import Format, talk
 from horarium.cli.schedule_write import ScheduleId
-from horarium.cli.times import TIME, Times, time_options
+from horarium.cli.times import TIME, Times, schedule_time_options
 
 if TYPE_CHECKING:
     from horarium.wire.schedules import Explanation, HistoryEvent, Schedule
@@ -175,7 +175,7 @@ def history_command(
     )
 
 
-@with_options(times=time_options, remote=remote_options)
+@with_options(times=schedule_time_options, remote=remote_options)
 def preview_command(
     remote: Remote,
     times: Times,
@@ -193,7 +193,9 @@ def preview_command(
     """
     from horarium.client.draft_calls import DraftCalls
 
-    call = DraftCalls.preview_schedule(schedule_id, n=count, start=times.future("--from", start))
+    call = DraftCalls.preview_schedule(
+        schedule_id, n=count, start=times.of_schedule(remote, schedule_id).future("--from", start)
+    )
     show_listing(
         Listing(remote, call, Paging("rows", "n"), count),
         ("Tick At", "Decision", "Reason", "Inputs"),
@@ -203,7 +205,7 @@ def preview_command(
     )
 
 
-@with_options(times=time_options, remote=remote_options)
+@with_options(times=schedule_time_options, remote=remote_options)
 def explain_command(
     remote: Remote,
     times: Times,
@@ -216,7 +218,8 @@ def explain_command(
 
     Example: horarium schedule explain nightly --at 2026-07-04T02:00:00Z
     """
-    found = remote.client.explain_schedule(schedule_id, times.future("--at", at) or _next_fire(remote, schedule_id))
+    moment = times.of_schedule(remote, schedule_id).future("--at", at) or _next_fire(remote, schedule_id)
+    found = remote.client.explain_schedule(schedule_id, moment)
     if remote.output is not Format.TABLE:
         show_document(found.raw, remote.output, [])
         return

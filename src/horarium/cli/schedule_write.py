@@ -17,7 +17,7 @@ from horarium.cli.present import printable, show_document
 from horarium.cli.reading import pairs, refuse
 from horarium.cli.remote import Remote, remote_options, with_remote
 from horarium.cli.render import Format, talk
-from horarium.cli.times import TIME, Times, time_options
+from horarium.cli.times import TIME, Times, schedules_time_options
 
 if TYPE_CHECKING:
     from horarium.wire.schedules import WriteResult
@@ -129,7 +129,7 @@ def update_command(
     show_written(remote, done)
 
 
-@with_options(times=time_options, remote=remote_options)
+@with_options(times=schedules_time_options, remote=remote_options)
 def pause_command(
     remote: Remote,
     times: Times,
@@ -147,8 +147,10 @@ def pause_command(
 
     Example: horarium schedule pause nightly --until "tomorrow 09:00" --tz Europe/Istanbul --reason "the database moves"
     """
-    until = times.future("--until", until)
     chosen = selection(schedule_id, label, everything, yes)
+    if not isinstance(chosen, Selection):
+        times = times.of_schedule(remote, chosen)
+    until = times.future("--until", until)
     if isinstance(chosen, Selection):
         _change_many(remote, "pause", chosen, if_version, yes, until=until, reason=note)
         return

@@ -10,13 +10,14 @@ What comes out is RFC 3339 in UTC, which is what the server takes; None stays No
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
-from typing import Annotated, overload
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Annotated, Any, overload
 
 import typer
 
 from horarium.cli import completion
-from horarium.cli.moment import Direction, read_moment
+from horarium.cli.moment import Direction, is_local, read_moment
 from horarium.cli.render import local_time, talk
 from horarium.clock import SystemClock
 from horarium.errors import InvalidSpec
@@ -24,20 +25,27 @@ from horarium.instant import to_rfc3339
 from horarium.recurrence.moment import Moment, Wall
 from horarium.recurrence.zone import Zone, load_zone
 
+if TYPE_CHECKING:
+    from horarium.cli.remote import Remote
+
 TIME = "TIME"
 """The metavar of every option that takes one."""
 VARIABLE = "HORARIUM_TZ"
 
-TimeZone = Annotated[
-    str | None,
-    typer.Option(
+
+def _zone_option(default: str) -> Any:
+    return typer.Option(
         "--tz",
         metavar="ZONE",
-        show_default=f"{VARIABLE}, or UTC",
+        show_default=f"{VARIABLE}, or {default}",
         help="Where local times and days are read.",
         autocompletion=completion.zones,
-    ),
-]
+    )
+
+
+TimeZone = Annotated[str | None, _zone_option("UTC")]
+_OfSchedule = Annotated[str | None, _zone_option("that of the schedule")]
+_OfOneOrMany = Annotated[str | None, _zone_option("that of the schedule; of many, UTC")]
 
 _WALLS = {
     Wall.ONCE: "",
@@ -48,10 +56,15 @@ _WALLS = {
 
 @dataclass(frozen=True, slots=True)
 class Times:
-    """`tz` is looked up where a time needs it."""
+    """`tz` is looked up where a time needs it, and so is `default`, the zone where nobody names one; None = UTC."""
 
     tz: str | None = None
     flag: str = "--tz"
+    default: Callable[[], str] | None = None
+
+    def of_schedule(self, remote: Remote, schedule_id: str) -> Times:
+        """Local times are those of the schedule, as the server reads them."""
+        return replace(self, default=lambda: _zone_of(remote, schedule_id))
 
     @overload
     def future(self, flag: str, text: str) -> str: ...
@@ -70,16 +83,21 @@ class Times:
         return None if text is None else self._read(flag, text, Direction.PAST)
 
     def _read(self, flag: str, text: str, direction: Direction) -> str:
-        zone = self._zone()
-        found = read_moment(text, flag=flag, now=SystemClock().now(), zone=zone, direction=direction)
+        zone, now = self._zone(), SystemClock().now()
+        found = read_moment(text, flag=flag, now=now, zone=zone, direction=direction)
+        if self.default is not None and not self._said() and is_local(text, flag=flag):
+            zone = load_zone(self.default())  # asked for once it is known that there is a time to read
+            found = read_moment(text, flag=flag, now=now, zone=zone, direction=direction)
         if not found.exact:
             talk(f"{flag}: {understood(found, zone)}")
         return to_rfc3339(found.instant)
 
+    def _said(self) -> str | None:
+        return self.tz or os.environ.get(VARIABLE)
+
     def _zone(self) -> Zone:
-        said = self.tz or os.environ.get(VARIABLE)
         try:
-            return load_zone(said or "UTC")
+            return load_zone(self._said() or "UTC")
         except InvalidSpec as wrong:
             flag = self.flag if self.tz else VARIABLE
             raise InvalidSpec(f"{flag}: {wrong.message.removeprefix('timezone: ')}", field=flag) from None
@@ -87,6 +105,21 @@ class Times:
 
 def time_options(tz: TimeZone = None) -> Times:
     return Times(tz)
+
+
+def schedule_time_options(tz: _OfSchedule = None) -> Times:
+    return Times(tz)
+
+
+def schedules_time_options(tz: _OfOneOrMany = None) -> Times:
+    return Times(tz)
+
+
+def _zone_of(remote: Remote, schedule_id: str) -> str:
+    found = remote.client.describe_schedule(schedule_id)
+    if found.broken is not None:
+        raise InvalidSpec("--tz: the schedule cannot be read, so its zone is not known; name one", field="--tz")
+    return found.spec.get("timezone") or "UTC"
 
 
 def understood(moment: Moment, zone: Zone) -> str:

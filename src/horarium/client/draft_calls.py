@@ -27,15 +27,16 @@ class DraftCalls:
         *,
         changing: str | None = None,
         merge: bool | None = None,
+        whole: bool | None = None,
         n: int | None = None,
         year: int | None = None,
         **fields: Unpack[ScheduleFields],
     ) -> Call[ScheduleDraft]:
         """What creating it would do or, with the id of a schedule as `changing`, what updating that would.
 
-        With `merge`, as patching it would.
+        With `merge`, as patching it would; with `whole`, as updating it as a whole would.
         """
-        query = {"schedule_id": changing, "merge": merge, "n": n, "year": year}
+        query = {"schedule_id": changing, "merge": merge, "whole": whole, "n": n, "year": year}
         body = {**(document or {}), **fields}
         return Call("POST", f"{SCHEDULES}/draft", one(ScheduleDraft), query=query, body=body)
 

@@ -36,9 +36,15 @@ _written = one(WriteResult)
 
 
 def _change(
-    method: str, schedule_id: str, body: Document, version: int | None, confirm: bool | None
+    method: str,
+    schedule_id: str,
+    body: Document,
+    version: int | None,
+    confirm: bool | None,
+    *,
+    whole: bool | None = None,
 ) -> Call[WriteResult]:
-    names, query = {"schedule_id": schedule_id}, {"confirm": confirm}
+    names, query = {"schedule_id": schedule_id}, {"confirm": confirm, "whole": whole}
     return Call(method, SCHEDULE, _written, names, query, body=body, headers=if_match(version))
 
 
@@ -133,10 +139,14 @@ class ScheduleCalls:
         *,
         if_version: int | None = None,
         confirm: bool | None = None,
+        whole: bool | None = None,
         **fields: Unpack[ScheduleFields],
     ) -> Call[WriteResult]:
-        """Replace the parts that are given, and leave the others; an action is merged key by key."""
-        return _change("PUT", schedule_id, {**(changes or {}), **fields}, if_version, confirm)
+        """Replace the parts that are given, and leave the others; an action is merged key by key.
+
+        With `whole`, what is given is all there is: what it does not name goes.
+        """
+        return _change("PUT", schedule_id, {**(changes or {}), **fields}, if_version, confirm, whole=whole)
 
     @Method
     @staticmethod

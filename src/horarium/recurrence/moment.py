@@ -4,6 +4,8 @@
 |----------------------------------|--------------------------------------------------------------------------------|
 | `2026-11-17T09:00:00+03:00`      | what it says; the seconds may be left out                                      |
 | `4h`, `1h30m`, `PT4H`, `P1D`     | so long after now; a day is 24 hours                                           |
+| `-4h`, `-P1D`                    | so long before now                                                             |
+| `now`                            | now, as a whole second                                                         |
 | `2026-11-17T09:00`               | when the clock on the wall of the zone shows it; a blank may stand for the `T` |
 | `2026-11-17`                     | when that day begins there                                                     |
 
@@ -24,6 +26,7 @@ from horarium.recurrence.duration import DAY, read_length
 from horarium.recurrence.zone import EARLIEST, LATEST, Zone
 
 MAX_TEXT = 64
+_NOW = "now"
 # Patterns are compiled where they are used: most requests and commands are given no time.
 _EXACT = r"(\d{4}-\d\d-\d\d)[tT ](\d\d:\d\d)(:\d\d(?:\.\d+)?)?([zZ]|[+-]\d\d:\d\d)"
 _WALL = r"(\d{4}-\d\d-\d\d)(?:[tT ](\d\d:\d\d(?::\d\d)?))?"
@@ -54,9 +57,11 @@ def read_moment(text: str, *, field: str, now: Instant, zone: Zone | None) -> Mo
     exact = exactly(plain, field=field)
     if exact is not None:
         return exact
-    length = read_length(plain, field=field)
+    if plain.lower() == _NOW:
+        return from_now(0, plain, field=field, now=now)
+    length = read_length(plain.removeprefix("-"), field=field)
     if length is not None:
-        return from_now(length, plain, field=field, now=now)
+        return from_now(-length if plain.startswith("-") else length, plain, field=field, now=now)
     written = re.fullmatch(_WALL, plain, re.ASCII)
     if written is None:
         raise InvalidSpec(

@@ -55,7 +55,7 @@ test("errors are found at a field and below it, and not beside it", () => {
   expect(errorsAt(errors, "spec.cron_expressions")).toEqual(["has six fields"]);
 });
 
-test.each<[why: string, before: Doc, after: Doc, change: Change | null]>([
+test.each<[why: string, before: Doc, after: Doc, change: Change]>([
   ["what a patch can say", { a: 1, b: 2 }, { a: 3 }, { how: "merge", body: { a: 3, b: null } }],
   [
     "a null in an object: its part is replaced",
@@ -69,15 +69,31 @@ test.each<[why: string, before: Doc, after: Doc, change: Change | null]>([
     { action: { kind: "http", input: { x: null }, url: "u" } },
     { how: "parts", body: { action: { input: { x: null } } } },
   ],
-  ["a null, and a part that goes", { memo: { x: 1 }, note: "n" }, { memo: { x: null } }, null],
+  [
+    "a null, and a part that goes: all of it, and a note that goes is said to",
+    { memo: { x: 1 }, note: "n" },
+    { memo: { x: null } },
+    { how: "whole", body: { memo: { x: null }, note: null } },
+  ],
+  [
+    "a null, and a part that goes while the note stays",
+    { memo: { x: 1 }, labels: {}, note: "n" },
+    { memo: { x: null }, note: "n" },
+    { how: "whole", body: { memo: { x: null }, note: "n" } },
+  ],
   [
     "a null, and a key of the action that goes",
     { action: { a: 1, input: {} } },
     { action: { input: { x: null } } },
-    null,
+    { how: "whole", body: { action: { input: { x: null } } } },
   ],
-  ["a null of the document itself", { note: "n" }, { note: null }, null],
-  ["jitter would stay", { spec: { jitter_seconds: 3 }, memo: {} }, { spec: { at: [] }, memo: { x: null } }, null],
+  ["a null of the document itself", { note: "n" }, { note: null }, { how: "whole", body: { note: null } }],
+  [
+    "jitter would stay",
+    { spec: { jitter_seconds: 3 }, memo: {} },
+    { spec: { at: [] }, memo: { x: null } },
+    { how: "whole", body: { spec: { at: [] }, memo: { x: null } } },
+  ],
 ])("%s", (_why, before, after, change) => expect(changeOf(before, after)).toEqual(change));
 
 test.each<[value: Json | undefined, shown: string]>([

@@ -54,17 +54,25 @@ export function patchOf(before: Doc, after: Doc): Doc | null {
 }
 
 export interface Change {
-  /** PATCH, which merges and takes away by null; or PUT, which replaces the parts that it names and takes nothing away. */
-  how: "merge" | "parts";
+  /**
+   * PATCH, which merges and takes away by null; PUT, which replaces the parts that it names and takes nothing away; or
+   * PUT of the whole, which takes away what it does not name.
+   */
+  how: "merge" | "parts" | "whole";
   body: Doc;
 }
 
-/** What must be sent to make one out of the other; null where no single request can. */
-export function changeOf(before: Doc, after: Doc): Change | null {
+// It stays where a whole document is silent about it, and goes where that says null.
+const SPOKEN_OF = "note";
+
+/** What must be sent to make one out of the other: as little as can say it. */
+export function changeOf(before: Doc, after: Doc): Change {
   const patch = patchOf(before, after);
   if (patch !== null) return { how: "merge", body: patch };
   const body = partsOf(before, after);
-  return body === null ? null : { how: "parts", body };
+  if (body !== null) return { how: "parts", body };
+  const isGone = Object.hasOwn(before, SPOKEN_OF) && !Object.hasOwn(after, SPOKEN_OF);
+  return { how: "whole", body: isGone ? { ...after, [SPOKEN_OF]: null } : after };
 }
 
 // An action is merged key by key; jitter stays where a spec does not name it.

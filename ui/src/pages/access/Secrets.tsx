@@ -4,6 +4,7 @@ import type { Schemas } from "../../api/client";
 import { usePages, useWrite } from "../../api/hooks";
 import { useMay } from "../../api/session";
 import { Button } from "../../parts/Button";
+import { DeleteDialog } from "../../parts/DeleteDialog";
 import { Dialog } from "../../parts/Dialog";
 import { CheckField, TextArea, TextField } from "../../parts/Field";
 import { PagedTable } from "../../parts/PagedTable";
@@ -140,24 +141,14 @@ function PutSecret({
 
 function DeleteSecret({ secret, onClose }: { secret: Secret; onClose: () => void }) {
   const remove = useWrite("delete", "/api/secrets/{secret_name}");
-  const say = useSay();
   const [force, setForce] = useState(false);
-  const run = () =>
-    remove.mutate(
-      { path: { secret_name: secret.name }, query: { force } },
-      {
-        onSuccess: () => {
-          say(`${secret.name} is deleted`);
-          onClose();
-        },
-      },
-    );
   return (
-    <Dialog
-      title={`Delete ${secret.name}?`}
+    <DeleteDialog
+      name={secret.name}
+      remove={remove}
+      given={{ path: { secret_name: secret.name }, query: { force } }}
+      onGone={onClose}
       onClose={onClose}
-      failure={remove.error}
-      action={{ text: "Delete", kind: "danger", run, busy: remove.isPending }}
     >
       <p>A secret that something still names is refused, unless it is forced: runs that need it then fail.</p>
       <CheckField
@@ -165,6 +156,6 @@ function DeleteSecret({ secret, onClose }: { secret: Secret; onClose: () => void
         checked={force}
         onChange={(event) => setForce(event.target.checked)}
       />
-    </Dialog>
+    </DeleteDialog>
   );
 }

@@ -6,11 +6,11 @@ import { useTagged, useWrite } from "../../api/hooks";
 import { useMay } from "../../api/session";
 import { Badge } from "../../marks/Mark";
 import { Button } from "../../parts/Button";
+import { DeleteDialog } from "../../parts/DeleteDialog";
 import { Dialog } from "../../parts/Dialog";
 import { CheckField, TextField } from "../../parts/Field";
 import { Card, Facts, Page } from "../../parts/Page";
 import { FailureNote, Shown } from "../../parts/Shown";
-import { useSay } from "../../parts/Toasts";
 import { When } from "../../parts/When";
 import { IssuedSecret } from "../access/IssuedSecret";
 import { AgentForm } from "./AgentForm";
@@ -155,24 +155,14 @@ function Answers({ agent }: { agent: Schemas["Agent"] }) {
 function DeleteAgent({ agentId, onClose }: { agentId: string; onClose: () => void }) {
   const remove = useWrite("delete", "/api/agents/{agent_id}");
   const navigate = useNavigate();
-  const say = useSay();
   const [purge, setPurge] = useState(false);
-  const run = () =>
-    remove.mutate(
-      { path: { agent_id: agentId }, query: { purge } },
-      {
-        onSuccess: () => {
-          say(`${agentId} is deleted`);
-          void navigate({ to: "/agents" });
-        },
-      },
-    );
   return (
-    <Dialog
-      title={`Delete ${agentId}?`}
+    <DeleteDialog
+      name={agentId}
+      remove={remove}
+      given={{ path: { agent_id: agentId }, query: { purge } }}
+      onGone={() => void navigate({ to: "/agents" })}
       onClose={onClose}
-      failure={remove.error}
-      action={{ text: "Delete", kind: "danger", run, busy: remove.isPending }}
     >
       <p>Its schedules are paused, unless they go with it.</p>
       <CheckField
@@ -180,7 +170,7 @@ function DeleteAgent({ agentId, onClose }: { agentId: string; onClose: () => voi
         checked={purge}
         onChange={(event) => setPurge(event.target.checked)}
       />
-    </Dialog>
+    </DeleteDialog>
   );
 }
 

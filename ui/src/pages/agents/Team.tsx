@@ -4,10 +4,9 @@ import { useState } from "react";
 import { useTagged, useWrite } from "../../api/hooks";
 import { useMay } from "../../api/session";
 import { Button } from "../../parts/Button";
-import { Dialog } from "../../parts/Dialog";
+import { DeleteDialog } from "../../parts/DeleteDialog";
 import { Card, Facts, Page } from "../../parts/Page";
 import { Shown } from "../../parts/Shown";
-import { useSay } from "../../parts/Toasts";
 import { When } from "../../parts/When";
 import { OwnPolicies } from "./OwnPolicies";
 import { TeamForm } from "./TeamForm";
@@ -89,25 +88,15 @@ export default function Team() {
 function DeleteTeam({ teamId, onClose }: { teamId: string; onClose: () => void }) {
   const remove = useWrite("delete", "/api/teams/{team_id}");
   const navigate = useNavigate();
-  const say = useSay();
-  const run = () =>
-    remove.mutate(
-      { path: { team_id: teamId } },
-      {
-        onSuccess: () => {
-          say(`${teamId} is deleted`);
-          void navigate({ to: "/agents", search: { tab: "teams" } as never });
-        },
-      },
-    );
   return (
-    <Dialog
-      title={`Delete ${teamId}?`}
+    <DeleteDialog
+      name={teamId}
+      remove={remove}
+      given={{ path: { team_id: teamId } }}
+      onGone={() => void navigate({ to: "/agents", search: { tab: "teams" } as never })}
       onClose={onClose}
-      failure={remove.error}
-      action={{ text: "Delete", kind: "danger", run, busy: remove.isPending }}
     >
       <p>Its agents stay. Work that names the team is refused from then on.</p>
-    </Dialog>
+    </DeleteDialog>
   );
 }

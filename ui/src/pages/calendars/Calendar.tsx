@@ -5,6 +5,7 @@ import type { Schemas } from "../../api/client";
 import { useRead, useTagged, useWrite } from "../../api/hooks";
 import { useMay } from "../../api/session";
 import { Button } from "../../parts/Button";
+import { DeleteDialog } from "../../parts/DeleteDialog";
 import { Dialog } from "../../parts/Dialog";
 import { TextArea, TextField } from "../../parts/Field";
 import { Card, Facts, Page } from "../../parts/Page";
@@ -218,26 +219,16 @@ function Clone({ name, onClose }: { name: string; onClose: () => void }) {
 function Delete({ name, onClose }: { name: string; onClose: () => void }) {
   const remove = useWrite("delete", "/api/calendars/{name}");
   const navigate = useNavigate();
-  const say = useSay();
-  const run = () =>
-    remove.mutate(
-      { path: { name } },
-      {
-        onSuccess: () => {
-          say(`${name} is deleted`);
-          void navigate({ to: "/calendars" });
-        },
-      },
-    );
   return (
-    <Dialog
-      title={`Delete ${name}?`}
+    <DeleteDialog
+      name={name}
+      remove={remove}
+      given={{ path: { name } }}
+      onGone={() => void navigate({ to: "/calendars" })}
       onClose={onClose}
-      failure={remove.error}
-      action={{ text: "Delete", kind: "danger", run, busy: remove.isPending }}
     >
       <p>A calendar that a schedule obeys is not deleted.</p>
-    </Dialog>
+    </DeleteDialog>
   );
 }
 

@@ -82,7 +82,7 @@ function Changing({
   const [asked, setAsked] = useState<{ document: Doc; draft: Schemas["ScheduleDraft"] | undefined } | null>(null);
   const [saved, setSaved] = useState(false);
   const needed = asked === null ? null : changeOf(base.document, asked.document);
-  const change = needed?.how === "parts" ? replace : merge;
+  const change = needed === null || needed.how === "merge" ? merge : replace;
   const needsConfirm = change.error instanceof Refused && change.error.reason.includes("confirm");
   const stale = change.error instanceof Refused && change.error.status === 412;
   const save = () => {
@@ -90,7 +90,7 @@ function Changing({
     change.mutate(
       {
         path: { schedule_id: scheduleId },
-        query: needsConfirm ? { confirm: true } : {},
+        query: { ...(needsConfirm ? { confirm: true } : {}), ...(needed.how === "whole" ? { whole: true } : {}) },
         body: needed.body as never,
         extra: { ifMatch: base.etag ?? undefined },
       },

@@ -1,7 +1,7 @@
 // Edits one document, as a form and as text side by side; the document is the only truth, and the service says what it means.
 import { keepPreviousData, useQuery } from "@tanstack/react-query";
 import { useBlocker } from "@tanstack/react-router";
-import { useCallback, useEffect, useMemo, useState, type ReactNode } from "react";
+import { useCallback, useMemo, useState, type ReactNode } from "react";
 import { ask, type Schemas } from "../../api/client";
 import type { Failure } from "../../api/hooks";
 import { useNamespace } from "../../api/session";
@@ -9,14 +9,13 @@ import { TextSide } from "../../document/TextSide";
 import { sameJson } from "../../parts/jsonInput";
 import { Button } from "../../parts/Button";
 import { Card } from "../../parts/Page";
+import { useSettled } from "../../parts/useSettled";
 import { changeOf, setAt, type Change, type Doc, type Json, type Path } from "../../document/document";
 import { DraftPanel, DraftYear } from "./DraftPanel";
 import { EditingContext } from "./editing";
 import { Beside, WhenSection, Whether, WhoAgrees } from "./sections";
 import { What } from "./WhatSection";
 import "./edit.css";
-
-const PAUSE_MS = 300;
 
 interface Props {
   before: Doc;
@@ -40,7 +39,6 @@ export function Editor({ before, scheduleId, notes, saveText, saving, onSave, sa
   const [unread, setUnread] = useUnread();
   const obstacle = obstacleOf({
     unread,
-    unsayable: scheduleId !== null && changeOf(before, document) === null,
     draft: draft.data,
     unchanged: scheduleId !== null && !changed,
   });
@@ -114,20 +112,13 @@ function useUnread(): [unread: boolean, set: (name: string, is: boolean) => void
 
 interface Standing {
   unread: boolean;
-  unsayable: boolean;
   draft: Schemas["ScheduleDraft"] | undefined;
   unchanged: boolean;
 }
 
 /** Why it cannot be saved now; null = it can. */
-function obstacleOf({ unread, unsayable, draft, unchanged }: Standing): { text: string; tone: string } | null {
+function obstacleOf({ unread, draft, unchanged }: Standing): { text: string; tone: string } | null {
   if (unread) return { text: "a text that cannot be read must be mended first", tone: "tone-bad" };
-  if (unsayable) {
-    return {
-      text: "this puts a null in and takes a field away: save the one, then the other",
-      tone: "tone-bad",
-    };
-  }
   if (draft?.may_write === false) return { text: "your token may look at it, and not save it", tone: "tone-bad" };
   if (draft?.valid === false) return { text: "what is marked must be mended first", tone: "tone-bad" };
   return unchanged ? { text: "nothing is changed", tone: "muted" } : null;
@@ -139,20 +130,14 @@ function zoneOf(document: Doc): string {
   return typeof zone === "string" && zone !== "" ? zone : "UTC";
 }
 
-/** The document once nobody has typed for a moment. */
-function useSettled(document: Doc): Doc {
-  const [settled, setSettled] = useState(document);
-  useEffect(() => {
-    const timer = setTimeout(() => setSettled(document), PAUSE_MS);
-    return () => clearTimeout(timer);
-  }, [document]);
-  return settled;
+function howOf({ how }: Change) {
+  return { merge: how === "merge", whole: how === "whole" };
 }
 
 /** Named by the document itself, so the answer to an older question is never shown for a newer one. */
 function useDraft(document: Doc, before: Doc, scheduleId: string | null) {
   const namespace = useNamespace();
-  const change: Change | null = scheduleId === null ? { how: "parts", body: document } : changeOf(before, document);
+  const change: Change = scheduleId === null ? { how: "parts", body: document } : changeOf(before, document);
   return useQuery<Schemas["ScheduleDraft"], Failure>({
     queryKey: [namespace, "draft", scheduleId, change],
     queryFn: async ({ signal }) =>
@@ -163,14 +148,13 @@ function useDraft(document: Doc, before: Doc, scheduleId: string | null) {
           {
             query: {
               n: 10,
-              ...(scheduleId === null ? {} : { schedule_id: scheduleId, merge: change?.how === "merge" }),
+              ...(scheduleId === null ? {} : { schedule_id: scheduleId, ...howOf(change) }),
             },
-            body: change?.body as never,
+            body: change.body as never,
           },
           { namespace, signal },
         )
       ).answer,
-    enabled: change !== null,
     placeholderData: keepPreviousData,
     staleTime: 30_000,
     retry: false,

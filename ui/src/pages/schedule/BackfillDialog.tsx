@@ -14,19 +14,19 @@ import { evidence } from "../../parts/evidence";
 import { Timed } from "../../parts/Explain";
 import { Loading } from "../../parts/Shown";
 import { When } from "../../parts/When";
-import { serverNow } from "../../time/now";
 import { filledLook, fillingOf, fillingWords, OPEN, progressOf } from "./filling";
-import { momentText } from "./moments";
-import { asMoment } from "./search";
+import { useReadMoment } from "./moment";
+import { MomentField } from "./MomentField";
 import type { WholeSchedule } from "./whole";
 
 type Schedule = WholeSchedule;
 type Backfilled = Schemas["Backfilled"];
 
-const SPANS: readonly (readonly [text: string, hours: number])[] = [
-  ["the last hour", 1],
-  ["24 hours", 24],
-  ["7 days", 168],
+// Lengths before now, which the service reads.
+const SPANS: readonly (readonly [text: string, start: string])[] = [
+  ["the last hour", "-1h"],
+  ["24 hours", "-24h"],
+  ["7 days", "-7d"],
 ];
 
 const OVERLAPS: readonly (readonly [string, string])[] = [
@@ -47,13 +47,13 @@ interface Wish {
 
 export function BackfillDialog({ schedule, onClose }: { schedule: Schedule; onClose: () => void }) {
   const zone = schedule.spec.timezone;
-  const [wish, setWish] = useState<Wish>(() => ({ ...lastHours(24, zone), overlap: "", reverse: false, reason: "" }));
+  const [wish, setWish] = useState<Wish>({ start: "-24h", end: "now", overlap: "", reverse: false, reason: "" });
   const { planned, done, busy, failure, send, forget } = useBackfill(schedule, wish);
   const change = (changes: Partial<Wish>) => {
     setWish({ ...wish, ...changes });
     forget();
   };
-  const isWhole = asMoment(wish.start) !== null && asMoment(wish.end) !== null;
+  const isWhole = wish.start.trim() !== "" && wish.end.trim() !== "";
   if (done !== null) {
     return (
       <Dialog title="Backfill" onClose={onClose} wide closeText="Close">
@@ -61,7 +61,7 @@ export function BackfillDialog({ schedule, onClose }: { schedule: Schedule; onCl
       </Dialog>
     );
   }
-  const { start, wait } = fillingOf(planned?.results ?? []);
+  const { start, wait } = fillingOf(planned?.answer.results ?? []);
   const action =
     planned === null
       ? { text: "Show what it would do", busy, disabled: !isWhole, run: () => void send(true) }
@@ -77,32 +77,37 @@ export function BackfillDialog({ schedule, onClose }: { schedule: Schedule; onCl
         Runs what was due in a window of the past and had no run. What had one is left alone, so asking twice is
         harmless.
       </p>
-      <Window wish={wish} change={change} zone={zone} />
-      {planned === null ? null : <Rows answer={planned} zone={zone} />}
+      <Window wish={wish} change={change} scheduleId={schedule.schedule_id} zone={zone} />
+      {planned === null ? null : <Rows answer={planned.answer} zone={zone} />}
     </Dialog>
   );
 }
 
-function lastHours(hours: number, zone: string): Pick<Wish, "start" | "end"> {
-  const now = serverNow();
-  return { start: momentText(now - hours * 3_600_000, zone), end: momentText(now, zone) };
+/** What would be done, and in which window: as the service read it, and as it is sent again. */
+interface Planned {
+  answer: Backfilled;
+  start: string;
+  end: string;
 }
 
 /** A dry run is a question and changes nothing that is shown; the real thing does. */
 function useBackfill(schedule: Schedule, wish: Wish) {
   const namespace = useNamespace();
   const queries = useQueryClient();
-  const [planned, setPlanned] = useState<Backfilled | null>(null);
+  const read = useReadMoment(schedule.schedule_id);
+  const [planned, setPlanned] = useState<Planned | null>(null);
   const [done, setDone] = useState<Backfilled | null>(null);
   const [busy, setBusy] = useState(false);
   const [failure, setFailure] = useState<Error | null>(null);
   const send = async (isDry: boolean): Promise<void> => {
     setBusy(true);
     setFailure(null);
+    const window = planned ?? (await Promise.all([read(wish.start), read(wish.end)]).then(windowOf, () => null));
+    if (window === null) return setBusy(false); // why it cannot be read stands below the field
     try {
       const body = {
-        start_time: asMoment(wish.start) ?? wish.start,
-        end_time: asMoment(wish.end) ?? wish.end,
+        start_time: window.start,
+        end_time: window.end,
         dry_run: isDry,
         reverse: wish.reverse,
         ...(wish.overlap ? { overlap_policy: wish.overlap as Schemas["OverlapPolicy"] } : {}),
@@ -110,7 +115,7 @@ function useBackfill(schedule: Schedule, wish: Wish) {
       };
       const path = { schedule_id: schedule.schedule_id };
       const { answer } = await ask("post", "/api/schedules/{schedule_id}/backfill", { path, body }, { namespace });
-      if (isDry) setPlanned(answer);
+      if (isDry) setPlanned({ answer, start: window.start, end: window.end });
       else {
         setDone(answer);
         void queries.invalidateQueries();
@@ -128,33 +133,30 @@ function useBackfill(schedule: Schedule, wish: Wish) {
   return { planned, done, busy, failure, send, forget };
 }
 
+const windowOf = ([start, end]: readonly [string, string]) => ({ start, end });
+
 interface WindowProps {
+  scheduleId: string;
   wish: Wish;
   change: (changes: Partial<Wish>) => void;
   zone: string;
 }
 
-function Window({ wish, change, zone }: WindowProps) {
-  const moment = (name: "start" | "end", label: string) => {
-    const at = asMoment(wish[name]);
-    return (
-      <TextField
-        label={label}
-        className="mono"
-        spellCheck={false}
-        autoComplete="off"
-        value={wish[name]}
-        onChange={(event) => change({ [name]: event.target.value })}
-        wrong={at === null ? ["must be a time with its offset, such as 2026-11-16T09:00:00+01:00"] : null}
-        hint={at === null ? null : <When at={at} zone={zone} />}
-      />
-    );
-  };
+function Window({ wish, change, scheduleId, zone }: WindowProps) {
+  const moment = (name: "start" | "end", label: string) => (
+    <MomentField
+      scheduleId={scheduleId}
+      zone={zone}
+      label={label}
+      value={wish[name]}
+      onChange={(text) => change({ [name]: text })}
+    />
+  );
   return (
     <>
       <div className="row tight" role="group" aria-label="Windows">
-        {SPANS.map(([text, hours]) => (
-          <Button key={hours} small onClick={() => change(lastHours(hours, zone))}>
+        {SPANS.map(([text, start]) => (
+          <Button key={start} small onClick={() => change({ start, end: "now" })}>
             {text}
           </Button>
         ))}

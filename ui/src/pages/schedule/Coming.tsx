@@ -1,18 +1,15 @@
 // What comes: the next decisions with their reasons, why for any moment, and the year by days.
-import { useState, type FormEvent } from "react";
+import { useState } from "react";
 import { useRead } from "../../api/hooks";
 import { Button } from "../../parts/Button";
-import { TextField } from "../../parts/Field";
 import { Card } from "../../parts/Page";
 import { Empty, Shown } from "../../parts/Shown";
-import { When } from "../../parts/When";
-import { serverNow } from "../../time/now";
 import { DayDialog } from "./DayDialog";
 import { DecisionTable } from "./DecisionTable";
 import { foreseen } from "./decisions";
-import { momentText } from "./moments";
+import { useReadMoment } from "./moment";
+import { MomentField } from "./MomentField";
 import type { ViewProps } from "./Schedule";
-import { asMoment } from "./search";
 import { YearCard } from "./YearCard";
 
 const STEPS = [10, 50, 200] as const;
@@ -50,6 +47,7 @@ function Next({ schedule, search, change }: ViewProps) {
       <div className="stack">
         <MomentForm
           key={search.from}
+          scheduleId={schedule.schedule_id}
           zone={zone}
           from={search.from}
           onFrom={(from) => change({ from })}
@@ -87,46 +85,47 @@ function Next({ schedule, search, change }: ViewProps) {
 }
 
 interface MomentProps {
+  scheduleId: string;
   zone: string;
   from: string | null;
   onFrom: (from: string | null) => void;
   onWhy: (at: string) => void;
 }
 
-/** A time with its offset, so that nobody has to guess whose clock is meant. */
-function MomentForm({ zone, from, onFrom, onWhy }: MomentProps) {
-  const [text, setText] = useState(() => from ?? momentText(serverNow(), zone));
-  const [tried, setTried] = useState(false);
-  const at = asMoment(text);
-  const listed = (event: FormEvent) => {
-    event.preventDefault();
-    setTried(true);
-    if (at !== null) onFrom(at);
+/** The service reads the time, in the schedule's zone; what goes on is the instant. */
+function MomentForm({ scheduleId, zone, from, onFrom, onWhy }: MomentProps) {
+  const [text, setText] = useState(from ?? "");
+  const [isMissing, setMissing] = useState(false);
+  const read = useReadMoment(scheduleId);
+  const go = (to: (at: string) => void) => {
+    setMissing(text.trim() === "");
+    // Why it cannot be read stands below the field.
+    if (text.trim() !== "") read(text).then(to, () => undefined);
   };
   return (
-    <form className="row moment-form" onSubmit={listed}>
+    <form
+      className="row moment-form"
+      onSubmit={(event) => {
+        event.preventDefault();
+        go(onFrom);
+      }}
+    >
       <div className="moment-field">
-        <TextField
+        <MomentField
+          scheduleId={scheduleId}
+          zone={zone}
           label="Any moment"
           value={text}
-          onChange={(event) => setText(event.target.value)}
-          spellCheck={false}
-          autoComplete="off"
-          className="mono"
-          wrong={tried && at === null ? ["must be a time with its offset, such as 2026-11-16T09:00:00+01:00"] : null}
-          hint={at === null ? "with its offset, as 2026-11-16T09:00:00+01:00" : <When at={at} zone={zone} />}
+          onChange={(next) => {
+            setText(next);
+            setMissing(false);
+          }}
+          wrong={isMissing ? ["write a time first"] : null}
         />
       </div>
       <div className="row tight moment-buttons">
         <Button type="submit">List from there</Button>
-        <Button
-          onClick={() => {
-            setTried(true);
-            if (at !== null) onWhy(at);
-          }}
-        >
-          Why then?
-        </Button>
+        <Button onClick={() => go(onWhy)}>Why then?</Button>
         {from === null ? null : (
           <Button kind="quiet" onClick={() => onFrom(null)}>
             Back to now

@@ -8,6 +8,7 @@ import type { Doc } from "../../document/document";
 import { Badge } from "../../marks/Mark";
 import { RUN_LOOKS } from "../../marks/outcomes";
 import { Button } from "../../parts/Button";
+import { DeleteDialog } from "../../parts/DeleteDialog";
 import { Dialog } from "../../parts/Dialog";
 import { Graph } from "../../parts/Graph";
 import { Json } from "../../parts/Json";
@@ -265,25 +266,15 @@ function Change({
 function Delete({ workflowId, onClose }: { workflowId: string; onClose: () => void }) {
   const remove = useWrite("delete", "/api/workflows/{workflow_id}");
   const navigate = useNavigate();
-  const say = useSay();
-  const run = () =>
-    remove.mutate(
-      { path: { workflow_id: workflowId } },
-      {
-        onSuccess: () => {
-          say(`${workflowId} is deleted`);
-          void navigate({ to: "/workflows" });
-        },
-      },
-    );
   return (
-    <Dialog
-      title={`Delete ${workflowId}?`}
+    <DeleteDialog
+      name={workflowId}
+      remove={remove}
+      given={{ path: { workflow_id: workflowId } }}
+      onGone={() => void navigate({ to: "/workflows" })}
       onClose={onClose}
-      failure={remove.error}
-      action={{ text: "Delete", kind: "danger", run, busy: remove.isPending }}
     >
       <p>All its versions go. Runs that go on end as they would; what they did stays readable.</p>
-    </Dialog>
+    </DeleteDialog>
   );
 }

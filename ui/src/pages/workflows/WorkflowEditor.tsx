@@ -1,6 +1,6 @@
 // A workflow's document as text, with the graph it describes and what the service says of it.
 import { keepPreviousData, useQuery } from "@tanstack/react-query";
-import { useEffect, useMemo, useState } from "react";
+import { useMemo } from "react";
 import { ask, Refused, type Schemas } from "../../api/client";
 import type { Failure } from "../../api/hooks";
 import { useNamespace } from "../../api/session";
@@ -8,9 +8,8 @@ import type { Doc } from "../../document/document";
 import { TextSide } from "../../document/TextSide";
 import { Graph } from "../../parts/Graph";
 import { FailureNote } from "../../parts/Shown";
+import { useSettled } from "../../parts/useSettled";
 import { workflowGraph } from "../../parts/workflowGraph";
-
-const PAUSE_MS = 300;
 
 interface Props {
   document: Doc;
@@ -47,11 +46,7 @@ export function WorkflowEditor({ document, onDocument, unread, onUnread }: Props
 
 function useChecked(document: Doc) {
   const namespace = useNamespace();
-  const [settled, setSettled] = useState(document);
-  useEffect(() => {
-    const timer = setTimeout(() => setSettled(document), PAUSE_MS);
-    return () => clearTimeout(timer);
-  }, [document]);
+  const settled = useSettled(document);
   return useQuery<Schemas["WorkflowChecked"], Failure>({
     queryKey: [namespace, "workflow draft", settled],
     queryFn: async ({ signal }) =>
