@@ -206,9 +206,7 @@ def _decide(resources: Resources, connection: Connection, caller: Caller, row: Q
         case Declined():
             return voice.declined()
         case Waits():
-            voted_for = voice.counted(inputs, proposal)
-            if Vote(voter.principal, voted_for) not in question.votes:  # the same voice twice is one voice
-                voice.announced()
+            voice.counted(inputs, proposal)
             return voice.told()
         case Agreed(agreed_to):
             voice.counted(inputs, proposal)
@@ -325,8 +323,8 @@ class _Voice:
             record_bypass(self.connection, self.caller, self.run, f"decision {self.said.decision}", self.now)
         return _ERRORS[refusal](text)
 
-    def counted(self, inputs: object, proposal: _Proposal | None) -> str:
-        """The vote, and what it is for, where that is another thing from now on; that thing's hash."""
+    def counted(self, inputs: object, proposal: _Proposal | None) -> None:
+        """The vote, and what it is for, where that is another thing from now on."""
         voted_for = self.row.input_hash if proposal is None else proposal.hash
         if proposal is not None and voted_for != self.row.input_hash:
             said = self.said.modifications
@@ -342,11 +340,6 @@ class _Voice:
                     modifications=said,
                 )
         self._cast(voted_for)
-        return voted_for
-
-    def announced(self) -> None:
-        """Whoever else is asked learns that a voice was given, and perhaps for other inputs than those they see."""
-        self._notify(NoticeType.APPROVAL_VOTED, self.said.decision.value, "voted_by")
 
     def declined(self) -> _Heard:
         self._cast(self.row.input_hash)
@@ -377,15 +370,13 @@ class _Voice:
     def _close(self, decision: ApprovalDecision) -> None:
         who, reason = principal_of(self.caller), self.said.reason
         questions.close(self.connection, self.row.approval_id, decision, decider=who, reason=reason, now=self.now)
-        self._notify(NoticeType.APPROVAL_DECIDED, decision.value, "decided_by")
-
-    def _notify(self, kind: NoticeType, decision: str, who: str) -> None:
         values = {
             **told_of(self.row, self.run.origin.value, self.run.nominal),
-            "decision": decision,
-            who: principal_of(self.caller),
-            "reason": self.said.reason,
+            "decision": decision.value,
+            "decided_by": who,
+            "reason": reason,
             "command_context": self.by,
         }
+        kind = NoticeType.APPROVAL_DECIDED
         notice = Notice(kind, self.row.namespace, self.row.schedule_uid, self.run.run_id, values)
         notices.append(self.connection, [notice], now=self.now)

@@ -36,7 +36,6 @@ class NoticeType(StrEnum):
 
     RUN_FINISHED = "run_finished"
     APPROVAL_REQUESTED = "approval_requested"
-    APPROVAL_VOTED = "approval_voted"  # and more voices are needed
     APPROVAL_DECIDED = "approval_decided"
     APPROVAL_EXPIRED = "approval_expired"
     SCHEDULE_HEALTH = "schedule_health"
@@ -110,7 +109,6 @@ NOTICE_KEYS: Mapping[NoticeType, frozenset[str]] = MappingProxyType(
         ),
         NoticeType.SCHEDULE_HEALTH: _keys("status was sentence"),
         NoticeType.APPROVAL_REQUESTED: _APPROVAL_KEYS,
-        NoticeType.APPROVAL_VOTED: _APPROVAL_KEYS | _keys("decision voted_by reason"),
         NoticeType.APPROVAL_DECIDED: _APPROVAL_KEYS | _keys("decision decided_by reason standing_id"),
         NoticeType.APPROVAL_EXPIRED: _APPROVAL_KEYS | _keys("reason"),
         NoticeType.APPROVAL_BYPASS_ATTEMPT: _keys("workflow_run_id attempted command_context"),
@@ -133,7 +131,6 @@ FEED_KINDS: Mapping[EventType | NoticeType, str] = MappingProxyType(
         NoticeType.RUN_FINISHED: "run_finished",
         NoticeType.SCHEDULE_HEALTH: "schedule_health",
         NoticeType.APPROVAL_REQUESTED: "approval_requested",
-        NoticeType.APPROVAL_VOTED: "approval_voted",
         NoticeType.APPROVAL_DECIDED: "approval_decided",
         NoticeType.APPROVAL_EXPIRED: "approval_expired",
         NoticeType.APPROVAL_BYPASS_ATTEMPT: "approval_bypass_attempt",

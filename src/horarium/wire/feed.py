@@ -68,7 +68,6 @@ def _told(kind: NoticeType, payload: Mapping[str, Any]) -> dict[str, Any]:
         case (
             NoticeType.APPROVAL_BYPASS_ATTEMPT
             | NoticeType.APPROVAL_REQUESTED
-            | NoticeType.APPROVAL_VOTED
             | NoticeType.APPROVAL_DECIDED
             | NoticeType.APPROVAL_EXPIRED
         ):

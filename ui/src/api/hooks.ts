@@ -16,14 +16,14 @@ import { freshKey, wishOf, type Wish } from "./wishKey";
 
 export type Failure = Refused | Unreachable;
 
-interface Reading {
+interface Reading<A = never> {
   /** Refreshed when the stream says that something happened; lists that people read for long say false. */
   live?: boolean;
   enabled?: boolean;
   /** Keep showing the last answer while the next one comes. */
   keep?: boolean;
-  /** Ask again by itself, for what no event tells. */
-  everySeconds?: number;
+  /** Ask again by itself, for what no event tells; null once there is nothing more to come. */
+  everySeconds?: number | ((answer: A | undefined) => number | null);
   staleSeconds?: number;
 }
 
@@ -31,7 +31,7 @@ interface Reading {
 export function useRead<P extends PathsOf<"get">>(
   path: P,
   given: Ask<P, "get">,
-  { live = true, enabled = true, keep = false, everySeconds, staleSeconds }: Reading = {},
+  { live = true, enabled = true, keep = false, everySeconds, staleSeconds }: Reading<Answer<P, "get">> = {},
 ): UseQueryResult<Answer<P, "get">, Failure> {
   const namespace = useNamespace();
   return useQuery<Answer<P, "get">, Failure>({
@@ -40,7 +40,10 @@ export function useRead<P extends PathsOf<"get">>(
     meta: { live },
     enabled,
     placeholderData: keep ? (keepPreviousData as never) : undefined,
-    refetchInterval: everySeconds === undefined ? false : everySeconds * 1000,
+    refetchInterval: ({ state }) => {
+      const seconds = typeof everySeconds === "function" ? everySeconds(state.data) : everySeconds;
+      return seconds ? seconds * 1000 : false;
+    },
     staleTime: (staleSeconds ?? 1) * 1000,
   });
 }

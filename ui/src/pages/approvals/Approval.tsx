@@ -9,10 +9,11 @@ import "./approvals.css";
 import { Decide } from "./Decide";
 import { Inputs, QuestionFacts, Votes, WhatItDoes } from "./Question";
 import { APPROVAL_LOOKS, askedText, mayDecide, titleOf, type Approval } from "./questions";
+import { useApproval } from "./useApproval";
 
 export default function ApprovalPage() {
   const { approvalId } = useParams({ strict: false }) as { approvalId: string };
-  const approval = useRead("/api/approvals/{approval_id}", { path: { approval_id: approvalId } });
+  const approval = useApproval(approvalId);
   return (
     <Page title={approval.data ? titleOf(approval.data) : "Approval"} above={<Link to="/approvals">← Approvals</Link>}>
       <Shown of={approval}>{(found) => <Whole approval={found} />}</Shown>

@@ -1,6 +1,5 @@
 // One run: how it stands and why, what it was given and what came of it, step by step, with what can be done about it.
 import { Link, useNavigate, useParams, useSearch } from "@tanstack/react-router";
-import { useState } from "react";
 import type { Schemas } from "../../api/client";
 import { useRead } from "../../api/hooks";
 import { Badge } from "../../marks/Mark";
@@ -27,9 +26,8 @@ const MOST_ASKED = 3;
 export default function RunPage() {
   const { runId } = useParams({ strict: false }) as { runId: string };
   // The stream tells how runs begin and end; what is between, a retry or a step, is asked for.
-  const [isOver, setOver] = useState(false);
-  const run = useRead("/api/runs/{run_id}", { path: { run_id: runId } }, { everySeconds: isOver ? undefined : 3 });
-  if (run.data !== undefined && isOver !== hasEnded(run.data)) setOver(!isOver);
+  const everySeconds = (found?: Run) => (found !== undefined && hasEnded(found) ? null : 3);
+  const run = useRead("/api/runs/{run_id}", { path: { run_id: runId } }, { everySeconds });
   if (run.data === undefined) {
     return (
       <Page title="Run" above={<Way run={null} />}>

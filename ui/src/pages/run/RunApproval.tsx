@@ -1,6 +1,5 @@
 // The question that a run waits for, where the run is looked at.
 import { Link } from "@tanstack/react-router";
-import { useRead } from "../../api/hooks";
 import { Card } from "../../parts/Page";
 import { Shown } from "../../parts/Shown";
 import { When } from "../../parts/When";
@@ -8,9 +7,10 @@ import "../approvals/approvals.css";
 import { Decide } from "../approvals/Decide";
 import { Gates, Inputs, WhatItDoes } from "../approvals/Question";
 import { yesText } from "../approvals/questions";
+import { useApproval } from "../approvals/useApproval";
 
 export function RunApproval({ approvalId }: { approvalId: string }) {
-  const approval = useRead("/api/approvals/{approval_id}", { path: { approval_id: approvalId } });
+  const approval = useApproval(approvalId);
   return (
     <Card
       title={approval.data?.node_id ? `${approval.data.node_id} waits for a yes` : "It waits for a yes"}
