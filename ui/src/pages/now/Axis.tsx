@@ -1,7 +1,7 @@
 // The hours above the lanes, in the viewer's zone; where the clock is put forward or back, it says so.
 import { memo } from "react";
-import { position, type AxisMark, type Span } from "../../time/axis";
-import { clockText, dayText } from "../../time/zones";
+import { axisText, position, type AxisMark, type Span } from "../../time/axis";
+import { clockText } from "../../time/zones";
 
 interface Props {
   marks: readonly AxisMark[];
@@ -54,7 +54,7 @@ function AxisText({ mark, x, width, zone }: { mark: AxisMark; x: number; width: 
         className={mark.isDay ? "axis-day" : "axis-hour"}
         dx={anchor === "middle" ? 0 : anchor === "start" ? 3 : -3}
       >
-        {mark.isDay ? dayText(mark.at, zone).replace(/ \d{4}$/, "") : clockText(mark.at, zone)}
+        {axisText(mark, zone)}
       </text>
       {mark.shifted !== 0 ? (
         <g className="axis-shift">
