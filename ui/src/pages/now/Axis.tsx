@@ -1,6 +1,7 @@
 // The hours above the lanes, in the viewer's zone; where the clock is put forward or back, it says so.
 import { memo } from "react";
 import { axisText, position, type AxisMark, type Span } from "../../time/axis";
+import { useNow } from "../../time/now";
 import { clockText } from "../../time/zones";
 
 interface Props {
@@ -28,13 +29,18 @@ export const Axis = memo(function Axis({ marks, span, width, now, zone }: Props)
           <path d="M0 0V34" />
           <rect x={nowX(x, width)} y={1} width={46} height={15} rx={7.5} />
           <text x={nowX(x, width) + 23} y={12.5} textAnchor="middle">
-            {clockText(Math.floor(now / 60_000) * 60_000, zone)}
+            <Clock zone={zone} />
           </text>
         </g>
       ) : null}
     </svg>
   );
 });
+
+/** By itself: the line moves by what can be seen, which is ten minutes where a week is shown. */
+function Clock({ zone }: { zone: string }) {
+  return clockText(Math.floor(useNow() / 60_000) * 60_000, zone);
+}
 
 /** The label of now stays inside, also at the edges. */
 function nowX(x: number, width: number): number {
