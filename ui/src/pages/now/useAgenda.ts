@@ -104,7 +104,7 @@ export function fleetOf(
       gaps.push({ from: Date.parse(last?.at ?? part.start), to: Date.parse(parts[index + 1]?.start ?? part.end) });
   }
   return {
-    rows: joined(parts.map((each) => each.rows)),
+    rows: joined([...parts.map((each) => each.under_way ?? []), ...parts.map((each) => each.rows)]),
     buckets: parts.flatMap((each) => each.buckets),
     bucketSeconds: seconds,
     origin: Date.parse(parts[0]?.start ?? "") || 0,
