@@ -49,8 +49,8 @@ class Agenda(Answer, frozen=True, kw_only=True):
     """`truncated`: there is more in the window than the rows say; before the instant of the last row nothing is left
     out, unless there are more schedules, or there is more history of one of them, than can be looked at.
 
-    `under_way` are occurrences of before the window whose runs have not ended, 500 at most. `schedules` are those of the
-    rows, and those that were asked for, by id.
+    `under_way` are occurrences of before the window whose runs have not ended, 500 at most. `schedules` are those that
+    are told of, and those that were asked for, by id.
     """
 
     namespace: str
