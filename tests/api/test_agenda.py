@@ -66,6 +66,27 @@ def test_past_and_future_are_one_list_with_reasons(http: httpx.Client, horarium:
     assert shown(tomorrow) == [("01:30", "workdays", "skip", "calendar", True)]
 
 
+def test_what_began_before_the_window_and_goes_on_is_told_beside_the_rows(
+    http: httpx.Client, horarium: TestService
+) -> None:
+    add(http, "long", "0 1 * * *", timeout_seconds=36_000, labels={"team": "night"})
+    add(http, "other", "30 2 * * *")
+    horarium.advance(hours=2)
+    window = {"from": "2026-03-01T01:30:00Z", "to": "2026-03-01T03:00:00Z"}
+    got = look(http, **window, label="team=night")
+    assert shown(got) == []
+    assert [(row["at"][11:16], row["state"]) for row in got["under_way"]] == [("01:00", "running")]
+    assert list(got["schedules"]) == ["long"]
+    assert got["buckets"] == []  # it started elsewhere
+    for others in (
+        {**window, "text": "other"},
+        {**window, "reason": "missed"},
+        {**window, "from": "2026-03-01T00:30:00Z"},  # there it is a row
+        {"from": "2026-03-01T02:10:00Z", "to": "2026-03-01T03:00:00Z"},  # nobody knows how long it will go on
+    ):
+        assert "under_way" not in look(http, **others)
+
+
 def test_a_backfill_and_a_row_of_missed_ones_are_one_row_each(http: httpx.Client, horarium: TestService) -> None:
     add(http, "minutely", "* * * * *", catchup_policy="skip")
     horarium.settle()

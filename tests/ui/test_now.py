@@ -74,6 +74,9 @@ def test_lanes_show_first_what_needs_somebody_and_tell_the_schedule_s_own_clock(
 def test_a_run_that_goes_on_is_a_bar(page: Page) -> None:
     page.goto("./?hours=6")
     expect(lane(page, "crawl-suppliers").locator(".run-bar").first).to_be_visible()
+    page.goto("./?hours=1")  # it began before that
+    expect(lane(page, "crawl-suppliers").get_by_role("button", name=re.compile("^running")).first).to_be_visible()
+    expect(lane(page, "crawl-suppliers").locator(".run-bar").first).to_be_visible()
 
 
 def test_any_mark_and_any_moment_is_explained(page: Page) -> None:

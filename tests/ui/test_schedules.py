@@ -49,6 +49,10 @@ def test_a_row_tells_when_what_came_of_it_and_how_it_is_doing(open_page: OpenPag
     strip.focus()
     page.keyboard.press("End")
     expect(page.get_by_role("tooltip")).to_contain_text("the run before was still going")
+    strip.blur()
+    strip.click(position={"x": 10, "y": 6})  # the focus comes after the pointer, and leaves it where it is
+    expect(strip).to_be_focused()
+    expect(strip.locator(".strip-at")).to_have_attribute("x", "7")
     page.goto("./schedules?text=invoice-export")
     seen = row(page, "invoice-export")
     expect(seen.get_by_role("img", name=re.compile("^Duration: usually"))).to_be_visible()

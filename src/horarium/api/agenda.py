@@ -86,6 +86,7 @@ def get_agenda(
             start=to_datetime(found.start),
             end=to_datetime(found.end),
             rows=rows,
+            under_way=tuple(map(_row, found.under_way)),
             buckets=tuple(
                 AgendaBucket(at=to_datetime(each.at), starts=each.starts, skips=each.skips) for each in found.buckets
             ),

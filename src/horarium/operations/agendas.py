@@ -44,6 +44,7 @@ MAX_BUCKET = 31 * 86_400
 # A tenant with more schedules than this is told that the list is cut.
 MAX_SCHEDULES = 100_000
 MAX_IDS = 100
+MAX_UNDER_WAY = 500
 # Of so few the histories are read one by one, of more the window is read and the others are left out.
 _FEW = MAX_IDS
 # Decisions that are looked at for those of a part of the schedules.
@@ -77,7 +78,7 @@ class Shown:
 
 @dataclass(frozen=True, slots=True)
 class Agenda:
-    """`schedules` by id."""
+    """`schedules` by id. `under_way`: what began before the window and goes on."""
 
     start: Instant
     end: Instant
@@ -85,6 +86,7 @@ class Agenda:
     buckets: tuple[Bucket, ...]
     truncated: bool
     schedules: Mapping[str, Shown] = field(default_factory=dict)
+    under_way: tuple[Entry, ...] = ()
 
 
 class _Choice(NamedTuple):
@@ -128,10 +130,12 @@ def look(
             decided, agenda.predict(found, now=now, end=last), limit=limit, known_until=known_until
         )
         asked = () if wanted.schedules is None else wanted.schedules.schedule_ids or ()
-        ids = {row.schedule_id for row in rows} | set(asked)
+        is_asked = wanted.reason is None and first <= now
+        going = _under_way(connection, caller.namespace, first, choice) if is_asked else ()
+        ids = {row.schedule_id for row in (*rows, *going)} | set(asked)
         shown = _shown(resources, connection, caller.namespace, sorted(ids))
         is_short = truncated or is_cut or not _reaches_back(connection, choice, first)
-        return Agenda(first, last, rows, agenda.buckets(rows, first, bucket_seconds), is_short, shown)
+        return Agenda(first, last, rows, agenda.buckets(rows, first, bucket_seconds), is_short, shown, going)
 
     return resources.database.read(work)
 
@@ -213,6 +217,11 @@ def _decided(
             by_occurrence[key] = _entry(event)
     found = [each for each in by_occurrence.values() if reason is None or each.reason == reason]
     return found, known_until
+
+
+def _under_way(connection: Connection, namespace: str, start: Instant, choice: _Choice | None) -> tuple[Entry, ...]:
+    found = occurrences.under_way(connection, namespace, start, MAX_UNDER_WAY)
+    return tuple(_entry(each) for each in found if choice is None or each.schedule_uid in choice.uids)
 
 
 def _entry(event: OccurrenceEvent) -> Entry:

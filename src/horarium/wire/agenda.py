@@ -49,7 +49,8 @@ class Agenda(Answer, frozen=True, kw_only=True):
     """`truncated`: there is more in the window than the rows say; before the instant of the last row nothing is left
     out, unless there are more schedules, or there is more history of one of them, than can be looked at.
 
-    `schedules` are those of the rows, and those that were asked for, by id.
+    `under_way` are occurrences of before the window whose runs have not ended, 500 at most. `schedules` are those that
+    are told of, and those that were asked for, by id.
     """
 
     namespace: str
@@ -59,3 +60,4 @@ class Agenda(Answer, frozen=True, kw_only=True):
     buckets: tuple[AgendaBucket, ...]
     truncated: bool
     schedules: Mapping[str, AgendaSchedule]
+    under_way: tuple[AgendaRow, ...] = ()

@@ -1,5 +1,6 @@
 import { QueryClient, QueryObserver } from "@tanstack/react-query";
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
+import { Refused } from "./client";
 import { refresher } from "./refreshing";
 
 beforeEach(() => void vi.useFakeTimers());
@@ -52,6 +53,22 @@ test("a hidden page asks for nothing, and knows that what it shows is old", asyn
   await vi.advanceTimersByTimeAsync(5_000);
   expect(asked()).toBe(1);
   expect(observer.getCurrentResult().isStale).toBe(true);
+  stop();
+});
+
+test("what was refused stays told for a while, however much happens meanwhile", async () => {
+  const queries = new QueryClient();
+  const queryFn = vi.fn(() => Promise.reject(new Refused(500, "internal", "it broke")));
+  const observer = new QueryObserver(queries, { queryKey: ["x"], queryFn, retry: false, meta: { live: true } });
+  const stop = observer.subscribe(() => undefined);
+  const tell = refresher(queries, () => false);
+  for (let second = 0; second < 25; second++) {
+    tell();
+    await vi.advanceTimersByTimeAsync(1_000);
+  }
+  expect(observer.getCurrentResult().status).toBe("error");
+  expect(queryFn.mock.calls.length).toBeGreaterThan(1); // it may be well again by now
+  expect(queryFn.mock.calls.length).toBeLessThan(5);
   stop();
 });
 

@@ -1,9 +1,12 @@
 // When live queries are asked for again: many events become one refresh, and no answer is thrown away for a newer one.
 import type { Query, QueryClient } from "@tanstack/react-query";
+import { Refused } from "./client";
 import { isGone } from "./gone";
 
 // A busy fleet tells hundreds of things a second; nobody reads faster than this.
 const REFRESH_MS = 1_000;
+// What was refused is told so long at least: asked for again at each event, it would look as if it were on its way.
+const REFUSED_MS = 10_000;
 
 /** A hidden page asks for nothing: what is marked as old here is asked for when somebody looks at it again. */
 export function refresher(queries: QueryClient, isHidden = () => document.hidden): () => void {
@@ -32,7 +35,13 @@ export function refresher(queries: QueryClient, isHidden = () => document.hidden
 }
 
 function isLive(query: Query): boolean {
-  return query.meta?.["live"] === true && !isGone(query);
+  return query.meta?.["live"] === true && !isGone(query) && !isJustRefused(query);
+}
+
+/** Only where nothing else is shown in its place. */
+function isJustRefused({ state: { status, data, error, errorUpdatedAt } }: Query): boolean {
+  const isNote = status === "error" && data === undefined && error instanceof Refused;
+  return isNote && Date.now() - errorUpdatedAt < REFUSED_MS;
 }
 
 /** When the fetch that is under way has ended, well or not. */

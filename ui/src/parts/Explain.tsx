@@ -154,7 +154,10 @@ function FindingRow({ finding, zone }: { finding: Schemas["Finding"]; zone?: str
   );
 }
 
-/** A text of the service, whose instants are shown in the schedule's zone. */
+// Ids that are made one after the other differ at their end.
+const END_OF_ID = 6;
+
+/** A text of the service, whose instants are shown in the schedule's zone; runs that it names are links. */
 export function Timed({ text, zone }: { text: string; zone?: string | null }) {
   const viewer = useViewerZone();
   const shown = zone ?? viewer;
@@ -163,6 +166,10 @@ export function Timed({ text, zone }: { text: string; zone?: string | null }) {
       <time key={index} dateTime={part.at} title={fullText(part.at, zone ?? null, viewer)}>
         {dateTimeText(part.at, shown)} {zoneLabel(part.at, shown)}
       </time>
+    ) : "run" in part ? (
+      <Link key={index} to="/runs/$runId" params={{ runId: part.run }} title={part.run} aria-label={`run ${part.run}`}>
+        …{part.run.slice(-END_OF_ID)}
+      </Link>
     ) : (
       <span key={index}>{part.text}</span>
     ),

@@ -2,7 +2,7 @@
 import { useInfiniteQuery, useQueryClient } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 import { useCallback, useEffect, useRef, useState } from "react";
-import { ask, type Schemas } from "../api/client";
+import { ask } from "../api/client";
 import type { Failure } from "../api/hooks";
 import { useEvents } from "../api/live";
 import { useNamespace } from "../api/session";
@@ -11,17 +11,12 @@ import { Badge } from "../marks/Mark";
 import { Button } from "./Button";
 import { Dialog } from "./Dialog";
 import "./history.css";
-import { eventLook, eventWhy, isAbout, nextAfter, type HistoryEvent } from "./historyEvents";
+import { eventLook, eventWhy, folded, isAbout, nextAfter, type HistoryEvent, type Read } from "./historyEvents";
 import { Json } from "./Json";
 import { Empty, FailureNote, Loading } from "./Shown";
 import { When } from "./When";
 
 const PAGE = 100;
-
-interface Read {
-  page: Schemas["History"];
-  after: number;
-}
 
 /** What is read stays: only what came after it is asked for when the stream tells of this schedule. */
 function useHistory(scheduleId: string) {
@@ -41,6 +36,7 @@ function useHistory(scheduleId: string) {
     initialPageParam: 0,
     getNextPageParam: ({ page, after }) => nextAfter(page, after),
   });
+  useFolded(key, found.data?.pages, found.isFetching);
   const pages = found.data?.pages ?? [];
   const hasMore = pages.at(-1)?.page.has_more ?? false;
   const { fetchNextPage } = found;
@@ -63,6 +59,17 @@ function useHistory(scheduleId: string) {
     void fetchNextPage();
   }, [found.isFetching, fetchNextPage]);
   return { ...found, hasMore, events: pages.flatMap(({ page }) => page.events) };
+}
+
+/** What came one by one is kept as a page would have brought it. */
+function useFolded(key: readonly unknown[], pages: readonly Read[] | undefined, isFetching: boolean): void {
+  const queries = useQueryClient();
+  useEffect(() => {
+    if (pages === undefined || isFetching) return;
+    const fewer = folded(pages, PAGE);
+    if (fewer.length < pages.length)
+      queries.setQueryData(key, { pages: fewer, pageParams: fewer.map(({ after }) => after) });
+  });
 }
 
 export function History({ scheduleId, zone }: { scheduleId: string; zone?: string | null }) {

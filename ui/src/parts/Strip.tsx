@@ -23,7 +23,8 @@ export function Strip({ recent, zone }: Props) {
   const id = useId();
   const shown = recent.slice(-MOST_RECENT);
   if (shown.length === 0) return <span className="muted small">nothing yet</span>;
-  const point = (index: number, box: DOMRect) => setAt({ index, x: box.left + index * SLOT, y: box.bottom + 6 });
+  const placed = (index: number, box: DOMRect) => ({ index, x: box.left + index * SLOT, y: box.bottom + 6 });
+  const point = (index: number, box: DOMRect) => setAt(placed(index, box));
   const open = (index: number) => {
     const run = shown[index]?.run_id;
     if (run) void navigate({ to: "/runs/$runId", params: { runId: run } });
@@ -51,7 +52,11 @@ export function Strip({ recent, zone }: Props) {
         aria-describedby={at ? id : undefined}
         tabIndex={0}
         onKeyDown={key}
-        onFocus={(event) => point(shown.length - 1, event.currentTarget.getBoundingClientRect())}
+        onFocus={(event) => {
+          const box = event.currentTarget.getBoundingClientRect();
+          // Whoever taps a mark has pointed at it before the strip gets the focus.
+          setAt((now) => now ?? placed(shown.length - 1, box));
+        }}
         onBlur={() => setAt(null)}
         onMouseMove={(event) => point(under(event), event.currentTarget.getBoundingClientRect())}
         onMouseLeave={() => setAt(null)}

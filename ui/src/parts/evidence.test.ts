@@ -67,6 +67,14 @@ test.each([
     "next after it is 2026-03-01T23:00:00.5Z.",
     [{ text: "next after it is " }, { at: "2026-03-01T23:00:00.5Z" }, { text: "." }],
   ],
+  [
+    "Its run 01M7NK7GADEPZVWA6PCPV648P0 failed, not 01M7NK7GADEPZVWA6PCPV648P0X.",
+    [
+      { text: "Its run " },
+      { run: "01M7NK7GADEPZVWA6PCPV648P0" },
+      { text: " failed, not 01M7NK7GADEPZVWA6PCPV648P0X." },
+    ],
+  ],
   ["2026-99-99T99:00:00Z", [{ text: "2026-99-99T99:00:00Z" }]],
 ])("parts of %j", (sentence, parts) => {
   expect(sentenceParts(sentence)).toEqual(parts);

@@ -124,18 +124,20 @@ function plain(value: unknown): string {
   return typeof value === "string" ? value : (JSON.stringify(value) ?? "");
 }
 
-export type SentencePart = { text: string } | { at: string };
+export type SentencePart = { text: string } | { at: string } | { run: string };
 
-const MOMENT = /\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}(?:\.\d+)?Z/g;
+// An instant, or the id of a run: 26 characters of Crockford's base 32.
+const TOLD = /\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}(?:\.\d+)?Z|\b[0-7][0-9A-HJKMNP-TV-Z]{25}\b/g;
 
-/** The service writes instants in UTC; here they are taken out, so that they can be shown in the zones of those who read. */
+/** The service writes instants in UTC and runs by their ids; here they are taken out, to be shown to those who read. */
 export function sentenceParts(sentence: string): SentencePart[] {
   const parts: SentencePart[] = [];
   let last = 0;
-  for (const found of sentence.matchAll(MOMENT)) {
-    if (Number.isNaN(Date.parse(found[0]))) continue;
+  for (const found of sentence.matchAll(TOLD)) {
+    const isRun = !found[0].includes(":");
+    if (!isRun && Number.isNaN(Date.parse(found[0]))) continue;
     if (found.index > last) parts.push({ text: sentence.slice(last, found.index) });
-    parts.push({ at: found[0] });
+    parts.push(isRun ? { run: found[0] } : { at: found[0] });
     last = found.index + found[0].length;
   }
   if (last < sentence.length) parts.push({ text: sentence.slice(last) });

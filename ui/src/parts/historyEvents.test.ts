@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { eventLook, eventWhy, isAbout, nextAfter, type HistoryEvent } from "./historyEvents";
+import { eventLook, eventWhy, folded, isAbout, nextAfter, type HistoryEvent } from "./historyEvents";
 
 describe("eventWhy", () => {
   test.each([
@@ -26,6 +26,19 @@ test.each([
   [{ events: [], next_cursor: null }, 107, 107],
 ])("the page after %j", (page, after, next) => {
   expect(nextAfter(page as never, after)).toBe(next);
+});
+
+test("what was told one by one is as few pages as if it had been asked for at once", () => {
+  const read = (after: number, ...sequences: number[]) => ({
+    page: { events: sequences.map((sequence) => ({ sequence })), has_more: false, next_cursor: null } as never,
+    after,
+  });
+  const pages = [read(0, 1, 2), read(2, 3), read(3), read(3, 4), read(4, 5), read(5)];
+  const shown = folded(pages, 3).map(({ page, after }) => [after, page.events.map((each) => each.sequence)]);
+  expect(shown).toEqual([
+    [0, [1, 2, 3]],
+    [3, [4, 5]],
+  ]);
 });
 
 test.each([

@@ -37,6 +37,29 @@ export function nextAfter(page: Pick<Schemas["History"], "events" | "next_cursor
   return page.next_cursor ?? page.events.at(-1)?.sequence ?? after;
 }
 
+/** One answer, and the number after which it was asked for. */
+export interface Read {
+  page: Schemas["History"];
+  after: number;
+}
+
+/**
+ * Pages of at most `most` events, however few of them each answer brought: what is told one by one would else be asked
+ * for again one by one.
+ */
+export function folded(pages: readonly Read[], most: number): Read[] {
+  const found: Read[] = [];
+  for (const each of pages) {
+    const before = found.at(-1);
+    if (before === undefined || before.page.events.length + each.page.events.length > most) found.push(each);
+    else {
+      const events = [...before.page.events, ...each.page.events];
+      found[found.length - 1] = { page: { ...each.page, events }, after: before.after };
+    }
+  }
+  return found;
+}
+
 /** Whether what the stream told is about this schedule. */
 export function isAbout(data: string, scheduleId: string): boolean {
   try {

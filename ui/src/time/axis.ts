@@ -1,9 +1,12 @@
 // Where the marks of a time axis stand: at whole local hours or days of a zone, also where the clock is put forward or back.
-import { offsetMinutes, wallTime } from "./zones";
+import { clockText, dayText, monthText, offsetMinutes, wallTime } from "./zones";
 
-const MINUTE = 60_000;
+const SECOND = 1_000;
+const MINUTE = 60 * SECOND;
 const HOUR = 60 * MINUTE;
 const DAY = 24 * HOUR;
+/** Stands for a month of the calendar, however long it is. */
+const MONTH = 30 * DAY;
 
 export interface Span {
   from: number;
@@ -14,11 +17,19 @@ export interface AxisMark {
   at: number;
   /** The first of a local day: it is written with its date. */
   isDay: boolean;
+  /** Marks are months apart: it is written with its year. */
+  isMonth: boolean;
   /** How far the clock was put forward (or back, if negative) since the mark before, in minutes; 0 = not at all. */
   shifted: number;
 }
 
 const STEPS: readonly number[] = [
+  SECOND,
+  2 * SECOND,
+  5 * SECOND,
+  10 * SECOND,
+  15 * SECOND,
+  30 * SECOND,
   MINUTE,
   2 * MINUTE,
   5 * MINUTE,
@@ -33,6 +44,13 @@ const STEPS: readonly number[] = [
   DAY,
   2 * DAY,
   7 * DAY,
+  MONTH,
+  3 * MONTH,
+  6 * MONTH,
+  12 * MONTH,
+  24 * MONTH,
+  60 * MONTH,
+  120 * MONTH,
 ];
 
 /** The smallest step that leaves room for the texts. */
@@ -41,7 +59,7 @@ export function stepFor(span: Span, most: number): number {
   return STEPS.find((step) => length / step <= most) ?? STEPS[STEPS.length - 1]!;
 }
 
-/** Marks at local times that are whole multiples of the step since local midnight. */
+/** Marks at local times that are whole multiples of the step since local midnight, or at the first days of months. */
 export function axisMarks(span: Span, zone: string, most: number): AxisMark[] {
   const step = stepFor(span, most);
   const marks: AxisMark[] = [];
@@ -52,22 +70,25 @@ export function axisMarks(span: Span, zone: string, most: number): AxisMark[] {
     at = nextMark(at, step, zone)
   ) {
     const offset = offsetMinutes(at, zone);
-    const wall = wallTime(at, zone);
-    const isDay = step >= DAY || isFirstOfDay(at, zone, wall.hour, wall.minute);
-    marks.push({ at, isDay, shifted: offset - before });
+    marks.push({ at, isDay: step >= DAY || isFirstOfDay(at, zone), isMonth: step >= MONTH, shifted: offset - before });
     before = offset;
   }
   return marks;
 }
 
+/** What stands at a mark: "14:00", "Mon 16 Nov" or "Nov 2026". */
+export function axisText({ at, isDay, isMonth }: AxisMark, zone: string): string {
+  if (isMonth) return monthText(at, zone);
+  return isDay ? dayText(at, zone).replace(/ \d{4}$/, "") : clockText(at, zone);
+}
+
 /** Midnight does not exist on some days of some zones: the day then begins with its first minute that does. */
-function isFirstOfDay(at: number, zone: string, hour: number, minute: number): boolean {
-  return (hour === 0 && minute === 0) || wallTime(at - 1, zone).day !== wallTime(at, zone).day;
+function isFirstOfDay(at: number, zone: string): boolean {
+  return wallTime(at - 1, zone).day !== wallTime(at, zone).day;
 }
 
 function firstMark(from: number, step: number, zone: string): number {
-  const floor = step >= DAY ? startOfDay(from, zone) : localFloor(from, Math.min(step, HOUR), zone);
-  return floor >= from ? floor : nextMark(floor, step, zone);
+  return nextMark(from - 1, step < MONTH ? Math.min(step, DAY) : step, zone);
 }
 
 function localFloor(at: number, step: number, zone: string): number {
@@ -75,20 +96,37 @@ function localFloor(at: number, step: number, zone: string): number {
   return Math.floor((at + offset) / step) * step - offset;
 }
 
-/** Goes on by hours (or less), until the local clock shows a multiple of the step. */
 function nextMark(at: number, step: number, zone: string): number {
-  if (step >= DAY) {
-    let next = at;
-    for (let days = 0; days < step / DAY; days += 1) next = startOfDay(next + 26 * HOUR, zone, next);
-    return next;
+  if (step >= MONTH) return nextMonth(at, step / MONTH, zone);
+  return step >= DAY ? nextDay(at, step / DAY, zone) : nextClock(at, step, zone);
+}
+
+/** The first day of a month whose number, counted from year 0, is a multiple. */
+function nextMonth(at: number, months: number, zone: string): number {
+  const { year, month } = wallTime(at, zone);
+  const next = (Math.floor((12 * year + month - 1) / months) + 1) * months;
+  const noon = Date.UTC(Math.floor(next / 12), next % 12, 1, 12);
+  return startOfDay(noon - offsetMinutes(noon, zone) * MINUTE, zone);
+}
+
+function nextDay(at: number, days: number, zone: string): number {
+  let next = at;
+  for (let day = 0; day < days; day += 1) {
+    const begun = startOfDay(next, zone);
+    next = startOfDay(begun + 26 * HOUR, zone, begun);
   }
+  return next;
+}
+
+/** Goes on by hours (or less), until the local clock shows a multiple of the step or a day begins. */
+function nextClock(at: number, step: number, zone: string): number {
   const small = Math.min(step, HOUR);
   for (let next = localFloor(at, small, zone) + small, tries = 0; ; tries += 1) {
     const snapped = localFloor(next, small, zone);
     const candidate = snapped > at ? snapped : next;
-    const wall = wallTime(candidate, zone);
-    const sinceMidnight = wall.hour * HOUR + wall.minute * MINUTE;
-    if (sinceMidnight % step === 0 || tries > 48) return candidate;
+    const { hour, minute, second } = wallTime(candidate, zone);
+    const sinceMidnight = hour * HOUR + minute * MINUTE + second * SECOND;
+    if (sinceMidnight % step === 0 || isFirstOfDay(candidate, zone) || tries > 48) return candidate;
     next = candidate + small;
   }
 }
@@ -112,13 +150,14 @@ export function position(at: number, span: Span, width: number): number {
   return ((at - span.from) / (span.to - span.from)) * width;
 }
 
-const SHORTEST = 5 * MINUTE;
-const LONGEST = 31 * DAY;
+export const SHORTEST_SPAN = 5 * MINUTE;
+/** The service shows 31 days at most; a quarter of that is as much as anybody can tell apart. */
+export const LONGEST_SPAN = 7 * DAY;
 
 /** Nearer by a factor below 1, farther above it; the instant under the pointer stays where it is. */
 export function zoomed(span: Span, factor: number, around: number): Span {
   const length = span.to - span.from;
-  const next = Math.min(LONGEST, Math.max(SHORTEST, length * factor));
+  const next = Math.min(LONGEST_SPAN, Math.max(SHORTEST_SPAN, length * factor));
   const share = (around - span.from) / length;
   const from = Math.round(around - share * next);
   return { from, to: from + Math.round(next) };

@@ -88,6 +88,11 @@ export function dayText(at: string | number, zone: string): string {
     .replace(",", "");
 }
 
+/** "Nov 2026". */
+export function monthText(at: string | number, zone: string): string {
+  return format(zone, { month: "short", year: "numeric" }).format(instant(at));
+}
+
 export function clockText(at: string | number, zone: string): string {
   const wall = wallTime(instant(at), zone);
   return `${two(wall.hour)}:${two(wall.minute)}${wall.second === 0 ? "" : `:${two(wall.second)}`}`;

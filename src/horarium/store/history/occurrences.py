@@ -15,10 +15,13 @@ from horarium.schedule.run import RunState
 from horarium.store.database.json_text import object_from_text
 from horarium.store.history.events import told_from
 from horarium.store.runs import everywhere
+from horarium.store.runs.states import OPEN_ROOT
 from horarium.store.tables import history, positions, runs, schedules
 
 MOST_OF_ONE: Final = 5_000
 """Of one schedule's history the newest numbers are looked at, where only some schedules are asked about."""
+
+_MOST_OPEN: Final = 2_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +81,25 @@ def of_some(
     own = _window(start, end).join(positions, looked_at).where(positions.c.schedule_uid.in_(list(uids)))
     rows, until = _rows(connection, own, most)
     return _events(connection, rows), until
+
+
+def under_way(connection: Connection, namespace: str, before: Instant, most: int) -> list[OccurrenceEvent]:
+    """Occurrences of before an instant whose runs go on, the oldest first.
+
+    Of a namespace with very many open runs some are looked at, lest those that wait make the question dear.
+    """
+    some = sa.select(runs.c.run_id).where(runs.c.namespace == namespace, sa.text(OPEN_ROOT)).limit(_MOST_OPEN)
+    mine = (
+        sa.select(runs.c.schedule_uid, schedules.c.schedule_id, runs.c.nominal, runs.c.run_id, *_RUN)
+        .join_from(runs, schedules, runs.c.schedule_uid == schedules.c.schedule_uid)
+        .where(runs.c.run_id.in_(some), runs.c.state == RunState.RUNNING, runs.c.nominal < before)
+        .order_by(runs.c.nominal, schedules.c.schedule_id)
+        .limit(most)
+    )
+    return [
+        OccurrenceEvent(uid, name, nominal, EventType.TRIGGERED, run_id, {}, RunState(state), started_at, finished_at)
+        for uid, name, nominal, run_id, state, started_at, finished_at in connection.execute(mine)
+    ]
 
 
 def reaches_back(connection: Connection, uids: Sequence[bytes], start: Instant) -> bool:

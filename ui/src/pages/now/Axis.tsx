@@ -1,7 +1,8 @@
 // The hours above the lanes, in the viewer's zone; where the clock is put forward or back, it says so.
 import { memo } from "react";
-import { position, type AxisMark, type Span } from "../../time/axis";
-import { clockText, dayText } from "../../time/zones";
+import { axisText, position, type AxisMark, type Span } from "../../time/axis";
+import { useNow } from "../../time/now";
+import { clockText } from "../../time/zones";
 
 interface Props {
   marks: readonly AxisMark[];
@@ -28,13 +29,18 @@ export const Axis = memo(function Axis({ marks, span, width, now, zone }: Props)
           <path d="M0 0V34" />
           <rect x={nowX(x, width)} y={1} width={46} height={15} rx={7.5} />
           <text x={nowX(x, width) + 23} y={12.5} textAnchor="middle">
-            {clockText(Math.floor(now / 60_000) * 60_000, zone)}
+            <Clock zone={zone} />
           </text>
         </g>
       ) : null}
     </svg>
   );
 });
+
+/** By itself: the line moves by what can be seen, which is ten minutes where a week is shown. */
+function Clock({ zone }: { zone: string }) {
+  return clockText(Math.floor(useNow() / 60_000) * 60_000, zone);
+}
 
 /** The label of now stays inside, also at the edges. */
 function nowX(x: number, width: number): number {
@@ -54,7 +60,7 @@ function AxisText({ mark, x, width, zone }: { mark: AxisMark; x: number; width: 
         className={mark.isDay ? "axis-day" : "axis-hour"}
         dx={anchor === "middle" ? 0 : anchor === "start" ? 3 : -3}
       >
-        {mark.isDay ? dayText(mark.at, zone).replace(/ \d{4}$/, "") : clockText(mark.at, zone)}
+        {axisText(mark, zone)}
       </text>
       {mark.shifted !== 0 ? (
         <g className="axis-shift">

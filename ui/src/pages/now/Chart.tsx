@@ -10,6 +10,7 @@ import {
   type MouseEvent,
 } from "react";
 import { axisMarks, position, type Span } from "../../time/axis";
+import { durationText } from "../../time/zones";
 import { Axis } from "./Axis";
 import { Density } from "./Density";
 import { HoverText, type HoverHandle } from "./HoverText";
@@ -78,7 +79,7 @@ export function Chart({ fleet, lanes, span: settled, now, zone, onSpan, onExplai
       onBlur={() => hover.current?.clear()}
     >
       <div className="lanes-head">
-        <div className="lanes-corner muted small">{perBucketText(fleet.bucketSeconds)}</div>
+        <div className="lanes-corner muted small">{perBarText(fleet.bucketSeconds)}</div>
         <div className="lanes-plot" ref={plot}>
           {width > 0 ? (
             <>
@@ -131,14 +132,10 @@ function askedFor(target: Element, clientX: number, span: Span): { id: string; a
   return { id: lane.dataset["lane"]!, at };
 }
 
-function perBucketText(seconds: number): string {
+function perBarText(seconds: number): string {
   if (seconds < 60) return `Starts per ${seconds} s`;
   if (seconds === 60) return "Starts per minute";
-  return seconds < 3_600
-    ? `Starts per ${seconds / 60} min`
-    : seconds === 3_600
-      ? "Starts per hour"
-      : `Starts per ${seconds / 3_600} h`;
+  return `Starts per minute, the fullest of each ${durationText(seconds)}`;
 }
 
 function useWidths(frame: React.RefObject<HTMLDivElement | null>, plot: React.RefObject<HTMLDivElement | null>) {

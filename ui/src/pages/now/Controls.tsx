@@ -112,7 +112,7 @@ function Filters({ filter, onFilter }: { filter: Pick<Filter, "text" | "label">;
         className="input now-find"
         type="search"
         aria-label="Label of the lanes, as name=value"
-        placeholder="Label: team=data"
+        placeholder="label=value"
         maxLength={200}
         value={typed.label}
         onChange={(event) => setTyped({ ...typed, label: event.target.value })}

@@ -6,7 +6,7 @@ import { densityBars, labelled, type DensityBar } from "./density";
 import type { Fleet } from "./useAgenda";
 
 interface Props {
-  fleet: Pick<Fleet, "buckets" | "bucketSeconds" | "gaps">;
+  fleet: Pick<Fleet, "buckets" | "bucketSeconds" | "origin" | "gaps">;
   span: Span;
   width: number;
   now: number;
@@ -19,7 +19,10 @@ const TOP = 18;
 const LABEL_ROOM = 92;
 
 export const Density = memo(function Density({ fleet, span, width, now, zone, onSpan }: Props) {
-  const bars = useMemo(() => densityBars(fleet.buckets, fleet.bucketSeconds, span, width), [fleet, span, width]);
+  const bars = useMemo(
+    () => densityBars(fleet.buckets, { origin: fleet.origin, seconds: fleet.bucketSeconds, span, width }),
+    [fleet, span, width],
+  );
   const peaks = useMemo(() => labelled(bars, LABEL_ROOM), [bars]);
   return (
     <svg className="density" width={width} height={HEIGHT} role="img" aria-label={densityText(bars, peaks, zone)}>
@@ -42,7 +45,7 @@ export const Density = memo(function Density({ fleet, span, width, now, zone, on
             seconds={fleet.bucketSeconds}
             isComing={bar.at >= now}
             zone={zone}
-            onPick={() => onSpan(zoomed(span, 0.25, bar.at))}
+            onPick={() => onSpan(zoomed(span, 0.25, bar.fullestAt))}
           />
         ))}
         {peaks.map((bar) => (
@@ -64,12 +67,8 @@ interface ColumnProps {
 function Column({ bar, seconds, isComing, zone, onPick }: ColumnProps) {
   const high = bar.starts === 0 ? 0 : Math.max(2, bar.share * (HEIGHT - TOP));
   const inner = Math.max(1, bar.width - (bar.width > 4 ? 1.5 : 0.5));
-  const until = clockText(bar.at + seconds * 1_000, zone);
   return (
-    <g
-      onClick={onPick}
-      data-tip={`${bar.starts} start, ${bar.skips} skipped · ${clockText(bar.at, zone)}–${until}\nClick to look closer`}
-    >
+    <g onClick={onPick} data-tip={`${columnText(bar, seconds, zone)}\nClick to look closer`}>
       <rect className="density-room" x={bar.x} y={0} width={bar.width} height={HEIGHT} />
       {high > 0 ? (
         <rect
@@ -85,6 +84,13 @@ function Column({ bar, seconds, isComing, zone, onPick }: ColumnProps) {
   );
 }
 
+/** "561 start at 22:04, the fullest minute\n22:00–22:05: 801 start, 0 skipped". */
+function columnText(bar: DensityBar, seconds: number, zone: string): string {
+  const all = `${clockText(bar.at, zone)}–${clockText(bar.at + seconds * 1_000, zone)}: ${bar.total} start, ${bar.skips} skipped`;
+  if (bar.total === bar.starts) return all;
+  return `${bar.starts} start at ${clockText(bar.fullestAt, zone)}, the fullest minute\n${all}`;
+}
+
 function Peak({ bar, width, zone }: { bar: DensityBar; width: number; zone: string }) {
   const middle = bar.x + bar.width / 2;
   const atEnd = middle > width - LABEL_ROOM;
@@ -92,14 +98,14 @@ function Peak({ bar, width, zone }: { bar: DensityBar; width: number; zone: stri
     <g className="peak" aria-hidden="true">
       <path d={`M${middle - 4} ${TOP - 12}h8l-4 6Z`} />
       <text x={atEnd ? middle - 8 : middle + 8} y={TOP - 5} textAnchor={atEnd ? "end" : "start"}>
-        {bar.starts} at {clockText(bar.at, zone)}
+        {bar.starts} at {clockText(bar.fullestAt, zone)}
       </text>
     </g>
   );
 }
 
 function densityText(bars: readonly DensityBar[], peaks: readonly DensityBar[], zone: string): string {
-  const all = bars.reduce((sum, bar) => sum + bar.starts, 0);
-  const told = peaks.map((bar) => `${bar.starts} at ${clockText(bar.at, zone)}`).join(", ");
+  const all = bars.reduce((sum, bar) => sum + bar.total, 0);
+  const told = peaks.map((bar) => `${bar.starts} at ${clockText(bar.fullestAt, zone)}`).join(", ");
   return `${all} starts in view${told ? `; most come together: ${told}` : ""}`;
 }

@@ -158,11 +158,11 @@ function MarkOrPill({
         y={1}
         rx={10}
       />
-      <g transform={group.count > 1 ? "translate(6 6) scale(0.83)" : "translate(0.5 5)"}>
+      <g transform={group.count > 1 ? "translate(4.5 6) scale(0.83)" : "translate(0.5 5)"}>
         <MarkShape shape={group.look.shape} />
       </g>
       {group.count > 1 ? (
-        <text x={19} y={15} aria-hidden="true">
+        <text x={17} y={15} aria-hidden="true">
           {countText(group.count)}
         </text>
       ) : null}

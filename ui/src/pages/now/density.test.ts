@@ -1,9 +1,15 @@
 import { expect, test } from "vitest";
-import { bucketSeconds, densityBars, herds, labelled, outward } from "./density";
+import { bucketSeconds, countedSeconds, densityBars, herds, labelled, outward } from "./density";
 
 const FROM = Date.parse("2026-11-16T00:00:00Z");
 const HOUR = 3_600_000;
 const at = (minute: number) => new Date(FROM + minute * 60_000).toISOString();
+const drawn = (seconds: number) => ({
+  origin: FROM,
+  seconds,
+  span: { from: FROM, to: FROM + 10 * HOUR },
+  width: 1_000,
+});
 const bucket = (minute: number, starts: number) => ({ at: at(minute), starts, skips: 0 });
 
 test.each([
@@ -39,16 +45,11 @@ test.each<[string, number[], number[]]>([
   ["three at most", [1, 1, 1, 1, 1, 1, 1, 1, 1, 20, 30, 40, 50], [50, 40, 30]],
   ["a single moment", [12], [12]],
 ])("herds: %s", (_, starts, found) => {
-  expect(herds(starts.map((many, index) => bucket(index * 5, many))).map((each) => each.starts)).toEqual(found);
+  expect(herds(starts.map((many, at) => ({ at, starts: many }))).map((each) => each.starts)).toEqual(found);
 });
 
 test("bars stand where their minutes are, the highest fills the room", () => {
-  const bars = densityBars(
-    [bucket(-30, 1), bucket(0, 5), bucket(60, 20), bucket(700, 9)],
-    600,
-    { from: FROM, to: FROM + 10 * HOUR },
-    1_000,
-  );
+  const bars = densityBars([bucket(-30, 1), bucket(0, 5), bucket(60, 20), bucket(700, 9)], drawn(600));
   expect(bars.map(({ x, share }) => [Math.round(x), share])).toEqual([
     [0, 0.25],
     [100, 1],
@@ -59,9 +60,16 @@ test("bars stand where their minutes are, the highest fills the room", () => {
 test("labels do not stand on one another", () => {
   const bars = densityBars(
     [bucket(0, 1), bucket(5, 1), bucket(10, 1), bucket(60, 20), bucket(65, 30), bucket(300, 25)],
-    300,
-    { from: FROM, to: FROM + 10 * HOUR },
-    1_000,
+    drawn(300),
   );
   expect(labelled(bars, 60).map((each) => each.starts)).toEqual([30, 25]);
+});
+
+test("a bar is as high as its fullest minute, and says which one that is", () => {
+  expect([10, 60, 300].map(countedSeconds)).toEqual([10, 60, 60]);
+  // One schedule that starts every second, and a herd: over five minutes they are nearly alike.
+  const steady = Array.from({ length: 10 }, (_, minute) => bucket(minute, minute === 7 ? 560 : 60));
+  const [calm, full] = densityBars(steady, drawn(300));
+  expect(calm).toMatchObject({ starts: 60, total: 300, isPeak: false });
+  expect(full).toMatchObject({ starts: 560, total: 800, fullestAt: Date.parse(at(7)), isPeak: true });
 });

@@ -13,6 +13,11 @@ export function bucketSeconds(span: Span): number {
   return SIZES.find((size) => seconds / size <= MOST_BUCKETS) ?? SIZES[SIZES.length - 1]!;
 }
 
+/** What is counted, in seconds: starts of a minute, or less where a bar is less. */
+export function countedSeconds(bar: number): number {
+  return Math.min(60, bar);
+}
+
 /** Whole buckets of the local clock around the span, so that the same hours are asked for while the view moves a little. */
 export function outward(span: Span, seconds: number, zone: string): Span {
   const size = seconds * 1_000;
@@ -23,52 +28,74 @@ export function outward(span: Span, seconds: number, zone: string): Span {
   };
 }
 
+/** A bar is as high as its fullest minute: a herd stands out however long a time the bar stands for. */
 export interface DensityBar {
   at: number;
   x: number;
   width: number;
   /** Of the highest, 0 to 1. */
   share: number;
+  /** In the fullest minute, and when that is. */
   starts: number;
+  fullestAt: number;
+  /** In all of it. */
+  total: number;
   skips: number;
   isPeak: boolean;
 }
 
 type Bucket = Pick<Schemas["AgendaBucket"], "at" | "starts" | "skips">;
 
-export function densityBars(buckets: readonly Bucket[], seconds: number, span: Span, width: number): DensityBar[] {
-  const highest = Math.max(1, ...buckets.map((each) => each.starts));
-  const peaks = new Set(herds(buckets).map((each) => each.at));
+/** What a bar is drawn of: where the bars begin and how long one is, and the view. */
+export interface Drawn {
+  origin: number;
+  seconds: number;
+  span: Span;
+  width: number;
+}
+
+export function densityBars(buckets: readonly Bucket[], { origin, seconds, span, width }: Drawn): DensityBar[] {
+  const slots = slotsOf(buckets, origin, seconds * 1_000);
+  const highest = slots.reduce((most, each) => Math.max(most, each.starts), 1);
+  const peaks = new Set(herds(slots));
   const size = position(span.from + seconds * 1_000, span, width);
-  return buckets
-    .map((each) => {
-      const at = Date.parse(each.at);
-      const share = each.starts / highest;
-      return {
-        at,
-        x: position(at, span, width),
-        width: size,
-        share,
-        starts: each.starts,
-        skips: each.skips,
-        isPeak: peaks.has(each.at),
-      };
-    })
+  return slots
+    .map((each) => ({
+      ...each,
+      x: position(each.at, span, width),
+      width: size,
+      share: each.starts / highest,
+      isPeak: peaks.has(each),
+    }))
     .filter((bar) => bar.x + bar.width > 0 && bar.x < width);
+}
+
+type Slot = Pick<DensityBar, "at" | "starts" | "fullestAt" | "total" | "skips">;
+
+function slotsOf(buckets: readonly Bucket[], origin: number, size: number): Slot[] {
+  const slots = new Map<number, Slot>();
+  for (const { at: written, starts, skips } of buckets) {
+    const counted = Date.parse(written);
+    const at = Math.floor((counted - origin) / size) * size + origin;
+    const known = slots.get(at) ?? { at, starts: 0, fullestAt: counted, total: 0, skips: 0 };
+    const fullest = starts > known.starts ? { starts, fullestAt: counted } : {};
+    slots.set(at, { ...known, ...fullest, total: known.total + starts, skips: known.skips + skips });
+  }
+  return [...slots.values()];
 }
 
 const MOST_HERDS = 3;
 const SMALLEST_HERD = 5;
 
-/** The highest buckets that stand far above the usual one. */
-export function herds(buckets: readonly Bucket[]): Bucket[] {
-  const full = buckets.filter((each) => each.starts > 0);
+/** The highest that stand far above the usual one. */
+export function herds<T extends { at: number; starts: number }>(slots: readonly T[]): T[] {
+  const full = slots.filter((each) => each.starts > 0);
   if (full.length === 0) return [];
   const sorted = full.map((each) => each.starts).sort((one, other) => one - other);
   const usual = sorted[Math.floor((sorted.length - 1) / 2)]!;
   return full
     .filter((each) => each.starts >= SMALLEST_HERD && (each.starts >= 2.5 * usual || full.length === 1))
-    .sort((one, other) => other.starts - one.starts || (one.at < other.at ? -1 : 1))
+    .sort((one, other) => other.starts - one.starts || one.at - other.at)
     .slice(0, MOST_HERDS);
 }
 

@@ -18,6 +18,7 @@ function row(minute: number, more: Partial<Row> = {}): Row {
     ...more,
   } as Row;
 }
+const at = (minute: number) => new Date(FROM + minute * 60_000).toISOString();
 const coming = (minute: number, more: Partial<Row> = {}) => row(minute, { predicted: true, state: null, ...more });
 
 test.each<[string, Row[], [number, string, string][]]>([
@@ -46,6 +47,14 @@ test.each<[string, Row[], [number, string, string][]]>([
       [93.5, "will fire", "2 will fire"],
       [193.5, "will fire", "will fire"],
     ],
+  ],
+  [
+    "what began before the view and goes on stands at its edge, and only that",
+    [
+      row(-200, { state: "running", started_at: at(-200), finished_at: null }),
+      row(-100, { started_at: at(-100), finished_at: at(-90) }),
+    ],
+    [[0, "running", "running"]],
   ],
   [
     "the worst wins",

@@ -53,13 +53,20 @@ export function countText(count: number): string {
  */
 export function groupMarks(rows: readonly Row[], span: Span, width: number): Group[] {
   const seen = rows
-    .map((row) => ({ row, x: position(Date.parse(row.at), span, width) }))
-    .filter(({ x }) => x > -MARK_WIDTH && x < width + MARK_WIDTH);
+    .map((row) => ({ row, x: placeOf(row, span, width) }))
+    .filter(({ x }) => x > -MARK_WIDTH && x < width + MARK_WIDTH)
+    .sort((one, other) => one.x - other.x);
   const coming = forward(seen.filter(({ row }) => row.predicted));
   const decided = seen.filter(({ row }) => !row.predicted);
   const last = decided.at(-1)?.x ?? 0;
   const border = coming.find((each) => each.x > last - MARK_WIDTH)?.x ?? Infinity;
   return [...backward(decided, border), ...coming].sort((one, other) => one.x - other.x);
+}
+
+/** What began before the view and goes on stands at its edge. */
+function placeOf(row: Row, span: Span, width: number): number {
+  const x = position(Date.parse(row.at), span, width);
+  return row.started_at && !row.finished_at && !row.predicted ? Math.max(x, HALF) : x;
 }
 
 interface Placed {

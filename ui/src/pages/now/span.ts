@@ -1,12 +1,11 @@
 // Which hours are shown: read from the address, and written back to it. Without a beginning the view follows the clock.
-import type { Span } from "../../time/axis";
+import { LONGEST_SPAN, SHORTEST_SPAN, type Span } from "../../time/axis";
 
 const MINUTE = 60_000;
 const HOUR = 60 * MINUTE;
 
-const SHORTEST_HOURS = 1 / 12;
-// The service shows 31 days at most; a quarter of that is as much as anybody can tell apart.
-const LONGEST_HOURS = 7 * 24;
+const SHORTEST_HOURS = SHORTEST_SPAN / HOUR;
+const LONGEST_HOURS = LONGEST_SPAN / HOUR;
 export const DEFAULT_HOURS = 12;
 /** Where now stands in a view that follows it: more room for what is to come. */
 export const DEFAULT_SHARE = 0.4;

@@ -5,7 +5,7 @@ import type { Schemas } from "../../api/client";
 import { useRead, type Failure } from "../../api/hooks";
 import { useConnection, useEvents } from "../../api/live";
 import type { Span } from "../../time/axis";
-import { bucketSeconds, outward } from "./density";
+import { bucketSeconds, countedSeconds, outward } from "./density";
 import type { Row } from "./groups";
 import { joined, type LaneSchedule } from "./lanes";
 
@@ -18,8 +18,11 @@ export interface Filter {
 
 export interface Fleet {
   rows: readonly Row[];
+  /** Starts by the minute. */
   buckets: readonly Schemas["AgendaBucket"][];
+  /** How long a bar is, and where they begin. */
   bucketSeconds: number;
+  origin: number;
   schedules: Readonly<Record<string, LaneSchedule>>;
   /** Hours of which not everything could be shown. */
   gaps: readonly Span[];
@@ -56,7 +59,7 @@ function usePart(span: Span, seconds: number, filter: Filter) {
     from: new Date(span.from).toISOString(),
     to: new Date(span.to).toISOString(),
     limit: MOST_ROWS,
-    bucket_seconds: seconds,
+    bucket_seconds: countedSeconds(seconds),
     text: filter.text || undefined,
     label: filter.label ? [filter.label] : undefined,
     reason: (filter.reason || undefined) as Schemas["Reason"] | undefined,
@@ -101,9 +104,10 @@ export function fleetOf(
       gaps.push({ from: Date.parse(last?.at ?? part.start), to: Date.parse(parts[index + 1]?.start ?? part.end) });
   }
   return {
-    rows: joined(parts.map((each) => each.rows)),
+    rows: joined([...parts.map((each) => each.under_way ?? []), ...parts.map((each) => each.rows)]),
     buckets: parts.flatMap((each) => each.buckets),
     bucketSeconds: seconds,
+    origin: Date.parse(parts[0]?.start ?? "") || 0,
     schedules: Object.assign(
       Object.create(null) as object,
       ...parts.map((each) => each.schedules),

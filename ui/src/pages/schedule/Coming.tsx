@@ -56,9 +56,7 @@ function Next({ schedule, search, change }: ViewProps) {
         <Shown of={found}>
           {({ rows }) =>
             rows.length === 0 ? (
-              <Empty title="No decision within 31 days">
-                <p>Nothing is due that soon. The year below shows on which days there is something.</p>
-              </Empty>
+              <Nothing schedule={schedule} />
             ) : (
               <>
                 <DecisionTable
@@ -81,6 +79,21 @@ function Next({ schedule, search, change }: ViewProps) {
         </Shown>
       </div>
     </Card>
+  );
+}
+
+function Nothing({ schedule }: Pick<ViewProps, "schedule">) {
+  if (schedule.status === "finished") {
+    return (
+      <Empty title="Nothing comes">
+        <p>The schedule has ended: all its times or runs are used up. An edit can give it new ones.</p>
+      </Empty>
+    );
+  }
+  return (
+    <Empty title="No decision within 31 days">
+      <p>Nothing is due that soon. The year below shows on which days there is something.</p>
+    </Empty>
   );
 }
 

@@ -53,7 +53,8 @@ function Decided({ schedule, day }: RowsProps) {
   const found = useRead("/api/agenda", {
     query: {
       from: day,
-      to: dayAfter(day),
+      // With the day after: a zone at the date line has left out a whole day, which begins where it ends.
+      to: dayAfter(dayAfter(day)),
       timezone: zone,
       limit: MOST_DECIDED,
       schedule_id: [schedule.schedule_id],

@@ -6,6 +6,7 @@ import { ask, type Schemas } from "../../api/client";
 import type { Failure } from "../../api/hooks";
 import { useNamespace } from "../../api/session";
 import { Button } from "../../parts/Button";
+import { Timed } from "../../parts/Explain";
 import { Json } from "../../parts/Json";
 import { Card, Facts } from "../../parts/Page";
 import { Loading, Shown } from "../../parts/Shown";
@@ -37,7 +38,7 @@ function obeyed(schedule: Schedule): Fact[] {
   const approval = approvalWords(schedule.approval_policy);
   const nothing = (text: string) => <span className="muted">{text}</span>;
   return [
-    ["Times", schedule.words ?? nothing("it has none")],
+    ["Times", schedule.words ? <Timed text={schedule.words} zone={schedule.spec.timezone} /> : nothing("it has none")],
     [
       "Calendars",
       schedule.calendars.length > 0 ? <Calendars names={schedule.calendars} /> : nothing("none: every day is open"),

@@ -2,8 +2,8 @@
 import { useEffect, useRef } from "react";
 import uPlot from "uplot";
 import "uplot/dist/uPlot.min.css";
-import { axisMarks } from "../../time/axis";
-import { clockText, dayText, durationText } from "../../time/zones";
+import { axisMarks, axisText } from "../../time/axis";
+import { durationText } from "../../time/zones";
 import type { Bar } from "./runBars";
 import { spanOf } from "./runBars";
 import { atSeconds } from "./RunChart";
@@ -46,6 +46,7 @@ export function lateWords(bars: readonly Bar[]): string {
 function optionsFor(place: HTMLElement, width: number, zone: string, bars: readonly Bar[]): uPlot.Options {
   const colour = (name: string): string => getComputedStyle(place).getPropertyValue(name).trim();
   const span = spanOf(bars);
+  const marks = axisMarks(span, zone, Math.max(2, Math.floor((width - LEFT - 8) / 110)));
   const font = `11px ${getComputedStyle(place).fontFamily}`;
   const axis = {
     stroke: colour("--muted"),
@@ -67,12 +68,8 @@ function optionsFor(place: HTMLElement, width: number, zone: string, bars: reado
       {
         ...axis,
         size: 22,
-        splits: () =>
-          axisMarks(span, zone, Math.max(2, Math.floor((width - LEFT - 8) / 110))).map((mark) => mark.at / 1000),
-        values: (_, splits) =>
-          splits.map((at) =>
-            isMidnight(at, zone) ? dayText(at * 1000, zone).replace(/ \d{4}$/, "") : clockText(at * 1000, zone),
-          ),
+        splits: () => marks.map((mark) => mark.at / 1000),
+        values: () => marks.map((mark) => axisText(mark, zone)),
       },
       { ...axis, size: LEFT, values: (_, splits) => splits.map((seconds) => durationText(seconds)) },
     ],
@@ -86,8 +83,4 @@ function optionsFor(place: HTMLElement, width: number, zone: string, bars: reado
       },
     ],
   };
-}
-
-function isMidnight(at: number, zone: string): boolean {
-  return clockText(at * 1000, zone) === "00:00";
 }

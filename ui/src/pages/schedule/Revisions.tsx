@@ -1,4 +1,5 @@
 // What a schedule has been: each definition with its author, and what differs between two, in fields and in fires.
+import { useEffect, useRef, type RefObject } from "react";
 import type { Schemas } from "../../api/client";
 import { usePages, useRead } from "../../api/hooks";
 import { Button } from "../../parts/Button";
@@ -19,6 +20,7 @@ export function Revisions({ schedule, search, change }: ViewProps) {
     query: { page_size: 20 },
   });
   const revisions = found.data?.pages.flatMap((page) => page.revisions) ?? [];
+  const isAsked = useRef(false);
   return (
     <Card title="Revisions">
       <div className="stack">
@@ -31,7 +33,16 @@ export function Revisions({ schedule, search, change }: ViewProps) {
             {revisions.length === 1 ? (
               <p className="muted">It is as it was made. Every change will stand here, to be compared.</p>
             ) : null}
-            <RevisionTable revisions={revisions} zone={schedule.spec.timezone} search={search} change={change} />
+            <RevisionTable
+              revisions={revisions}
+              zone={schedule.spec.timezone}
+              search={search}
+              change={change}
+              onWhat={(revision) => {
+                isAsked.current = true;
+                change({ before: revision - 1, after: revision });
+              }}
+            />
             <LoadMore of={found} />
           </>
         ) : null}
@@ -41,6 +52,7 @@ export function Revisions({ schedule, search, change }: ViewProps) {
             before={search.before}
             after={search.after}
             revisions={revisions}
+            isAsked={isAsked}
             onClose={() => change({ before: null, after: null })}
           />
         ) : null}
@@ -52,9 +64,11 @@ export function Revisions({ schedule, search, change }: ViewProps) {
 interface TableProps extends Pick<ViewProps, "search" | "change"> {
   revisions: readonly Revision[];
   zone: string;
+  /** What one of them changed is asked for. */
+  onWhat: (revision: number) => void;
 }
 
-function RevisionTable({ revisions, zone, search, change }: TableProps) {
+function RevisionTable({ revisions, zone, search, change, onWhat }: TableProps) {
   const radio = (name: "before" | "after", revision: number) => (
     <input
       type="radio"
@@ -98,7 +112,7 @@ function RevisionTable({ revisions, zone, search, change }: TableProps) {
               <td>{radio("after", each.revision)}</td>
               <td>
                 {each.revision > 1 ? (
-                  <Button small onClick={() => change({ before: each.revision - 1, after: each.revision })}>
+                  <Button small onClick={() => onWhat(each.revision)}>
                     What changed?<span className="visually-hidden"> in revision {each.revision}</span>
                   </Button>
                 ) : null}
@@ -116,19 +130,33 @@ interface ComparisonProps {
   before: number;
   after: number;
   revisions: readonly Revision[];
+  /** By a row, which may be far above: the answer comes into view. */
+  isAsked: RefObject<boolean>;
   onClose: () => void;
 }
 
-function Comparison({ schedule, before, after, revisions, onClose }: ComparisonProps) {
+function Comparison({ schedule, before, after, revisions, isAsked, onClose }: ComparisonProps) {
+  const section = useRef<HTMLElement>(null);
   const found = useRead(
     "/api/schedules/{schedule_id}/revisions/compare",
     { path: { schedule_id: schedule.schedule_id }, query: { from: before, to: after } },
     { keep: true },
   );
+  const isThere = found.data !== undefined && !found.isPlaceholderData;
+  useEffect(() => {
+    if (!isThere || !isAsked.current) return;
+    isAsked.current = false;
+    section.current?.scrollIntoView({ block: "nearest" });
+  }, [isThere, isAsked, before, after]);
   const documentOf = (revision: number) => revisions.find((each) => each.revision === revision)?.document;
   const [old, fresh] = [documentOf(before), documentOf(after)];
   return (
-    <section className="stack comparison" aria-label={`From revision ${before} to ${after}`} aria-live="polite">
+    <section
+      ref={section}
+      className="stack comparison"
+      aria-label={`From revision ${before} to ${after}`}
+      aria-live="polite"
+    >
       <div className="row far">
         <h3>
           From revision {before} to {after}

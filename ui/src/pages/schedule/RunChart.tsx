@@ -3,8 +3,8 @@ import { useNavigate } from "@tanstack/react-router";
 import { useMemo, useRef, useState, type KeyboardEvent, type PointerEvent } from "react";
 import { MarkShape } from "../../marks/Mark";
 import { fullText, When } from "../../parts/When";
-import { axisMarks } from "../../time/axis";
-import { clockText, dayText, durationText, instant, useViewerZone } from "../../time/zones";
+import { axisMarks, axisText } from "../../time/axis";
+import { durationText, instant, useViewerZone } from "../../time/zones";
 import {
   barWidth,
   barWords,
@@ -106,7 +106,7 @@ function TimeMarks({ span, zone, width }: { span: { from: number; to: number }; 
           <g key={mark.at}>
             <line x1={x} x2={x} y1={HEIGHT} y2={HEIGHT + BASE} />
             <text x={Math.min(x, width - 30)} y={HEIGHT + BASE + 14} textAnchor={x < 30 ? "start" : "middle"}>
-              {mark.isDay ? dayText(mark.at, zone).replace(/ \d{4}$/, "") : clockText(mark.at, zone)}
+              {axisText(mark, zone)}
             </text>
           </g>
         );

@@ -19,9 +19,13 @@ import { barsOf, latenessOf } from "./runBars";
 import { RunChart } from "./RunChart";
 import type { ViewProps } from "./Schedule";
 import { ORIGINS, STATES } from "./search";
+import { makeSpeakable } from "./speakable";
 import type { WholeSchedule } from "./whole";
 
-const Lateness = lazy(() => arriving(() => import("./Lateness"), worldOf(uiBase)));
+const Lateness = lazy(() => {
+  makeSpeakable();
+  return arriving(() => import("./Lateness"), worldOf(uiBase));
+});
 const PAGE = 100;
 // More bars than this are thinner than a pixel.
 const MOST_BARS = 1_000;

@@ -2,7 +2,7 @@
 import { Link, useParams } from "@tanstack/react-router";
 import { useCallback, useMemo } from "react";
 import { useTagged } from "../../api/hooks";
-import { ExplainDialog } from "../../parts/Explain";
+import { ExplainDialog, Timed } from "../../parts/Explain";
 import { History } from "../../parts/History";
 import { Page } from "../../parts/Page";
 import { Shown } from "../../parts/Shown";
@@ -44,12 +44,14 @@ export default function Schedule() {
               <code dir="auto">{scheduleId}</code> ·{" "}
             </>
           ) : null}
-          {schedule?.words}
+          {schedule?.words ? <Timed text={schedule.words} zone={schedule.spec.timezone} /> : null}
         </span>
       }
       actions={schedule ? <Actions schedule={schedule} /> : null}
     >
-      <Shown of={found}>{() => (schedule === undefined ? null : <Body schedule={schedule} />)}</Shown>
+      <Shown of={found}>
+        {() => (schedule === undefined ? null : <Body key={schedule.schedule_id} schedule={schedule} />)}
+      </Shown>
     </Page>
   );
 }

@@ -89,6 +89,7 @@ describe("the scale", () => {
 
   test("few lines, of round durations that are inside", () => {
     expect(gridOf(scaleOf(of(8, 9, 10)))).toEqual([5, 10]);
+    expect(gridOf(scaleOf(of(0.02, 0.03, 0.08)))).toEqual([0.02, 0.05]);
     const wide = gridOf(scaleOf(of(0.05, 90_000)));
     expect(wide.length).toBeLessThanOrEqual(5);
     expect(wide.every((each) => each >= 0.05 && each <= 90_000)).toBe(true);

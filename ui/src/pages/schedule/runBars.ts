@@ -84,10 +84,16 @@ export function heightOf(seconds: number, scale: Scale): number {
   return Math.min(1, Math.max(0.02, (Math.log(seconds) - low) / (high - low)));
 }
 
+// Seconds. Each is at most two and a half times the one before: there is always one in the upper half.
+const ROUNDS: readonly number[] = [
+  ...[0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 30],
+  ...[60, 120, 300, 600, 1_200, 1_800, 3_600, 7_200, 14_400, 28_800, 43_200],
+  ...[86_400, 172_800, 345_600, 604_800],
+];
+
 /** Durations at which lines are drawn: few, of round numbers. */
 export function gridOf(scale: Scale): number[] {
-  const rounds = [0.01, 0.1, 0.5, 1, 5, 10, 30, 60, 300, 600, 1_800, 3_600, 7_200, 14_400, 43_200, 86_400, 604_800];
-  const inside = rounds.filter((each) => each <= scale.most && (!scale.log || each >= scale.least));
+  const inside = ROUNDS.filter((each) => each <= scale.most && (!scale.log || each >= scale.least));
   if (!scale.log) return inside.filter((each) => each >= scale.most / 4).slice(-2);
   const step = Math.max(1, Math.ceil(inside.length / 4));
   return inside.filter((_, index) => (inside.length - 1 - index) % step === 0);

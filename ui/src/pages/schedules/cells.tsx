@@ -1,6 +1,7 @@
 // The cells of a row of the list, one component a column.
 import { Link, useNavigate } from "@tanstack/react-router";
 import { Badge } from "../../marks/Mark";
+import { Timed } from "../../parts/Explain";
 import { Menu, type MenuItem } from "../../parts/Menu";
 import { DurationTrend, Strip } from "../../parts/Strip";
 import { Tooltip } from "../../parts/Tooltip";
@@ -71,7 +72,7 @@ export function WordsCell({ row }: Cell) {
   const spec = specText(row);
   return (
     <span className={row.words ? "list-words" : "list-words mono"} title={spec}>
-      {row.words ?? spec}
+      {row.words ? <Timed text={row.words} zone={zoneOf(row)} /> : spec}
     </span>
   );
 }
