@@ -35,6 +35,10 @@ describe("paths", () => {
     });
     expect(setAt({ a: [1] }, ["a", 0], undefined)).toEqual({});
   });
+
+  test("a list that stands where fields belong gives way to them", () => {
+    expect(setAt({ a: [1] }, ["a", "b"], true)).toEqual({ a: { b: true } });
+  });
 });
 
 describe("patches", () => {

@@ -36,11 +36,12 @@ export function setAt(document: Doc, path: Path, value: Json | undefined): Doc {
 }
 
 function changedPart(part: Json | undefined, path: Path, value: Json | undefined): Json | undefined {
-  if (Array.isArray(part)) {
-    const index = Number(path[0]);
-    const inner = path.length === 1 ? value : changedPart(part[index], path.slice(1), value);
+  const step = path[0];
+  // A list that stands where fields belong gives way to them.
+  if (Array.isArray(part) && typeof step === "number") {
+    const inner = path.length === 1 ? value : changedPart(part[step], path.slice(1), value);
     const next =
-      inner === undefined ? part.filter((_, place) => place !== index) : Object.assign([...part], { [index]: inner });
+      inner === undefined ? part.filter((_, place) => place !== step) : Object.assign([...part], { [step]: inner });
     return next.length === 0 ? undefined : next;
   }
   const next = setAt(isObject(part) ? (part as Doc) : {}, path, value);
