@@ -1,7 +1,7 @@
 // Changes a schedule: what it would add, take away and move is shown before anything is kept.
 import { Link, useNavigate, useParams } from "@tanstack/react-router";
 import { useState } from "react";
-import { Refused, type Schemas } from "../../api/client";
+import { Refused } from "../../api/client";
 import { useRead, useTagged, useWrite } from "../../api/hooks";
 import { useMay } from "../../api/session";
 import { Button } from "../../parts/Button";
@@ -12,6 +12,7 @@ import { FailureNote, Loading } from "../../parts/Shown";
 import { useSay } from "../../parts/Toasts";
 import { changeOf, type Doc } from "../../document/document";
 import { FireChanges } from "../../parts/FireChanges";
+import { useDraft } from "./draft";
 import { Editor } from "./Editor";
 
 export default function Edit() {
@@ -79,12 +80,15 @@ function Changing({
   const replace = useWrite("put", "/api/schedules/{schedule_id}");
   const navigate = useNavigate();
   const say = useSay();
-  const [asked, setAsked] = useState<{ document: Doc; draft: Schemas["ScheduleDraft"] | undefined } | null>(null);
+  const [asked, setAsked] = useState<Doc | null>(null);
   const [saved, setSaved] = useState(false);
-  const needed = asked === null ? null : changeOf(base.document, asked.document);
+  // Of the very document that would be saved: what the form has shown may be an answer to what stood there before.
+  const draft = useDraft(asked ?? base.document, base.document, scheduleId);
+  const needed = asked === null ? null : changeOf(base.document, asked);
   const change = needed === null || needed.how === "merge" ? merge : replace;
   const needsConfirm = change.error instanceof Refused && change.error.reason.includes("confirm");
   const stale = change.error instanceof Refused && change.error.status === 412;
+  const isAsking = draft.isPending || draft.isPlaceholderData;
   const save = () => {
     if (needed === null) return;
     change.mutate(
@@ -109,12 +113,12 @@ function Changing({
         before={base.document}
         scheduleId={scheduleId}
         saveText="Save…"
-        saving={change.isPending}
+        saving={change.isPending || saved}
         saved={saved}
-        onSave={(document, draft) => {
+        onSave={(document) => {
           merge.reset();
           replace.reset();
-          setAsked({ document, draft });
+          setAsked(document);
         }}
         notes={base.source === "template" || base.bundle ? <Owned base={base} /> : null}
       />
@@ -127,8 +131,8 @@ function Changing({
           action={{
             text: needsConfirm ? "Save it, I mean it" : "Save",
             run: save,
-            busy: change.isPending,
-            disabled: stale,
+            busy: change.isPending || saved,
+            disabled: stale || isAsking,
           }}
         >
           {stale ? (
@@ -143,9 +147,15 @@ function Changing({
               </div>
             </div>
           ) : null}
-          {asked.draft?.changes ? <FireChanges changes={asked.draft.changes} zone={base.zone} /> : null}
+          {isAsking ? (
+            <Loading text="Asking which fires this adds, takes away and moves…" />
+          ) : draft.data?.changes ? (
+            <FireChanges changes={draft.data.changes} zone={base.zone} />
+          ) : draft.error ? (
+            <FailureNote failure={draft.error} again={() => void draft.refetch()} />
+          ) : null}
           <h3>The document</h3>
-          <JsonDiff before={base.document} after={asked.document} label="Before and after" />
+          <JsonDiff before={base.document} after={asked} label="Before and after" />
         </Dialog>
       ) : null}
     </>
