@@ -7,10 +7,11 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Page, Route, expect
 from ui.conftest import Fresh, OpenPage
 from ui.days import RARELY
 from ui.looking import DIALOG, assert_accessible, settled
+from ui.watching import Watch
 
 from horarium.demo.agent import V1_0, Agent, AgentServer
 
@@ -53,6 +54,7 @@ def test_a_question_is_opened_from_the_inbox_and_answered_with_yes(open_page: Op
     page = alone(open_page, fresh, "/approvals")
     main = page.get_by_role("main")
     expect(main.get_by_text("Hello <b>there</b>")).to_be_visible()
+    expect(main.get_by_text("Gives send to a worker in the queue")).to_be_visible()
     main.get_by_role("link", name="letter").click()
     expect(main).to_contain_text("This run needs a yes before it starts.")
     expect(main).to_contain_text("Gives send to a worker in the queue nobody-takes-from-it.")
@@ -99,6 +101,23 @@ def test_inputs_that_change_under_the_reader_are_seen_before_a_yes(open_page: Op
     page.get_by_role("button", name="I have seen them").click()
     page.get_by_role("button", name="Approve").click()
     expect(page.get_by_role("main").get_by_text("approved with changes")).to_be_visible()
+
+
+def test_whoever_comes_second_is_told(open_page: OpenPage, fresh: Fresh, watch: Watch) -> None:
+    watch.expect("status of 409")
+    asked = ask(fresh, allow_requester=True)
+    page = alone(open_page, fresh, f"/approvals/{asked['approval_id']}")
+    other = {"namespace": fresh.namespace, "token": fresh.tokens["admin"]}
+
+    def somebody_is_first(route: Route) -> None:
+        address = f"/api/approvals/{asked['approval_id']}/decision"
+        assert fresh.served.ask("POST", address, {"decision": "reject"}, **other).is_success
+        route.continue_()
+
+    page.route("**/decision", somebody_is_first)
+    page.get_by_role("button", name="Approve").click()
+    expect(page.get_by_text(re.compile("^Your decision was not taken"))).to_be_visible()
+    expect(page.get_by_role("main").get_by_text("rejected")).to_be_visible()
 
 
 def test_a_no_where_the_run_is_looked_at(open_page: OpenPage, fresh: Fresh) -> None:

@@ -15,7 +15,7 @@ import "./approvals.css";
 import { BulkDecide } from "./BulkDecide";
 import { filtersOf, isFiltered, queryOf, searchOf, type ApprovalFilters } from "./filters";
 import { Gates } from "./Question";
-import { APPROVAL_LOOKS, inline, mayDecide, titleOf, wantedOf, yesText, type Approval } from "./questions";
+import { actionText, APPROVAL_LOOKS, inline, mayDecide, titleOf, wantedOf, yesText, type Approval } from "./questions";
 import { Standing } from "./Standing";
 
 const PAGE = 50;
@@ -146,9 +146,18 @@ function Row({ row, picked, onPick }: { row: Approval; picked: boolean; onPick: 
           <Gates gates={row.gates} />
           {row.status === "pending" ? null : <Badge look={APPROVAL_LOOKS[row.status]} />}
         </div>
-        <div className="said" dir="auto">
-          {row.question ?? inline(row.inputs)}
-        </div>
+        {row.question ? (
+          <div className="said" dir="auto">
+            {row.question}
+          </div>
+        ) : (
+          <>
+            <div dir="auto">{actionText(row.action)}</div>
+            <div className="said" dir="auto">
+              {inline(row.inputs)}
+            </div>
+          </>
+        )}
       </div>
       <div className="meta">
         <div>
