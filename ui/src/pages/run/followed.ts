@@ -29,12 +29,25 @@ export function followed(kept: Followed, answer: Schemas["RunLogs"]): Followed {
   };
 }
 
-// Colours of a terminal mean nothing here.
+// Colours, titles and movements of a terminal (ECMA-48) mean nothing here.
 // eslint-disable-next-line no-control-regex -- the sequences begin with a control character
-const ESCAPES = /\u001b\[[0-9;?]*[A-Za-z]/g;
+const ESCAPES = /\u001b(?:\[[0-?]*[ -/]*[@-~]|[\]PX^_][^\u0007\u001b]*(?:\u0007|\u001b\\)?|[ -/]*[0-~])/g;
+// eslint-disable-next-line no-control-regex -- all but the tab
+const UNSEEN = /[\u0000-\u0008\u000a-\u001f\u007f]/g;
 const LONGEST = 4_000;
 
+/** A progress bar is drawn over itself: what stood there last is what a terminal shows. */
+function overwritten(text: string): string {
+  return text.includes("\r") ? (text.split("\r").findLast((part) => part !== "") ?? "") : text;
+}
+
+/** A character that nobody sees has a picture of its own. */
+function pictured(unseen: string): string {
+  const code = unseen.charCodeAt(0);
+  return String.fromCharCode(code === 0x7f ? 0x2421 : 0x2400 + code);
+}
+
 export function lineText(text: string): string {
-  const plain = text.replace(ESCAPES, "");
+  const plain = overwritten(text.replace(ESCAPES, "")).replace(UNSEEN, pictured);
   return plain.length <= LONGEST ? plain : `${plain.slice(0, LONGEST)} … ${plain.length - LONGEST} characters more`;
 }

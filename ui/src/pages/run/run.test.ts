@@ -166,6 +166,10 @@ describe("followed", () => {
   it.each([
     ["plain", "plain"],
     ["\u001b[31mred\u001b[0m", "red"],
+    ["\u001b]0;title\u0007\u001b[2K\u001b(Bplain\u001b]8;;x\u001b\\", "plain"],
+    ["10 %\r50 %\r100 %\r", "100 %"],
+    ["a\u0000b\bc\td\u007f", "a␀b␈c\td␡"],
+    ["\u001b", "␛"],
     ["x".repeat(4_002), `${"x".repeat(4_000)} … 2 characters more`],
   ])("writes a line", (text, written) => {
     expect(lineText(text)).toBe(written);
