@@ -84,8 +84,7 @@ export function shortText(at: string, zone: string, now: number): string {
   return `${day.endsWith(` ${year}`) ? day.slice(0, -5) : day}, ${clockText(at, zone)}`;
 }
 
-/** "New York". */
-export function placeOf(zone: string): string {
+function placeOf(zone: string): string {
   return isKnown(zone) ? zone.split("/").pop()!.replaceAll("_", " ") : zoneLabel(0, zone);
 }
 

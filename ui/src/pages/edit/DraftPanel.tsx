@@ -3,7 +3,7 @@ import type { Schemas } from "../../api/client";
 import { Mark } from "../../marks/Mark";
 import { reasonText, WILL_FIRE, WILL_SKIP } from "../../marks/outcomes";
 import { Card } from "../../parts/Page";
-import { fullText, placeOf, shortText } from "../../parts/When";
+import { fullText, shortText, zoneLabel } from "../../parts/When";
 import { YearGrid } from "../../parts/YearGrid";
 import { useNow } from "../../time/now";
 import { instant, offsetText, relativeText, sameClock, useViewerZone } from "../../time/zones";
@@ -81,7 +81,7 @@ function Fires({ rows, zone }: { rows: Draft["fires"]; zone: string }) {
             <td />
             {zones.map((each) => (
               <th key={each} scope="col">
-                {placeOf(each)}
+                {zoneLabel(rows[0]!.tick_at, each)}
               </th>
             ))}
             <td />
@@ -98,13 +98,13 @@ function Fires({ rows, zone }: { rows: Draft["fires"]; zone: string }) {
                   <time dateTime={row.tick_at} title={fullText(row.tick_at, zone, viewer)}>
                     {shortText(row.tick_at, each, now)}
                   </time>
-                  {differs && turns(rows, index, each) ? (
+                  {turns(rows, index, each) ? (
                     <span className="zone"> {offsetText(instant(row.tick_at), each)}</span>
                   ) : null}
                 </td>
               ))}
               <td className="small muted">
-                {relativeText(row.tick_at, now)}
+                <span className="nowrap">{relativeText(row.tick_at, now)}</span>
                 {row.reason ? <div>skipped: {reasonText(row.reason)}</div> : null}
               </td>
             </tr>
@@ -115,10 +115,10 @@ function Fires({ rows, zone }: { rows: Draft["fires"]; zone: string }) {
   );
 }
 
-/** Whether its clock is set otherwise than at the occurrence before; the first one says how it is set. */
+/** Whether its clock is set otherwise than at the occurrence before; how it is set at the first one stands above. */
 function turns(rows: Draft["fires"], index: number, zone: string): boolean {
-  const [at, before] = [rows[index]!, rows[index - 1]].map((row) => row && offsetText(instant(row.tick_at), zone));
-  return at !== before;
+  const offset = (row: Draft["fires"][number]) => offsetText(instant(row.tick_at), zone);
+  return index > 0 && offset(rows[index]!) !== offset(rows[index - 1]!);
 }
 
 export function DraftYear({ draft }: { draft: Draft | undefined }) {

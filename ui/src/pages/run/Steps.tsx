@@ -55,7 +55,9 @@ function Progress({ runs, nodes }: { runs: ReadonlyMap<string, Step>; nodes: num
   if (nodes)
     return (
       <span className="row tight muted">
-        <progress max={nodes} value={ended} aria-label="Steps that have ended" />
+        {ended < nodes ? (
+          <progress className="step-progress" max={nodes} value={ended} aria-label="Steps that have ended" />
+        ) : null}
         {ended} of {nodes} ended
       </span>
     );
