@@ -7,12 +7,10 @@ export interface Followed {
   lines: readonly LogLine[];
   /** The number of the last line that is known. */
   after: number;
-  /** How many lines at the beginning are not shown any more. */
-  dropped: number;
   ended: boolean;
 }
 
-export const NOTHING_LOGGED: Followed = { lines: [], after: 0, dropped: 0, ended: false };
+export const NOTHING_LOGGED: Followed = { lines: [], after: 0, ended: false };
 // As many lines stand in the page; older ones make room.
 export const MOST_LINES = 2_000;
 
@@ -24,9 +22,13 @@ export function followed(kept: Followed, answer: Schemas["RunLogs"]): Followed {
   return {
     lines: over === 0 ? all : all.slice(over),
     after: fresh.length === 0 ? kept.after : fresh[fresh.length - 1]!.number,
-    dropped: kept.dropped + over,
     ended: answer.ended,
   };
+}
+
+/** Lines are numbered from 1: a number that is missing is a line that was not kept, or has made room for later ones. */
+export function missingBefore(lines: readonly LogLine[], index: number): number {
+  return lines[index]!.number - (lines[index - 1]?.number ?? 0) - 1;
 }
 
 // Colours, titles and movements of a terminal (ECMA-48) mean nothing here.
