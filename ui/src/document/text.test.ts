@@ -53,6 +53,12 @@ merged: {<<: *base, queue: own}
   );
 });
 
+test("a name that comes twice is found where it is", () => {
+  expect(fromText("a: 1\nb:\n  - c: 1\n    d: 2\n    c: 3\n", "yaml")).toEqual({
+    wrong: '"c" is given twice, the second time in line 5',
+  });
+});
+
 test("what another reader of YAML could take for something else is written in quotes", () => {
   const written = toText({ a: "no", b: "12:30", c: "2026-03-08", d: "0 9 * * *" }, "yaml");
   expect(written).toBe('a: "no"\nb: "12:30"\nc: "2026-03-08"\nd: 0 9 * * *\n');

@@ -2,7 +2,7 @@
 //
 // YAML is read as the command line reads it: as JSON written by hand. A word is a number, a truth or nothing only where
 // JSON says so, and text everywhere else; marks of types are refused, and an object may be merged into another (<<).
-import type { ScalarTag } from "yaml";
+import type { Pair, Scalar, ScalarTag } from "yaml";
 import { readJson } from "../api/json";
 import { isObject, type Doc } from "./document";
 
@@ -25,12 +25,14 @@ const WORDS: ScalarTag[] = [
     resolve: (word) => Number(word),
   },
 ];
+// Names that come twice are looked for below: the library compares each with each, which takes seconds in a large text.
 const READING = {
   schema: "failsafe",
   customTags: WORDS,
   resolveKnownTags: false,
   merge: true,
   stringKeys: true,
+  uniqueKeys: false,
 } as const;
 const MOST_REPETITIONS = 20;
 // In quotes wherever a reader of any version could take it for something else than text.
@@ -61,7 +63,21 @@ function readYaml(by: Yaml, text: string): unknown {
   const read = by.parseDocument(text, READING);
   const wrong = read.errors[0] ?? read.warnings[0];
   if (wrong !== undefined) throw wrong;
+  by.visit(read, { Map: (_, { items }) => refuseTwice(items, text) });
   return read.toJS({ maxAliasCount: MOST_REPETITIONS });
+}
+
+/** Of several objects that are merged (<<) the first one counts, so that name may come again. */
+function refuseTwice(pairs: readonly Pair[], text: string): void {
+  const seen = new Set<unknown>();
+  for (const { key } of pairs as readonly Pair<Scalar>[]) {
+    const name = key.value;
+    if (name !== "<<" && seen.has(name)) {
+      const line = text.slice(0, key.range?.[0]).split("\n").length;
+      throw new Error(`${JSON.stringify(name)} is given twice, the second time in line ${line}`);
+    }
+    seen.add(name);
+  }
 }
 
 /** A number beyond all doubles is infinite; JSON would make a null of it. */
