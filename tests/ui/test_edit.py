@@ -108,6 +108,13 @@ def test_what_somebody_else_changed_meanwhile_is_not_overwritten(
     page.get_by_role("button", name="Take theirs, and begin again").click()
     expect(page.get_by_label("Note")).to_have_value("theirs")
     assert fresh.send("GET", "/api/schedules/nightly")["note"] == "theirs"
+    page.get_by_label("Name", exact=True).fill("mine")
+    fresh.send("PATCH", "/api/schedules/nightly", {"note": "theirs again"})
+    page.get_by_role("button", name="Save…").click()
+    page.get_by_role("button", name="Save", exact=True).click()
+    page.get_by_role("button", name="Put mine on top of theirs").click()
+    expect(page.get_by_label("Note")).to_have_value("theirs again")
+    expect(page.get_by_label("Name", exact=True)).to_have_value("mine")
 
 
 def test_a_condition_is_tried_on_what_it_would_see(open_page: OpenPage, fresh: Fresh) -> None:

@@ -54,6 +54,24 @@ export function patchOf(before: Doc, after: Doc): Doc | null {
   return found === null ? null : (found.patch as Doc);
 }
 
+/** What somebody made out of `before`, made out of what it has become meanwhile; null where no patch can say it. */
+export function onTop(theirs: Doc, before: Doc, mine: Doc): Doc | null {
+  const patch = patchOf(before, mine);
+  return patch === null ? null : (merged(theirs, patch) as Doc);
+}
+
+/** A merge patch, applied (RFC 7396). */
+function merged(value: Json | undefined, patch: Json): Json {
+  if (!isObject(patch)) return patch;
+  const made: [string, Json][] = Object.entries(isObject(value) ? (value as Doc) : {}).filter(
+    ([name]) => !Object.hasOwn(patch, name),
+  );
+  const old = new Map(isObject(value) ? Object.entries(value as Doc) : []);
+  for (const [name, each] of Object.entries(patch as Doc))
+    if (each !== null) made.push([name, merged(old.get(name), each)]);
+  return Object.fromEntries(made);
+}
+
 export interface Change {
   /**
    * PATCH, which merges and takes away by null; PUT, which replaces the parts that it names and takes nothing away; or

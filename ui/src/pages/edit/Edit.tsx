@@ -10,7 +10,7 @@ import { JsonDiff } from "../../parts/Json";
 import { Page } from "../../parts/Page";
 import { FailureNote, Loading } from "../../parts/Shown";
 import { useSay } from "../../parts/Toasts";
-import { changeOf, type Doc } from "../../document/document";
+import { changeOf, onTop, type Doc } from "../../document/document";
 import { FireChanges } from "../../parts/FireChanges";
 import { useDraft } from "./draft";
 import { Editor } from "./Editor";
@@ -27,6 +27,7 @@ export default function Edit() {
     { live: false, enabled: writes },
   );
   const [base, setBase] = useState<Base | null>(null);
+  const [kept, setKept] = useState<Kept | null>(null);
   const document = revisions.data?.revisions[0]?.document as Doc | undefined;
   // What is on its way may be newer than what is known: somebody else's change, which is to be edited now.
   const isComing = tagged.isFetching || revisions.isFetching;
@@ -54,7 +55,18 @@ export default function Edit() {
       {writes ? null : <p>Your token may look at schedules, and not change any.</p>}
       {failure ? <FailureNote failure={failure} /> : null}
       {writes && base === null && !failure ? <Loading /> : null}
-      {base ? <Changing key={base.etag ?? ""} scheduleId={scheduleId} base={base} onFresh={setBase} /> : null}
+      {base ? (
+        <Changing
+          key={base.etag ?? ""}
+          scheduleId={scheduleId}
+          base={base}
+          begin={(kept && onTop(base.document, kept.before, kept.mine)) ?? base.document}
+          onFresh={(mine) => {
+            setKept(mine);
+            setBase(null);
+          }}
+        />
+      ) : null}
     </Page>
   );
 }
@@ -67,15 +79,20 @@ interface Base {
   zone: string;
 }
 
-function Changing({
-  scheduleId,
-  base,
-  onFresh,
-}: {
+/** What somebody had made when they learned that it was no longer what they had begun with. */
+interface Kept {
+  before: Doc;
+  mine: Doc;
+}
+
+interface ChangingProps {
   scheduleId: string;
   base: Base;
-  onFresh: (base: Base | null) => void;
-}) {
+  begin: Doc;
+  onFresh: (mine: Kept | null) => void;
+}
+
+function Changing({ scheduleId, base, begin, onFresh }: ChangingProps) {
   const merge = useWrite("patch", "/api/schedules/{schedule_id}");
   const replace = useWrite("put", "/api/schedules/{schedule_id}");
   const navigate = useNavigate();
@@ -111,6 +128,7 @@ function Changing({
     <>
       <Editor
         before={base.document}
+        begin={begin}
         scheduleId={scheduleId}
         saveText="Save…"
         saving={change.isPending || saved}
@@ -139,7 +157,12 @@ function Changing({
             <div className="note tone-warn" role="alert">
               <div className="stack">
                 <div>Somebody else has changed this schedule in the meantime. Your changes were not saved.</div>
-                <div>
+                <div className="row">
+                  {onTop(base.document, base.document, asked) === null ? null : (
+                    <Button small kind="primary" onClick={() => onFresh({ before: base.document, mine: asked })}>
+                      Put mine on top of theirs
+                    </Button>
+                  )}
                   <Button small onClick={() => onFresh(null)}>
                     Take theirs, and begin again
                   </Button>

@@ -18,6 +18,8 @@ import "./edit.css";
 
 interface Props {
   before: Doc;
+  /** What stands there at first, where that is not what was before. */
+  begin?: Doc;
   scheduleId: string | null;
   /** What stands above the form: errors of the last save, notes. */
   notes?: ReactNode;
@@ -28,8 +30,8 @@ interface Props {
   saved: boolean;
 }
 
-export function Editor({ before, scheduleId, notes, saveText, saving, onSave, saved }: Props) {
-  const [document, setDocument] = useState(before);
+export function Editor({ before, begin = before, scheduleId, notes, saveText, saving, onSave, saved }: Props) {
+  const [document, setDocument] = useState(begin);
   const changed = !sameJson(before, document);
   useUnsaved(changed && !saved);
   const settled = useSettled(document);
@@ -37,7 +39,7 @@ export function Editor({ before, scheduleId, notes, saveText, saving, onSave, sa
   const zone = zoneOf(document);
   const [unread, setUnread] = useUnread();
   const obstacle = obstacleOf({
-    unread,
+    unread: unread.size > 0,
     draft: draft.data,
     unchanged: scheduleId !== null && !changed,
   });
@@ -62,11 +64,14 @@ export function Editor({ before, scheduleId, notes, saveText, saving, onSave, sa
             onSave(document);
           }}
         >
-          <What />
-          <WhenSection />
-          <Whether />
-          <WhoAgrees />
-          <Beside />
+          {/* A text that cannot be read hides what the form would change: mended, it would take that back. */}
+          <div className="stack sections" inert={unread.has(TEXT)}>
+            <What />
+            <WhenSection />
+            <Whether />
+            <WhoAgrees />
+            <Beside />
+          </div>
           <div className="row save-bar">
             <Button kind="primary" type="submit" busy={saving} disabled={obstacle !== null}>
               {saveText}
@@ -95,7 +100,7 @@ export function Editor({ before, scheduleId, notes, saveText, saving, onSave, sa
 const TEXT = "the whole text";
 
 /** The inputs whose text cannot be read. */
-function useUnread(): [unread: boolean, set: (name: string, is: boolean) => void] {
+function useUnread(): [unread: ReadonlySet<string>, set: (name: string, is: boolean) => void] {
   const [names, setNames] = useState<ReadonlySet<string>>(new Set());
   const set = useCallback((name: string, is: boolean) => {
     setNames((now) => {
@@ -106,7 +111,7 @@ function useUnread(): [unread: boolean, set: (name: string, is: boolean) => void
       return next;
     });
   }, []);
-  return [names.size > 0, set];
+  return [names, set];
 }
 
 interface Standing {
