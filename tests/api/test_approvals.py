@@ -72,7 +72,8 @@ def test_a_question_says_what_would_run_and_a_yes_lets_it(horarium: TestService)
     assert (asked["schedule_id"], asked["origin"], asked["nominal"]) == ("brief", "scheduled", "2026-03-01T01:00:00Z")
     ada = door(horarium, "ada")
     shown = ada.get(f"/api/approvals/{asked['approval_id']}").json()
-    assert shown["action"]["url"] == "http://target.test/hook"
+    assert (shown["action"]["url"], shown["action"]["input"]) == ("http://target.test/hook", INPUTS)
+    assert asked["action"] == {name: value for name, value in shown["action"].items() if name != "input"}
     done = decide(ada, asked, reason="looks right", input_hash=asked["input_hash"]).json()
     assert (done["status"], done["decided_by"], done["reason"]) == ("approved", "ada", "looks right")
     assert [(vote["by"], vote["decision"]) for vote in done["votes"]] == [("ada", "approve")]

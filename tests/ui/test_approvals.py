@@ -7,10 +7,11 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Page, Route, expect
 from ui.conftest import Fresh, OpenPage
 from ui.days import RARELY
 from ui.looking import DIALOG, assert_accessible, settled
+from ui.watching import Watch
 
 from horarium.demo.agent import V1_0, Agent, AgentServer
 
@@ -53,6 +54,7 @@ def test_a_question_is_opened_from_the_inbox_and_answered_with_yes(open_page: Op
     page = alone(open_page, fresh, "/approvals")
     main = page.get_by_role("main")
     expect(main.get_by_text("Hello <b>there</b>")).to_be_visible()
+    expect(main.get_by_text("Gives send to a worker in the queue")).to_be_visible()
     main.get_by_role("link", name="letter").click()
     expect(main).to_contain_text("This run needs a yes before it starts.")
     expect(main).to_contain_text("Gives send to a worker in the queue nobody-takes-from-it.")
@@ -101,6 +103,23 @@ def test_inputs_that_change_under_the_reader_are_seen_before_a_yes(open_page: Op
     expect(page.get_by_role("main").get_by_text("approved with changes")).to_be_visible()
 
 
+def test_whoever_comes_second_is_told(open_page: OpenPage, fresh: Fresh, watch: Watch) -> None:
+    watch.expect("status of 409")
+    asked = ask(fresh, allow_requester=True)
+    page = alone(open_page, fresh, f"/approvals/{asked['approval_id']}")
+    other = {"namespace": fresh.namespace, "token": fresh.tokens["admin"]}
+
+    def somebody_is_first(route: Route) -> None:
+        address = f"/api/approvals/{asked['approval_id']}/decision"
+        assert fresh.served.ask("POST", address, {"decision": "reject"}, **other).is_success
+        route.continue_()
+
+    page.route("**/decision", somebody_is_first)
+    page.get_by_role("button", name="Approve").click()
+    expect(page.get_by_text(re.compile("^Your decision was not taken"))).to_be_visible()
+    expect(page.get_by_role("main").get_by_text("rejected")).to_be_visible()
+
+
 def test_a_no_where_the_run_is_looked_at(open_page: OpenPage, fresh: Fresh) -> None:
     asked = ask(fresh)
     page = alone(open_page, fresh, f"/runs/{asked['run_id']}")
@@ -119,8 +138,9 @@ def test_many_are_decided_at_once_with_an_outcome_each(open_page: OpenPage, fres
     rows = page.locator("li[data-row]")
     expect(rows).to_have_count(3)
     expect(rows.filter(has_text="three").get_by_role("checkbox")).to_have_count(0)  # it is not theirs to decide
-    for name in ("one", "two"):
-        page.get_by_label(f"Choose {name}").check()
+    page.get_by_label("Choose one").check()
+    page.get_by_role("button", name="Choose all 2").click()
+    expect(page.get_by_label("Choose two")).to_be_checked()
     page.get_by_role("button", name="Approve…").click()
     dialog = page.get_by_role("dialog")
     expect(dialog).to_contain_text("Hello <b>there</b>")

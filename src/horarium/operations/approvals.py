@@ -134,32 +134,35 @@ def find(connection: Connection, caller: Caller, approval_id: str) -> QuestionRo
 
 def whole(resources: Resources, connection: Connection, row: QuestionRow) -> Asked:
     """With what the run would do. One whose run is gone is gone with it."""
-    found = view(resources, connection, [row], with_action=True)
+    found = view(resources, connection, [row], whole_action=True)
     if not found:
         raise ApprovalNotFound(id_text(row.approval_id))
     return found[0]
 
 
 def view(
-    resources: Resources, connection: Connection, rows: Sequence[QuestionRow], *, with_action: bool = False
+    resources: Resources, connection: Connection, rows: Sequence[QuestionRow], *, whole_action: bool = False
 ) -> list[Asked]:
+    """Each with what its run would do; without the input of that, unless it is wanted whole: `inputs` says it."""
     runs = {run.run_id: run for run in runs_read.find_all(connection, [row.run_id for row in rows])}
     definitions = resources.definitions.load(connection, runs.values())
     cast = questions.votes(connection, [row.approval_id for row in rows])
     return [
-        _asked(row, runs[row.run_id], definitions[row.run_id], cast[row.approval_id], with_action)
+        _asked(row, runs[row.run_id], definitions[row.run_id], cast[row.approval_id], whole_action)
         for row in rows
         if row.run_id in runs
     ]
 
 
 def _asked(
-    row: QuestionRow, run: RunRow, definition: Definition | Exception, votes: Sequence[VoteRow], with_action: bool
+    row: QuestionRow, run: RunRow, definition: Definition | Exception, votes: Sequence[VoteRow], whole_action: bool
 ) -> Asked:
     """A definition that cannot be read is the trouble of this run alone: it is shown as far as it is known."""
     known = None if isinstance(definition, Exception) else definition
     inputs = run.inputs if known is None else current_inputs(run, known)
     heard = tuple(vote for vote in votes if vote.input_hash == row.input_hash)
-    action = action_document(known.action) if with_action and known is not None else None
+    action = None if known is None else action_document(known.action)
+    if action is not None and not whole_action:
+        action.pop("input", None)
     shown = None if damage_of(inputs) is not None else shown_input(inputs)
     return Asked(row, run, shown, heard, action)

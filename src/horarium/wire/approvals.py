@@ -61,9 +61,10 @@ class Approval(Answer, frozen=True, kw_only=True):
     """One question. `expires_at` null = it waits for as long as it takes; `approvers` empty = whoever may approve.
 
     `proposed_inputs` are those that were shown first, where somebody has modified them. `action` is what the run would
-    do, with secrets by name only; lists leave it out. `question` is what an agent wants to know, in its own words, and
-    `reply` what it is told, once somebody has proposed that; what lets it in somewhere is not shown. `broken` says why
-    it cannot be read, where somebody has damaged it: what is not known is left out then, and nobody decides it.
+    do, with secrets by name only; lists leave out its input. `question` is what an agent wants to know, in its own
+    words, and `reply` what it is told, once somebody has proposed that; what lets it in somewhere is not shown.
+    `broken` says why it cannot be read, where somebody has damaged it: what is not known is left out then, and nobody
+    decides it.
     """
 
     approval_id: str

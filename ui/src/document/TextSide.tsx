@@ -1,5 +1,5 @@
 // A document as text, in YAML or JSON; a text that cannot be read is kept as it was typed, and not taken.
-import { useEffect, useState } from "react";
+import { useEffect, useMemo, useState } from "react";
 import { Button } from "../parts/Button";
 import { sameJson } from "../parts/jsonInput";
 import type { Doc } from "./document";
@@ -27,6 +27,7 @@ export function TextSide({ document, onDocument, onUnread, label }: Props) {
     void loadYaml().then(() => setReady(true));
   }, []);
   const used = ready ? format : "json";
+  const shown = useMemo(() => shownText(typed, document, used), [typed, document, used]);
   const wrong = typed && "wrong" in typed.read ? typed.read.wrong : null;
   const take = (text: string) => {
     const read = fromText(text, used);
@@ -61,7 +62,7 @@ export function TextSide({ document, onDocument, onUnread, label }: Props) {
         aria-label={label}
         aria-invalid={wrong !== null || undefined}
         spellCheck={false}
-        value={shownText(typed, document, used)}
+        value={shown}
         onChange={(event) => take(event.target.value)}
       />
       {wrong ? (

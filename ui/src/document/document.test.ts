@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { asText, changeOf, errorsAt, getAt, patchOf, setAt, type Change, type Doc, type Json } from "./document";
+import { asText, changeOf, errorsAt, getAt, onTop, patchOf, setAt, type Change, type Doc, type Json } from "./document";
 
 const DOCUMENT: Doc = {
   name: "a",
@@ -35,6 +35,10 @@ describe("paths", () => {
     });
     expect(setAt({ a: [1] }, ["a", 0], undefined)).toEqual({});
   });
+
+  test("a list that stands where fields belong gives way to them", () => {
+    expect(setAt({ a: [1] }, ["a", "b"], true)).toEqual({ a: { b: true } });
+  });
 });
 
 describe("patches", () => {
@@ -48,6 +52,18 @@ describe("patches", () => {
     [{}, { a: { b: null } }, null],
   ])("from %j to %j is %j", (before, after, patch) => expect(patchOf(before, after)).toEqual(patch));
 });
+
+test.each<[theirs: Doc, before: Doc, mine: Doc, both: Doc | null]>([
+  [
+    { a: 1, b: 3 },
+    { a: 1, b: 2 },
+    { a: 9, b: 2 },
+    { a: 9, b: 3 },
+  ],
+  [{ a: { x: 1, y: 2 }, n: 1 }, { a: { x: 1 } }, { a: { x: 5, z: [1] } }, { a: { x: 5, y: 2, z: [1] }, n: 1 }],
+  [{ a: 1, b: 2 }, { a: 1, b: 2 }, { b: 2 }, { b: 2 }],
+  [{}, {}, { a: { b: null } }, null],
+])("mine on top of %j", (theirs, before, mine, both) => expect(onTop(theirs, before, mine)).toEqual(both));
 
 test("errors are found at a field and below it, and not beside it", () => {
   const errors = { "spec.cron_expressions[0]": ["has six fields"], spec: ["needs a time"], special: ["no"] };

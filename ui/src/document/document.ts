@@ -36,11 +36,12 @@ export function setAt(document: Doc, path: Path, value: Json | undefined): Doc {
 }
 
 function changedPart(part: Json | undefined, path: Path, value: Json | undefined): Json | undefined {
-  if (Array.isArray(part)) {
-    const index = Number(path[0]);
-    const inner = path.length === 1 ? value : changedPart(part[index], path.slice(1), value);
+  const step = path[0];
+  // A list that stands where fields belong gives way to them.
+  if (Array.isArray(part) && typeof step === "number") {
+    const inner = path.length === 1 ? value : changedPart(part[step], path.slice(1), value);
     const next =
-      inner === undefined ? part.filter((_, place) => place !== index) : Object.assign([...part], { [index]: inner });
+      inner === undefined ? part.filter((_, place) => place !== step) : Object.assign([...part], { [step]: inner });
     return next.length === 0 ? undefined : next;
   }
   const next = setAt(isObject(part) ? (part as Doc) : {}, path, value);
@@ -51,6 +52,24 @@ function changedPart(part: Json | undefined, path: Path, value: Json | undefined
 export function patchOf(before: Doc, after: Doc): Doc | null {
   const found = mergePatch(before, after);
   return found === null ? null : (found.patch as Doc);
+}
+
+/** What somebody made out of `before`, made out of what it has become meanwhile; null where no patch can say it. */
+export function onTop(theirs: Doc, before: Doc, mine: Doc): Doc | null {
+  const patch = patchOf(before, mine);
+  return patch === null ? null : (merged(theirs, patch) as Doc);
+}
+
+/** A merge patch, applied (RFC 7396). */
+function merged(value: Json | undefined, patch: Json): Json {
+  if (!isObject(patch)) return patch;
+  const made: [string, Json][] = Object.entries(isObject(value) ? (value as Doc) : {}).filter(
+    ([name]) => !Object.hasOwn(patch, name),
+  );
+  const old = new Map(isObject(value) ? Object.entries(value as Doc) : []);
+  for (const [name, each] of Object.entries(patch as Doc))
+    if (each !== null) made.push([name, merged(old.get(name), each)]);
+  return Object.fromEntries(made);
 }
 
 export interface Change {

@@ -57,6 +57,7 @@ export function TextArea({ label, hint, wrong, bare, ...rest }: Around & Compone
 
 export type Choice = readonly [value: string, text: string];
 
+/** A value that is none of the choices is shown as it is: the first choice would say something that nobody has chosen. */
 export function SelectField({
   label,
   hint,
@@ -67,14 +68,17 @@ export function SelectField({
 }: Around & ComponentProps<"select"> & { choices: readonly Choice[] }) {
   const id = useId();
   const around = { label, hint, wrong, bare };
+  const value = rest.value === undefined ? undefined : String(rest.value);
+  const isKnown = value === undefined || choices.some(([each]) => each === value);
   return (
     <Frame id={id} {...around}>
       <select {...rest} {...described(id, around)} className={`input ${rest.className ?? ""}`}>
-        {choices.map(([value, text]) => (
-          <option key={value} value={value}>
+        {choices.map(([each, text]) => (
+          <option key={each} value={each}>
             {text}
           </option>
         ))}
+        {isKnown ? null : <option value={value}>{value}</option>}
       </select>
     </Frame>
   );

@@ -64,12 +64,12 @@ function DenseTime({ at, zone, viewer, now, title, absolute }: DenseProps) {
   return (
     <time dateTime={at} className="when dense" title={title}>
       <span className="nowrap">
-        {denseText(at, zone, now)}
+        {shortText(at, zone, now)}
         {differs ? <span className="zone"> {placeOf(zone)}</span> : null}
       </span>
       {differs ? (
         <span className="nowrap zone">
-          {sameDay ? clockText(at, viewer) : denseText(at, viewer, now)} {placeOf(viewer)}
+          {sameDay ? clockText(at, viewer) : shortText(at, viewer, now)} {placeOf(viewer)}
         </span>
       ) : null}
       {absolute ? null : <span className="relative nowrap">{relativeText(at, now)}</span>}
@@ -77,7 +77,8 @@ function DenseTime({ at, zone, viewer, now, title, absolute }: DenseProps) {
   );
 }
 
-function denseText(at: string, zone: string, now: number): string {
+/** Without the year where it is this one. */
+export function shortText(at: string, zone: string, now: number): string {
   const year = isoDay(now, zone).slice(0, 4);
   const day = dayText(at, zone);
   return `${day.endsWith(` ${year}`) ? day.slice(0, -5) : day}, ${clockText(at, zone)}`;

@@ -2,7 +2,7 @@
 import { Link, useNavigate, useSearch } from "@tanstack/react-router";
 import { useCallback, useState } from "react";
 import { usePages } from "../../api/hooks";
-import { useSession } from "../../api/session";
+import { useSession, type Session } from "../../api/session";
 import { Badge } from "../../marks/Mark";
 import { Button } from "../../parts/Button";
 import { LoadMore } from "../../parts/LoadMore";
@@ -15,7 +15,7 @@ import "./approvals.css";
 import { BulkDecide } from "./BulkDecide";
 import { filtersOf, isFiltered, queryOf, searchOf, type ApprovalFilters } from "./filters";
 import { Gates } from "./Question";
-import { APPROVAL_LOOKS, inline, mayDecide, titleOf, wantedOf, yesText, type Approval } from "./questions";
+import { actionText, APPROVAL_LOOKS, inline, mayDecide, titleOf, wantedOf, yesText, type Approval } from "./questions";
 import { Standing } from "./Standing";
 
 const PAGE = 50;
@@ -55,6 +55,8 @@ function Inbox({ filters }: { filters: ApprovalFilters }) {
     setPicked(new Set());
     void navigate({ to: "/approvals", search: searchOf(next) as never });
   };
+  const session = useSession();
+  const choosable = rows.filter((row) => isPickable(session, row)).map((row) => row.approval_id);
   const pick = useCallback((id: string, on: boolean) => setPicked((now) => toggled(now, id, on)), []);
   // What somebody else has decided meanwhile is not decided again.
   const chosen = rows.filter((row) => picked.has(row.approval_id) && row.status === "pending");
@@ -62,8 +64,14 @@ function Inbox({ filters }: { filters: ApprovalFilters }) {
     <>
       <ApprovalFilterBar key={JSON.stringify(filters)} filters={filters} onChange={change} />
       {pages.error ? <FailureNote failure={pages.error} again={() => void pages.refetch()} /> : null}
-      {chosen.length > 0 ? (
-        <Chosen many={chosen.length} onDecide={setDeciding} onClear={() => setPicked(new Set())} />
+      {choosable.length > 1 || chosen.length > 0 ? (
+        <Chosen
+          many={chosen.length}
+          all={Math.min(choosable.length, MOST_CHOSEN)}
+          onDecide={setDeciding}
+          onAll={() => setPicked(new Set(choosable.slice(0, MOST_CHOSEN)))}
+          onClear={() => setPicked(new Set())}
+        />
       ) : null}
       {rows.length > 0 ? (
         <ul className="plain approval-rows" aria-label="Questions">
@@ -100,36 +108,57 @@ function toggled(now: ReadonlySet<string>, id: string, on: boolean): ReadonlySet
 
 interface ChosenProps {
   many: number;
+  /** How many of those that are shown can be chosen. */
+  all: number;
+  onAll: () => void;
   onDecide: (decision: "approve" | "reject") => void;
   onClear: () => void;
 }
 
-function Chosen({ many, onDecide, onClear }: ChosenProps) {
+function Chosen({ many, all, onDecide, onAll, onClear }: ChosenProps) {
   return (
-    <div className="row" role="status">
-      <strong>{many} chosen</strong>
-      <Button small kind="primary" onClick={() => onDecide("approve")}>
-        Approve…
-      </Button>
-      <Button small kind="danger" onClick={() => onDecide("reject")}>
-        Reject…
-      </Button>
-      <Button small kind="quiet" onClick={onClear}>
-        Choose none
-      </Button>
+    <div className="row approvals-chosen">
+      {many < all ? (
+        <Button small onClick={onAll}>
+          Choose all {all}
+        </Button>
+      ) : null}
+      <span role="status">
+        {many === 0 ? null : (
+          <strong>
+            {many} chosen{many === MOST_CHOSEN ? ", as many as fit in one go" : ""}
+          </strong>
+        )}
+      </span>
+      {many === 0 ? null : (
+        <>
+          <Button small kind="primary" onClick={() => onDecide("approve")}>
+            Approve…
+          </Button>
+          <Button small kind="danger" onClick={() => onDecide("reject")}>
+            Reject…
+          </Button>
+          <Button small kind="quiet" onClick={onClear}>
+            Choose none
+          </Button>
+        </>
+      )}
     </div>
   );
 }
 
 /** A question that wants a text is answered on its own page. */
+function isPickable(session: Session, row: Approval): boolean {
+  return row.status === "pending" && wantedOf(row) !== "text" && mayDecide(session, row);
+}
+
 function Row({ row, picked, onPick }: { row: Approval; picked: boolean; onPick: (id: string, on: boolean) => void }) {
   const session = useSession();
-  const isPickable = row.status === "pending" && wantedOf(row) !== "text" && mayDecide(session, row);
   const title = titleOf(row);
   return (
     <li data-row className={picked ? "chosen" : undefined}>
       <span>
-        {isPickable ? (
+        {isPickable(session, row) ? (
           <input
             type="checkbox"
             aria-label={`Choose ${title}`}
@@ -146,9 +175,18 @@ function Row({ row, picked, onPick }: { row: Approval; picked: boolean; onPick: 
           <Gates gates={row.gates} />
           {row.status === "pending" ? null : <Badge look={APPROVAL_LOOKS[row.status]} />}
         </div>
-        <div className="said" dir="auto">
-          {row.question ?? inline(row.inputs)}
-        </div>
+        {row.question ? (
+          <div className="said" dir="auto">
+            {row.question}
+          </div>
+        ) : (
+          <>
+            <div dir="auto">{actionText(row.action)}</div>
+            <div className="said" dir="auto">
+              {inline(row.inputs)}
+            </div>
+          </>
+        )}
       </div>
       <div className="meta">
         <div>

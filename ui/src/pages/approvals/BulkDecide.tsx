@@ -4,7 +4,7 @@ import { useWrite } from "../../api/hooks";
 import type { Schemas } from "../../api/client";
 import { Dialog } from "../../parts/Dialog";
 import { TextField } from "../../parts/Field";
-import { inline, titleOf, type Approval } from "./questions";
+import { actionText, inline, titleOf, type Approval } from "./questions";
 
 interface Props {
   approvals: readonly Approval[];
@@ -63,6 +63,7 @@ export function BulkDecide({ approvals, decision, onClose }: Props) {
               <li key={each.approval_id}>
                 <bdi>{titleOf(each)}</bdi>
                 {each.gates.length > 0 ? <span className="muted"> ({each.gates.join(", ")})</span> : null}
+                <div dir="auto">{actionText(each.action)}</div>
                 <div className="small muted" dir="auto">
                   {inline(each.inputs)}
                 </div>

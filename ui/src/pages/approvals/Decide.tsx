@@ -1,6 +1,6 @@
 // The decision about one question: yes, no, yes to other inputs, or an answer to an agent. It names the inputs that were shown.
 import { useState, type ReactNode } from "react";
-import type { Schemas } from "../../api/client";
+import { Refused, type Schemas } from "../../api/client";
 import { useWrite } from "../../api/hooks";
 import { useSession } from "../../api/session";
 import { Button } from "../../parts/Button";
@@ -10,7 +10,10 @@ import { JsonField } from "../../parts/JsonField";
 import { mergePatch, parseJson } from "../../parts/jsonInput";
 import { FailureNote } from "../../parts/Shown";
 import { useSay } from "../../parts/Toasts";
-import { APPROVAL_LOOKS, mayDecide, wantedOf, type Approval } from "./questions";
+import { APPROVAL_LOOKS, hasAgreed, mayDecide, wantedOf, type Approval } from "./questions";
+
+// Already decided, and expired.
+const OVER: ReadonlySet<number> = new Set([409, 410]);
 
 type Body = { decision: Schemas["Decision"]; reason?: string; modifications?: unknown };
 
@@ -56,18 +59,20 @@ function useDecision(approval: Approval) {
   const [seen, setSeen] = useState(approval.input_hash);
   const write = useWrite("post", "/api/approvals/{approval_id}/decision");
   const say = useSay();
+  // Told wherever it was decided from: the place is gone as soon as the page hears that there is a decision.
   const decide = (body: Body) =>
-    write.mutate(
-      { path: { approval_id: approval.approval_id }, body: { ...body, input_hash: seen } as never },
-      {
-        onSuccess: (made) =>
+    void write
+      .mutateAsync({ path: { approval_id: approval.approval_id }, body: { ...body, input_hash: seen } as never })
+      .then(
+        ({ status }) =>
           say(
-            made.status === "pending"
-              ? "Your yes was counted; more are needed."
-              : `It is ${APPROVAL_LOOKS[made.status].word}.`,
+            status === "pending" ? "Your yes was counted; more are needed." : `It is ${APPROVAL_LOOKS[status].word}.`,
           ),
-      },
-    );
+        (failure) => {
+          if (failure instanceof Refused && OVER.has(failure.status))
+            say(`Your decision was not taken: ${failure.message}`, "bad");
+        },
+      );
   return { decide, seen, setSeen, failure: write.error, busy: write.isPending };
 }
 
@@ -101,15 +106,19 @@ function YesOrNo({
   why,
 }: Ways & { approval: Approval; change: (patch: unknown) => void }) {
   const [text, setText] = useState<string | null>(null);
+  const agreed = hasAgreed(useSession(), approval);
   if (text !== null)
     return <Changing inputs={approval.inputs} text={text} onText={setText} onSend={change} busy={busy} why={why} />;
   return (
     <div className="stack">
+      {agreed ? <p>You have said yes. Others must agree, too.</p> : null}
       {why}
       <div className="row">
-        <Button kind="primary" busy={busy} onClick={yes}>
-          Approve
-        </Button>
+        {agreed ? null : (
+          <Button kind="primary" busy={busy} onClick={yes}>
+            Approve
+          </Button>
+        )}
         <Button kind="danger" busy={busy} onClick={no}>
           Reject
         </Button>

@@ -7,6 +7,9 @@ import { Json, JsonDiff } from "../../parts/Json";
 import { When } from "../../parts/When";
 import { actionText, yesText, type Approval } from "./questions";
 
+// Whoever decides reads what an agent would be told, and not only how it begins.
+const MOST_SAID = 2_000;
+
 export function WhatItDoes({ approval }: { approval: Approval }) {
   return (
     <div className="stack">
@@ -17,7 +20,7 @@ export function WhatItDoes({ approval }: { approval: Approval }) {
       ) : null}
       {approval.action ? (
         <>
-          <p dir="auto">{actionText(approval.action)}.</p>
+          <p dir="auto">{actionText(approval.action, MOST_SAID)}.</p>
           <details>
             <summary>The whole action</summary>
             <Json value={approval.action} label="Action" />
@@ -69,8 +72,18 @@ export function QuestionFacts({ approval, zone }: { approval: Approval; zone?: s
   facts.push(["Nominal time", <When at={approval.nominal} zone={zone} />]);
   facts.push(["Run", <RunLinks approval={approval} />]);
   if (approval.schedule_id) facts.push(["Schedule", <ScheduleLink id={approval.schedule_id} />]);
-  if (approval.workflow_id) facts.push(["Workflow", <WorkflowLink id={approval.workflow_id} />]);
+  if (approval.workflow_id)
+    facts.push(isStored(approval) ? ["Workflow", <WorkflowLink id={approval.workflow_id} />] : typeFact(approval));
   return <Facts of={facts} />;
+}
+
+/** Of work that only workers know there is no page. */
+function isStored(approval: Approval): boolean {
+  return approval.node_id !== null || approval.action?.["workflow_id"] !== undefined;
+}
+
+function typeFact(approval: Approval): readonly [string, ReactNode] {
+  return ["Type", <bdi>{approval.workflow_id}</bdi>];
 }
 
 export function Gates({ gates }: { gates: readonly string[] }) {

@@ -1,6 +1,16 @@
 import { describe, expect, it } from "vitest";
 import { filtersOf, isFiltered, queryOf, searchOf, type ApprovalFilters } from "./filters";
-import { actionText, askedText, inline, mayDecide, titleOf, wantedOf, yesText, type Approval } from "./questions";
+import {
+  actionText,
+  askedText,
+  hasAgreed,
+  inline,
+  mayDecide,
+  titleOf,
+  wantedOf,
+  yesText,
+  type Approval,
+} from "./questions";
 import { EMPTY_STANDING, standingOf, type StandingDraft } from "./standingForm";
 
 const USUAL: ApprovalFilters = { status: "pending", mine: false, gate: "", schedule: "" };
@@ -81,6 +91,8 @@ describe("questions", () => {
   ])("%j", (votes, text) => {
     const given = votes.map(([by, decision]) => ({ by, decision, reason: null, at: "" })) as Approval["votes"];
     expect(yesText({ votes: given, approvals_required: 2 })).toBe(text);
+    expect(hasAgreed({ principal: "a" }, { votes: given })).toBe(text === "1 of 2");
+    expect(hasAgreed({ principal: "b" }, { votes: given })).toBe(false);
   });
 
   it.each<[action: Record<string, unknown> | null, text: string | null]>([
@@ -90,6 +102,7 @@ describe("questions", () => {
     [{ kind: "http", url: { $secret: "u" }, method: "GET" }, 'Sends GET to {"$secret":"u"}'],
     [{ kind: "workflow", workflow_id: "brief" }, "Runs the workflow brief"],
     [{ kind: "workflow", workflow_type: "report", queue: "q" }, "Gives report to a worker in the queue q"],
+    [{ kind: "pull", workflow_type: "report", queue: "q" }, "Gives report to a worker in the queue q"],
     [{ kind: "prompt", prompt: "Say\n  hello" }, "Tells an agent: “Say hello”"],
     [{ kind: "command", command: ["ls", "-l"] }, "Runs the command ls -l"],
     [{ kind: "python", task: "demo.send" }, "Calls the function demo.send"],

@@ -48,6 +48,11 @@ export function askedText(approval: Pick<Approval, "gates" | "node_id">): string
     : `${what} touches ${approval.gates.join(", ")}, and needs a yes.`;
 }
 
+/** Whether they have agreed to it as it is now: once more would count for nothing. */
+export function hasAgreed(who: Pick<Somebody, "principal">, approval: Pick<Approval, "votes">): boolean {
+  return approval.votes.some((vote) => vote.by === who.principal && vote.decision !== "reject");
+}
+
 /** Distinct yeses so far, of those that it takes. */
 export function yesText(approval: Pick<Approval, "votes" | "approvals_required">): string {
   const yes = new Set(approval.votes.filter((vote) => vote.decision !== "reject").map((vote) => vote.by)).size;
@@ -63,6 +68,7 @@ const ACTIONS: Readonly<Record<string, (action: Fields) => string>> = {
     action["workflow_id"]
       ? `Runs the workflow ${said(action["workflow_id"])}`
       : `Gives ${said(action["workflow_type"]) || "a task"} to a worker${inQueue(action)}`,
+  pull: (action) => `Gives ${said(action["workflow_type"]) || "a task"} to a worker${inQueue(action)}`,
   prompt: (action) => `Tells an agent: “${said(action["prompt"])}”`,
   celery: (action) => `Sends the Celery task ${said(action["task"])}${inQueue(action)}`,
   python: (action) => `Calls the function ${said(action["task"] ?? action["callable"])}`,
@@ -71,7 +77,7 @@ const ACTIONS: Readonly<Record<string, (action: Fields) => string>> = {
 };
 
 /** "Sends POST to https://…"; null where nothing is known of it. */
-export function actionText(action: Fields | null | undefined): string | null {
+export function actionText(action: Fields | null | undefined, most = MOST): string | null {
   if (!action) return null;
   const kind = said(action["kind"]);
   const text = Object.hasOwn(ACTIONS, kind)
@@ -79,7 +85,7 @@ export function actionText(action: Fields | null | undefined): string | null {
     : kind === ""
       ? null
       : `Does something of the kind ${kind}`;
-  return text === null ? null : shortened(text);
+  return text === null ? null : shortened(text, most);
 }
 
 function inQueue(action: Fields): string {

@@ -21,7 +21,7 @@ export function ConditionTester() {
   const test = useMutation<Tested, Error>({
     mutationFn: async () => {
       const context: unknown = own.trim() === "" ? undefined : readJson(own);
-      const seen = context === undefined ? { schedule_id: scheduleId } : { context };
+      const seen = context === undefined ? { schedule_id: scheduleId ?? undefined } : { context };
       return (
         await ask(
           "post",
@@ -50,15 +50,14 @@ export function ConditionTester() {
               className="mono"
               value={own}
               onChange={(event) => setOwn(event.target.value)}
-              hint={scheduleId === null ? "what it would see, as JSON" : "empty = what the schedule would see now"}
+              hint={
+                scheduleId === null
+                  ? "as JSON; empty = what a new schedule sees, which has had no run"
+                  : "as JSON; empty = what the schedule would see now"
+              }
             />
             <div>
-              <Button
-                small
-                busy={test.isPending}
-                onClick={() => test.mutate()}
-                disabled={scheduleId === null && own.trim() === ""}
-              >
+              <Button small busy={test.isPending} onClick={() => test.mutate()}>
                 Try it
               </Button>
             </div>
@@ -85,10 +84,19 @@ function Result({ of }: { of: Tested }) {
           </li>
         ))}
       </ul>
-      <details>
-        <summary>What it saw</summary>
-        <Json value={of.context} label="What it saw" />
-      </details>
+      {[...(of.warnings ?? []), ...(of.signal_error ? [`the signal is null: ${of.signal_error}`] : [])].map((text) => (
+        <div key={text} className="note tone-warn">
+          {text}
+        </div>
+      ))}
+      {of.context_omitted ? (
+        <p className="muted">What it saw is too large to be shown.</p>
+      ) : (
+        <details>
+          <summary>What it saw</summary>
+          <Json value={of.context} label="What it saw" />
+        </details>
+      )}
     </div>
   );
 }

@@ -115,7 +115,7 @@ function Making({ begin }: { begin: Doc }) {
       scheduleId={null}
       notes={create.error ? <FailureNote failure={create.error} /> : null}
       saveText="Make it"
-      saving={create.isPending}
+      saving={create.isPending || saved} // until the page of what was made is there: whoever presses twice makes one
       saved={saved}
       onSave={save}
     />

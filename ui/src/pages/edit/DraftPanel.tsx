@@ -3,8 +3,10 @@ import type { Schemas } from "../../api/client";
 import { Mark } from "../../marks/Mark";
 import { reasonText, WILL_FIRE, WILL_SKIP } from "../../marks/outcomes";
 import { Card } from "../../parts/Page";
-import { When } from "../../parts/When";
+import { fullText, shortText, zoneLabel } from "../../parts/When";
 import { YearGrid } from "../../parts/YearGrid";
+import { useNow } from "../../time/now";
+import { instant, offsetText, relativeText, sameClock, useViewerZone } from "../../time/zones";
 
 type Draft = Schemas["ScheduleDraft"];
 
@@ -63,19 +65,60 @@ function Errors({ draft }: { draft: Draft }) {
   );
 }
 
+/** A line each, so that the text stays in sight beside the form: the zones stand above, an offset where it changes. */
 function Fires({ rows, zone }: { rows: Draft["fires"]; zone: string }) {
+  const now = useNow();
+  const viewer = useViewerZone();
   if (rows.length === 0) return <p className="muted">No occurrence ahead.</p>;
+  const differs = rows.some((row) => !sameClock(row.tick_at, zone, viewer));
+  const zones = differs ? [zone, viewer] : [zone];
   return (
-    <ol className="plain fires">
-      {rows.map((row) => (
-        <li key={row.tick_at} className="row">
-          <Mark look={row.decision === "dispatch" ? WILL_FIRE : WILL_SKIP} />
-          <When at={row.tick_at} zone={zone} />
-          {row.reason ? <span className="small muted">skipped: {reasonText(row.reason)}</span> : null}
-        </li>
-      ))}
-    </ol>
+    <div className="fires-frame">
+      <table className="fires">
+        <caption className="visually-hidden">The next occurrences</caption>
+        <thead className={differs ? undefined : "visually-hidden"}>
+          <tr>
+            <td />
+            {zones.map((each) => (
+              <th key={each} scope="col">
+                {zoneLabel(rows[0]!.tick_at, each)}
+              </th>
+            ))}
+            <td />
+          </tr>
+        </thead>
+        <tbody>
+          {rows.map((row, index) => (
+            <tr key={row.tick_at}>
+              <td>
+                <Mark look={row.decision === "dispatch" ? WILL_FIRE : WILL_SKIP} />
+              </td>
+              {zones.map((each) => (
+                <td key={each} className="nowrap">
+                  <time dateTime={row.tick_at} title={fullText(row.tick_at, zone, viewer)}>
+                    {shortText(row.tick_at, each, now)}
+                  </time>
+                  {turns(rows, index, each) ? (
+                    <span className="zone"> {offsetText(instant(row.tick_at), each)}</span>
+                  ) : null}
+                </td>
+              ))}
+              <td className="small muted">
+                <span className="nowrap">{relativeText(row.tick_at, now)}</span>
+                {row.reason ? <div>skipped: {reasonText(row.reason)}</div> : null}
+              </td>
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </div>
   );
+}
+
+/** Whether its clock is set otherwise than at the occurrence before; how it is set at the first one stands above. */
+function turns(rows: Draft["fires"], index: number, zone: string): boolean {
+  const offset = (row: Draft["fires"][number]) => offsetText(instant(row.tick_at), zone);
+  return index > 0 && offset(rows[index]!) !== offset(rows[index - 1]!);
 }
 
 export function DraftYear({ draft }: { draft: Draft | undefined }) {

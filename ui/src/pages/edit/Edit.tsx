@@ -1,7 +1,7 @@
 // Changes a schedule: what it would add, take away and move is shown before anything is kept.
 import { Link, useNavigate, useParams } from "@tanstack/react-router";
 import { useState } from "react";
-import { Refused, type Schemas } from "../../api/client";
+import { Refused } from "../../api/client";
 import { useRead, useTagged, useWrite } from "../../api/hooks";
 import { useMay } from "../../api/session";
 import { Button } from "../../parts/Button";
@@ -10,8 +10,9 @@ import { JsonDiff } from "../../parts/Json";
 import { Page } from "../../parts/Page";
 import { FailureNote, Loading } from "../../parts/Shown";
 import { useSay } from "../../parts/Toasts";
-import { changeOf, type Doc } from "../../document/document";
+import { changeOf, onTop, type Doc } from "../../document/document";
 import { FireChanges } from "../../parts/FireChanges";
+import { useDraft } from "./draft";
 import { Editor } from "./Editor";
 
 export default function Edit() {
@@ -26,6 +27,7 @@ export default function Edit() {
     { live: false, enabled: writes },
   );
   const [base, setBase] = useState<Base | null>(null);
+  const [kept, setKept] = useState<Kept | null>(null);
   const document = revisions.data?.revisions[0]?.document as Doc | undefined;
   // What is on its way may be newer than what is known: somebody else's change, which is to be edited now.
   const isComing = tagged.isFetching || revisions.isFetching;
@@ -53,7 +55,18 @@ export default function Edit() {
       {writes ? null : <p>Your token may look at schedules, and not change any.</p>}
       {failure ? <FailureNote failure={failure} /> : null}
       {writes && base === null && !failure ? <Loading /> : null}
-      {base ? <Changing key={base.etag ?? ""} scheduleId={scheduleId} base={base} onFresh={setBase} /> : null}
+      {base ? (
+        <Changing
+          key={base.etag ?? ""}
+          scheduleId={scheduleId}
+          base={base}
+          begin={(kept && onTop(base.document, kept.before, kept.mine)) ?? base.document}
+          onFresh={(mine) => {
+            setKept(mine);
+            setBase(null);
+          }}
+        />
+      ) : null}
     </Page>
   );
 }
@@ -66,25 +79,33 @@ interface Base {
   zone: string;
 }
 
-function Changing({
-  scheduleId,
-  base,
-  onFresh,
-}: {
+/** What somebody had made when they learned that it was no longer what they had begun with. */
+interface Kept {
+  before: Doc;
+  mine: Doc;
+}
+
+interface ChangingProps {
   scheduleId: string;
   base: Base;
-  onFresh: (base: Base | null) => void;
-}) {
+  begin: Doc;
+  onFresh: (mine: Kept | null) => void;
+}
+
+function Changing({ scheduleId, base, begin, onFresh }: ChangingProps) {
   const merge = useWrite("patch", "/api/schedules/{schedule_id}");
   const replace = useWrite("put", "/api/schedules/{schedule_id}");
   const navigate = useNavigate();
   const say = useSay();
-  const [asked, setAsked] = useState<{ document: Doc; draft: Schemas["ScheduleDraft"] | undefined } | null>(null);
+  const [asked, setAsked] = useState<Doc | null>(null);
   const [saved, setSaved] = useState(false);
-  const needed = asked === null ? null : changeOf(base.document, asked.document);
+  // Of the very document that would be saved: what the form has shown may be an answer to what stood there before.
+  const draft = useDraft(asked ?? base.document, base.document, scheduleId);
+  const needed = asked === null ? null : changeOf(base.document, asked);
   const change = needed === null || needed.how === "merge" ? merge : replace;
   const needsConfirm = change.error instanceof Refused && change.error.reason.includes("confirm");
   const stale = change.error instanceof Refused && change.error.status === 412;
+  const isAsking = draft.isPending || draft.isPlaceholderData;
   const save = () => {
     if (needed === null) return;
     change.mutate(
@@ -107,14 +128,15 @@ function Changing({
     <>
       <Editor
         before={base.document}
+        begin={begin}
         scheduleId={scheduleId}
         saveText="Save…"
-        saving={change.isPending}
+        saving={change.isPending || saved}
         saved={saved}
-        onSave={(document, draft) => {
+        onSave={(document) => {
           merge.reset();
           replace.reset();
-          setAsked({ document, draft });
+          setAsked(document);
         }}
         notes={base.source === "template" || base.bundle ? <Owned base={base} /> : null}
       />
@@ -127,15 +149,20 @@ function Changing({
           action={{
             text: needsConfirm ? "Save it, I mean it" : "Save",
             run: save,
-            busy: change.isPending,
-            disabled: stale,
+            busy: change.isPending || saved,
+            disabled: stale || isAsking,
           }}
         >
           {stale ? (
             <div className="note tone-warn" role="alert">
               <div className="stack">
                 <div>Somebody else has changed this schedule in the meantime. Your changes were not saved.</div>
-                <div>
+                <div className="row">
+                  {onTop(base.document, base.document, asked) === null ? null : (
+                    <Button small kind="primary" onClick={() => onFresh({ before: base.document, mine: asked })}>
+                      Put mine on top of theirs
+                    </Button>
+                  )}
                   <Button small onClick={() => onFresh(null)}>
                     Take theirs, and begin again
                   </Button>
@@ -143,9 +170,15 @@ function Changing({
               </div>
             </div>
           ) : null}
-          {asked.draft?.changes ? <FireChanges changes={asked.draft.changes} zone={base.zone} /> : null}
+          {isAsking ? (
+            <Loading text="Asking which fires this adds, takes away and moves…" />
+          ) : draft.data?.changes ? (
+            <FireChanges changes={draft.data.changes} zone={base.zone} />
+          ) : draft.error ? (
+            <FailureNote failure={draft.error} again={() => void draft.refetch()} />
+          ) : null}
           <h3>The document</h3>
-          <JsonDiff before={base.document} after={asked.document} label="Before and after" />
+          <JsonDiff before={base.document} after={asked} label="Before and after" />
         </Dialog>
       ) : null}
     </>

@@ -1,17 +1,16 @@
 // Edits one document, as a form and as text side by side; the document is the only truth, and the service says what it means.
-import { keepPreviousData, useQuery } from "@tanstack/react-query";
 import { useBlocker } from "@tanstack/react-router";
 import { useCallback, useMemo, useState, type ReactNode } from "react";
-import { ask, type Schemas } from "../../api/client";
-import type { Failure } from "../../api/hooks";
-import { useNamespace } from "../../api/session";
+import type { Schemas } from "../../api/client";
 import { TextSide } from "../../document/TextSide";
 import { sameJson } from "../../parts/jsonInput";
 import { Button } from "../../parts/Button";
 import { Card } from "../../parts/Page";
+import { FailureNote } from "../../parts/Shown";
 import { useSettled } from "../../parts/useSettled";
-import { changeOf, setAt, type Change, type Doc, type Json, type Path } from "../../document/document";
+import { setAt, type Doc, type Json, type Path } from "../../document/document";
 import { DraftPanel, DraftYear } from "./DraftPanel";
+import { useDraft } from "./draft";
 import { EditingContext } from "./editing";
 import { Beside, WhenSection, Whether, WhoAgrees } from "./sections";
 import { What } from "./WhatSection";
@@ -19,18 +18,20 @@ import "./edit.css";
 
 interface Props {
   before: Doc;
+  /** What stands there at first, where that is not what was before. */
+  begin?: Doc;
   scheduleId: string | null;
   /** What stands above the form: errors of the last save, notes. */
   notes?: ReactNode;
   saveText: string;
   saving: boolean;
-  onSave: (document: Doc, draft: Schemas["ScheduleDraft"] | undefined) => void;
+  onSave: (document: Doc) => void;
   /** After it was saved nobody is asked about unsaved changes. */
   saved: boolean;
 }
 
-export function Editor({ before, scheduleId, notes, saveText, saving, onSave, saved }: Props) {
-  const [document, setDocument] = useState(before);
+export function Editor({ before, begin = before, scheduleId, notes, saveText, saving, onSave, saved }: Props) {
+  const [document, setDocument] = useState(begin);
   const changed = !sameJson(before, document);
   useUnsaved(changed && !saved);
   const settled = useSettled(document);
@@ -38,7 +39,7 @@ export function Editor({ before, scheduleId, notes, saveText, saving, onSave, sa
   const zone = zoneOf(document);
   const [unread, setUnread] = useUnread();
   const obstacle = obstacleOf({
-    unread,
+    unread: unread.size > 0,
     draft: draft.data,
     unchanged: scheduleId !== null && !changed,
   });
@@ -60,14 +61,17 @@ export function Editor({ before, scheduleId, notes, saveText, saving, onSave, sa
           className="stack"
           onSubmit={(event) => {
             event.preventDefault();
-            onSave(document, draft.data);
+            onSave(document);
           }}
         >
-          <What />
-          <WhenSection />
-          <Whether />
-          <WhoAgrees />
-          <Beside />
+          {/* A text that cannot be read hides what the form would change: mended, it would take that back. */}
+          <div className="stack sections" inert={unread.has(TEXT)}>
+            <What />
+            <WhenSection />
+            <Whether />
+            <WhoAgrees />
+            <Beside />
+          </div>
           <div className="row save-bar">
             <Button kind="primary" type="submit" busy={saving} disabled={obstacle !== null}>
               {saveText}
@@ -77,7 +81,7 @@ export function Editor({ before, scheduleId, notes, saveText, saving, onSave, sa
         </form>
         <div className="stack beside">
           <DraftPanel draft={draft.data} zone={zone} busy={draft.isFetching} />
-          {draft.error ? <div className="note tone-bad">{draft.error.message}</div> : null}
+          {draft.error ? <FailureNote failure={draft.error} again={() => void draft.refetch()} /> : null}
           <Card title="The same as text">
             <TextSide
               document={document}
@@ -96,7 +100,7 @@ export function Editor({ before, scheduleId, notes, saveText, saving, onSave, sa
 const TEXT = "the whole text";
 
 /** The inputs whose text cannot be read. */
-function useUnread(): [unread: boolean, set: (name: string, is: boolean) => void] {
+function useUnread(): [unread: ReadonlySet<string>, set: (name: string, is: boolean) => void] {
   const [names, setNames] = useState<ReadonlySet<string>>(new Set());
   const set = useCallback((name: string, is: boolean) => {
     setNames((now) => {
@@ -107,7 +111,7 @@ function useUnread(): [unread: boolean, set: (name: string, is: boolean) => void
       return next;
     });
   }, []);
-  return [names.size > 0, set];
+  return [names, set];
 }
 
 interface Standing {
@@ -128,37 +132,6 @@ function zoneOf(document: Doc): string {
   const spec = document["spec"];
   const zone = typeof spec === "object" && spec !== null && !Array.isArray(spec) ? spec["timezone"] : undefined;
   return typeof zone === "string" && zone !== "" ? zone : "UTC";
-}
-
-function howOf({ how }: Change) {
-  return { merge: how === "merge", whole: how === "whole" };
-}
-
-/** Named by the document itself, so the answer to an older question is never shown for a newer one. */
-function useDraft(document: Doc, before: Doc, scheduleId: string | null) {
-  const namespace = useNamespace();
-  const change: Change = scheduleId === null ? { how: "parts", body: document } : changeOf(before, document);
-  return useQuery<Schemas["ScheduleDraft"], Failure>({
-    queryKey: [namespace, "draft", scheduleId, change],
-    queryFn: async ({ signal }) =>
-      (
-        await ask(
-          "post",
-          "/api/schedules/draft",
-          {
-            query: {
-              n: 10,
-              ...(scheduleId === null ? {} : { schedule_id: scheduleId, ...howOf(change) }),
-            },
-            body: change.body as never,
-          },
-          { namespace, signal },
-        )
-      ).answer,
-    placeholderData: keepPreviousData,
-    staleTime: 30_000,
-    retry: false,
-  });
 }
 
 function useUnsaved(unsaved: boolean): void {

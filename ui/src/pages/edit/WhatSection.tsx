@@ -1,12 +1,11 @@
 // What is done: the kind of action and its fields.
 import { useState } from "react";
 import { useRead } from "../../api/hooks";
-import type { Doc } from "../../document/document";
 import { SelectField } from "../../parts/Field";
 import { Card } from "../../parts/Page";
 import { useEditing } from "./editing";
 import { Choose, JsonField, LongText, NumberText, Text } from "./fields";
-import { changedKind, type Kind, type Left } from "./kinds";
+import { actionOf, changedKind, kindOf, type Kind, type Left } from "./kinds";
 
 const KINDS: readonly (readonly [Kind, string])[] = [
   ["http", "call an address"],
@@ -20,8 +19,8 @@ const KINDS: readonly (readonly [Kind, string])[] = [
 
 export function What() {
   const { document, change, scheduleId } = useEditing();
-  const action = (document["action"] ?? {}) as Doc;
-  const kind = typeof action["kind"] === "string" ? action["kind"] : guessedKind(action);
+  const action = actionOf(document);
+  const kind = kindOf(action);
   const [left, setLeft] = useState<Left>({});
   return (
     <Card title="What">
@@ -59,15 +58,6 @@ export function What() {
         />
       </div>
     </Card>
-  );
-}
-
-function guessedKind(action: Doc): string {
-  return (
-    ["url", "prompt", "task", "command"]
-      .find((name) => name in action)
-      ?.replace("url", "http")
-      .replace("task", "celery") ?? "workflow"
   );
 }
 

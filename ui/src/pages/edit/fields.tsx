@@ -104,6 +104,29 @@ export function YesNo({ path, label }: { path: readonly string[]; label: string 
   );
 }
 
+const ANSWERS: Readonly<Record<string, boolean>> = { yes: true, no: false };
+
+/** Yes, no, or nothing said here: then what others say holds, and `otherwise` tells what that is. */
+export function YesNoOtherwise({ path, label, otherwise, hint }: Common & { otherwise: string }) {
+  const field = useField(...path);
+  const isSaid = typeof field.value === "boolean";
+  return (
+    <SelectField
+      label={label}
+      hint={hint}
+      wrong={field.wrong}
+      choices={[
+        ["", otherwise],
+        ["yes", "yes"],
+        ["no", "no"],
+      ]}
+      value={isSaid ? (field.value === true ? "yes" : "no") : field.text}
+      data-field={path.join(".")}
+      onChange={(event) => field.set(ANSWERS[event.target.value])}
+    />
+  );
+}
+
 /** Several texts, one an input. */
 export function TextList({
   path,

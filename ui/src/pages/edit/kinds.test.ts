@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
-import type { Doc } from "../../document/document";
-import { changedKind, withKind } from "./kinds";
+import type { Doc, Json } from "../../document/document";
+import { actionOf, changedKind, kindOf, withKind } from "./kinds";
 
 test.each<[before: Doc, kind: string, after: Doc]>([
   [{ kind: "http", url: "u", input: { a: 1 } }, "pull", { kind: "pull", input: { a: 1 } }],
@@ -14,6 +14,21 @@ test.each<[before: Doc, kind: string, after: Doc]>([
   // A kind that another package brings keeps what all have.
   [{ kind: "http", url: "u", delivery: "at_most_once" }, "carrier", { kind: "carrier", delivery: "at_most_once" }],
 ])("%j becomes %s: %j", (before, kind, after) => expect(withKind(before, kind)).toEqual(after));
+
+test.each<[action: Json | undefined, kind: string]>([
+  [{ kind: "carrier", url: "u" }, "carrier"],
+  [{ url: "u" }, "http"],
+  [{ task: "t" }, "celery"],
+  [{ toString: "x" }, "workflow"],
+  // What stands there while somebody is just writing it.
+  ["h", "workflow"],
+  [5, "workflow"],
+  [["url"], "workflow"],
+  [null, "workflow"],
+  [undefined, "workflow"],
+])("the action %j is of the kind %s", (action, kind) =>
+  expect(kindOf(actionOf(action === undefined ? {} : { action }))).toBe(kind),
+);
 
 test("whoever comes back to a kind finds what it had, and what is common as it is now", () => {
   const http = { kind: "http", url: "u", headers: { a: "b" }, input: 1 };

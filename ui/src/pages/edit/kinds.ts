@@ -1,6 +1,6 @@
 // Which fields an action of each kind has, and what becomes of them when somebody chooses another kind.
 import type { Schemas } from "../../api/client";
-import type { Doc } from "../../document/document";
+import { isObject, type Doc } from "../../document/document";
 
 export type Action = Schemas["Action"];
 export type Kind = NonNullable<Action["kind"]>;
@@ -21,6 +21,26 @@ const MEANT_BY: Partial<Record<Kind, readonly (keyof Action)[]>> = {
   pull: ["queue"],
   celery: ["queue", "connection"],
 };
+
+/** What is done; nothing yet where the text says something that is no action. */
+export function actionOf(document: Doc): Doc {
+  const action = document["action"];
+  return isObject(action) ? (action as Doc) : {};
+}
+
+const TOLD_BY: readonly (readonly [field: keyof Action, kind: Kind])[] = [
+  ["url", "http"],
+  ["prompt", "prompt"],
+  ["task", "celery"],
+  ["command", "command"],
+];
+
+/** As it is written, or as the service would take it by its fields. */
+export function kindOf(action: Doc): string {
+  const kind = action["kind"];
+  if (typeof kind === "string") return kind;
+  return TOLD_BY.find(([field]) => Object.hasOwn(action, field))?.[1] ?? "workflow";
+}
 
 function fieldsOf(kind: string): readonly string[] {
   const own = Object.hasOwn(OF_KIND, kind) ? OF_KIND[kind as Kind] : [];

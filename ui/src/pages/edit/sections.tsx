@@ -3,8 +3,9 @@ import { useRead } from "../../api/hooks";
 import { Card } from "../../parts/Page";
 import { SelectField } from "../../parts/Field";
 import { ConditionTester } from "./ConditionTester";
-import { useEditing, useField } from "./editing";
-import { Choose, JsonField, LongText, NumberText, Text, TextList, YesNo } from "./fields";
+import { useEditing } from "./editing";
+import { Choose, JsonField, LongText, NumberText, Text, TextList, YesNo, YesNoOtherwise } from "./fields";
+import { asksOf, otherwiseText } from "./asking";
 import { Policies } from "./Policies";
 
 const PRESETS = [
@@ -158,19 +159,26 @@ export function Whether() {
 }
 
 export function WhoAgrees() {
-  const approval = useField("approval_policy", "requires_approval");
+  const { document, draft } = useEditing();
+  const policies = draft?.policies;
   return (
     <Card title="Who must agree, and what if it fails">
       <div className="form-grid">
-        <YesNo path={["approval_policy", "requires_approval"]} label="Somebody must agree before a run starts" />
-        {approval.value === true ? (
+        <YesNoOtherwise
+          path={["approval_policy", "requires_approval"]}
+          label="Somebody must agree before a run"
+          otherwise={otherwiseText(document, policies)}
+          hint="a yes that anybody asks for is asked for: schedule, assignment, agent or workflow"
+        />
+        <TextList
+          path={["approval_policy", "gates"]}
+          label="Gates"
+          placeholder="external_message"
+          hint="what no step does without a yes"
+          add="Add a gate"
+        />
+        {asksOf(document, policies) ? (
           <>
-            <TextList
-              path={["approval_policy", "gates"]}
-              label="Gates"
-              hint="what may not happen without a yes"
-              add="Add a gate"
-            />
             <TextList
               path={["approval_policy", "approvers"]}
               label="Who may agree"

@@ -1,6 +1,6 @@
 // What a run printed and logged: it follows while the run goes on, and stays at the end unless somebody scrolls up.
 import { useQuery } from "@tanstack/react-query";
-import { memo, useLayoutEffect, useRef, useState } from "react";
+import { Fragment, memo, useLayoutEffect, useRef, useState } from "react";
 import { ask } from "../../api/client";
 import type { Failure } from "../../api/hooks";
 import { useNamespace } from "../../api/session";
@@ -8,7 +8,7 @@ import { Button } from "../../parts/Button";
 import { FailureNote, Loading } from "../../parts/Shown";
 import { fullText } from "../../parts/When";
 import { clockText, useViewerZone } from "../../time/zones";
-import { followed, lineText, NOTHING_LOGGED, type Followed, type LogLine } from "./followed";
+import { followed, lineText, missingBefore, NOTHING_LOGGED, type Followed, type LogLine } from "./followed";
 
 const EVERY_MS = 1_500;
 const NEAR_PX = 24;
@@ -63,7 +63,6 @@ export function Log({ runId }: { runId: string }) {
         aria-live="off"
         onScroll={({ currentTarget: box }) => setAtEnd(box.scrollHeight - box.scrollTop - box.clientHeight < NEAR_PX)}
       >
-        {log.data.dropped > 0 ? <div className="muted">… {log.data.dropped} earlier lines are not shown</div> : null}
         <Lines lines={log.data.lines} />
       </div>
       <div className="row far">
@@ -81,17 +80,29 @@ export function Log({ runId }: { runId: string }) {
   );
 }
 
+function Missing({ many }: { many: number }) {
+  if (many <= 0) return null;
+  return (
+    <div className="muted">
+      … {many.toLocaleString("en")} {many === 1 ? "line is" : "lines are"} not here: only so much of a log is kept
+    </div>
+  );
+}
+
 const Lines = memo(function Lines({ lines }: { lines: readonly LogLine[] }) {
   const zone = useViewerZone();
-  return lines.map((line) => (
-    <div key={line.number} className={line.stream === "stderr" ? "log-line stderr" : "log-line"}>
-      <time dateTime={line.at} title={fullText(line.at, null, zone)}>
-        {clockText(line.at, zone)}
-      </time>
-      <span className="log-stream">{line.stream}</span>
-      <span className="log-text" dir="auto">
-        {lineText(line.text)}
-      </span>
-    </div>
+  return lines.map((line, index) => (
+    <Fragment key={line.number}>
+      <Missing many={missingBefore(lines, index)} />
+      <div className={line.stream === "stderr" ? "log-line stderr" : "log-line"}>
+        <time dateTime={line.at} title={fullText(line.at, null, zone)}>
+          {clockText(line.at, zone)}
+        </time>
+        <span className="log-stream">{line.stream}</span>
+        <span className="log-text" dir="auto">
+          {lineText(line.text)}
+        </span>
+      </div>
+    </Fragment>
   ));
 });

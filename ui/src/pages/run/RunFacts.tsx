@@ -8,7 +8,7 @@ import { Json } from "../../parts/Json";
 import { When } from "../../parts/When";
 import { durationText } from "../../time/zones";
 import { originText } from "../runs/filters";
-import { latenessOf, usageTexts } from "../runs/rows";
+import { attemptOf, latenessOf, usageTexts } from "../runs/rows";
 import { policyFacts, type PolicyFact } from "./policies";
 
 type Run = Schemas["Run"];
@@ -55,7 +55,7 @@ function Covered({ covers, zone }: { covers: Schemas["Covered"]; zone?: string |
 function belongings(run: Run): Fact[] {
   const facts: Fact[] = [
     ["Origin", originText(run.origin)],
-    ["Attempt", String(run.attempt + 1)],
+    ["Attempt", String(attemptOf(run))],
   ];
   if (run.schedule_id) {
     facts.push([

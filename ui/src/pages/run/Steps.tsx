@@ -9,8 +9,9 @@ import { Card } from "../../parts/Page";
 import { Graph, type NodeState } from "../../parts/Graph";
 import { Loading } from "../../parts/Shown";
 import { When } from "../../parts/When";
-import { workflowGraph } from "../../parts/workflowGraph";
+import { workflowGraph, type WorkflowPicture } from "../../parts/workflowGraph";
 import { durationText } from "../../time/zones";
+import { attemptOf } from "../runs/rows";
 import { causeText } from "./sentence";
 
 type Step = Schemas["RunStep"];
@@ -18,43 +19,67 @@ type Step = Schemas["RunStep"];
 const LISTED = 200;
 
 export function Steps({ run, steps }: { run: Schemas["Run"]; steps: readonly Step[] }) {
+  const read = useVersion(run.workflow);
+  const picture = useMemo(() => workflowGraph(read.data?.document), [read.data?.document]);
+  const runs = useMemo(() => new Map(steps.map((step) => [step.node_id, step])), [steps]);
+  const nodes = read.data === undefined ? null : picture.nodes.length;
   return (
-    <Card title="Steps" actions={<Progress steps={steps} />}>
+    <Card title="Steps" actions={<Progress runs={runs} nodes={nodes} />}>
       <div className="stack">
-        {run.workflow ? <Drawn workflow={run.workflow} steps={steps} /> : null}
+        {run.workflow === null ? null : read.data ? (
+          <Drawn workflow={run.workflow} picture={picture} runs={runs} />
+        ) : read.error ? (
+          <p className="muted">The graph cannot be shown: {read.error.message}</p>
+        ) : (
+          <Loading text="Loading the graph…" />
+        )}
         {steps.length === 0 ? <p className="muted">No step has begun yet.</p> : <StepTable steps={steps} />}
       </div>
     </Card>
   );
 }
 
-function Progress({ steps }: { steps: readonly Step[] }) {
-  const ended = steps.filter((step) => step.finished_at !== null).length;
-  if (steps.length === 0) return null;
-  return (
+/** A version never changes. */
+function useVersion(workflow: Schemas["RunWorkflow"] | null) {
+  const { workflow_id, version } = workflow ?? { workflow_id: "", version: 0 };
+  return useRead(
+    "/api/workflows/{workflow_id}",
+    { path: { workflow_id }, query: { version: String(version) } },
+    { live: false, staleSeconds: 3_600, enabled: workflow !== null },
+  );
+}
+
+/** Of all that the workflow has; where nobody knows that, of those that have begun. */
+function Progress({ runs, nodes }: { runs: ReadonlyMap<string, Step>; nodes: number | null }) {
+  const ended = [...runs.values()].filter((step) => step.finished_at !== null).length;
+  if (nodes)
+    return (
+      <span className="row tight muted">
+        {ended < nodes ? (
+          <progress className="step-progress" max={nodes} value={ended} aria-label="Steps that have ended" />
+        ) : null}
+        {ended} of {nodes} ended
+      </span>
+    );
+  return runs.size === 0 ? null : (
     <span className="muted">
-      {ended} of {steps.length} begun {steps.length === 1 ? "one" : "ones"} ended
+      {ended} of {runs.size} that have begun ended
     </span>
   );
 }
 
-function Drawn({ workflow, steps }: { workflow: Schemas["RunWorkflow"]; steps: readonly Step[] }) {
+interface DrawnProps {
+  workflow: Schemas["RunWorkflow"];
+  picture: WorkflowPicture;
+  runs: ReadonlyMap<string, Step>;
+}
+
+function Drawn({ workflow, picture, runs }: DrawnProps) {
   const navigate = useNavigate();
-  const { workflow_id, version } = workflow;
-  // A version never changes.
-  const read = useRead(
-    "/api/workflows/{workflow_id}",
-    { path: { workflow_id }, query: { version: String(version) } },
-    { live: false, staleSeconds: 3_600 },
-  );
-  const picture = useMemo(() => workflowGraph(read.data?.document), [read.data?.document]);
-  const runs = useMemo(() => new Map(steps.map((step) => [step.node_id, step])), [steps]);
   const states = useMemo(
     () => new Map([...runs].map(([node, step]): [string, NodeState] => [node, stateOf(step)])),
     [runs],
   );
-  if (read.isPending) return <Loading text="Loading the graph…" />;
-  if (read.data === undefined) return <p className="muted">The graph cannot be shown: {read.error.message}</p>;
   const open = (node: string) => {
     const step = runs.get(node);
     if (step !== undefined) void navigate({ to: "/runs/$runId", params: { runId: step.run_id } });
@@ -65,7 +90,7 @@ function Drawn({ workflow, steps }: { workflow: Schemas["RunWorkflow"]; steps: r
       edges={picture.edges}
       states={states}
       onNode={open}
-      label={`Graph of ${workflow_id}, version ${version}`}
+      label={`Graph of ${workflow.workflow_id}, version ${workflow.version}`}
     />
   );
 }
@@ -73,7 +98,8 @@ function Drawn({ workflow, steps }: { workflow: Schemas["RunWorkflow"]; steps: r
 /** Of a step that was given to somebody else after it failed, the later one counts. */
 function stateOf(step: Step): NodeState {
   const look = RUN_LOOKS[step.state];
-  const again = step.attempt > 0 ? `attempt ${step.attempt + 1}` : null;
+  const attempt = attemptOf(step);
+  const again = attempt > 1 ? `attempt ${attempt}` : null;
   return {
     look,
     note: [step.fallback ? "fallback" : null, causeText(step.cause), again].filter(Boolean).join(", ") || null,
@@ -139,7 +165,7 @@ function StepRow({ step }: { step: Step }) {
         <When at={step.started_at} brief none="not yet" />
       </td>
       <td className="number nowrap">{tookText(step)}</td>
-      <td className="number">{step.attempt + 1}</td>
+      <td className="number">{attemptOf(step)}</td>
       <td>{step.assignee ? <bdi>{step.assignee.member ?? step.assignee.id}</bdi> : "—"}</td>
       <td>
         {step.approval?.approval_id ? (

@@ -7,12 +7,10 @@ export interface Followed {
   lines: readonly LogLine[];
   /** The number of the last line that is known. */
   after: number;
-  /** How many lines at the beginning are not shown any more. */
-  dropped: number;
   ended: boolean;
 }
 
-export const NOTHING_LOGGED: Followed = { lines: [], after: 0, dropped: 0, ended: false };
+export const NOTHING_LOGGED: Followed = { lines: [], after: 0, ended: false };
 // As many lines stand in the page; older ones make room.
 export const MOST_LINES = 2_000;
 
@@ -24,17 +22,34 @@ export function followed(kept: Followed, answer: Schemas["RunLogs"]): Followed {
   return {
     lines: over === 0 ? all : all.slice(over),
     after: fresh.length === 0 ? kept.after : fresh[fresh.length - 1]!.number,
-    dropped: kept.dropped + over,
     ended: answer.ended,
   };
 }
 
-// Colours of a terminal mean nothing here.
+/** Lines are numbered from 1: a number that is missing is a line that was not kept, or has made room for later ones. */
+export function missingBefore(lines: readonly LogLine[], index: number): number {
+  return lines[index]!.number - (lines[index - 1]?.number ?? 0) - 1;
+}
+
+// Colours, titles and movements of a terminal (ECMA-48) mean nothing here.
 // eslint-disable-next-line no-control-regex -- the sequences begin with a control character
-const ESCAPES = /\u001b\[[0-9;?]*[A-Za-z]/g;
+const ESCAPES = /\u001b(?:\[[0-?]*[ -/]*[@-~]|[\]PX^_][^\u0007\u001b]*(?:\u0007|\u001b\\)?|[ -/]*[0-~])/g;
+// eslint-disable-next-line no-control-regex -- all but the tab
+const UNSEEN = /[\u0000-\u0008\u000a-\u001f\u007f]/g;
 const LONGEST = 4_000;
 
+/** A progress bar is drawn over itself: what stood there last is what a terminal shows. */
+function overwritten(text: string): string {
+  return text.includes("\r") ? (text.split("\r").findLast((part) => part !== "") ?? "") : text;
+}
+
+/** A character that nobody sees has a picture of its own. */
+function pictured(unseen: string): string {
+  const code = unseen.charCodeAt(0);
+  return String.fromCharCode(code === 0x7f ? 0x2421 : 0x2400 + code);
+}
+
 export function lineText(text: string): string {
-  const plain = text.replace(ESCAPES, "");
+  const plain = overwritten(text.replace(ESCAPES, "")).replace(UNSEEN, pictured);
   return plain.length <= LONGEST ? plain : `${plain.slice(0, LONGEST)} … ${plain.length - LONGEST} characters more`;
 }

@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import type { Schemas } from "../../api/client";
 import { RUN_LOOKS } from "../../marks/outcomes";
 import { attemptsOf } from "./attemptList";
-import { followed, lineText, MOST_LINES, NOTHING_LOGGED, type LogLine } from "./followed";
+import { followed, lineText, missingBefore, MOST_LINES, NOTHING_LOGGED, type LogLine } from "./followed";
 import { policyFacts } from "./policies";
 import { ordinal, sentence } from "./sentence";
 
@@ -160,12 +160,21 @@ describe("followed", () => {
 
   it("keeps a bounded number of lines", () => {
     const kept = followed(NOTHING_LOGGED, said(Array.from({ length: MOST_LINES + 5 }, (_, index) => index + 1)));
-    expect([kept.lines.length, kept.dropped, kept.lines[0]!.number]).toEqual([MOST_LINES, 5, 6]);
+    expect([kept.lines.length, kept.lines[0]!.number, missingBefore(kept.lines, 0)]).toEqual([MOST_LINES, 6, 5]);
+  });
+
+  it("knows where lines are missing", () => {
+    const { lines } = followed(NOTHING_LOGGED, said([3, 4, 9]));
+    expect([0, 1, 2].map((index) => missingBefore(lines, index))).toEqual([2, 0, 4]);
   });
 
   it.each([
     ["plain", "plain"],
     ["\u001b[31mred\u001b[0m", "red"],
+    ["\u001b]0;title\u0007\u001b[2K\u001b(Bplain\u001b]8;;x\u001b\\", "plain"],
+    ["10 %\r50 %\r100 %\r", "100 %"],
+    ["a\u0000b\bc\td\u007f", "a␀b␈c\td␡"],
+    ["\u001b", "␛"],
     ["x".repeat(4_002), `${"x".repeat(4_000)} … 2 characters more`],
   ])("writes a line", (text, written) => {
     expect(lineText(text)).toBe(written);

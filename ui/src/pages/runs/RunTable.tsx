@@ -7,7 +7,7 @@ import { reasonText, RUN_LOOKS } from "../../marks/outcomes";
 import { When } from "../../parts/When";
 import { durationText } from "../../time/zones";
 import { OPEN_STATES, originText } from "./filters";
-import { latenessOf, titleOf, usageTexts, type RunRow } from "./rows";
+import { attemptOf, latenessOf, titleOf, usageTexts, type RunRow } from "./rows";
 
 interface Props {
   rows: readonly RunRow[];
@@ -143,7 +143,7 @@ const Row = memo(function Row({ row, index, measure, chosen, onChoose }: RowProp
         {late === null ? "—" : durationText(late)}
       </td>
       <td className="number nowrap">{row.duration_seconds === null ? "—" : durationText(row.duration_seconds)}</td>
-      <td className="number">{row.attempt + 1}</td>
+      <td className="number">{attemptOf(row)}</td>
       <td className="number nowrap">
         {usageTexts(row.usage).map((text) => (
           <div key={text}>{text}</div>

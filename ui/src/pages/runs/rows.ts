@@ -40,10 +40,17 @@ export function latenessOf(run: Pick<RunRow, "due" | "started_at">): number | nu
   return Math.max(0, (Date.parse(run.started_at) - Date.parse(run.due)) / 1000);
 }
 
-/** "1.25", "12,400 tokens": what it has used, without what is nothing. */
+const COUNTED: readonly RunRow["state"][] = ["failed", "timed_out"];
+
+/** Which attempt it is at, or ended with: `attempt` counts failures, and in a run that failed the last one is among them. */
+export function attemptOf(run: Pick<RunRow, "state" | "attempt">): number {
+  return COUNTED.includes(run.state) ? Math.max(run.attempt, 1) : run.attempt + 1;
+}
+
+/** "cost 1.25", "12,400 tokens": what it has used, without what is nothing. */
 export function usageTexts(usage: Pick<Schemas["RunUsage"], "cost" | "tokens" | "tool_calls">): string[] {
   const texts: string[] = [];
-  if (Number(usage.cost) !== 0) texts.push(String(usage.cost));
+  if (Number(usage.cost) !== 0) texts.push(`cost ${usage.cost}`);
   if (usage.tokens > 0) texts.push(`${usage.tokens.toLocaleString("en")} tokens`);
   if (usage.tool_calls > 0)
     texts.push(`${usage.tool_calls.toLocaleString("en")} tool call${usage.tool_calls === 1 ? "" : "s"}`);

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { counted } from "./counted";
 import { choiceOf, filtersOf, isFiltered, queryOf, searchOf, STATE_CHOICES, type RunFilters } from "./filters";
-import { latenessOf, mergedRows, seenRows, titleOf, usageTexts, type RunRow } from "./rows";
+import { attemptOf, latenessOf, mergedRows, seenRows, titleOf, usageTexts, type RunRow } from "./rows";
 
 const NONE: RunFilters = { state: "", origin: "", schedule: "", workflow: "", assignee: "", queue: "", steps: false };
 
@@ -89,9 +89,20 @@ describe("one row", () => {
 
   it.each([
     [{ cost: 0, tokens: 0, tool_calls: 0 }, []],
-    [{ cost: "1.25", tokens: 12_400, tool_calls: 1 }, ["1.25", "12,400 tokens", "1 tool call"]],
+    [{ cost: "1.25", tokens: 12_400, tool_calls: 1 }, ["cost 1.25", "12,400 tokens", "1 tool call"]],
   ])("%j was used", (usage, texts) => {
     expect(usageTexts(usage)).toEqual(texts);
+  });
+
+  it.each<[state: RunRow["state"], attempt: number, number: number]>([
+    ["running", 0, 1],
+    ["succeeded", 1, 2],
+    ["failed", 2, 2],
+    ["timed_out", 1, 1],
+    ["failed", 0, 1],
+    ["cancelled", 1, 2],
+  ])("%s after %i failures is attempt %i", (state, attempt, number) => {
+    expect(attemptOf({ state, attempt })).toBe(number);
   });
 
   it.each([
