@@ -209,7 +209,12 @@ function Start({ workflow, onClose }: { workflow: Schemas["Workflow"]; onClose: 
         path: { workflow_id: workflow.workflow_id },
         body: { inputs: read.ok ? read.value : {}, version: workflow.version } as never,
       },
-      { onSuccess: (started) => void navigate({ to: "/runs/$runId", params: { runId: started.run_id } }) },
+      {
+        onSuccess: (started) => {
+          onClose(); // a second press, while the page of the run is fetched, would start another one
+          void navigate({ to: "/runs/$runId", params: { runId: started.run_id } });
+        },
+      },
     );
   return (
     <Dialog
