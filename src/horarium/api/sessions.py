@@ -12,7 +12,7 @@ from horarium.api import examples
 from horarium.api.address import seen_scheme
 from horarium.api.answers import Reply
 from horarium.api.auth import Authenticator, bearer_of
-from horarium.api.authorization import authorization_of, cookie_path, end_cookie, require_our_page, session_of
+from horarium.api.authorization import authorization_of, cookie_path, end_session, require_our_page, session_of
 from horarium.api.certificates import certificate_of
 from horarium.api.problems import BadRequest
 from horarium.api.requests import CallerOf, ResourcesOf, caller_for, json_object
@@ -115,7 +115,7 @@ def get_session(request: Request, resources: ResourcesOf, caller: CallerOf) -> R
 async def close_session(request: Request) -> Response:
     """Takes the cookie from the browser. Whoever revokes the token ends all sessions that were begun with it."""
     require_our_page(request)
-    return end_cookie(request, Response(status_code=204), always=True)
+    return end_session(request, Response(status_code=204))
 
 
 @routes(
