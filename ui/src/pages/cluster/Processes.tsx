@@ -22,7 +22,7 @@ export function Processes({ of, version }: { of: readonly Schemas["ClusterProces
       <Empty title="No process has signed in">
         <p>
           Each process that decides or hands out runs signs here every few seconds. Start one with{" "}
-          <code>horarium up</code> or <code>horarium serve</code>.
+          <code>horarium up</code> or <code>horarium worker</code>.
         </p>
       </Empty>
     );
