@@ -143,6 +143,15 @@ def test_an_entry_names_what_was_made_and_never_a_secret(here: World) -> None:
     http.post("/api/subscriptions", json=told)
     *_, last = entries(http, act="issue_token")
     assert last["detail"] == {"name": "ci", "role": "viewer", "token_id": issued["token_id"]}
+    http.post("/api/agents", json={"id": "scout", "url": "https://agents.example/?key=passw0rd", "token": "s3cret"})
+    http.put("/api/teams/desk", json={"team_id": "desk", "members": ["scout"]})
+    work = {"workflow_id": "brief", "assignee_type": "team", "assignee_id": "desk"}
+    http.post("/api/assignments", json={"assignment_id": "brief-by-desk", **work})
+    assert [each["detail"] for each in entries(http)[-3:]] == [
+        {"id": "scout", "host": "agents.example"},
+        {"team_id": "desk"},
+        {"assignment_id": "brief-by-desk", **work},
+    ]
     whole = http.get("/api/audit").text
     assert not [secret for secret in ("passw0rd", "s3cret", issued["secret"]) if secret in whole]
 

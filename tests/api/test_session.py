@@ -111,6 +111,23 @@ def test_a_revoked_token_ends_the_session_at_once(horarium: TestService) -> None
     assert (refusal(ended), cleared(ended), len(http.cookies)) == ((401, "unauthorized"), True, 0)
 
 
+@pytest.mark.parametrize("overlap", [0, 3_600])
+def test_who_rotates_the_token_of_the_session_goes_on_with_the_new_one(horarium: TestService, overlap: int) -> None:
+    issued, other = token(horarium, "admin"), token(horarium, "admin")
+    http = signed_in(horarium, issued.secret)
+    path, body = "/api/tokens/{}/rotate", {"overlap_seconds": overlap}
+    assert "set-cookie" not in http.post(path.format(id_text(other.token_id)), json=body).headers
+    horarium.clock.advance(3_600)
+    done = http.post(path.format(id_text(issued.token_id)), json=body)
+    assert done.json()["secret"] not in done.headers["set-cookie"]
+    horarium.clock.advance(overlap)
+    assert http.get("/api/session").json()["ends_at"] == "2026-03-01T12:00:00Z"
+    assert horarium.http(token=issued.secret).get("/api/session").status_code == 401
+    fresh = done.json()["secret"]
+    by_token = horarium.http(token=fresh).post(path.format(id_text(issued.token_id)), json=body)
+    assert (by_token.status_code, "set-cookie" in by_token.headers) == (200, False)
+
+
 def test_a_session_ends_after_its_hours(horarium: TestService) -> None:
     http = signed_in(horarium)
     kept = {"Cookie": _cookie(http)}

@@ -146,6 +146,9 @@ def test_under_a_base_path_everything_leads_back_under_it(based: TestService) ->
         assert "error" in http.get(f"{prefix}/workspaces/nobody/schedules").json()
         signed_in = http.post(f"{prefix}/api/session", json={"token": secret}, headers=OUR_PAGE)
         assert "; Path=/tools/jobs/; " in signed_in.headers["set-cookie"]
+        gone = http.delete(f"{prefix}/api/session", headers=OUR_PAGE).headers.get_list("set-cookie")
+        paths = ["/", "/tools/", "/tools/jobs/"]  # one that was set before there was a base path goes too
+        assert [f"Path={path};" in each for path, each in zip(paths, gone, strict=True)] == [True] * 3
     assert '<body data-base="/tools/jobs">' in http.get("/docs").text
     assert http.get("/toolshed").status_code == 404
 

@@ -48,13 +48,15 @@ def test_what_is_packed_has_what_was_built_though_git_ignores_it(builder: Any, t
     """A tree of its own, with the project's description: what this one has built does not matter."""
     for name in ("pyproject.toml", "hatch_build.py", "README.md", "LICENSE", ".gitignore"):
         (tmp_path / name).write_bytes((ROOT / name).read_bytes())
-    (tmp_path / "ui").mkdir()
-    (tmp_path / "ui" / "index.html").write_text("x", "utf-8")
+    for name in ("ui/index.html", "ui/.lock", "ui/src/api/schema.d.ts", "ui/node_modules/a/index.js"):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text("x", "utf-8")
     put(tmp_path, "index.html", "assets/index.js", "assets/index.js.gz", "licenses.txt")
     put(tmp_path, "../__init__.py")
     packed = {each.relative_path for each in builder(str(tmp_path)).recurse_included_files()}
     wanted = {f"{STATIC}/{name}" for name in ("index.html", "assets/index.js", "assets/index.js.gz", "licenses.txt")}
     assert wanted | {"src/horarium/__init__.py"} <= packed
+    assert {each for each in packed if each.startswith("ui/")} <= {"ui/index.html"}  # the rest is made there again
 
 
 def test_the_hook_is_the_one_that_the_build_calls() -> None:

@@ -37,6 +37,15 @@ def test_a_token_is_made_rotated_and_revoked(open_page: OpenPage, fresh: Fresh) 
     expect(row).to_contain_text("revoked")
     expect(row.get_by_role("button")).to_have_count(0)
     assert status(fresh, second) == 401
+    # One's own: the session goes on with what is shown.
+    page.get_by_role("row").filter(has_text="good").get_by_role("button", name="Rotate").click()
+    dialog.get_by_label("The secret before").select_option("end at once")
+    dialog.get_by_role("button", name="Rotate").click()
+    third = dialog.get_by_label("Secret", exact=True).inner_text().strip()
+    dialog.get_by_role("button", name="Done").click()
+    assert (status(fresh, fresh.tokens["admin"]), status(fresh, third)) == (401, 200)
+    page.reload()
+    expect(row).to_contain_text("revoked")
 
 
 def status(fresh: Fresh, token: str) -> int:

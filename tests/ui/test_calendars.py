@@ -31,7 +31,7 @@ def test_one_is_made_of_dates_as_they_are_pasted(open_page: OpenPage, fresh: Fre
     dialog.get_by_label("Dates").fill("2030-12-24, 2030-12-31")
     dialog.get_by_role("button", name="Make it").click()
     expect(page.get_by_role("heading", level=1, name="ours")).to_be_visible()
-    expect(page.get_by_role("region", name="About")).to_contain_text("until 2030-12-31")
+    expect(page.get_by_role("main")).to_contain_text("Covers: until 2030-12-31.")
     expect(page.get_by_role("region", name="Schedules that obey it")).to_contain_text("None yet.")
     assert fresh.send("GET", "/api/calendars/ours")["dates"] == DATES
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Page, Route, expect
 from ui.conftest import Fresh, OpenPage
 from ui.fleet import SECOND_TENANT
 from ui.looking import RETRIES, settled
@@ -24,6 +24,18 @@ def test_processes_queues_readiness_and_numbers(page: Page) -> None:
     address = metrics.get_by_role("link", name=re.compile("All of them")).get_attribute("href")
     assert address is not None
     assert page.request.get(address, max_retries=RETRIES).status == 200
+    page.route(re.compile("/api/cluster/processes$"), with_one_gone)
+    page.reload()
+    expect(page.get_by_text(re.compile("; 1 gone$"))).to_be_visible()
+    expect(processes.get_by_text("gone")).to_be_visible()
+    expect(processes.get_by_text("stuck")).to_have_count(0)
+
+
+def with_one_gone(route: Route) -> None:
+    answer = route.fetch(max_retries=RETRIES)
+    found = answer.json()
+    found["processes"].append({**found["processes"][0], "name": "dead", "state": "gone", "stuck": ["ticker"]})
+    route.fulfill(response=answer, json=found)
 
 
 def test_a_tenant_is_told_that_the_machines_are_not_theirs(open_page: OpenPage) -> None:

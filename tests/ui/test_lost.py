@@ -52,6 +52,8 @@ def test_a_lost_connection_is_told_and_taken_up_again_without_loss(over: Page, l
     expect(over.get_by_role("link", name="before")).to_be_visible()
     line.cut()
     expect(over.get_by_text(BANNER)).to_be_visible()
+    over.get_by_role("button", name="Sign out").click()
+    expect(over.get_by_text(f"You are still signed in: {NO_ANSWER}")).to_be_visible()
     expect(over.get_by_role("link", name="before")).to_be_visible()
     fresh.send("POST", "/api/schedules", schedule("meanwhile"))
     # The code of this page has not been asked for yet.
@@ -150,11 +152,14 @@ def test_a_namespace_that_is_not_there_is_said_and_no_other_is_shown(page: Page,
         expect(page.get_by_role("link", name="nightly-report")).to_have_count(0)
 
 
-def test_a_link_whose_token_was_cut_off_is_refused_in_words(open_page: OpenPage, watch: Watch) -> None:
+def test_a_link_whose_token_was_cut_off_is_refused_in_words(open_page: OpenPage, served: Served, watch: Watch) -> None:
     watch.expect("status of 401")
     page = open_page("/schedules#token=%E0%A4%A", role=None)
     expect(page.get_by_role("alert")).to_be_visible()
     expect(page.get_by_label("Token")).to_be_visible()
+    page.evaluate("token => { window.location.hash = `token=${token}` }", served.token("viewer"))
+    expect(page.get_by_role("main").get_by_role("heading", level=1)).to_have_text("Schedules")
+    expect(page).to_have_url(re.compile("/schedules$"))
 
 
 @pytest.mark.parametrize(

@@ -15,6 +15,7 @@ from horarium.testing import TestService, service
 
 BASE = "/tools/jobs"
 NEIGHBOUR = "http://127.0.0.1:9/"
+GUEST = {"name": "a guest", "role": "viewer"}
 SCHEDULE = {"schedule_id": "nightly", "cron_expressions": ["0 2 * * *"], "workflow_type": "report"}
 
 
@@ -46,11 +47,25 @@ def test_an_address_signs_in_and_a_neighbour_gets_nowhere(browser: Browser, belo
     expect(page.get_by_role("main").get_by_role("heading", level=1)).to_have_text("Schedules")
     assert pause_from_a_neighbour(page, url) == 403
     assert http.get("/api/schedules/nightly").json()["status"] == "active"
+    assert_a_link_changes_nobody_unasked(page, http.post("/api/tokens", json=GUEST).json()["secret"])
     page.get_by_role("button", name="Sign out").click()
     expect(page.get_by_label("Token")).to_be_visible()
     assert context.cookies() == []
     assert watch.unexpected() == []
     context.close()
+
+
+def assert_a_link_changes_nobody_unasked(page: Page, other: str) -> None:
+    """Into the address of a page that is open already, which loads nothing anew."""
+    follow = "other => { window.location.hash = `token=${other}` }"
+    who = page.get_by_role("banner")
+    page.evaluate(follow, other)
+    page.get_by_role("button", name="Stay as I am").click()
+    expect(who).to_contain_text("admin")
+    assert other not in page.url
+    page.evaluate(follow, other)
+    page.get_by_role("button", name="Sign in with the link").click()
+    expect(who).to_contain_text("a guest · viewer")
 
 
 def pause_from_a_neighbour(page: Page, url: str) -> int:

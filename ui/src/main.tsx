@@ -5,7 +5,6 @@ import { createRoot } from "react-dom/client";
 import { Refused, Unreachable } from "./api/client";
 import { router } from "./routes";
 import { askEarly } from "./shell/early";
-import { hasToken } from "./shell/SignIn";
 import { beginTheme } from "./shell/theme";
 import "./styles";
 
@@ -31,7 +30,7 @@ const queries: QueryClient = new QueryClient({
 });
 
 beginTheme();
-if (!hasToken()) void askEarly(queries, router.latestLocation);
+void askEarly(queries, router.latestLocation);
 createRoot(document.getElementById("root")!).render(
   <QueryClientProvider client={queries}>
     <RouterProvider router={router} />

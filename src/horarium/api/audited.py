@@ -39,8 +39,9 @@ _OF_THE_HOUSE = "/api/namespaces"
 # Members of a body that are told: names and choices, none of which is ever a secret. Of the second list objects are
 # told as well; elsewhere an object may hold anything, as the `action` of a schedule does.
 _PLAIN: Final = frozenset({
-    "action", "adopt", "all", "bundle", "expires_at", "limit", "name", "namespace", "new_name", "overlap_seconds",
-    "owner", "prune", "reason", "role", "rule", "schedule_id", "subject", "subscription_id", "timezone", "user_id",
+    "action", "adopt", "agent_id", "all", "assignee_id", "assignee_type", "assignment_id", "bundle", "expires_at", "id",
+    "limit", "name", "namespace", "new_name", "overlap_seconds", "owner", "parent_id", "prune", "reason", "role",
+    "rule", "schedule_id", "subject", "subscription_id", "team_id", "timezone", "user_id", "workflow_id",
 })  # fmt: skip
 _WHOLE: Final = frozenset({"filter", "hosts", "kinds", "quotas", "retention"})
 _OWNERS: Final = frozenset({"owner", "user_id"})
@@ -81,7 +82,7 @@ def detail_of(given: Mapping[str, Any]) -> dict[str, DetailValue]:
     told: dict[str, DetailValue] = {name: value for name, value in named.items() if isinstance(value, str | int)}
     for name, value in _body(given).items():
         known = _told(name, value)
-        if known is not None:
+        if known is not None and known != told.get(name):  # a body may repeat what the path says
             told[f"new_{name}" if name in told else name] = known
     address = _body(given).get("url")
     if isinstance(address, str):

@@ -6,6 +6,7 @@ token may, is counted as its token is, and ends with it.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any, Final, NamedTuple
 from urllib.parse import urlsplit
 
@@ -70,16 +71,27 @@ def session_of(request: Request) -> Opened | None:
     return next(iter(_good(sessions, request)), None)
 
 
-def end_cookie(request: Request, answer: Response, *, always: bool = False) -> Response:
+def end_cookie(request: Request, answer: Response) -> Response:
     """Takes a cookie that opens nothing from the browser; an answer to what showed none stays as it is."""
-    if always or request.scope["state"].get(_FROM_COOKIE):
-        sessions: SessionCookies = request.app.state.sessions
-        answer.headers.append("set-cookie", sessions.clear_header(path=cookie_path(request.scope)))
-    return answer
+    shown = request.scope["state"].get(_FROM_COOKIE)
+    return _cleared(request, answer, [cookie_path(request.scope)] if shown else [])
+
+
+def end_session(request: Request, answer: Response) -> Response:
+    """Of every path that comes to us: one that was set before there was a base path would go on in its place."""
+    parts = base_of(request.scope).split("/")
+    return _cleared(request, answer, ["/".join(parts[:many]) + "/" for many in range(1, len(parts) + 1)])
 
 
 def cookie_path(scope: Scope) -> str:
     return f"{base_of(scope)}/"
+
+
+def _cleared(request: Request, answer: Response, paths: Iterable[str]) -> Response:
+    sessions: SessionCookies = request.app.state.sessions
+    for path in paths:
+        answer.headers.append("set-cookie", sessions.clear_header(path=path))
+    return answer
 
 
 def sender_of(request: Request) -> Sender:

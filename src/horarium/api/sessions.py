@@ -12,7 +12,7 @@ from horarium.api import examples
 from horarium.api.address import seen_scheme
 from horarium.api.answers import Reply
 from horarium.api.auth import Authenticator, bearer_of
-from horarium.api.authorization import authorization_of, cookie_path, end_cookie, require_our_page, session_of
+from horarium.api.authorization import authorization_of, cookie_path, end_session, require_our_page, session_of
 from horarium.api.certificates import certificate_of
 from horarium.api.problems import BadRequest
 from horarium.api.requests import CallerOf, ResourcesOf, caller_for, json_object
@@ -24,6 +24,7 @@ from horarium.operations.caller import Caller
 from horarium.operations.errors import Unauthorized
 from horarium.operations.resources import Resources
 from horarium.operations.sessions import reach_of
+from horarium.operations.tokens import is_secret_of
 from horarium.recurrence.spec import DEFAULT_ZONE
 from horarium.wire.answer import time_of
 from horarium.wire.bodies import read_body
@@ -85,15 +86,8 @@ def open_session(
     known = authenticator.admit(f"Bearer {secret}", certificate_of(request.scope))
     caller = caller_for(request, known, asked.namespace)
     _check_length(secret)
-    now = resources.clock.now()
-    until = min(_end(resources, authenticator.ends_at(secret), now), made_in or LAST)
-    cookie = sessions.set_header(
-        sessions.seal(secret, until),
-        path=cookie_path(request.scope),
-        seconds=seconds_until(until, now),
-        secure=_by_tls(request),
-    )
-    return Reply(_shown(resources, caller, until), headers={"Set-Cookie": cookie})
+    until = min(_end(resources, authenticator.ends_at(secret), resources.clock.now()), made_in or LAST)
+    return Reply(_shown(resources, caller, until), headers=_set_cookie(request, secret, until))
 
 
 @routes("GET", "", needs=LOOK, summary="Say who asks", answer=Session, example=_EXAMPLE)
@@ -115,7 +109,7 @@ def get_session(request: Request, resources: ResourcesOf, caller: CallerOf) -> R
 async def close_session(request: Request) -> Response:
     """Takes the cookie from the browser. Whoever revokes the token ends all sessions that were begun with it."""
     require_our_page(request)
-    return end_cookie(request, Response(status_code=204), always=True)
+    return end_session(request, Response(status_code=204))
 
 
 @routes(
@@ -141,6 +135,42 @@ def make_sign_in_link(request: Request, resources: ResourcesOf, caller: CallerOf
     until = min(resources.clock.now() + _CODE_LIFE, session_until or LAST)
     code = sessions.seal_code(secret, until, session_until)
     return Reply(SignInLink(code=code, expires_at=to_datetime(until)))
+
+
+class OwnSession:
+    """The session by which a request was let in, for what gives its token a new secret: it goes on with that one."""
+
+    def __init__(self, request: Request) -> None:
+        self._request = request
+
+    def is_of(self, resources: Resources, token_id: str) -> bool:
+        """Asked before the change: afterwards the session may open nothing any more."""
+        opened = session_of(self._request)
+        return opened is not None and is_secret_of(resources, opened.secret, token_id)
+
+    def with_secret(self, secret: str) -> dict[str, str]:
+        """Headers; it ends when it would have ended."""
+        opened = session_of(self._request)
+        return {} if opened is None else _set_cookie(self._request, secret, opened.until)
+
+
+async def own_session(request: Request) -> OwnSession:
+    return OwnSession(request)
+
+
+OwnSessionOf = Annotated[OwnSession, Depends(own_session)]
+
+
+def _set_cookie(request: Request, secret: str, until: Instant) -> dict[str, str]:
+    sessions: SessionCookies = request.app.state.sessions
+    resources: Resources = request.app.state.resources
+    cookie = sessions.set_header(
+        sessions.seal(secret, until),
+        path=cookie_path(request.scope),
+        seconds=seconds_until(until, resources.clock.now()),
+        secure=_by_tls(request),
+    )
+    return {"Set-Cookie": cookie}
 
 
 def _secret(resources: Resources, sessions: SessionCookies, shown: str) -> tuple[str, Instant | None]:

@@ -8,6 +8,7 @@ from horarium.api import examples
 from horarium.api.answers import Reply
 from horarium.api.requests import CallerOf, Document, ResourcesOf
 from horarium.api.routing import ADMINISTER, Routes
+from horarium.api.sessions import OwnSessionOf
 from horarium.ids import id_text
 from horarium.instant import from_datetime, to_datetime
 from horarium.operations import tokens
@@ -99,12 +100,19 @@ def create_agent_token(resources: ResourcesOf, caller: CallerOf, agent_id: str, 
     example=examples.ISSUED,
     repeatable=False,  # as above
 )
-def rotate_token(resources: ResourcesOf, caller: CallerOf, token_id: str, body: Document) -> Reply:
-    """`secret` is in this answer and nowhere else. The old one is good for `overlap_seconds` more: a day."""
+def rotate_token(
+    resources: ResourcesOf, caller: CallerOf, token_id: str, body: Document, session: OwnSessionOf
+) -> Reply:
+    """`secret` is in this answer and nowhere else. The old one is good for `overlap_seconds` more: a day.
+
+    A browser that does it to the token of its own session goes on with the new one.
+    """
+    is_own = session.is_of(resources, token_id)
     overlap = read_body(RotateBody, body).overlap_seconds
     chosen = tokens.DEFAULT_OVERLAP if overlap is None else overlap
     issued = tokens.rotate(resources, caller, token_id, overlap_seconds=chosen)
-    return Reply(_issued(resources, caller, issued))
+    headers = session.with_secret(issued.secret) if is_own else {}
+    return Reply(_issued(resources, caller, issued), headers=headers)
 
 
 @routes(

@@ -129,9 +129,19 @@ def rotate(
     return issued
 
 
+def is_secret_of(resources: Resources, secret: str, token_id: str) -> bool:
+    """Whether it opens this token now; raises TokenNotFound for what is no id of one."""
+    identity, now = _identity(token_id), resources.clock.now()
+    return resources.database.read(lambda connection: _opens(connection, secret, identity, now))
+
+
 def _is_kept(resources: Resources, connection: Connection, token_id: bytes, now: Instant) -> bool:
     secret = None if resources.admin_file is None else resources.admin_file.secret()
-    found = None if secret is None else tokens.find_by_secret(connection, secret, now=now)
+    return secret is not None and _opens(connection, secret, token_id, now)
+
+
+def _opens(connection: Connection, secret: str, token_id: bytes, now: Instant) -> bool:
+    found = tokens.find_by_secret(connection, secret, now=now)
     return found is not None and found.token_id == token_id
 
 

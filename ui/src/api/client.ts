@@ -56,6 +56,13 @@ export function addressOf(
   return serviceBase + filled.replace(/^\//, "") + (text ? `?${text}` : "");
 }
 
+/** With a slash, or as dots, a name would make another path of the one that it stands in; no id is like that. */
+function checkNames(names: object): void {
+  const wrong = Object.values(names).find((each) => /^\.{0,2}$|\//.test(String(each)));
+  if (wrong === undefined) return;
+  throw new Refused(422, "validation_failed", `'${String(wrong)}' is not an id: use letters, digits and . _ : @ -`);
+}
+
 export function headersFor(namespace: string | undefined): Record<string, string> {
   // A header takes few characters. No namespace has others in its name, so the service says that there is none such.
   return {
@@ -78,6 +85,7 @@ export async function ask<P extends PathsOf<V>, V extends Verb>(
   extra: Extra = {},
 ): Promise<{ answer: Answer<P, V>; etag: string | null }> {
   const { path: names, query, body } = given as { path?: object; query?: object; body?: unknown };
+  checkNames(names ?? {});
   const headers: Record<string, string> = headersFor(extra.namespace);
   if (body !== undefined) headers["Content-Type"] = "application/json";
   if (extra.ifMatch) headers["If-Match"] = extra.ifMatch;

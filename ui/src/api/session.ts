@@ -21,10 +21,11 @@ export const sessionQuery = queryOptions<Session | null, Refused | Unreachable>(
   },
   retry: (times, wrong) => wrong instanceof Unreachable && times < 3,
   staleTime: 60_000,
+  refetchOnWindowFocus: "always", // in another tab somebody else may have signed in
 });
 
-export function useSessionQuery(enabled = true) {
-  return useQuery({ ...sessionQuery, enabled });
+export function useSessionQuery() {
+  return useQuery(sessionQuery);
 }
 
 export function useSignIn() {
@@ -36,10 +37,11 @@ export function useSignIn() {
   };
 }
 
+/** Fails where the service does not hear of it: the cookie, which no script can take away, is then still good. */
 export function useSignOut() {
   const queries = useQueryClient();
   return async (): Promise<void> => {
-    await exchange("DELETE").catch(() => undefined); // whoever is no longer known is signed out already
+    await exchange("DELETE");
     forgetOthers(queries);
     queries.setQueryData(KEY, null);
   };

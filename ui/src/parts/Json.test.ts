@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { diffLines, jsonText, shownText } from "./Json";
+import { diffLines, folded, jsonText, shownText } from "./Json";
 
 test.each([
   ["a\nb", "a\nb", ["same a", "same b"]],
@@ -20,8 +20,27 @@ test("what is edited is whole, what is shown has an end", () => {
   expect(jsonText(undefined)).toBe("null");
 });
 
+test("of a long document the few lines that differ are told, with those around them", () => {
+  const changed = LARGE.with(40_000, -1);
+  expect(folded(diffLines(jsonText(LARGE), jsonText(changed))).map(([kind, text]) => `${kind} ${text.trim()}`)).toEqual(
+    [
+      "left out … 39998 lines alike",
+      "same 39997,",
+      "same 39998,",
+      "same 39999,",
+      "removed 40000,",
+      "added -1,",
+      "same 40001,",
+      "same 40002,",
+      "same 40003,",
+      "left out … 19997 lines alike",
+    ],
+  );
+  expect(folded(diffLines("a\nb\nc\nd\nx", "a\nb\nc\nd\ny"))[0]).toEqual(["same", "a"]);
+});
+
 test("a diff of large documents has a bounded number of lines, and says so", () => {
   const lines = diffLines(jsonText(LARGE), jsonText(LARGE.map((each) => each + 1)));
-  expect(lines.length).toBe(4_002);
-  expect(lines.at(-1)).toEqual(["added", "… 58002 lines more"]);
+  expect(lines.length).toBe(4_004);
+  expect(lines.at(-2)).toEqual(["added", "… 58000 lines more"]);
 });

@@ -29,13 +29,28 @@ function documentText(value: unknown): string {
   return shownText(jsonText(value));
 }
 
-export type DiffLine = readonly [kind: "same" | "added" | "removed", text: string];
+export type DiffLine = readonly [kind: "same" | "added" | "removed" | "left out", text: string];
 
 const MOST_LINES = 2_000;
 
-/** The longest common lines stay, the rest was removed or added. Of larger texts, the beginnings are shown as replaced. */
+/** What is alike at the beginning and at the end is cheap to find, and most of a long text is. */
 export function diffLines(before: string, after: string): DiffLine[] {
   const [old, fresh] = [before.split("\n"), after.split("\n")];
+  const shorter = Math.min(old.length, fresh.length);
+  let head = 0;
+  while (head < shorter && old[head] === fresh[head]) head += 1;
+  let tail = 0;
+  while (tail < shorter - head && old.at(-1 - tail) === fresh.at(-1 - tail)) tail += 1;
+  const same = (lines: readonly string[]) => lines.map((text) => ["same", text] as const);
+  return [
+    ...same(old.slice(0, head)),
+    ...between(old.slice(head, old.length - tail), fresh.slice(head, fresh.length - tail)),
+    ...same(old.slice(old.length - tail)),
+  ];
+}
+
+/** The longest common lines stay, the rest was removed or added. Of larger texts, the beginnings are shown as replaced. */
+function between(old: readonly string[], fresh: readonly string[]): DiffLine[] {
   if (old.length > MOST_LINES || fresh.length > MOST_LINES) {
     return [
       ...beginning(old).map((text) => ["removed", text] as const),
@@ -75,17 +90,38 @@ function beginning(lines: readonly string[]): readonly string[] {
   return over > 0 ? [...lines.slice(0, MOST_LINES), `… ${over} lines more`] : lines;
 }
 
-const SIGNS = { same: " ", added: "+", removed: "−" } as const;
+const AROUND = 3;
+
+/** What differs, with a few lines around it: nobody looks through hundreds that are alike. */
+export function folded(lines: readonly DiffLine[]): DiffLine[] {
+  const near = new Set<number>();
+  lines.forEach(([kind], at) => {
+    if (kind !== "same") for (let each = at - AROUND; each <= at + AROUND; each += 1) near.add(each);
+  });
+  const kept: DiffLine[] = [];
+  for (let at = 0; at < lines.length;) {
+    let end = at;
+    while (end < lines.length && !near.has(end)) end += 1;
+    if (end - at > 1) kept.push(["left out", `… ${end - at} lines alike`]);
+    else if (end > at) kept.push(lines[at]!);
+    if (end < lines.length) kept.push(lines[end]!);
+    at = end + 1;
+  }
+  return kept;
+}
+
+const SIGNS = { same: " ", added: "+", removed: "−", "left out": " " } as const;
+const SAID: ReadonlySet<DiffLine[0]> = new Set(["added", "removed"]);
 
 export function JsonDiff({ before, after, label }: { before: unknown; after: unknown; label: string }) {
-  const lines = useMemo(() => diffLines(documentText(before), documentText(after)), [before, after]);
+  const lines = useMemo(() => folded(diffLines(documentText(before), documentText(after))), [before, after]);
   return (
     <div className="json" tabIndex={0} role="group" aria-label={label}>
       {lines.map(([kind, text], index) => (
-        <div key={index} className={`diff-line ${kind}`}>
+        <div key={index} className={`diff-line ${kind === "left out" ? "muted" : kind}`}>
           <span aria-hidden="true">{SIGNS[kind]}</span>
           <span>
-            {kind === "same" ? null : <span className="visually-hidden">{kind}: </span>}
+            {SAID.has(kind) ? <span className="visually-hidden">{kind}: </span> : null}
             {text}
           </span>
         </div>

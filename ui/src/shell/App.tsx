@@ -7,16 +7,26 @@ import { Toasts } from "../parts/Toasts";
 import { serverSaysNow } from "../time/now";
 import { Frame } from "./Frame";
 import { SignIn, tokenOfAddress } from "./SignIn";
+import { SignInAnew } from "./SignInAnew";
+
+/** Of the address with which the page was opened, or of one that was put into the place of it: that loads nothing anew. */
+function useGivenToken() {
+  const [given, setGiven] = useState(tokenOfAddress);
+  useEffect(() => {
+    const heard = () => setGiven((before) => tokenOfAddress() ?? before);
+    window.addEventListener("hashchange", heard);
+    return () => window.removeEventListener("hashchange", heard);
+  }, []);
+  return [given, setGiven] as const;
+}
 
 export function App() {
-  // Whoever follows a link with a token means that token, also where somebody is signed in already.
-  const [given, setGiven] = useState(tokenOfAddress);
+  const [given, setGiven] = useGivenToken();
   const { ns } = useSearch({ strict: false }) as { ns?: string };
-  const session = useSessionQuery(given === null);
+  const session = useSessionQuery();
   useEffect(() => {
     if (session.data) serverSaysNow(session.data.now);
   }, [session.data]);
-  if (given !== null) return <SignIn given={given} onDone={() => setGiven(null)} />;
   if (session.isPending) return <Loading />;
   if (session.data == null) {
     if (session.error) {
@@ -26,8 +36,10 @@ export function App() {
         </main>
       );
     }
-    return <SignIn given={null} />;
+    return <SignIn given={given} onTaken={() => setGiven(null)} />;
   }
+  // Anybody can write a link: it does not make somebody else of whoever is signed in.
+  if (given !== null) return <SignInAnew given={given} session={session.data} onDone={() => setGiven(null)} />;
   return (
     <SessionContext value={session.data}>
       <NamespaceContext value={ns}>

@@ -7,6 +7,7 @@ import { useMay, useNamespace, useSession, useSignOut } from "../api/session";
 import { Button } from "../parts/Button";
 import { focusPage, useFocus } from "../parts/focus";
 import { useNarrowTables } from "../parts/tables";
+import { useSay } from "../parts/Toasts";
 import { browserZone, chooseZone, useViewerZone } from "../time/zones";
 import { Emblem } from "./Emblem";
 import { Help } from "./Help";
@@ -137,6 +138,8 @@ function Place({ to, text, count = 0 }: { to: PlacePath; text: string; count?: n
 function Who({ open, onHelp }: { open: boolean; onHelp: () => void }) {
   const session = useSession();
   const signOut = useSignOut();
+  const say = useSay();
+  const leave = () => void signOut().catch((wrong: Error) => say(`You are still signed in: ${wrong.message}`, "bad"));
   return (
     <div className={open ? "who open" : "who"}>
       <div className="small cut" title={`${session.principal} (${session.role})`}>
@@ -146,7 +149,7 @@ function Who({ open, onHelp }: { open: boolean; onHelp: () => void }) {
         <Button small kind="quiet" onClick={onHelp}>
           Keys
         </Button>
-        <Button small kind="quiet" onClick={() => void signOut()}>
+        <Button small kind="quiet" onClick={leave}>
           Sign out
         </Button>
       </div>

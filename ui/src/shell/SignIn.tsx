@@ -8,10 +8,6 @@ import { Emblem } from "./Emblem";
 
 const TOKEN = /^#token=(.+)$/;
 
-export function hasToken(): boolean {
-  return TOKEN.test(window.location.hash);
-}
-
 /** `horarium up` prints an address with `#token=…`: a fragment is not sent to anybody, and it is taken out at once. */
 export function tokenOfAddress(): string | null {
   const found = TOKEN.exec(window.location.hash);
@@ -24,7 +20,8 @@ export function tokenOfAddress(): string | null {
   }
 }
 
-export function SignIn({ given, onDone }: { given: string | null; onDone?: () => void }) {
+/** `given` is tried once, and `onTaken` told so: whatever comes of it, it is used up. */
+export function SignIn({ given, onTaken }: { given: string | null; onTaken: () => void }) {
   const signIn = useSignIn();
   const [token, setToken] = useState("");
   const [busy, setBusy] = useState(given !== null);
@@ -32,17 +29,20 @@ export function SignIn({ given, onDone }: { given: string | null; onDone?: () =>
   const enter = (secret: string) => {
     setBusy(true);
     setFailure(null);
-    signIn(secret.trim()).then(onDone, (wrong: Error) => {
+    signIn(secret.trim()).catch((wrong: Error) => {
       setFailure(wrong);
       setBusy(false);
     });
   };
   useEffect(() => {
     document.title = "Sign in · Horarium";
-    if (given !== null) enter(given);
-    // Once: the token of the address is used up by it.
-    // eslint-disable-next-line react-hooks/exhaustive-deps
   }, []);
+  useEffect(() => {
+    if (given === null) return;
+    onTaken();
+    enter(given);
+    // eslint-disable-next-line react-hooks/exhaustive-deps
+  }, [given]);
   const send = (event: FormEvent) => {
     event.preventDefault();
     enter(token);

@@ -1,12 +1,9 @@
 // Shows the secret of a token, once: the service keeps only its digest.
-import { useState } from "react";
-import { Button } from "../../parts/Button";
+import { CopyButton } from "../../parts/CopyButton";
 import { Dialog } from "../../parts/Dialog";
 import { isolated } from "../../parts/isolated";
 
 export function IssuedSecret({ name, secret, onClose }: { name: string; secret: string; onClose: () => void }) {
-  const [copied, setCopied] = useState(false);
-  const copy = () => void navigator.clipboard.writeText(secret).then(() => setCopied(true));
   return (
     <Dialog title={`The secret of ${isolated(name)}`} onClose={onClose} closeText="Done">
       <p>It is shown once, here and now. Whoever has it is whoever it speaks for.</p>
@@ -14,7 +11,7 @@ export function IssuedSecret({ name, secret, onClose }: { name: string; secret: 
         {secret}
       </pre>
       <div className="row">
-        <Button onClick={copy}>{copied ? "Copied" : "Copy"}</Button>
+        <CopyButton text={secret} />
       </div>
     </Dialog>
   );

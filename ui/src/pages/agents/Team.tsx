@@ -10,7 +10,7 @@ import { Shown } from "../../parts/Shown";
 import { When } from "../../parts/When";
 import { OwnPolicies } from "./OwnPolicies";
 import { TeamForm } from "./TeamForm";
-import { leadOf } from "./tree";
+import { Members } from "./Members";
 
 export default function Team() {
   const { teamId } = useParams({ strict: false }) as { teamId: string };
@@ -52,19 +52,8 @@ export default function Team() {
             ) : null
           }
         >
+          <Members team={team} />
           <div className="columns">
-            <Card title="Members">
-              <ul className="plain stack">
-                {team.members.map((member) => (
-                  <li key={member} data-row>
-                    <Link to="/agents/$agentId" params={{ agentId: member }}>
-                      <bdi>{member}</bdi>
-                    </Link>{" "}
-                    {member === leadOf(team) ? <span className="badge tone-accent">lead</span> : null}
-                  </li>
-                ))}
-              </ul>
-            </Card>
             <Card title="About">
               <Facts
                 of={[

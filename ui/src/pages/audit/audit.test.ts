@@ -25,6 +25,8 @@ test.each<[string, ReturnType<typeof page>[], boolean, Chain]>([
 test.each<[Record<string, unknown>, string | null, number]>([
   [{ schedule_id: "a", name: "b" }, "a", 1],
   [{ token_id: "t", role: "viewer" }, "t", 1],
+  [{ token_id: "t", name: "ci" }, "ci", 1],
+  [{ id: "writer", name: "The writer" }, "writer", 1],
   [{ role: "viewer", some_new_id: "n" }, "n", 1],
   [{ count: 12 }, null, 12],
   [{ count: "many", schedule_id: 5 }, null, 1],

@@ -24,9 +24,10 @@ const SUBJECTS = [
   "agent_id",
   "team_id",
   "assignment_id",
+  "id",
+  "name",
   "token_id",
   "namespace",
-  "name",
   "path",
   "operation",
 ];
@@ -56,10 +57,14 @@ const PAGES: readonly (readonly [name: string, to: string, param: string])[] = [
   ["agent_id", "/agents/$agentId", "agentId"],
   ["team_id", "/teams/$teamId", "teamId"],
 ];
+// What a body calls `id` is that of the thing which the act makes.
+const OF_ITSELF: Readonly<Record<string, string>> = { create_agent: "agent_id", create_team: "team_id" };
 
 /** null = there is no page of it, or no more. */
 export function leadOf(entry: { act: string; detail: object }): Lead | null {
-  const detail = entry.detail as Record<string, unknown>;
+  const detail: Record<string, unknown> = { ...entry.detail };
+  const own = OF_ITSELF[entry.act];
+  if (own !== undefined) detail[own] ??= detail["id"];
   const text = (name: string): string | null => (typeof detail[name] === "string" ? detail[name] : null) || null;
   const isGone = entry.act.startsWith("delete_");
   const calendar = entry.act.includes("calendar") ? (text("new_name") ?? text("name")) : null;

@@ -59,7 +59,7 @@ function Loaded({ calendar, etag }: { calendar: Schemas["Calendar"]; etag: strin
     <Page
       title={calendar.name}
       above={<Link to="/calendars">← Calendars</Link>}
-      about={`A schedule that obeys it ${meaningOf({ ...calendar, dates: [...dates] })}.`}
+      about={`A schedule that obeys it ${meaningOf({ ...calendar, dates: [...dates] })}. Covers: ${coverageOf(calendar)}.`}
       actions={
         writes ? (
           <>
@@ -82,7 +82,6 @@ function Loaded({ calendar, etag }: { calendar: Schemas["Calendar"]; etag: strin
         <Card title="About">
           <Facts
             of={[
-              ["Covers", coverageOf(calendar)],
               ["Days of", calendar.timezone ?? "the zone of each schedule"],
               ["Rule", calendar.rule ?? "none"],
               ["Owner", <bdi key="owner">{calendar.owner ?? "—"}</bdi>],

@@ -8,7 +8,7 @@ import { Shown } from "../../parts/Shown";
 import { durationText } from "../../time/zones";
 import "./cluster.css";
 import { Metrics } from "./Metrics";
-import { Processes, Workers } from "./Processes";
+import { isHere, Processes, Workers } from "./Processes";
 import { Queues } from "./Queues";
 import { useReadiness } from "./reading";
 
@@ -109,6 +109,8 @@ function About() {
 
 function House() {
   const cluster = useRead("/api/cluster/processes", {}, { live: false, everySeconds: EVERY_SECONDS });
+  const here = cluster.data?.processes.filter(isHere) ?? [];
+  const gone = (cluster.data?.processes.length ?? 0) - here.length;
   return (
     <Shown of={cluster}>
       {(found) => (
@@ -133,9 +135,9 @@ function House() {
             />
             <Figure
               name="Processes"
-              value={String(found.processes.length)}
-              hint={`on tables of revision ${found.schema_revision ?? "unknown"}`}
-              warns={found.processes.length === 0}
+              value={String(here.length)}
+              hint={`on tables of revision ${found.schema_revision ?? "unknown"}${gone > 0 ? `; ${gone} gone` : ""}`}
+              warns={here.length === 0}
             />
             <Figure
               name="Runs in hands"

@@ -16,13 +16,18 @@ const STATE_LOOKS: Record<Schemas["ProcessState"], Look> = {
 // Clocks that are farther apart than this make occurrences late or early by more than anybody expects.
 const NOTABLE_OFFSET = 1;
 
+/** Whoever has not signed for long is not there: that each of its loops rests says no more. */
+export function isHere({ state }: Pick<Schemas["ClusterProcess"], "state">): boolean {
+  return state !== "gone";
+}
+
 export function Processes({ of, version }: { of: readonly Schemas["ClusterProcess"][]; version: string }) {
   if (of.length === 0) {
     return (
       <Empty title="No process has signed in">
         <p>
           Each process that decides or hands out runs signs here every few seconds. Start one with{" "}
-          <code>horarium up</code> or <code>horarium serve</code>.
+          <code>horarium up</code> or <code>horarium worker</code>.
         </p>
       </Empty>
     );
@@ -66,7 +71,9 @@ function ProcessRow({ process, version }: { process: Schemas["ClusterProcess"]; 
       <td>
         <Badge look={STATE_LOOKS[process.state]} />
         <div className="muted small nowrap">{durationText(process.seconds_ago)} ago</div>
-        {process.stuck.length > 0 ? <div className="tone-bad small">stuck: {process.stuck.join(", ")}</div> : null}
+        {process.stuck.length > 0 && isHere(process) ? (
+          <div className="tone-bad small">stuck: {process.stuck.join(", ")}</div>
+        ) : null}
       </td>
       <td className="process-roles">{process.roles.join(", ")}</td>
       <td>

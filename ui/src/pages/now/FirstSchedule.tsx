@@ -1,21 +1,15 @@
 // An empty fleet: what would be here, and the shortest ways to a first schedule.
 import { Link } from "@tanstack/react-router";
-import { useMay, useNamespace } from "../../api/session";
-import { Button } from "../../parts/Button";
+import { useMay, useNamespace, useSession } from "../../api/session";
+import { CopyButton } from "../../parts/CopyButton";
 import { Empty } from "../../parts/Shown";
-import { useSay } from "../../parts/Toasts";
 
-const COMMAND = "horarium schedule create hello --cron '*/5 * * * *' --url https://example.com/hook";
+const CREATE = "schedule create hello --cron '*/5 * * * *' --url https://example.com/hook";
 
 export function FirstSchedule() {
   const writes = useMay("write");
   const namespace = useNamespace();
-  const say = useSay();
-  const copy = () =>
-    void navigator.clipboard.writeText(COMMAND).then(
-      () => say("Copied"),
-      () => say("The browser does not let us copy; mark the text instead", "warn"),
-    );
+  const command = `horarium ${namespace === useSession().namespace ? "" : `--namespace ${namespace} `}${CREATE}`;
   return (
     <div className="card">
       <Empty title={`No schedules in ${namespace} yet`}>
@@ -30,14 +24,12 @@ export function FirstSchedule() {
             </Link>
             <p>It opens with an example that works; or, in a terminal:</p>
             <div className="row copy-line">
-              <code>{COMMAND}</code>
-              <Button small onClick={copy}>
-                Copy
-              </Button>
+              <code>{command}</code>
+              <CopyButton small text={command} />
             </div>
           </>
         ) : (
-          <p>Your token may look, but not write: somebody with the role of an operator can make the first one.</p>
+          <p>Your token may look, but not write: somebody with the role of an owner can make the first one.</p>
         )}
       </Empty>
     </div>

@@ -1,0 +1,60 @@
+// The agents of a team: whether each answers, and how busy it is.
+import { Link } from "@tanstack/react-router";
+import type { Schemas } from "../../api/client";
+import { useRead } from "../../api/hooks";
+import { Badge } from "../../marks/Mark";
+import { Card } from "../../parts/Page";
+import { When } from "../../parts/When";
+import { Capacity } from "./Capacity";
+import { agentLook } from "./looks";
+import { leadOf } from "./tree";
+import "./agents.css";
+
+// Each is asked for by itself, since only that tells how busy it is; of a larger team the others are links alone.
+const MOST_ASKED = 50;
+const EVERY_SECONDS = 30;
+
+export function Members({ team }: { team: Schemas["Team"] }) {
+  return (
+    <Card title="Members">
+      <div className="table-frame">
+        <table className="table">
+          <thead>
+            <tr>
+              <th scope="col">Agent</th>
+              <th scope="col">Health</th>
+              <th scope="col">Busy</th>
+              <th scope="col">Last seen</th>
+            </tr>
+          </thead>
+          <tbody>
+            {team.members.map((member, place) => (
+              <Member key={member} id={member} leads={member === leadOf(team)} asked={place < MOST_ASKED} />
+            ))}
+          </tbody>
+        </table>
+      </div>
+    </Card>
+  );
+}
+
+function Member({ id, leads, asked }: { id: string; leads: boolean; asked: boolean }) {
+  const { data: agent } = useRead(
+    "/api/agents/{agent_id}",
+    { path: { agent_id: id } },
+    { live: false, enabled: asked, everySeconds: EVERY_SECONDS },
+  );
+  return (
+    <tr data-row>
+      <td>
+        <Link to="/agents/$agentId" params={{ agentId: id }}>
+          <bdi>{agent?.name || id}</bdi>
+        </Link>{" "}
+        {leads ? <span className="badge tone-accent">lead</span> : null}
+      </td>
+      <td>{agent ? <Badge look={agentLook(agent)} /> : "—"}</td>
+      <td>{agent ? <Capacity active={agent.active_runs} capacity={agent.capacity} /> : "—"}</td>
+      <td>{agent ? <When at={agent.last_seen_at} brief none="never" /> : "—"}</td>
+    </tr>
+  );
+}
