@@ -127,6 +127,34 @@ def test_an_agent_sees_itself_and_no_other(horarium: TestService, http: httpx.Cl
     assert [own.get(f"/api/{each}").status_code for each in ("agents", "teams", "assignments")] == [403, 403, 403]
 
 
+def test_the_schedules_that_name_an_assignee_are_listed(http: httpx.Client) -> None:
+    """Those that only mention its id are looked at and left out."""
+    for name in ("desk", "writer"):
+        made(http, "/api/agents", id=name)
+    made(http, "/api/teams", team_id="desk", members=["writer"])
+    given: dict[str, dict[str, Any]] = {
+        "of-the-team": {"assignee_type": "team", "assignee_id": "desk"},
+        "of-the-agent": {"assignee_type": "agent", "assignee_id": "desk"},
+        "of-another": {"assignee_type": "agent", "assignee_id": "writer", "input": {"assignee_id": "desk"}},
+        "of-nobody": {"name": "desk"},
+    }
+    for name, more in given.items():
+        document = {"schedule_id": name, "cron_expressions": ["0 2 * * *"], "workflow_type": "w", **more}
+        http.post("/api/schedules", json=document).raise_for_status()
+
+    def listed(assignee: str) -> list[str]:
+        answer = http.get("/api/schedules", params={"assignee": assignee}).raise_for_status()
+        return [each["schedule_id"] for each in answer.json()["schedules"]]
+
+    assert listed("team:desk") == ["of-the-team"]
+    assert listed("agent:desk") == ["of-the-agent"]
+    assert listed("agent:writer") == ["of-another"]
+    assert listed("team:nobody") == []
+    for wrong in ("desk", "robot:desk", "team:", "team:a b", "team:%"):
+        answer = http.get("/api/schedules", params={"assignee": wrong})
+        assert (answer.status_code, answer.json()["errors"]) == (422, {"assignee": ["must be agent:ID or team:ID"]})
+
+
 def test_a_team_for_which_nobody_else_works_stops_too(horarium: TestService, http: httpx.Client) -> None:
     """Of one under a lead the others do not work, whoever they are."""
     for name in ("ada", "bob"):

@@ -70,6 +70,9 @@ def test_a_prompt_is_made_told_now_paused_and_resumed(open_page: OpenPage, fresh
     expect(page.get_by_role("main")).to_contain_text("What is new?")
     changing = re.compile("New prompt|Run now|Pause|Change|Delete|New token|Ask now")
     expect(page.get_by_role("button", name=changing)).to_have_count(0)
+    page.get_by_role("link", name="All schedules that name it").click()
+    expect(page.get_by_role("main").get_by_label("Assignee")).to_have_value("agent:writer")
+    expect(page.get_by_role("table", name="Schedules").get_by_role("link", name="News")).to_be_visible()
 
 
 def test_a_team_is_made_led_and_deleted_before_its_agent(open_page: OpenPage, fresh: Fresh) -> None:
@@ -83,6 +86,12 @@ def test_a_team_is_made_led_and_deleted_before_its_agent(open_page: OpenPage, fr
     dialog.get_by_label("Members").fill("editor\nwriter")
     dialog.get_by_role("button", name="Make it").click()
     expect(page.get_by_role("region", name="About")).to_contain_text("to each in turn")
+    given = {"schedule_id": "digest", "cron_expressions": [RARELY], "workflow_type": "digest"}
+    fresh.send("POST", "/api/schedules", {**given, "assignee_type": "team", "assignee_id": "desk"})
+    theirs = page.get_by_role("region", name="Schedules given to it")
+    expect(theirs.get_by_role("listitem")).to_contain_text("made here")
+    fresh.send("DELETE", "/api/schedules/digest")
+    expect(theirs).to_contain_text("None yet")
     page.get_by_role("button", name="Change").click()
     dialog.get_by_label("Work is given out").select_option("by the lead")
     dialog.get_by_role("button", name="Save").click()

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from horarium.decision.health_status import HealthStatus
 from horarium.errors import InvalidDefinition
 from horarium.operations.filters import LISTED
+from horarium.schedule.assignee import Assignee, AssigneeType
 from horarium.schedule.position import Status
 from horarium.store.schedules.signs import SIGNED
 
@@ -37,6 +38,14 @@ def health_of(text: str) -> HealthStatus:
     if found is None:
         raise InvalidDefinition({"health": [f"must be one of {', '.join(SIGNED)}"]})
     return found
+
+
+def assignee_of(text: str) -> Assignee:
+    kind, _, name = text.partition(":")
+    try:
+        return Assignee(AssigneeType(kind), name)
+    except ValueError as wrong:
+        raise InvalidDefinition({"assignee": ["must be agent:ID or team:ID"]}) from wrong
 
 
 def labels_of(pairs: Sequence[str]) -> dict[str, str] | None:

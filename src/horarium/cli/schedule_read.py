@@ -80,6 +80,17 @@ CalendarName = Annotated[
     typer.Option("--calendar", metavar="NAME", show_default="any", help="Those that obey this calendar."),
 ]
 
+AssigneeName = Annotated[
+    str | None,
+    typer.Option(
+        "--assignee",
+        metavar="TYPE:ID",
+        show_default="any",
+        help="Those that name agent:ID or team:ID.",
+        autocompletion=completion.assignees,
+    ),
+]
+
 
 @with_remote
 def list_command(
@@ -94,6 +105,7 @@ def list_command(
     query: Query = None,
     health: Health = None,
     calendar: CalendarName = None,
+    assignee: AssigneeName = None,
     deleted: Annotated[bool, typer.Option("--deleted", help="Show deleted ones too.")] = False,
     limit: Limit = 50,
     everything: All = False,
@@ -108,7 +120,7 @@ def list_command(
     labels = pairs("--label", label) if label else None
     call = ScheduleCalls.list_schedules(
         status=status, workflow_type=workflow_type, owner=owner, source=source, bundle=bundle, text=text,
-        labels=labels, query=query, health=health, calendar=calendar,
+        labels=labels, query=query, health=health, calendar=calendar, assignee=assignee,
         include_deleted=deleted or None, next_page_token=page_token,
     )  # fmt: skip
     show_listing(

@@ -90,6 +90,7 @@ class ScheduleCalls:
         query: str | None = None,
         health: str | None = None,
         calendar: str | None = None,
+        assignee: str | None = None,
         include_deleted: bool | None = None,
         include: str | None = None,
         page_size: int | None = None,
@@ -97,7 +98,8 @@ class ScheduleCalls:
     ) -> Call[Page[Schedule]]:
         """Newest first; `text` is part of an id or a name; all `labels` must fit; deleted ones if asked for.
 
-        `health` is a way of doing badly, `calendar` one they obey; `include="recent"` shows the last occurrences.
+        `health` is a way of doing badly, `calendar` one they obey, `assignee` the `agent:ID` or `team:ID` they name;
+        `include="recent"` shows the last occurrences.
         """
         return Call(
             "GET",
@@ -115,6 +117,7 @@ class ScheduleCalls:
                 "query": query,
                 "health": health,
                 "calendar": calendar,
+                "assignee": assignee,
                 "include_deleted": include_deleted,
                 "include": include,
                 "page_size": page_size,

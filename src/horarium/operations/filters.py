@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import asdict, dataclass, replace
-from typing import Final
+from typing import Any, Final
 
 from horarium.decision.health_status import HealthStatus
 from horarium.operations.drafts import field_attribute, searchable
 from horarium.operations.list_errors import InvalidQuery
 from horarium.operations.list_tokens import fingerprint
 from horarium.operations.visibility import FIELD, TEXT_FIELDS, Clause
+from horarium.schedule.assignee import Assignee
 from horarium.schedule.position import Status
+from horarium.store.database.json_text import to_text
 from horarium.store.schedules.lists import Filter
 from horarium.store.schedules.write import Attribute
 
@@ -35,6 +37,7 @@ class ScheduleFilter:
     include_deleted: bool = False
     health: HealthStatus | None = None
     calendar: str | None = None
+    assignee: Assignee | None = None
 
     @property
     def attributes(self) -> frozenset[str]:
@@ -62,11 +65,27 @@ class ScheduleFilter:
             attributes=attributes,
             include_deleted=self.include_deleted,
             health=self.health,
-            calendar=self.calendar,
+            mentions=tuple(self._mentions()),
         )
         for clause in self.query:
             found = None if found is None else _narrowed(found, clause)
         return found
+
+    def _mentions(self) -> Iterator[str]:
+        """What stands in the document of each that fits, as documents are spelled; of others it may, too."""
+        if self.calendar is not None:
+            yield to_text(self.calendar)
+        if self.assignee is not None:
+            yield f'"assignee_id":{to_text(self.assignee.id)}'
+
+    def fits(self, document: Mapping[str, Any]) -> bool:
+        """Whether a document obeys the calendar and names the assignee; one that somebody has damaged does not."""
+        if self.calendar is not None:
+            calendars = document.get("calendars")
+            if not isinstance(calendars, list) or self.calendar not in calendars:
+                return False
+        named = (document.get("assignee_type"), document.get("assignee_id"))
+        return self.assignee is None or named == (self.assignee.type.value, self.assignee.id)
 
 
 EVERYTHING = ScheduleFilter()

@@ -40,7 +40,7 @@ from horarium.wire.roles import Permission
 RECENT_RUNS = 10
 MAX_HELD_SHOWN = 100
 MOST_JUDGED = 1_000
-"""Schedules that are looked at for a page of those that are doing badly in one way, or obey a calendar."""
+"""Schedules that are looked at for a page of those of which only a closer look tells whether they fit."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,21 +144,27 @@ def _page(
     asked = wanted.filter()
     if asked is None:
         return SchedulePage((), (), None)
-    if asked.health is not None or asked.calendar is not None:
+    if asked.health is not None or asked.mentions:
         asked = replace(asked, now=resources.clock.now())
-        return _judged_page(resources, connection, namespace, asked, after, limit)
+        return _judged_page(resources, connection, namespace, wanted, asked, after, limit)
     return schedule_lists.list_page(connection, namespace, asked, after=after, limit=limit)
 
 
 def _judged_page(
-    resources: Resources, connection: Connection, namespace: str, asked: Filter, after: Cursor | None, limit: int
+    resources: Resources,
+    connection: Connection,
+    namespace: str,
+    wanted: ScheduleFilter,
+    asked: Filter,
+    after: Cursor | None,
+    limit: int,
 ) -> SchedulePage:
     """Those that may fit are judged one by one, `MOST_JUDGED` for a page: it may be short, and go on."""
     rows: list[ScheduleRow] = []
     documents: list[dict[str, Any]] = []
     for _ in range(-(-MOST_JUDGED // limit)):
         page = schedule_lists.list_page(connection, namespace, asked, after=after, limit=limit)
-        fitting = _fitting(resources, connection, page, asked)
+        fitting = _fitting(resources, connection, page, wanted, asked.now)
         for row, document, fits in zip(page.rows, page.documents, fitting, strict=True):
             if fits:
                 rows.append(row)
@@ -172,20 +178,16 @@ def _judged_page(
     return SchedulePage(tuple(rows), tuple(documents), after)
 
 
-def _fitting(resources: Resources, connection: Connection, page: SchedulePage, asked: Filter) -> Sequence[bool]:
+def _fitting(
+    resources: Resources, connection: Connection, page: SchedulePage, wanted: ScheduleFilter, now: Instant
+) -> Sequence[bool]:
     """Of each schedule of the page, whether what was asked for holds."""
-    obey = [asked.calendar is None or asked.calendar in _listed_in(each, "calendars") for each in page.documents]
-    if asked.health is None:
-        return obey
+    fit = [wanted.fits(each) for each in page.documents]
+    if wanted.health is None:
+        return fit
     found = health.vitals_of(connection, resources.known, page.rows, with_failed=False)
-    words = [judge(vitals, asked.now).status for vitals in found]
-    return [obeys and word is asked.health for obeys, word in zip(obey, words, strict=True)]
-
-
-def _listed_in(document: Mapping[str, Any], name: str) -> Sequence[Any]:
-    """Of a document that somebody has damaged, nothing."""
-    found = document.get(name)
-    return found if isinstance(found, list) else ()
+    words = [judge(vitals, now).status for vitals in found]
+    return [fits and word is wanted.health for fits, word in zip(fit, words, strict=True)]
 
 
 def _listed(resources: Resources, connection: Connection, page: SchedulePage) -> tuple[Listed, ...]:

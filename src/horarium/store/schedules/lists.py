@@ -14,7 +14,6 @@ from sqlalchemy import Connection
 from horarium.decision.health_status import HealthStatus
 from horarium.instant import Instant
 from horarium.schedule.position import Status
-from horarium.store.database.json_text import to_text
 from horarium.store.database.page_bytes import Row, page, sized
 from horarium.store.schedules.rows import ROWS, SELECT_WITH_DOCUMENT, ScheduleRow, with_document
 from horarium.store.schedules.signs import sign
@@ -34,8 +33,8 @@ class Cursor:
 class Filter:
     """None = any. A schedule must have all the `attributes`; `text` is part of its id or name.
 
-    `health`: those of which the word may hold at the instant `now`. `calendar`: those that may obey it, since the
-    text of their document mentions it. Whoever asks for one of these has to judge them.
+    `health`: those of which the word may hold at the instant `now`. `mentions`: those whose document has each of these
+    pieces of JSON somewhere. Whoever asks for one of these has to judge them.
     """
 
     statuses: Collection[Status] | None = None
@@ -50,7 +49,7 @@ class Filter:
     include_deleted: bool = False
     health: HealthStatus | None = None
     now: Instant = 0
-    calendar: str | None = None
+    mentions: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,11 +175,14 @@ def _part(text: str) -> str:
 
 
 _newest = schedule_revisions.alias("newest")
-_MENTIONS_CALENDAR = sa.exists().where(
-    _newest.c.schedule_uid == schedules.c.schedule_uid,
-    _newest.c.revision == schedules.c.revision,
-    _newest.c.document.like(sa.bindparam("calendar"), escape="/"),
-)
+
+
+def _mentions(place: int) -> sa.ColumnElement[bool]:
+    return sa.exists().where(
+        _newest.c.schedule_uid == schedules.c.schedule_uid,
+        _newest.c.revision == schedules.c.revision,
+        _newest.c.document.like(sa.bindparam(f"mention{place}"), escape="/"),
+    )
 
 
 _SIZED = sized(SELECT_WITH_DOCUMENT, schedule_revisions.c.document)
@@ -211,7 +213,7 @@ class _Shape(NamedTuple):
     include_deleted: bool
     has_ids: bool
     health: HealthStatus | None
-    has_calendar: bool
+    mentions: int
     goes_on: bool
 
     @classmethod
@@ -224,7 +226,7 @@ class _Shape(NamedTuple):
             wanted.include_deleted,
             wanted.schedule_ids is not None,
             wanted.health,
-            wanted.calendar is not None,
+            len(wanted.mentions),
             after is not None,
         )
 
@@ -238,9 +240,7 @@ def _values(wanted: Filter) -> dict[str, Any]:
         found["ids"] = list(wanted.schedule_ids)
     if wanted.health is not None:
         found["now"] = wanted.now
-    if wanted.calendar is not None:
-        found["calendar"] = _part(to_text(wanted.calendar))  # with its quotes, as documents are spelled
-    return found
+    return found | {f"mention{place}": _part(each) for place, each in enumerate(wanted.mentions)}
 
 
 @lru_cache(maxsize=256)  # to build a statement takes longer than to run it
@@ -264,8 +264,7 @@ def _conditions(shape: _Shape) -> Iterator[sa.ColumnElement[bool]]:
         yield schedules.c.schedule_id.in_(sa.bindparam("ids", expanding=True))
     if shape.health is not None:
         yield sign(shape.health, sa.bindparam("namespace"), sa.bindparam("now", type_=sa.BigInteger))
-    if shape.has_calendar:
-        yield _MENTIONS_CALENDAR
+    yield from map(_mentions, range(shape.mentions))
     if shape.has_text:
         yield schedules.c.search_text.like(sa.bindparam("part"), escape="/")
     for attribute in shape.attributes:

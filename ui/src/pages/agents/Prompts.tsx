@@ -11,6 +11,7 @@ import { Dialog } from "../../parts/Dialog";
 import { TextArea, TextField } from "../../parts/Field";
 import { Card } from "../../parts/Page";
 import { Empty, FailureNote, Shown } from "../../parts/Shown";
+import { SourceBadge } from "../../parts/SourceBadge";
 import { useSay } from "../../parts/Toasts";
 import { When } from "../../parts/When";
 import { useViewerZone } from "../../time/zones";
@@ -27,11 +28,16 @@ export function Prompts({ agent }: { agent: Schemas["Agent"] }) {
     <Card
       title="Prompts on time"
       actions={
-        writes ? (
-          <Button kind="primary" onClick={() => setMaking(true)}>
-            New prompt
-          </Button>
-        ) : null
+        <>
+          <Link to="/schedules" search={{ assignee: `agent:${agent.id}` } as never}>
+            All schedules that name it
+          </Link>
+          {writes ? (
+            <Button kind="primary" onClick={() => setMaking(true)}>
+              New prompt
+            </Button>
+          ) : null}
+        </>
       }
     >
       <Shown of={prompts}>
@@ -102,9 +108,7 @@ function PromptRow({ agentId, row }: { agentId: string; row: Row }) {
         {row.last_error ? <div className="small tone-bad">{row.last_error}</div> : null}
       </td>
       <td>
-        <span className={`badge ${row.source === "template" ? "tone-info" : ""}`}>
-          {row.source === "template" ? "from a template" : "made here"}
-        </span>
+        <SourceBadge source={row.source} />
       </td>
       <td>
         <PromptActions agentId={agentId} row={row} />

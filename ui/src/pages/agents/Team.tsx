@@ -6,6 +6,7 @@ import { useMay } from "../../api/session";
 import { Button } from "../../parts/Button";
 import { DeleteDialog } from "../../parts/DeleteDialog";
 import { Card, Facts, Page } from "../../parts/Page";
+import { ScheduleList } from "../../parts/ScheduleList";
 import { Shown } from "../../parts/Shown";
 import { When } from "../../parts/When";
 import { OwnPolicies } from "./OwnPolicies";
@@ -54,6 +55,17 @@ export default function Team() {
         >
           <Members team={team} />
           <div className="columns">
+            <Card title="Schedules given to it">
+              <ScheduleList
+                query={{ assignee: `team:${team.team_id}` }}
+                empty={
+                  <>
+                    None yet. A schedule names the team with <code>{`"assignee_type": "team"`}</code> and{" "}
+                    <code>{`"assignee_id": "${team.team_id}"`}</code>.
+                  </>
+                }
+              />
+            </Card>
             <Card title="About">
               <Facts
                 of={[

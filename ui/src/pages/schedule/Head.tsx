@@ -6,6 +6,7 @@ import { Badge } from "../../marks/Mark";
 import { HEALTH_LOOKS, reasonText, STATUS_LOOKS } from "../../marks/outcomes";
 import { Timed } from "../../parts/Explain";
 import { Facts } from "../../parts/Page";
+import { SourceBadge } from "../../parts/SourceBadge";
 import { When } from "../../parts/When";
 import { actionWords } from "./policyWords";
 import type { WholeSchedule } from "./whole";
@@ -168,7 +169,7 @@ function belongingsOf(schedule: Schedule): Fact[] {
     [
       "Source",
       <span key="source" className="row tight">
-        <span className="badge">{schedule.source}</span>
+        <SourceBadge source={schedule.source} />
         {schedule.bundle ? (
           <span>
             of the bundle <bdi>{schedule.bundle}</bdi>

@@ -3,7 +3,17 @@ import { useEffect, useRef, useState, type FormEvent } from "react";
 import { HEALTH_LOOKS, STATUS_LOOKS } from "../../marks/outcomes";
 import { Button } from "../../parts/Button";
 import { CheckField, SelectField, TextField, type Choice } from "../../parts/Field";
-import { HEALTHS, hasMoreFilters, isFiltered, isLabel, NO_FILTERS, SOURCES, STATUSES, type Filters } from "./filters";
+import {
+  HEALTHS,
+  hasMoreFilters,
+  isAssignee,
+  isFiltered,
+  isLabel,
+  NO_FILTERS,
+  SOURCES,
+  STATUSES,
+  type Filters,
+} from "./filters";
 
 const PATIENCE_MS = 250;
 
@@ -103,6 +113,19 @@ function MoreFilters({ filters, onChange }: Props) {
         onChange={(bundle) => onChange({ bundle })}
         placeholder="Bundle"
       />
+      <SearchBox
+        label="Calendar"
+        value={filters.calendar}
+        onChange={(calendar) => onChange({ calendar })}
+        placeholder="Calendar it obeys"
+      />
+      <SearchBox
+        label="Assignee"
+        value={filters.assignee}
+        onChange={(assignee) => onChange({ assignee })}
+        placeholder="agent:ID or team:ID"
+        isWhole={isAssignee}
+      />
       <CheckField
         label="with deleted ones"
         checked={filters.deleted}
@@ -122,11 +145,13 @@ interface Box {
   value: string;
   placeholder: string;
   type?: string;
+  /** Nothing is asked for until this holds of what is typed, or it is empty. */
+  isWhole?: (text: string) => boolean;
   onChange: (text: string) => void;
 }
 
 /** What is typed is asked for after a moment; what comes from elsewhere, such as a view, replaces it. */
-function SearchBox({ label, value, placeholder, type = "text", onChange }: Box) {
+function SearchBox({ label, value, placeholder, type = "text", isWhole, onChange }: Box) {
   const [text, setText] = useState(value);
   const sent = useRef(value);
   useEffect(() => {
@@ -135,10 +160,11 @@ function SearchBox({ label, value, placeholder, type = "text", onChange }: Box) 
     setText(value);
   }, [value]);
   useEffect(() => {
-    if (text.trim() === sent.current) return;
+    const whole = text.trim();
+    if (whole === sent.current || (whole !== "" && isWhole?.(whole) === false)) return;
     const planned = setTimeout(() => {
-      sent.current = text.trim();
-      onChange(text.trim());
+      sent.current = whole;
+      onChange(whole);
     }, PATIENCE_MS);
     return () => clearTimeout(planned);
   });

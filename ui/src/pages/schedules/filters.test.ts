@@ -25,9 +25,12 @@ describe("what stands in an address is read, whatever it is", () => {
       { label: Array.from({ length: 20 }, (_, at) => `l${at}=1`) },
     ],
     [
-      { source: "template", owner: "ops", bundle: "b", workflow: "w" },
-      { source: "template", owner: "ops", bundle: "b", workflow: "w" },
+      { source: "template", owner: "ops", bundle: "b", workflow: "w", calendar: "holidays:DE" },
+      { source: "template", owner: "ops", bundle: "b", workflow: "w", calendar: "holidays:DE" },
     ],
+    [{ assignee: "team:desk" }, { assignee: "team:desk" }],
+    [{ assignee: "team:" }, {}],
+    [{ assignee: "robot:r2" }, {}],
     [{ deleted: "yes" }, {}],
   ])("%j", (search, filters) => {
     expect(filtersOf(search)).toEqual({ ...NO_FILTERS, ...filters });
@@ -43,6 +46,8 @@ const ALL = {
   source: "runtime",
   workflow: "w",
   bundle: "b",
+  calendar: "c",
+  assignee: "agent:a",
   deleted: true,
 };
 
@@ -62,6 +67,8 @@ test("the service is asked in its own words", () => {
     source: "runtime",
     workflow_id: "w",
     bundle: "b",
+    calendar: "c",
+    assignee: "agent:a",
     include_deleted: true,
   });
 });

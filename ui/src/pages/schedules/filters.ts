@@ -10,6 +10,9 @@ export interface Filters {
   source: string;
   workflow: string;
   bundle: string;
+  calendar: string;
+  /** agent:ID or team:ID. */
+  assignee: string;
   deleted: boolean;
 }
 
@@ -22,6 +25,8 @@ export const NO_FILTERS: Filters = {
   source: "",
   workflow: "",
   bundle: "",
+  calendar: "",
+  assignee: "",
   deleted: false,
 };
 
@@ -58,8 +63,20 @@ export function filtersOf(search: Readonly<Record<string, unknown>>): Filters {
     source: oneOf(search["source"], SOURCES),
     workflow: textOf(search["workflow"]),
     bundle: textOf(search["bundle"]),
+    calendar: textOf(search["calendar"]),
+    assignee: assigneeOf(search["assignee"]),
     deleted,
   };
+}
+
+/** Half of one would be refused. */
+function assigneeOf(value: unknown): string {
+  const text = textOf(value);
+  return isAssignee(text) ? text : "";
+}
+
+export function isAssignee(text: string): boolean {
+  return /^(agent|team):[A-Za-z0-9][A-Za-z0-9._:@-]*$/.test(text);
 }
 
 /** name=value, the value may be empty. */
@@ -78,6 +95,8 @@ export function searchOf(filters: Filters): Record<string, string | boolean | re
     source: filters.source || undefined,
     workflow: filters.workflow || undefined,
     bundle: filters.bundle || undefined,
+    calendar: filters.calendar || undefined,
+    assignee: filters.assignee || undefined,
     deleted: filters.deleted || undefined,
   };
 }
@@ -110,13 +129,14 @@ export function sameFilters(one: Filters, other: Filters): boolean {
 
 /** Those behind "More filters". */
 export function hasMoreFilters(filters: Filters): boolean {
-  return Boolean(filters.owner || filters.source || filters.workflow || filters.bundle || filters.deleted);
+  const { owner, source, workflow, bundle, calendar, assignee, deleted } = filters;
+  return Boolean(owner || source || workflow || bundle || calendar || assignee || deleted);
 }
 
 /** All that fit, for whoever does something to them: by the service's own filter where it can choose by all of this. */
 export function manyOf(filters: Filters): Many {
-  const { text, status, label, health, owner, source, workflow, bundle } = filters;
-  if (health || owner || source || workflow || bundle)
+  const { text, status, label, health } = filters;
+  if (health || hasMoreFilters({ ...filters, deleted: false }))
     return { kind: "listed", query: queryOf({ ...filters, deleted: false }) };
   const choice = given({
     name_contains: text || undefined,

@@ -2,7 +2,7 @@
 import { Link, useNavigate, useParams, useSearch } from "@tanstack/react-router";
 import { useMemo, useState, type ReactNode } from "react";
 import type { Schemas } from "../../api/client";
-import { usePages, useRead, useTagged, useWrite } from "../../api/hooks";
+import { useRead, useTagged, useWrite } from "../../api/hooks";
 import { useMay } from "../../api/session";
 import type { Doc } from "../../document/document";
 import { Badge } from "../../marks/Mark";
@@ -14,10 +14,9 @@ import { Graph } from "../../parts/Graph";
 import { Json } from "../../parts/Json";
 import { JsonField } from "../../parts/JsonField";
 import { parseJson } from "../../parts/jsonInput";
-import { LoadMore } from "../../parts/LoadMore";
 import { Card, Page } from "../../parts/Page";
-import { ScheduleLines } from "../../parts/ScheduleLines";
-import { FailureNote, Loading, Shown } from "../../parts/Shown";
+import { ScheduleList } from "../../parts/ScheduleList";
+import { Shown } from "../../parts/Shown";
 import { useSay } from "../../parts/Toasts";
 import { When } from "../../parts/When";
 import { workflowGraph } from "../../parts/workflowGraph";
@@ -167,26 +166,23 @@ function LatestRuns({ workflowId }: { workflowId: string }) {
 
 function StartedBy({ workflowId, document }: { workflowId: string; document: Record<string, unknown> }) {
   const writes = useMay("write");
-  const pages = usePages("/api/schedules", { query: { workflow_id: workflowId, page_size: 50 } });
-  const found = pages.data?.pages.flatMap((page) => page.schedules) ?? [];
   const triggers = Array.isArray(document["triggers"]) ? document["triggers"].length : 0;
   return (
     <Card title="Started by">
       <div className="stack">
-        {pages.error ? <FailureNote failure={pages.error} again={() => void pages.refetch()} /> : null}
-        {pages.isPending ? <Loading /> : null}
-        {pages.data && found.length === 0 ? (
-          <p className="muted">
-            No schedule starts it.{" "}
-            {writes ? (
-              <Link to="/schedules/new" search={{ template: "workflow" } as never}>
-                Make one
-              </Link>
-            ) : null}
-          </p>
-        ) : null}
-        <ScheduleLines schedules={found} />
-        <LoadMore of={pages} />
+        <ScheduleList
+          query={{ workflow_id: workflowId }}
+          empty={
+            <>
+              No schedule starts it.{" "}
+              {writes ? (
+                <Link to="/schedules/new" search={{ template: "workflow" } as never}>
+                  Make one
+                </Link>
+              ) : null}
+            </>
+          }
+        />
         {triggers > 0 ? (
           <p className="small muted">
             {triggers === 1 ? "One of them is a trigger" : `${triggers} of them are triggers`} of the workflow itself,
