@@ -271,7 +271,7 @@ _STOP = """() => {
   if (it === null || it === document.body) return null;
   const ring = (style) => (style.outlineStyle !== 'none' && parseFloat(style.outlineWidth) >= 2) ||
     (style.stroke !== 'none' && parseFloat(style.strokeWidth) >= 2);
-  const box = it.getBoundingClientRect();
+  const [box] = it.getClientRects(); // of a link over two lines the first: around both there is more than the link
   const x = Math.min(box.left + box.width / 2, innerWidth - 1);
   const y = Math.min(box.top + box.height / 2, innerHeight - 1);
   const top = document.elementFromPoint(x, y);
