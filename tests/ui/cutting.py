@@ -19,26 +19,28 @@ class Line:
         self._to = (parts.hostname or "", parts.port or 80)
         self._ends: list[socket.socket] = []
         self._lock = threading.Lock()
-        self._door = self._open(0)
-        self.port = self._door.getsockname()[1]
+        self.port = self._open(0)
         self.url = f"http://127.0.0.1:{self.port}"
 
     def cut(self) -> None:
         with self._lock:
-            ends, self._ends = [self._door, *self._ends], []
+            ends, self._ends = self._ends, []
         for end in ends:
             _shut(end)
 
     def mend(self) -> None:
-        self._door = self._open(self.port)
+        self._open(self.port)
 
-    def _open(self, port: int) -> socket.socket:
+    def _open(self, port: int) -> int:
         door = socket.socket()
         door.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         door.bind(("127.0.0.1", port))
         door.listen(64)
+        with self._lock:
+            self._ends.append(door)
         threading.Thread(target=self._answer, args=(door,), daemon=True).start()
-        return door
+        taken: int = door.getsockname()[1]
+        return taken
 
     def _answer(self, door: socket.socket) -> None:
         with suppress(OSError):  # of a door that was shut
@@ -46,7 +48,13 @@ class Line:
                 near, _ = door.accept()
                 far = socket.create_connection(self._to)
                 with self._lock:
-                    self._ends += [near, far]
+                    is_cut = door not in self._ends  # while this one was let in
+                    if not is_cut:
+                        self._ends += [near, far]
+                if is_cut:
+                    _shut(near)
+                    _shut(far)
+                    return
                 for one, other in ((near, far), (far, near)):
                     threading.Thread(target=_carry, args=(one, other), daemon=True).start()
 

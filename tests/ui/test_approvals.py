@@ -153,7 +153,7 @@ def test_many_are_decided_at_once_with_an_outcome_each(open_page: OpenPage, fres
 
     page.get_by_label("Status").select_option("approved")
     expect(rows).to_have_count(2)
-    page.get_by_label("that I may decide").check()
+    page.get_by_label("that I may decide").click()
     page.wait_for_url(re.compile("mine=true"))
     expect(page.get_by_role("heading", name="No question fits these filters")).to_be_visible()
 

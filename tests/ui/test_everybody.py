@@ -89,4 +89,4 @@ def test_nothing_moves_for_whoever_wants_no_motion(open_page: OpenPage) -> None:
     page.evaluate("() => document.body.insertAdjacentHTML('beforeend', '<span class=\"spinner\"></span>')")
     assert page.evaluate(running) == 0
     page.emulate_media(reduced_motion="no-preference")
-    assert page.evaluate(running) == 1  # so the question is one that can be answered with no
+    assert page.evaluate(running) > 0  # so the question is one that can be answered with no

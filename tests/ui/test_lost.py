@@ -16,9 +16,11 @@ from ui.slowness import slow_answers, slow_scripts
 from ui.watching import Watch
 
 from horarium.clock import SystemClock
+from horarium.instant import DAY, to_rfc3339
 
 BANNER = "The connection to the service is lost"
 NO_ANSWER = "the service does not answer"
+AGENDA = re.compile("/api/agenda")
 
 
 def schedule(schedule_id: str) -> dict[str, object]:
@@ -80,6 +82,21 @@ def test_a_list_that_could_not_be_asked_for_comes_by_itself(over: Page, line: Li
     line.mend()
     expect(over.get_by_role("link", name="quiet", exact=True)).to_be_visible()
     expect(over.get_by_text(NO_ANSWER)).to_have_count(0)
+
+
+def test_what_happens_before_the_stream_is_open_is_shown_as_well(open_page: OpenPage, fresh: Fresh) -> None:
+    fresh.send("POST", "/api/schedules", schedule("before"))
+    page = open_page(token=fresh.tokens["viewer"])
+    held: list[Route] = []
+    page.route("**/api/events", lambda route: held.append(route), times=1)
+    with page.expect_request("**/api/events"):
+        page.goto("./schedules")
+    expect(page.get_by_role("link", name="before", exact=True)).to_be_visible()
+    fresh.send("POST", "/api/schedules", schedule("meanwhile"))
+    while not held:  # the request has gone, and its route is on the way
+        page.wait_for_timeout(10)
+    held[0].continue_()
+    expect(page.get_by_role("link", name="meanwhile", exact=True)).to_be_visible()
 
 
 def lose_answers(page: Page, pattern: str) -> None:
@@ -173,13 +190,15 @@ def test_a_link_whose_token_was_cut_off_is_refused_in_words(open_page: OpenPage,
 def test_hours_that_could_not_be_asked_for_are_not_called_empty(
     page: Page, watch: Watch, status: int, body: str, said: str
 ) -> None:
-    watch.expect(f"status of {status}")
-    page.route(re.compile("/api/agenda"), lambda route: route.fulfill(status=status, body=body))
-    page.goto("./")
+    watch.expect(f"status of (403|{status})")
+    page.route(AGENDA, lambda route: route.fulfill(status=status, body=body))
+    # Nothing is heard, and the hours stand still: the page does not come to ask again by itself before it is told to.
+    page.route("**/api/events", lambda route: route.fulfill(status=403))
+    page.goto(f"./?hours=6&from={to_rfc3339(SystemClock().now() - DAY)}")
     fleet = page.get_by_role("region", name="The fleet over time")
     expect(fleet.get_by_role("alert").get_by_text(said)).to_be_visible()
     expect(fleet.get_by_text("Nothing in these hours")).to_have_count(0)
-    page.unroute_all(behavior="ignoreErrors")
+    page.unroute(AGENDA)
     fleet.get_by_role("button", name="Try again").click()
     expect(fleet.get_by_role("alert")).to_have_count(0)
 

@@ -101,6 +101,7 @@ def test_a_change_does_not_overwrite_that_of_somebody_else(open_page: OpenPage, 
         assert refused.value.status == 412
         expect(page.get_by_role("dialog").get_by_role("alert")).to_contain_text("version")
     assert fresh.send("GET", "/api/workflows/brief")["version"] == 2
+    expect(page.get_by_role("main").get_by_role("group", name="Graph of brief")).to_contain_text("theirs")
     page.get_by_role("dialog").get_by_role("button", name="Cancel").click()
     page.get_by_role("button", name="Change").click()
     write(page, nodes("mine"))

@@ -94,21 +94,23 @@ function useLatest(work: () => void): () => void {
 function useRefresh(again: () => void): void {
   const planned = useRef<ReturnType<typeof setTimeout>>(undefined);
   useEffect(() => () => clearTimeout(planned.current), []);
-  useEvents(
-    useCallback(() => {
-      planned.current ??= setTimeout(() => {
-        planned.current = undefined;
-        if (!document.hidden) again();
-      }, REFRESH_MS);
-    }, [again]),
-  );
-  // What could not be asked for while the connection was lost: no event may come for hours.
+  const refresh = useCallback(() => {
+    planned.current ??= setTimeout(() => {
+      planned.current = undefined;
+      if (!document.hidden) again();
+    }, REFRESH_MS);
+  }, [again]);
+  useEvents(refresh);
+  // What happened while nobody listened, or could not be asked for: no event may come for hours.
   const connection = useConnection();
+  const wasOpen = useRef(connection === "open");
   const wasLost = useRef(false);
   useEffect(() => {
     if (connection === "open" && wasLost.current) again();
+    else if (connection === "open" && !wasOpen.current) refresh();
+    wasOpen.current = connection === "open";
     wasLost.current = connection === "lost" || (wasLost.current && connection !== "open");
-  }, [connection, again]);
+  }, [connection, again, refresh]);
 }
 
 export interface Total {
