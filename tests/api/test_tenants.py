@@ -176,7 +176,19 @@ NAMING: Mapping[str, Callable[[Things], str]] = {
 CURSORS = {"next_page_token", "after", "Last-Event-ID"}
 # How much, when, in which state: nothing that could be somebody's.
 PLAIN = {
-    *("act", "after_sequence", "at", "bucket_seconds", "confirm", "dry_run", "force", "from", "gate", "health"),
+    *(
+        "act",
+        "after_sequence",
+        "assignee_type",
+        "at",
+        "bucket_seconds",
+        "confirm",
+        "dry_run",
+        "force",
+        "from",
+        "gate",
+        "health",
+    ),
     *(
         "include",
         "include_deleted",

@@ -71,7 +71,7 @@ def test_a_prompt_is_made_told_now_paused_and_resumed(open_page: OpenPage, fresh
     changing = re.compile("New prompt|Run now|Pause|Change|Delete|New token|Ask now")
     expect(page.get_by_role("button", name=changing)).to_have_count(0)
     page.get_by_role("link", name="All schedules that name it").click()
-    expect(page.get_by_role("main").get_by_label("Assignee")).to_have_value("agent:writer")
+    expect(page.get_by_role("main").get_by_label("Assignee")).to_have_value("writer")
     expect(page.get_by_role("table", name="Schedules").get_by_role("link", name="News")).to_be_visible()
 
 

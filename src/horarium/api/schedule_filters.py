@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from horarium.decision.health_status import HealthStatus
 from horarium.errors import InvalidDefinition
 from horarium.operations.filters import LISTED
-from horarium.schedule.assignee import Assignee, AssigneeType
+from horarium.schedule.assignee import AssigneeType
 from horarium.schedule.position import Status
 from horarium.store.schedules.signs import SIGNED
 
@@ -40,12 +40,11 @@ def health_of(text: str) -> HealthStatus:
     return found
 
 
-def assignee_of(text: str) -> Assignee:
-    kind, _, name = text.partition(":")
-    try:
-        return Assignee(AssigneeType(kind), name)
-    except ValueError as wrong:
-        raise InvalidDefinition({"assignee": ["must be agent:ID or team:ID"]}) from wrong
+def assignee_type_of(text: str) -> AssigneeType:
+    found = next((each for each in AssigneeType if each == text.lower()), None)
+    if found is None:
+        raise InvalidDefinition({"assignee_type": [f"must be one of {', '.join(AssigneeType)}"]})
+    return found
 
 
 def labels_of(pairs: Sequence[str]) -> dict[str, str] | None:

@@ -13,7 +13,7 @@ from horarium.api.etags import IfMatch, etag, version_of
 from horarium.api.pages import within_bytes
 from horarium.api.requests import CallerOf, Confirm, Document, ResourcesOf, same_namespace
 from horarium.api.routing import OPERATE, READ, WRITE, Routes, ScheduleDocument
-from horarium.api.schedule_filters import assignee_of, check_texts, health_of, labels_of, status_of
+from horarium.api.schedule_filters import assignee_type_of, check_texts, health_of, labels_of, status_of
 from horarium.errors import InvalidDefinition
 from horarium.operations import lifecycles, listings, schedules
 from horarium.operations.changes import ScheduleChange
@@ -34,7 +34,7 @@ waterline = Routes("/waterline/api/v2/schedules", tag="waterline")
 # `namespace` is the header's business; clients of Durable Workflow may send it here too.
 _LIST_FILTERS = frozenset(
     {"status", "workflow_type", "workflow_id", "query", "owner", "source", "bundle", "text", "label", "namespace"}
-) | {"health", "calendar", "assignee"}
+) | {"health", "calendar", "assignee", "assignee_type"}
 _LIST_PARAMETERS = _LIST_FILTERS | {"page_size", "next_page_token", "include_deleted", "include"}
 RECENT = "recent"
 
@@ -103,7 +103,8 @@ def list_schedules(
     label: Annotated[list[str] | None, Query(description="name=value; all must fit")] = None,
     health: Annotated[str | None, Query(description=f"how it is doing: {', '.join(SIGNED)}")] = None,
     calendar: Annotated[str | None, Query(max_length=256, description="the name of one that it obeys")] = None,
-    assignee: Annotated[str | None, Query(max_length=256, description="agent:ID or team:ID that it names")] = None,
+    assignee: Annotated[str | None, Query(max_length=256, description="an agent or a team that it names")] = None,
+    assignee_type: Annotated[str | None, Query(description="agent or team")] = None,
     include_deleted: IncludeDeleted = False,
     include: Annotated[str | None, Query(description="`recent`: with the last 30 occurrences of each")] = None,
     page_size: int | None = None,
@@ -127,7 +128,8 @@ def list_schedules(
         include_deleted=include_deleted,
         health=None if health is None else health_of(health),
         calendar=calendar,
-        assignee=None if assignee is None else assignee_of(assignee),
+        assignee=assignee,
+        assignee_type=None if assignee_type is None else assignee_type_of(assignee_type),
     )
     page, shown = within_bytes(
         page_size,

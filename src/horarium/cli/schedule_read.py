@@ -82,13 +82,7 @@ CalendarName = Annotated[
 
 AssigneeName = Annotated[
     str | None,
-    typer.Option(
-        "--assignee",
-        metavar="TYPE:ID",
-        show_default="any",
-        help="Those that name agent:ID or team:ID.",
-        autocompletion=completion.assignees,
-    ),
+    typer.Option("--assignee", metavar="ID", show_default="any", help="Those that name this agent or team."),
 ]
 
 

@@ -91,6 +91,7 @@ class ScheduleCalls:
         health: str | None = None,
         calendar: str | None = None,
         assignee: str | None = None,
+        assignee_type: str | None = None,
         include_deleted: bool | None = None,
         include: str | None = None,
         page_size: int | None = None,
@@ -98,7 +99,7 @@ class ScheduleCalls:
     ) -> Call[Page[Schedule]]:
         """Newest first; `text` is part of an id or a name; all `labels` must fit; deleted ones if asked for.
 
-        `health` is a way of doing badly, `calendar` one they obey, `assignee` the `agent:ID` or `team:ID` they name;
+        `health` is a way of doing badly, `calendar` one they obey, `assignee` an agent or a team they name;
         `include="recent"` shows the last occurrences.
         """
         return Call(
@@ -118,6 +119,7 @@ class ScheduleCalls:
                 "health": health,
                 "calendar": calendar,
                 "assignee": assignee,
+                "assignee_type": assignee_type,
                 "include_deleted": include_deleted,
                 "include": include,
                 "page_size": page_size,

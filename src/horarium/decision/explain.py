@@ -221,7 +221,9 @@ def _sentence(found: Explanation, position: Position, now: Instant) -> str:
             "what the guards say is computed as of now."
         )
     elif found.reason is not None:
-        tense = "would be skipped" if found.at > now else "is being decided and would be skipped"
+        # Nobody decides about a schedule that is paused, deleted or broken.
+        is_decided_now = found.at <= now and found.reason != Reason.STATUS_NOT_TRIGGERABLE
+        tense = "is being decided and would be skipped" if is_decided_now else "would be skipped"
         said = f"{when} is on the spec and {tense}: {found.reason}."
     else:
         said = f"{when} is on the spec and nothing known now stands against it."

@@ -11,7 +11,7 @@ from horarium.operations.drafts import field_attribute, searchable
 from horarium.operations.list_errors import InvalidQuery
 from horarium.operations.list_tokens import fingerprint
 from horarium.operations.visibility import FIELD, TEXT_FIELDS, Clause
-from horarium.schedule.assignee import Assignee
+from horarium.schedule.assignee import AssigneeType
 from horarium.schedule.position import Status
 from horarium.store.database.json_text import to_text
 from horarium.store.schedules.lists import Filter
@@ -37,7 +37,8 @@ class ScheduleFilter:
     include_deleted: bool = False
     health: HealthStatus | None = None
     calendar: str | None = None
-    assignee: Assignee | None = None
+    assignee: str | None = None
+    assignee_type: AssigneeType | None = None
 
     @property
     def attributes(self) -> frozenset[str]:
@@ -76,16 +77,18 @@ class ScheduleFilter:
         if self.calendar is not None:
             yield to_text(self.calendar)
         if self.assignee is not None:
-            yield f'"assignee_id":{to_text(self.assignee.id)}'
+            yield f'"assignee_id":{to_text(self.assignee)}'
+        if self.assignee_type is not None:
+            yield f'"assignee_type":{to_text(self.assignee_type.value)}'
 
     def fits(self, document: Mapping[str, Any]) -> bool:
         """Whether a document obeys the calendar and names the assignee; one that somebody has damaged does not."""
-        if self.calendar is not None:
-            calendars = document.get("calendars")
-            if not isinstance(calendars, list) or self.calendar not in calendars:
-                return False
-        named = (document.get("assignee_type"), document.get("assignee_id"))
-        return self.assignee is None or named == (self.assignee.type.value, self.assignee.id)
+        calendars = document.get("calendars")
+        return (
+            (self.calendar is None or (isinstance(calendars, list) and self.calendar in calendars))
+            and self.assignee in (None, document.get("assignee_id"))
+            and self.assignee_type in (None, document.get("assignee_type"))
+        )
 
 
 EVERYTHING = ScheduleFilter()

@@ -4,7 +4,7 @@ import { useState } from "react";
 import type { Schemas } from "../api/client";
 import { useRead } from "../api/hooks";
 import { Badge, Mark } from "../marks/Mark";
-import { reasonText } from "../marks/outcomes";
+import { reasonText, RUN_LOOKS } from "../marks/outcomes";
 import { dateTimeText, useViewerZone } from "../time/zones";
 import { Button } from "./Button";
 import { Dialog } from "./Dialog";
@@ -87,11 +87,7 @@ function Found({
       <div className="row">
         <Badge look={OUTCOME_LOOKS[explanation.outcome]} />
         {why ? <span>{why}</span> : null}
-        {run ? (
-          <Link to="/runs/$runId" params={{ runId: run }} onClick={onLeave}>
-            Open its run
-          </Link>
-        ) : null}
+        {run ? <ItsRun runId={run} onLeave={onLeave} /> : null}
       </div>
       <p className="explain-sentence">
         <Timed text={explanation.sentence} zone={zone} />
@@ -105,6 +101,19 @@ function Found({
           <Json value={explanation.recorded.payload} label="The event as it was recorded" />
         </details>
       ) : null}
+    </>
+  );
+}
+
+/** Its state where it is still kept, and the way to its page. */
+function ItsRun({ runId, onLeave }: { runId: string; onLeave: () => void }) {
+  const run = useRead("/api/runs/{run_id}", { path: { run_id: runId } }, { staleSeconds: 5 });
+  return (
+    <>
+      {run.data ? <Badge look={RUN_LOOKS[run.data.state]} /> : null}
+      <Link to="/runs/$runId" params={{ runId }} onClick={onLeave}>
+        Open its run
+      </Link>
     </>
   );
 }

@@ -44,7 +44,8 @@ export const OUTCOME_LOOKS: Record<Schemas["ExplainedOutcome"], Look> = {
   fires: WILL_FIRE,
   skips: WILL_SKIP,
   nothing: { word: "nothing happens", tone: "quiet", shape: "dash" },
-  fired: { word: "fired", tone: "ok", shape: "disc" },
+  // What became of its run is told beside it: that it was decided to fire does not mean that all went well.
+  fired: { word: "fired", tone: "info", shape: "dot" },
   held: HELD,
   skipped: SKIPPED,
   missed: MISSED,

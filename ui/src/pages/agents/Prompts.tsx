@@ -29,7 +29,7 @@ export function Prompts({ agent }: { agent: Schemas["Agent"] }) {
       title="Prompts on time"
       actions={
         <>
-          <Link to="/schedules" search={{ assignee: `agent:${agent.id}` } as never}>
+          <Link to="/schedules" search={{ assignee: agent.id } as never}>
             All schedules that name it
           </Link>
           {writes ? (

@@ -57,7 +57,7 @@ export default function Team() {
           <div className="columns">
             <Card title="Schedules given to it">
               <ScheduleList
-                query={{ assignee: `team:${team.team_id}` }}
+                query={{ assignee: team.team_id, assignee_type: "team" }}
                 empty={
                   <>
                     None yet. A schedule names the team with <code>{`"assignee_type": "team"`}</code> and{" "}

@@ -3,17 +3,7 @@ import { useEffect, useRef, useState, type FormEvent } from "react";
 import { HEALTH_LOOKS, STATUS_LOOKS } from "../../marks/outcomes";
 import { Button } from "../../parts/Button";
 import { CheckField, SelectField, TextField, type Choice } from "../../parts/Field";
-import {
-  HEALTHS,
-  hasMoreFilters,
-  isAssignee,
-  isFiltered,
-  isLabel,
-  NO_FILTERS,
-  SOURCES,
-  STATUSES,
-  type Filters,
-} from "./filters";
+import { HEALTHS, hasMoreFilters, isFiltered, isLabel, NO_FILTERS, SOURCES, STATUSES, type Filters } from "./filters";
 
 const PATIENCE_MS = 250;
 
@@ -123,8 +113,7 @@ function MoreFilters({ filters, onChange }: Props) {
         label="Assignee"
         value={filters.assignee}
         onChange={(assignee) => onChange({ assignee })}
-        placeholder="agent:ID or team:ID"
-        isWhole={isAssignee}
+        placeholder="Agent or team"
       />
       <CheckField
         label="with deleted ones"
@@ -145,13 +134,11 @@ interface Box {
   value: string;
   placeholder: string;
   type?: string;
-  /** Nothing is asked for until this holds of what is typed, or it is empty. */
-  isWhole?: (text: string) => boolean;
   onChange: (text: string) => void;
 }
 
 /** What is typed is asked for after a moment; what comes from elsewhere, such as a view, replaces it. */
-function SearchBox({ label, value, placeholder, type = "text", isWhole, onChange }: Box) {
+function SearchBox({ label, value, placeholder, type = "text", onChange }: Box) {
   const [text, setText] = useState(value);
   const sent = useRef(value);
   useEffect(() => {
@@ -160,11 +147,10 @@ function SearchBox({ label, value, placeholder, type = "text", isWhole, onChange
     setText(value);
   }, [value]);
   useEffect(() => {
-    const whole = text.trim();
-    if (whole === sent.current || (whole !== "" && isWhole?.(whole) === false)) return;
+    if (text.trim() === sent.current) return;
     const planned = setTimeout(() => {
-      sent.current = whole;
-      onChange(whole);
+      sent.current = text.trim();
+      onChange(text.trim());
     }, PATIENCE_MS);
     return () => clearTimeout(planned);
   });

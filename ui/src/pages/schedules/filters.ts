@@ -11,7 +11,6 @@ export interface Filters {
   workflow: string;
   bundle: string;
   calendar: string;
-  /** agent:ID or team:ID. */
   assignee: string;
   deleted: boolean;
 }
@@ -64,19 +63,9 @@ export function filtersOf(search: Readonly<Record<string, unknown>>): Filters {
     workflow: textOf(search["workflow"]),
     bundle: textOf(search["bundle"]),
     calendar: textOf(search["calendar"]),
-    assignee: assigneeOf(search["assignee"]),
+    assignee: textOf(search["assignee"]),
     deleted,
   };
-}
-
-/** Half of one would be refused. */
-function assigneeOf(value: unknown): string {
-  const text = textOf(value);
-  return isAssignee(text) ? text : "";
-}
-
-export function isAssignee(text: string): boolean {
-  return /^(agent|team):[A-Za-z0-9][A-Za-z0-9._:@-]*$/.test(text);
 }
 
 /** name=value, the value may be empty. */
