@@ -313,7 +313,8 @@ def test_a_coming_occurrence_would_be_skipped_and_a_present_one_is_being_decided
     assert "and would be skipped: remaining_actions_exhausted." in why(planning, now=NOON - 1).sentence
     assert "is being decided and would be skipped" in why(planning, now=NOON).sentence
     paused = make_position(NOON - MINUTE, status=Status.PAUSED)  # nobody decides about it
-    assert "on the spec and would be skipped: status_not_triggerable" in why(planning, now=NOON, position=paused).sentence
+    said = why(planning, now=NOON, position=paused).sentence
+    assert "on the spec and would be skipped: status_not_triggerable" in said
 
 
 def test_a_past_occurrence_without_a_record_says_so() -> None:

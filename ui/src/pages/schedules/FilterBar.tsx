@@ -80,40 +80,32 @@ const HEALTH_CHOICES: readonly Choice[] = [
 ];
 const SOURCE_CHOICES: readonly Choice[] = [["", "Any source"], ...SOURCES.map((source): Choice => [source, source])];
 
+const TEXT_FILTERS = [
+  ["owner", "Owner", "Owner"],
+  ["workflow", "Workflow", "Workflow or its type"],
+  ["bundle", "Bundle", "Bundle"],
+  ["calendar", "Calendar", "Calendar it obeys"],
+  ["assignee", "Assignee", "Agent or team"],
+] as const;
+
 function MoreFilters({ filters, onChange }: Props) {
   return (
     <div className="row list-more">
-      <SearchBox label="Owner" value={filters.owner} onChange={(owner) => onChange({ owner })} placeholder="Owner" />
+      {TEXT_FILTERS.map(([name, label, placeholder]) => (
+        <SearchBox
+          key={name}
+          label={label}
+          value={filters[name]}
+          onChange={(text) => onChange({ [name]: text })}
+          placeholder={placeholder}
+        />
+      ))}
       <SelectField
         bare
         label="Source"
         choices={SOURCE_CHOICES}
         value={filters.source}
         onChange={(event) => onChange({ source: event.target.value })}
-      />
-      <SearchBox
-        label="Workflow"
-        value={filters.workflow}
-        onChange={(workflow) => onChange({ workflow })}
-        placeholder="Workflow or its type"
-      />
-      <SearchBox
-        label="Bundle"
-        value={filters.bundle}
-        onChange={(bundle) => onChange({ bundle })}
-        placeholder="Bundle"
-      />
-      <SearchBox
-        label="Calendar"
-        value={filters.calendar}
-        onChange={(calendar) => onChange({ calendar })}
-        placeholder="Calendar it obeys"
-      />
-      <SearchBox
-        label="Assignee"
-        value={filters.assignee}
-        onChange={(assignee) => onChange({ assignee })}
-        placeholder="Agent or team"
       />
       <CheckField
         label="with deleted ones"
