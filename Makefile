@@ -12,8 +12,8 @@ BENCH_INSTALLED := $(VENV)/.bench-installed
 EFFORT ?= 10
 # The browser of the full run gets its answers late, drawn from this number: tests/ui/slowness.py.
 LATE ?= $(shell date +%s)
-# Tests wait for two fifths of their time, for deadlines and for other processes: two workers more than processors.
-WORKERS ?= $(shell expr $$($(PY) -c 'import os; print(len(os.sched_getaffinity(0)))') + 2)
+# A third of the time tests wait, for deadlines and for other processes: one worker more than there are processors.
+WORKERS ?= $(shell expr $$($(PY) -c 'import os; print(len(os.sched_getaffinity(0)))') + 1)
 # Rooms of the shell with their floors in percent, a little below what is measured in the tests' own process; the
 # pure rooms have theirs in pyproject.toml.
 FLOORS := store:92 operations:94 api:95
