@@ -22,7 +22,7 @@ interface Reading<A = never> {
   enabled?: boolean;
   /** Keep showing the last answer while the next one comes. */
   keep?: boolean;
-  /** Ask again by itself, for what no event tells; null once there is nothing more to come. */
+  /** Ask again by itself, for what no event tells; null where there is nothing more to come. */
   everySeconds?: number | ((answer: A | undefined) => number | null);
   staleSeconds?: number;
 }

@@ -8,5 +8,5 @@ export function useApproval(approvalId: string) {
 }
 
 function untilDecided(found: Approval | undefined): number | null {
-  return found === undefined || (found.status === "pending" && found.approvals_required > 1) ? 3 : null;
+  return found?.status === "pending" && found.approvals_required > 1 ? 3 : null;
 }

@@ -26,7 +26,7 @@ const MOST_ASKED = 3;
 export default function RunPage() {
   const { runId } = useParams({ strict: false }) as { runId: string };
   // The stream tells how runs begin and end; what is between, a retry or a step, is asked for.
-  const everySeconds = (found?: Run) => (found !== undefined && hasEnded(found) ? null : 3);
+  const everySeconds = (found?: Run) => (found === undefined || hasEnded(found) ? null : 3);
   const run = useRead("/api/runs/{run_id}", { path: { run_id: runId } }, { everySeconds });
   if (run.data === undefined) {
     return (
