@@ -2,9 +2,9 @@
 
 A target may echo what it was sent, in an error or in a result, and both are stored and shown. What is masked is the
 value itself, what follows a scheme such as `Bearer`, the values of cookies, what `Basic` holds, and each of these as
-JSON, addresses and HTML spell it, in capitals or small letters, in base64 and in hexadecimal digits, and a number of
-the same digits. Half a value at the cut end of a text is masked as well. Short values are left: they would be found
-everywhere.
+JSON, addresses and HTML spell it, in capitals or small letters, in base64 (also inside a longer text that was encoded
+as a whole) and in hexadecimal digits, and a number of the same digits. Half a value at the cut end of a text is masked
+as well. Short values are left: they would be found everywhere.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from __future__ import annotations
 import json
 import re
 from base64 import b64decode, b64encode, urlsafe_b64encode
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from html import escape
 from typing import Final
 from urllib.parse import quote, quote_plus
@@ -160,5 +160,17 @@ def _encoded(part: str) -> Iterator[str]:
     yield from (quote(part, safe="", errors="replace"), quote(part, errors="replace"))
     yield quote_plus(part, errors="replace")
     yield from (escape(part), escape(part, quote=False))
-    yield from (each.decode().rstrip("=") for each in (b64encode(raw), urlsafe_b64encode(raw)))
+    for encode in (b64encode, urlsafe_b64encode):
+        yield encode(raw).decode().rstrip("=")
+        yield from _inside_base64(raw, encode)
     yield from (raw.hex(), raw.hex().upper())
+
+
+def _inside_base64(raw: bytes, encode: Callable[[bytes], bytes]) -> Iterator[str]:
+    """Yield the characters that `raw` alone decides, for each place it can take in a group of three bytes (RFC 4648).
+
+    The characters beside them also carry bits of the neighbouring bytes, so they differ from text to text.
+    """
+    for before in range(3):
+        begin, end = -(-before * 8 // 6), (before + len(raw)) * 8 // 6
+        yield encode(bytes(before) + raw).decode()[begin:end]

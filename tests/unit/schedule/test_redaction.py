@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from base64 import b64encode
+from base64 import b64encode, urlsafe_b64encode
+from collections.abc import Callable
 from html import escape
 from typing import Any
 from urllib.parse import quote, quote_plus
@@ -50,6 +51,23 @@ TEXTS = {
 def test_a_text_is_masked(case: str) -> None:
     values, text, masked = TEXTS[case]
     assert Redactor(values).text(text) == masked
+
+
+@pytest.mark.parametrize("encode", [b64encode, urlsafe_b64encode], ids=["standard", "for addresses"])
+@pytest.mark.parametrize("before", range(6))
+@pytest.mark.parametrize("secret", ["~~~~~~~~", "12345678", "s3cr3t-t~ken?>", f"{TOKEN}-and-more", "ключ-доступа"])
+def test_a_value_inside_a_text_in_base64_is_masked(secret: str, before: int, encode: Callable[[bytes], bytes]) -> None:
+    """What is left beside the mask carries at most a few bits of the first and the last byte of the value."""
+    text = encode(b"u" * before + secret.encode() + b":end of the text").decode()
+    masked = Redactor([secret]).text(text)
+    left, mask, right = masked.partition("***")
+    assert mask
+    assert len(left) * 6 < before * 8 + 6
+    assert len(right) * 6 < len(b":end of the text") * 8 + 18  # with two characters of padding
+
+
+def test_a_value_adds_a_bounded_number_of_spellings() -> None:
+    assert len(Redactor(["Bearer " + "x~?" * 1_000])._values) < 60
 
 
 def test_json_is_masked_in_keys_and_values() -> None:
