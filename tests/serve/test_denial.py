@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import json
 import socket
-from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
+from fastapi import FastAPI
 from world import serving
 
 from horarium.testing import service
@@ -30,6 +32,15 @@ class Attacker:
     def says(self, said: bytes) -> Attacker:
         self._line.sendall(said)
         return self
+
+    def says_what_is_heard(self, said: bytes) -> Attacker:
+        """As much of it as the other side takes."""
+        with suppress(ConnectionError):
+            self.says(said)
+        return self
+
+    def leaves(self) -> None:
+        self._line.close()
 
     def hears(self) -> tuple[int, Any]:
         """The status and the document of the answer, the connection being over or not; (0, None) = nothing was said."""
@@ -57,8 +68,9 @@ class Attacker:
 
 
 class Victim:
-    def __init__(self, url: str, stack: ExitStack) -> None:
+    def __init__(self, url: str, stack: ExitStack, api: FastAPI) -> None:
         parts = urlsplit(url)
+        self.api = api
         self.address = (parts.hostname or "", parts.port or 0)
         self._stack = stack
 
@@ -74,7 +86,7 @@ def victim(database: str, **settings: Any) -> Iterator[Victim]:
         serving(horarium.parts) as url,
         ExitStack() as lines,
     ):
-        yield Victim(url, lines)
+        yield Victim(url, lines, horarium.parts.api)
 
 
 def test_headers_and_bodies_that_do_not_come_are_waited_for_so_long_and_no_longer(service_url: str) -> None:
@@ -158,6 +170,84 @@ def test_what_is_too_much_or_no_http_is_refused(
         assert document is None or document["reason"] == reason
         assert attacked.attacked(_LIVEZ).hears()[0] == 200
     assert not [record for record in caplog.records if record.name.startswith("uvicorn")]  # no stranger fills the log
+
+
+_REPORT = b"POST /api/runs/%b/report HTTP/1.1\r\nHost: localhost\r\n" % (b"0" * 26)
+_HALF = b"x" * 400_000
+
+
+def test_bodies_of_unknown_callers_share_memory_that_is_given_back(
+    service_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whether the client leaves, is too slow, is refused or ends its request; others hear how long to wait."""
+    monkeypatch.setattr("horarium.api.app.SHARED_BYTES", 1_000_000)
+    with victim(service_url, body_timeout_seconds=3, body_limit_bytes=500_000) as attacked:
+        budget = attacked.api.state.body_budget
+        declared = _REPORT + b"Content-Length: 450000\r\n\r\n" + _HALF
+        chunked = _REPORT + b"Transfer-Encoding: chunked\r\n\r\n%x\r\n" % len(_HALF) + _HALF + b"\r\n"
+        slow, leaving = attacked.attacked(declared), attacked.attacked(chunked)
+        _until(lambda: budget.used == 2 * len(_HALF))
+        for said in (declared, chunked):
+            third = attacked.attacked()
+            third.says_what_is_heard(said)
+            status, document = third.hears()
+            assert status in (0, 503)  # a client that is still speaking may lose what was said to it
+            assert document is None or document["reason"] == "too_many_bodies"
+        assert attacked.attacked(_LIST).hears()[0] == 200
+        leaving.leaves()
+        _until(lambda: budget.used == len(_HALF))
+        ending = attacked.attacked(declared).says(b"x" * 50_000)
+        assert ending.hears()[0] == 401
+        assert slow.hears()[0] == 408
+        _until(lambda: budget.used == 0)
+
+
+def test_a_long_body_without_a_token_is_not_read(service_url: str) -> None:
+    with victim(service_url) as attacked:
+        head = b"POST /api/schedules HTTP/1.1\r\nHost: localhost\r\nContent-Length: 2000000\r\n"
+        for shown in (b"", b"Authorization: Bearer hor_wrong\r\n"):
+            assert attacked.attacked(head + shown + b"\r\n").hears()[0] == 401
+        session = (
+            b"POST /api/session HTTP/1.1\r\nHost: localhost\r\nX-Horarium-Source: ui\r\nSec-Fetch-Site: same-origin\r\n"
+        )
+        assert attacked.attacked(session + b"Content-Length: 2000000\r\n\r\n").hears()[0] == 413
+        assert attacked.api.state.body_budget.used == 0
+
+
+def _until(holds: Callable[[], bool]) -> None:
+    for _ in range(_PATIENCE * 100):
+        if holds():
+            return
+        time.sleep(0.01)
+    raise AssertionError("it never came to that")
+
+
+_CHUNKED = b"Transfer-Encoding: chunked\r\n"
+_SMUGGLED = b"GET /smuggled HTTP/1.1\r\nHost: localhost\r\n\r\n"
+
+
+@pytest.mark.parametrize(
+    "head",
+    [
+        pytest.param(b"Content-Length: 5\r\n" + _CHUNKED, id="length and coding"),
+        pytest.param(_CHUNKED + b"Content-Length: 5\r\n", id="coding and length"),
+        pytest.param(b"content-length: 0\r\ntransfer-encoding: CHUNKED\r\n", id="no length and coding"),
+        pytest.param(b"Content-Length: 5\r\nContent-Length: 6\r\n", id="two lengths"),
+        pytest.param(b"Content-Length: 5, 6\r\n", id="two lengths in one header"),
+    ],
+)
+@pytest.mark.parametrize("path", [b"/api/schedules", b"/nowhere"])
+def test_a_request_with_two_ends_is_refused_and_ends_the_connection(service_url: str, head: bytes, path: bytes) -> None:
+    """Also behind a request that was answered, and whatever host it names."""
+    with victim(service_url) as attacked:
+        for host, before in ((b"localhost", b""), (b"elsewhere.example", _LIVEZ)):
+            attacker = attacked.attacked(before)
+            if before:
+                assert attacker.hears()[0] == 200
+            attacker.says(b"POST %b HTTP/1.1\r\nHost: %b\r\n%b\r\n0\r\n\r\n%b" % (path, host, head, _SMUGGLED))
+            status, document = attacker.hears()
+            assert (status, document["reason"]) == (400, "malformed_request")
+            assert attacker.hears() == (0, None)
 
 
 def test_many_requests_in_one_breath_are_answered_one_after_the_other(service_url: str) -> None:

@@ -63,6 +63,7 @@ from horarium.api.openapi import Api
 from horarium.api.probe_cache import ProbeCache
 from horarium.api.problems import on_bad_parameters, on_routing
 from horarium.api.refusals import Refusals, on_counted_refusal
+from horarium.api.request_bodies import SHARED_BYTES, BodyBudget
 from horarium.api.routing import OPERATIONS, Routes
 from horarium.api.session_cookies import SessionCookies
 from horarium.api.streams import Streams
@@ -146,6 +147,7 @@ def make_api(options: ApiOptions) -> FastAPI:
     api.state.refusals = Refusals(resources)
     api.state.streams = Streams(of_token=settings.streams_per_token, most=settings.max_streams)
     api.state.feed_pages = FeedPages()
+    api.state.body_budget = BodyBudget(max(SHARED_BYTES, settings.body_limit_bytes))
     api.state.turns = Turns(turn_limits(settings.pool_size, settings.requests_per_token))
     api.state.probes = ProbeCache(resources)
     api.state.draining = threading.Event()  # set when it is told to stop; probes say so
@@ -160,6 +162,7 @@ def make_api(options: ApiOptions) -> FastAPI:
     api.add_middleware(
         RequestMiddleware,
         body_limit=settings.body_limit_bytes,
+        budget=api.state.body_budget,
         log=resources.telemetry.log,
         base_path=settings.base_path,
     )

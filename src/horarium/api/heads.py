@@ -1,10 +1,11 @@
-"""How much a request may say before its body: the length of its address, the number and size of its headers.
+"""Limits of a request's head: the length of its address, the number and size of its headers, one length of its body.
 
 A server bounds what it waits for; what comes in one piece, or through another server, is bounded here.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import NamedTuple
 
 from starlette.types import Scope
@@ -26,8 +27,29 @@ def too_much(scope: Scope) -> TooMuch | None:
     if target > MAX_TARGET_BYTES:
         return TooMuch(414, "uri_too_long", f"path and query may have {MAX_TARGET_BYTES} bytes at most")
     headers = scope["headers"]
+    if (ambiguous := ambiguous_length(headers, scope.get("http_version", "1.1"))) is not None:
+        return TooMuch(400, "malformed_request", ambiguous)
     if len(headers) > MAX_HEADERS:
         return TooMuch(431, "headers_too_large", f"a request may have {MAX_HEADERS} headers at most")
     if sum(len(name) + len(value) for name, value in headers) > MAX_HEADER_BYTES:
         return TooMuch(431, "headers_too_large", f"headers may have {MAX_HEADER_BYTES} bytes at most, all together")
+    return None
+
+
+def ambiguous_length(headers: Iterable[tuple[bytes, bytes]], version: str) -> str | None:
+    """Return why two servers may disagree about where the body ends (RFC 9112, section 6.3), or None.
+
+    A proxy that reads one header and a server that reads the other split one message into two: request smuggling.
+    """
+    found: dict[bytes, set[bytes]] = {b"content-length": set(), b"transfer-encoding": set()}
+    for name, value in headers:
+        if name in found:
+            found[name].update(each.strip() for each in value.split(b","))
+    lengths, codings = found[b"content-length"], found[b"transfer-encoding"]
+    if lengths and codings:
+        return "The request has Content-Length and Transfer-Encoding. Send one of the two."
+    if len(lengths) > 1:
+        return "The request has two values of Content-Length. Send one."
+    if codings and version == "1.0":
+        return "HTTP/1.0 has no Transfer-Encoding. Send Content-Length, or use HTTP/1.1."
     return None

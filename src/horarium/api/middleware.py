@@ -17,6 +17,7 @@ from horarium.api.base_path import based, inner_path
 from horarium.api.error_member import with_error
 from horarium.api.heads import too_much
 from horarium.api.problems import problem
+from horarium.api.request_bodies import BodiesFull, BodyBudget, BodyTooLarge, RequestBody
 from horarium.api.routing import OPEN, OPERATIONS
 from horarium.api.security_headers import uncached, with_security
 from horarium.api.ui_files import PROGRAM
@@ -26,17 +27,22 @@ CONTROL_PLANE_VERSION = "2"
 _REQUEST_ID = re.compile(rb"[\x21-\x7e]{1,128}")
 
 
-class BodyTooLarge(Exception):
-    pass
-
-
 class RequestMiddleware:
     """Around everything else."""
 
-    def __init__(self, app: ASGIApp, *, body_limit: int, log: FilteringBoundLogger, base_path: str = "") -> None:
+    def __init__(
+        self,
+        app: ASGIApp,
+        *,
+        body_limit: int,
+        budget: BodyBudget,
+        log: FilteringBoundLogger,
+        base_path: str = "",
+    ) -> None:
         self._app = app
         self._base = base_path
         self._limit = body_limit
+        self._budget = budget
         self._log = log
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -48,6 +54,9 @@ class RequestMiddleware:
         headers = dict(scope["headers"])
         request_id = _request_id(headers.get(b"x-request-id"))
         scope.setdefault("state", {})["request_id"] = request_id
+        length = _declared_length(headers.get(b"content-length"))
+        body = RequestBody(receive, self._budget, most=self._limit, length=length)
+        scope["state"]["body"] = body
         started = False
 
         async def answer(message: Message) -> None:
@@ -68,13 +77,15 @@ class RequestMiddleware:
 
         try:
             if (beyond := too_much(scope)) is not None:
-                await with_error(path, problem(*beyond))(scope, receive, answer)
+                closing = {"Connection": "close"} if beyond.status == 400 else None  # where it ends is not known
+                await with_error(path, problem(*beyond, headers=closing))(scope, receive, answer)
                 return
-            self._check_length(headers.get(b"content-length"))
-            await self._app(_as_get(scope), self._counted(receive), answer)
-        except BodyTooLarge:
-            said = problem(413, "payload_too_large", f"a request may have {self._limit} bytes at most")
-            await with_error(path, said)(scope, receive, answer)
+            if length is not None and length > self._limit:
+                raise BodyTooLarge(self._limit, known=True)
+            await self._app(_as_get(scope), body.receive, answer)
+        except (BodyTooLarge, BodiesFull) as wrong:
+            if not started:
+                await with_error(path, _refused_body(wrong))(scope, receive, answer)
         except ClientDisconnect:
             pass  # whoever asked has left: nobody is there to be told, and nothing of ours is broken
         except Exception as error:
@@ -82,24 +93,20 @@ class RequestMiddleware:
             self._log.error("request failed", path=path, request_id=request_id, exc_info=error)
             if not started:
                 await with_error(path, _excuse(scope, request_id))(scope, receive, answer)
+        finally:
+            body.release()
 
-    def _check_length(self, length: bytes | None) -> None:
-        if length is not None and length.isdigit() and int(length[:20]) > self._limit:
-            raise BodyTooLarge
 
-    def _counted(self, receive: Receive) -> Receive:
-        """A body that does not say its length is counted as it comes."""
-        seen = 0
+def _refused_body(error: BodyTooLarge | BodiesFull) -> Response:
+    match error:
+        case BodyTooLarge():
+            return problem(413, "payload_too_large", str(error))
+        case BodiesFull():
+            return problem(503, "too_many_bodies", str(error), headers={"Retry-After": "1"})
 
-        async def counted() -> Message:
-            nonlocal seen
-            message = await receive()
-            seen += len(message.get("body", b""))
-            if seen > self._limit:
-                raise BodyTooLarge
-            return message
 
-        return counted
+def _declared_length(header: bytes | None) -> int | None:
+    return int(header[:20]) if header is not None and header.isdigit() else None
 
 
 def _as_get(scope: Scope) -> Scope:

@@ -21,6 +21,7 @@ from horarium.api.cross_site import SOURCE_HEADER, UI
 from horarium.api.handlers import who_asks
 from horarium.api.middleware import CONTROL_PLANE_VERSION
 from horarium.api.problems import BadRequest
+from horarium.api.request_bodies import body_of
 from horarium.api.routing import permission_for
 from horarium.api.turns import Turns
 from horarium.errors import InvalidDefinition
@@ -120,6 +121,7 @@ def _of_request(request: Request, known: Identity, namespace: str) -> Caller:
         queues=known.queues,
     )
     request.state.caller = caller
+    body_of(request).release()
     return caller
 
 
@@ -224,6 +226,7 @@ async def reporter_of(request: Request) -> Caller:
     if authorization is not None:
         shown = [bearer_of(authorization)]
     else:
+        body_of(request).expect_credential()
         shown = tokens_shown(await request.body())
     run_id, refused = request.path_params["run_id"], None
     for token in filter(is_report_token, shown):
@@ -243,8 +246,10 @@ async def carrier_of(request: Request) -> Carrier:
 
     One of them that we made is enough to be let in; what the others are worth is said of each.
     """
-    has_own = authorization_of(request) is not None
-    shown = [] if has_own else run_tokens_shown(await request.body())
+    shown: list[tuple[str, str]] = []
+    if authorization_of(request) is None:
+        body_of(request).expect_credential()
+        shown = run_tokens_shown(await request.body())
     if not shown:
         return Carrier(await caller_at_once(request))
     authenticator: Authenticator = request.app.state.authenticator

@@ -14,7 +14,7 @@ from horarium.api.answers import Reply
 from horarium.api.auth import Authenticator, bearer_of
 from horarium.api.authorization import authorization_of, cookie_path, end_session, require_our_page, session_of
 from horarium.api.certificates import certificate_of
-from horarium.api.problems import BadRequest
+from horarium.api.request_bodies import body_of
 from horarium.api.requests import CallerOf, ResourcesOf, caller_for, json_object
 from horarium.api.routing import LOOK, OPEN, Routes
 from horarium.api.session_cookies import CODE_PREFIX, MAX_SECRET, SessionCookies, seconds_until
@@ -55,8 +55,7 @@ _EXAMPLE: Final = Session(
 async def from_our_page(request: Request) -> Mapping[str, Any]:
     """What a page of ours sends; a page of another site must not sign anybody in, not even as its own author."""
     require_our_page(request)
-    if len(await request.body()) > _MAX_BODY:
-        raise BadRequest(413, "payload_too_large", f"a request for a session may have {_MAX_BODY} bytes at most")
+    body_of(request).limit_to(_MAX_BODY)
     return await json_object(request)
 
 

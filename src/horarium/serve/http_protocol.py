@@ -22,6 +22,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from uvicorn.protocols.http.h11_impl import H11Protocol, RequestResponseCycle
 
 from horarium.api.address import Network
+from horarium.api.heads import ambiguous_length
 from horarium.api.health import is_probe
 from horarium.api.limits import network_of
 from horarium.api.problems import problem
@@ -82,8 +83,12 @@ def is_crumbs(pieces: int, size: int) -> bool:
     return pieces > _FREE_PIECES + size // _BYTES_A_PIECE
 
 
+class _Ambiguous(h11.RemoteProtocolError):
+    """A request whose end two servers may place differently."""
+
+
 class _Reader(h11.Connection):
-    """Refuses a body that comes in crumbs."""
+    """Refuses a body that comes in crumbs, and a request that gives two lengths."""
 
     def __init__(self) -> None:
         super().__init__(h11.SERVER, HEAD_BYTES)
@@ -97,6 +102,8 @@ class _Reader(h11.Connection):
                 raise h11.RemoteProtocolError("the body comes in too small pieces")
         elif isinstance(event, h11.Request):
             self._pieces = self._size = 0
+            if (ambiguous := ambiguous_length(event.headers, event.http_version.decode("ascii"))) is not None:
+                raise _Ambiguous(ambiguous)
         return event
 
 
@@ -168,7 +175,10 @@ class BoundedProtocol(H11Protocol):
 
     def send_400_response(self, msg: str) -> None:
         """What cannot be read as HTTP; h11 knows when it is only too much."""
-        if getattr(sys.exc_info()[1], "error_status_hint", 400) == 431:
+        error = sys.exc_info()[1]
+        if isinstance(error, _Ambiguous):
+            self._refuse(400, "malformed_request", str(error))
+        elif getattr(error, "error_status_hint", 400) == 431:
             self._refuse(431, "headers_too_large", f"the head of a request may have {HEAD_BYTES} bytes at most")
         else:
             self._refuse(400, "malformed_request", "this is no HTTP/1.1 request that can be read")

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from horarium.api.heads import MAX_HEADERS, too_much
+from horarium.api.heads import MAX_HEADERS, ambiguous_length, too_much
 
 
 @pytest.mark.parametrize(
@@ -17,9 +17,19 @@ from horarium.api.heads import MAX_HEADERS, too_much
         pytest.param("/x", b"y" * 9_000, [], 414, id="a long query"),
         pytest.param("/x", b"", [(b"a", b"b")] * (MAX_HEADERS + 1), 431, id="many headers"),
         pytest.param("/x", b"", [(b"cookie", b"c" * 4_000)] * 9, 431, id="many cookies"),
+        pytest.param("/x", b"", [(b"content-length", b"5"), (b"transfer-encoding", b"chunked")], 400, id="two lengths"),
+        pytest.param("/x", b"", [(b"content-length", b"5"), (b"content-length", b"6")], 400, id="different lengths"),
+        pytest.param("/x", b"", [(b"content-length", b"5, 6")], 400, id="different lengths in one header"),
+        pytest.param("/x", b"", [(b"content-length", b"5"), (b"content-length", b"5")], None, id="one length twice"),
         pytest.param("/x", b"", [(b"range", b"bytes=" + b"0-," * 12_000)], 431, id="many ranges"),
     ],
 )
 def test_a_head_is_bounded(path: str, query: bytes, headers: list[Any], status: int | None) -> None:
     found = too_much({"path": path, "raw_path": path.encode(), "query_string": query, "headers": headers})
     assert (None if found is None else found.status) == status
+
+
+def test_a_request_of_the_first_version_has_no_coding() -> None:
+    chunked = [(b"transfer-encoding", b"chunked")]
+    assert ambiguous_length(chunked, "1.1") is None
+    assert ambiguous_length(chunked, "1.0") is not None
