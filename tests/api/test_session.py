@@ -270,6 +270,95 @@ def test_by_tls_the_cookie_never_goes_without(database_url: str) -> None:
         for headers, secure in tried:
             answer = browser(running).post("/api/session", json={"token": token(running).secret}, headers=headers)
             assert answer.headers["set-cookie"].endswith("; Secure") is secure
+            assert answer.headers["set-cookie"].startswith("__Host-") is secure
+
+
+_BY_TLS = {"X-Forwarded-Proto": "https"}
+
+
+@pytest.mark.parametrize(("base", "prefix"), [("", "__Host-"), ("/tools/jobs", "__Secure-")])
+def test_by_tls_a_session_begins_under_a_name_that_no_other_host_can_set(
+    database_url: str, base: str, prefix: str
+) -> None:
+    knobs = {"behind_proxy": True, "trusted_proxies": ["127.0.0.0/8"], "base_path": base}
+    with service(at=START, database=database_url, settings=knobs) as running:
+        name = SessionCookies(running.resources.tokens.key).name
+        old = _cookie(signed_in(running))
+        assert old.startswith(f"{name}=")
+        begun = browser(running).post(
+            f"{base}/api/session", json={"token": token(running).secret}, headers={**_BY_TLS, "Cookie": old}
+        )
+        made, *ended = begun.headers.get_list("set-cookie")
+        assert made.startswith(f"{prefix}{name}=")
+        assert f"; Path={base}/; " in made
+        paths = ["/", "/tools/", "/tools/jobs/"] if base else ["/"]
+        assert ended == [f"{name}=; Path={path}; Max-Age=0; HttpOnly; SameSite=Strict" for path in paths]
+        kept = made.partition(";")[0]
+
+        def asks(cookie: str) -> httpx.Response:
+            return browser(running).get(f"{base}/api/session", headers={**_BY_TLS, "Cookie": cookie})
+
+        assert asks(old).status_code == 401  # any host of the domain may have set it
+        assert asks(f"{old}; {kept}").status_code == 200
+        gone = browser(running).delete(f"{base}/api/session", headers={**_BY_TLS, "Cookie": f"{old}; {kept}"})
+        assert sorted(each.partition("=")[0] for each in gone.headers.get_list("set-cookie")) == sorted(
+            [name, f"{prefix}{name}"] * len(paths)
+        )
+        assert all(("; Secure" in each) is each.startswith("__") for each in gone.headers.get_list("set-cookie"))
+
+
+def test_two_different_sessions_are_none(horarium: TestService) -> None:
+    """One of them was put there by somebody else, and nothing says which."""
+    mine, other, again = (_cookie(signed_in(horarium, each.secret)) for each in _three_tokens(horarium))
+    http = browser(horarium)
+    for both in (f"{mine}; {other}", f"{other}; {mine}"):
+        refused = http.get("/api/schedules", headers={"Cookie": both})
+        assert (refusal(refused), cleared(refused)) == ((401, "unauthorized"), True)
+        assert http.post("/api/schedules/s/pause", headers={"Cookie": both}).status_code == 401
+    assert mine != again
+    for one in (f"{mine}; {again}", mine, f"{mine}; {mine}"):
+        assert http.get("/api/schedules", headers={"Cookie": one}).status_code == 200
+
+
+def _three_tokens(horarium: TestService) -> tuple[IssuedToken, IssuedToken, IssuedToken]:
+    mine = token(horarium)
+    return mine, token(horarium), mine
+
+
+def test_a_first_visit_is_no_failed_login(horarium: TestService) -> None:
+    http = browser(horarium)
+    for _ in range(3):
+        assert http.get("/api/session").status_code == 401
+        assert http.get("/api/schedules", headers={"Authorization": "Basic YTpi"}).status_code == 401
+    horarium.clock.advance(60)
+    horarium.parts.api.state.refusals.flush(all_of_it=True)
+    assert horarium.http().get("/api/audit", params={"act": "login_failed"}).json()["entries"] == []
+    assert http.get("/api/session", headers={"Authorization": "Bearer hor_wrong"}).status_code == 401
+    horarium.parts.api.state.refusals.flush(all_of_it=True)
+    [entry] = horarium.http().get("/api/audit", params={"act": "login_failed"}).json()["entries"]
+    assert entry["detail"]["count"] == 1
+
+
+def test_a_dry_run_says_whose_code_it_is_and_leaves_it_good(horarium: TestService) -> None:
+    made = horarium.http(token=token(horarium, "viewer").secret).post("/api/session/link").json()["code"]
+    http = browser(horarium)
+    for _ in range(2):
+        seen = http.post("/api/session", json={"token": made, "dry_run": True})
+        assert (seen.status_code, "set-cookie" in seen.headers) == (200, False)
+        assert (seen.json()["principal"], seen.json()["role"], seen.json()["namespace"]) == ("ada", "viewer", "default")
+    assert http.get("/api/session").status_code == 401
+    assert http.post("/api/session", json={"token": made}).status_code == 200
+    other = browser(horarium)
+    for dry_run in (True, False):
+        used = other.post("/api/session", json={"token": made, "dry_run": dry_run})
+        assert (used.status_code, "used before" in used.json()["message"]) == (401, True)
+
+
+def test_a_code_that_is_refused_stays_good(horarium: TestService) -> None:
+    made = horarium.http(token=token(horarium).secret).post("/api/session/link").json()["code"]
+    elsewhere = browser(horarium).post("/api/session", json={"token": made, "namespace": "acme"})
+    assert refusal(elsewhere) == (404, "namespace_not_found")
+    assert browser(horarium).post("/api/session", json={"token": made}).status_code == 200
 
 
 def test_a_code_signs_a_browser_in_for_a_minute(horarium: TestService) -> None:

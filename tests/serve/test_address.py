@@ -6,9 +6,11 @@ import json
 from pathlib import Path
 
 import pytest
+from api.worlds import OUR_PAGE
 
 from horarium.client.discover import discover
 from horarium.serve.address import address_file, addressed, browser_address, reachable
+from horarium.serve.admin import seed_admin_token
 from horarium.serve.process import _greet
 from horarium.settings import Settings
 from horarium.testing import TestService
@@ -68,13 +70,23 @@ def test_a_browser_is_signed_in_by_what_it_never_sends(url: str, base: str, secr
     assert browser_address(url, base, secret) == address
 
 
-def test_a_token_is_shown_to_a_person_at_a_terminal_alone(horarium: TestService, tmp_path: Path) -> None:
+def test_a_code_is_shown_to_a_person_at_a_terminal_alone(horarium: TestService, tmp_path: Path) -> None:
+    """And the token to nobody: a terminal, and what logs it, keeps what it shows."""
     kept, url = tmp_path / "admin.token", "http://127.0.0.1:8765"
-    kept.write_text("hor_secret\n")
+    secret = seed_admin_token(Settings(data_dir=tmp_path), horarium.parts.database, horarium.clock)
+    assert secret == kept
     said: list[str] = []
     _greet(said.append, horarium.parts, url, kept, to_terminal=False)
     assert said == [f"Horarium is ready at {url} · admin token in {kept}"]
     _greet(said.append, horarium.parts, url, kept, to_terminal=True)
-    assert said[2:] == [f"In the browser: {url}/ui/#token=hor_secret"]
+    address, _, hint = said[2].removeprefix("In the browser: ").partition(" ")
+    assert hint == "(signs in once, within 15 minutes; later: horarium ui)"
+    assert kept.read_text().strip() not in said[2]
+    code = address.removeprefix(f"{url}/ui/#token=")
+    assert code.startswith("hsc_")
+    http = horarium.http(token=None)
+    answers = [http.post("/api/session", json={"token": code}, headers=OUR_PAGE) for _ in range(2)]
+    assert [each.status_code for each in answers] == [200, 401]
+    assert answers[0].json()["role"] == "admin"
     _greet(said.append, horarium.parts, url, None, to_terminal=True)
     assert said[4:] == [f"In the browser: {url}/ui/"]

@@ -173,8 +173,10 @@ def test_a_link_whose_token_was_cut_off_is_refused_in_words(open_page: OpenPage,
     watch.expect("status of 401")
     page = open_page("/schedules#token=%E0%A4%A", role=None)
     expect(page.get_by_role("alert")).to_be_visible()
+    page.get_by_role("button", name="Cancel").click()
     expect(page.get_by_label("Token")).to_be_visible()
     page.evaluate("token => { window.location.hash = `token=${token}` }", served.token("viewer"))
+    page.get_by_role("button", name="Sign in as").click()
     expect(page.get_by_role("main").get_by_role("heading", level=1)).to_have_text("Schedules")
     expect(page).to_have_url(re.compile("/schedules$"))
 

@@ -39,12 +39,19 @@ def test_an_address_signs_in_and_a_neighbour_gets_nowhere(browser: Browser, belo
     watch.on(page)
     watch.expect("status of 401")  # it asks who it is before it signs in, and after it has signed out
     page.goto(f"{url}{BASE}/ui/schedules#token={code}")
+    assert_it_is_said_whose_token_it_is(page, "admin", "admin", "default and all others")
+    expect(page).to_have_url(f"{url}{BASE}/ui/schedules")
+    assert context.cookies() == []
+    page.get_by_role("button", name="Sign in as admin").click()
     expect(page.get_by_role("main").get_by_role("heading", level=1)).to_have_text("Schedules")
     expect(page.get_by_text("nightly").first).to_be_visible()
     expect(page).to_have_url(f"{url}{BASE}/ui/schedules")
     assert page.evaluate("document.cookie") == ""
     page.reload()
     expect(page.get_by_role("main").get_by_role("heading", level=1)).to_have_text("Schedules")
+    follow(page, code)  # it was used
+    expect(page.get_by_role("main")).to_contain_text("used before")
+    page.get_by_role("button", name="Keep current session").click()
     assert pause_from_a_neighbour(page, url) == 403
     assert http.get("/api/schedules/nightly").json()["status"] == "active"
     assert_a_link_changes_nobody_unasked(page, http.post("/api/tokens", json=GUEST).json()["secret"])
@@ -55,16 +62,26 @@ def test_an_address_signs_in_and_a_neighbour_gets_nowhere(browser: Browser, belo
     context.close()
 
 
-def assert_a_link_changes_nobody_unasked(page: Page, other: str) -> None:
+def follow(page: Page, code: str) -> None:
     """Into the address of a page that is open already, which loads nothing anew."""
-    follow = "other => { window.location.hash = `token=${other}` }"
+    page.evaluate("other => { window.location.hash = `token=${other}` }", code)
+
+
+def assert_it_is_said_whose_token_it_is(page: Page, *facts: str) -> None:
+    values = page.get_by_role("main").get_by_role("definition")
+    expect(values).to_have_text(list(facts))
+
+
+def assert_a_link_changes_nobody_unasked(page: Page, other: str) -> None:
     who = page.get_by_role("banner")
-    page.evaluate(follow, other)
-    page.get_by_role("button", name="Stay as I am").click()
+    follow(page, other)
+    assert_it_is_said_whose_token_it_is(page, "a guest", "viewer", "default")
+    expect(page.get_by_role("main")).to_contain_text("You are signed in as admin (admin)")
+    page.get_by_role("button", name="Keep current session").click()
     expect(who).to_contain_text("admin")
     assert other not in page.url
-    page.evaluate(follow, other)
-    page.get_by_role("button", name="Sign in with the link").click()
+    follow(page, other)
+    page.get_by_role("button", name="Sign in as a guest").click()
     expect(who).to_contain_text("a guest · viewer")
 
 

@@ -19,7 +19,7 @@ from horarium.api.auth import TokenMissing
 from horarium.api.base_path import base_of
 from horarium.api.certificates import Certificate, certificate_of
 from horarium.api.cross_site import SOURCE_HEADER, CrossSite, Sender, is_foreign, is_our_page, origin_of
-from horarium.api.session_cookies import Opened, SessionCookies
+from horarium.api.session_cookies import Opened, SessionCookies, clear_header
 from horarium.operations.errors import Unauthorized
 from horarium.operations.resources import Resources
 
@@ -30,7 +30,7 @@ _PASSWORD: Final = "basic"
 
 
 class SessionOver(TokenMissing):
-    """It was good once, so nothing was guessed."""
+    """It was good once, or contradicts another good one, so nothing was guessed."""
 
 
 class Shown(NamedTuple):
@@ -72,25 +72,45 @@ def session_of(request: Request) -> Opened | None:
 
 
 def end_cookie(request: Request, answer: Response) -> Response:
-    """Takes a cookie that opens nothing from the browser; an answer to what showed none stays as it is."""
-    shown = request.scope["state"].get(_FROM_COOKIE)
-    return _cleared(request, answer, [cookie_path(request.scope)] if shown else [])
+    """Take cookies that open nothing from the browser. An answer to a request without one stays as it is."""
+    return end_session(request, answer) if request.scope["state"].get(_FROM_COOKIE) else answer
 
 
 def end_session(request: Request, answer: Response) -> Response:
-    """Of every path that comes to us: one that was set before there was a base path would go on in its place."""
-    parts = base_of(request.scope).split("/")
-    return _cleared(request, answer, ["/".join(parts[:many]) + "/" for many in range(1, len(parts) + 1)])
+    """Clear the cookie under every name it has had, on every path that comes to us.
+
+    One that was set before there was a base path, or before there was TLS, would go on in its place.
+    """
+    sessions: SessionCookies = request.app.state.sessions
+    names = {cookie_name(request), *sessions.names_in(request.headers.getlist("cookie"))}
+    return _cleared(request, answer, names)
+
+
+def end_other_cookies(request: Request, answer: Response) -> Response:
+    """Clear what the browser has shown under other names than the one that a session begun now has."""
+    sessions: SessionCookies = request.app.state.sessions
+    return _cleared(request, answer, sessions.names_in(request.headers.getlist("cookie")) - {cookie_name(request)})
 
 
 def cookie_path(scope: Scope) -> str:
     return f"{base_of(scope)}/"
 
 
-def _cleared(request: Request, answer: Response, paths: Iterable[str]) -> Response:
+def cookie_name(request: Request) -> str:
     sessions: SessionCookies = request.app.state.sessions
-    for path in paths:
-        answer.headers.append("set-cookie", sessions.clear_header(path=path))
+    return sessions.name_for(cookie_path(request.scope), secure=by_tls(request))
+
+
+def by_tls(request: Request) -> bool:
+    """A browser that says it is on a page by TLS is, whatever a proxy has told us of the way."""
+    return seen_scheme(request.scope) == "https" or request.headers.get("origin", "").startswith("https://")
+
+
+def _cleared(request: Request, answer: Response, names: Iterable[str]) -> Response:
+    parts = base_of(request.scope).split("/")
+    for path in ("/".join(parts[:many]) + "/" for many in range(1, len(parts) + 1)):
+        for name in sorted(names):
+            answer.headers.append("set-cookie", clear_header(name, path=path))
     return answer
 
 
@@ -124,7 +144,7 @@ def _header(request: Request, sessions: SessionCookies) -> str | None:
     """What a password for a proxy before us says is not meant for us: it leaves a session as it is."""
     header = request.headers.get("authorization")
     is_for_proxy = header is not None and header.partition(" ")[0].lower() == _PASSWORD
-    return None if is_for_proxy and sessions.shown_in(request.headers.getlist("cookie")) else header
+    return None if is_for_proxy and _values(sessions, request) else header
 
 
 def _authorization(request: Request) -> str | None:
@@ -132,13 +152,15 @@ def _authorization(request: Request) -> str | None:
     header = _header(request, sessions)
     if header is not None:
         return header
-    values = sessions.shown_in(request.headers.getlist("cookie"))
+    values = _values(sessions, request)
     if not values:
         return None
     if not is_our_page(sender_of(request)):
         raise CrossSite
     request.scope["state"][_FROM_COOKIE] = True
     good = _good(sessions, request)
+    if len({each.secret for each in good}) > 1:
+        raise SessionOver("two different sessions were sent, so neither counts: sign in again")
     if good:
         return f"Bearer {good[0].secret}"
     if any(sessions.unseal(value) is not None for value in values):
@@ -146,8 +168,12 @@ def _authorization(request: Request) -> str | None:
     raise Unauthorized("this session is unknown: sign in again")
 
 
+def _values(sessions: SessionCookies, request: Request) -> list[str]:
+    return sessions.shown_in(request.headers.getlist("cookie"), secure=by_tls(request))
+
+
 def _good(sessions: SessionCookies, request: Request) -> list[Opened]:
     resources: Resources = request.app.state.resources
     now = resources.clock.now()
-    opened = (sessions.unseal(value) for value in sessions.shown_in(request.headers.getlist("cookie")))
+    opened = (sessions.unseal(value) for value in _values(sessions, request))
     return [each for each in opened if each is not None and now < each.until]

@@ -158,7 +158,7 @@ class Refusals:
 def on_counted_refusal(request: Request, error: Exception) -> Response:
     """As every refusal is answered; some are counted on the way."""
     assert isinstance(error, HorariumError)
-    act = None if isinstance(error, WorkspaceCallerUnnamed) else _ACTS.get(status_of(error))
+    act = None if _is_unaudited(error) else _ACTS.get(status_of(error))
     if act is not None:
         refusals: Refusals = request.app.state.refusals
         caller: Caller | None = getattr(request.state, "caller", None)
@@ -167,6 +167,11 @@ def on_counted_refusal(request: Request, error: Exception) -> Response:
     tried = isinstance(error, Unauthorized) and not isinstance(error, TokenMissing)
     answer = on_failed_login(request, error) if tried else on_refusal(request, error)
     return end_cookie(request, answer) if isinstance(error, Unauthorized) else answer
+
+
+def _is_unaudited(error: HorariumError) -> bool:
+    """A first visit shows no credential at all, so no login has failed; a caller may also leave out its name."""
+    return type(error) is TokenMissing or isinstance(error, WorkspaceCallerUnnamed)
 
 
 def refusal_of(act: Act, caller: Caller | None, address: str, operation: str | None, reason: str) -> Refusal:

@@ -34,6 +34,8 @@ _DIGEST_CHARS: Final = 10
 # Of one name: the paths of two services on one host may both fit.
 _MOST_COOKIES: Final = 8
 _MOST_PAIRS: Final = 200
+_HOST_PREFIX: Final = "__Host-"
+_SECURE_PREFIX: Final = "__Secure-"
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,8 +48,12 @@ class Opened:
 
 @dataclass(frozen=True, slots=True)
 class OpenedCode:
-    """`until` is when the code ends; `session_until` when the session did in which it was made, None = in none."""
+    """`until` is when the code ends; `session_until` when the session did in which it was made, None = in none.
 
+    `code_id` is the same however the code is spelled.
+    """
+
+    code_id: str
     secret: str = field(repr=False)
     until: Instant
     session_until: Instant | None
@@ -62,6 +68,16 @@ class SessionCookies:
         self._cipher = AESGCM(own)
         # Services on one host share their cookies, whatever their ports: each knows its own by the name.
         self.name = f"horarium_{sha256(_PURPOSE + b':name:' + own).hexdigest()[:_DIGEST_CHARS]}"
+        self._secure_names = (f"{_HOST_PREFIX}{self.name}", f"{_SECURE_PREFIX}{self.name}")
+
+    def name_for(self, path: str, *, secure: bool) -> str:
+        """Return the name under which browsers let nobody but this host, by TLS, set the cookie (RFC 6265bis, 4.1.3).
+
+        A cookie below a path cannot have the stricter of the two prefixes.
+        """
+        if not secure:
+            return self.name
+        return self._secure_names[0] if path == "/" else self._secure_names[1]
 
     def seal(self, secret: str, until: Instant) -> str:
         return self._sealed(secret, until, _PURPOSE)
@@ -77,11 +93,12 @@ class SessionCookies:
 
     def unseal_code(self, code: str) -> OpenedCode | None:
         """None for what is no such code."""
-        opened = self._unsealed(code.removeprefix(CODE_PREFIX), _CODE_PURPOSE) if code.startswith(CODE_PREFIX) else None
+        value = code.removeprefix(CODE_PREFIX)
+        opened = self._unsealed(value, _CODE_PURPOSE) if code.startswith(CODE_PREFIX) else None
         if opened is None:
             return None
         end, _, secret = opened.secret.partition(" ")
-        return OpenedCode(secret, opened.until, int(end) if end else None)
+        return OpenedCode(_raw(value)[:_NONCE_BYTES].hex(), secret, opened.until, int(end) if end else None)
 
     def _sealed(self, secret: str, until: Instant, purpose: bytes) -> str:
         nonce = os.urandom(_NONCE_BYTES)
@@ -92,27 +109,42 @@ class SessionCookies:
         if len(value) > _MAX_COOKIE:
             return None
         try:
-            raw = urlsafe_b64decode(value.encode("ascii") + b"=" * (-len(value) % 4))
+            raw = _raw(value)
             plain = self._cipher.decrypt(raw[:_NONCE_BYTES], raw[_NONCE_BYTES:], purpose)
             return Opened(plain[_END_BYTES:].decode(), int.from_bytes(plain[:_END_BYTES], "big", signed=True))
         except (InvalidTag, ValueError):
             return None
 
-    def shown_in(self, headers: Iterable[str]) -> list[str]:
-        """The values of our cookie in these `Cookie` headers, as the browser orders them: the nearest path first."""
-        return list(islice((value for name, value in _pairs(headers) if name == self.name), _MOST_COOKIES))
+    def shown_in(self, headers: Iterable[str], *, secure: bool) -> list[str]:
+        """Return the values of our cookies in these `Cookie` headers, as the browser orders them: nearest path first.
 
-    def set_header(self, value: str, *, path: str, seconds: int, secure: bool) -> str:
-        """`Set-Cookie`: no script reads it, no other site's page sends it, and no other host gets it."""
-        kept = f"{self.name}={value}; Path={path}; Max-Age={max(0, seconds)}; HttpOnly; SameSite=Strict"
-        return f"{kept}; Secure" if secure else kept
+        By TLS only prefixed names count: any other host of the domain may have set the plain one.
+        """
+        names = self._secure_names if secure else (*self._secure_names, self.name)
+        return list(islice((value for name, value in _pairs(headers) if name in names), _MOST_COOKIES))
 
-    def clear_header(self, *, path: str) -> str:
-        return self.set_header("", path=path, seconds=0, secure=False)
+    def names_in(self, headers: Iterable[str]) -> set[str]:
+        names = (*self._secure_names, self.name)
+        return {name for name, _ in _pairs(headers) if name in names}
+
+
+def set_header(name: str, value: str, *, path: str, seconds: int, secure: bool) -> str:
+    """`Set-Cookie`: no script reads it, no other site's page sends it, and no other host gets it."""
+    kept = f"{name}={value}; Path={path}; Max-Age={max(0, seconds)}; HttpOnly; SameSite=Strict"
+    return f"{kept}; Secure" if secure else kept
+
+
+def clear_header(name: str, *, path: str) -> str:
+    """Browsers hear of a prefixed name only what is `Secure`."""
+    return set_header(name, "", path=path, seconds=0, secure=name.startswith("__"))
 
 
 def seconds_until(end: Instant, now: Instant) -> int:
     return max(0, (end - now) // SECOND)
+
+
+def _raw(value: str) -> bytes:
+    return urlsafe_b64decode(value.encode("ascii") + b"=" * (-len(value) % 4))
 
 
 def _pairs(headers: Iterable[str]) -> Iterator[tuple[str, str]]:

@@ -9,15 +9,23 @@ from typing import Annotated, Any, Final
 from fastapi import Depends, Request, Response
 
 from horarium.api import examples
-from horarium.api.address import seen_scheme
 from horarium.api.answers import Reply
 from horarium.api.auth import Authenticator, bearer_of
-from horarium.api.authorization import authorization_of, cookie_path, end_session, require_our_page, session_of
+from horarium.api.authorization import (
+    authorization_of,
+    by_tls,
+    cookie_name,
+    cookie_path,
+    end_other_cookies,
+    end_session,
+    require_our_page,
+    session_of,
+)
 from horarium.api.certificates import certificate_of
 from horarium.api.request_bodies import body_of
 from horarium.api.requests import CallerOf, ResourcesOf, caller_for, json_object
 from horarium.api.routing import LOOK, OPEN, Routes
-from horarium.api.session_cookies import CODE_PREFIX, MAX_SECRET, SessionCookies, seconds_until
+from horarium.api.session_cookies import CODE_PREFIX, MAX_SECRET, OpenedCode, SessionCookies, seconds_until, set_header
 from horarium.errors import InvalidDefinition
 from horarium.instant import HOUR, LAST, MINUTE, Instant, to_datetime
 from horarium.operations.caller import Caller
@@ -26,6 +34,9 @@ from horarium.operations.resources import Resources
 from horarium.operations.sessions import reach_of
 from horarium.operations.tokens import is_secret_of
 from horarium.recurrence.spec import DEFAULT_ZONE
+from horarium.store import idempotency
+from horarium.store.errors import Conflict
+from horarium.store.migrate import DEFAULT_NAMESPACE
 from horarium.wire.answer import time_of
 from horarium.wire.bodies import read_body
 from horarium.wire.roles import Permission, Role
@@ -37,6 +48,7 @@ routes = Routes("/api/session", tag="session")
 _MAX_BODY: Final = 16_384
 _CODE_LIFE: Final = MINUTE
 _UNKNOWN: Final = "this token is unknown, revoked or expired"
+_CODE_OVER: Final = "this sign-in code is unknown, expired or was used before; make another one with `horarium ui`"
 _EXAMPLE: Final = Session(
     principal="admin",
     role=Role.ADMIN,
@@ -75,18 +87,26 @@ def open_session(
 ) -> Reply:
     """For pages of this service: the token goes into a cookie that is good for as long as it is, hours at most.
 
-    Programs send the token itself with each request. The request must come from our own page
+    A code signs in once. With `dry_run` the answer says whose token or code it is; no session begins, and a code stays
+    good. Programs send the token itself with each request. The request must come from our own page
     (`X-Horarium-Source: ui`, and `Sec-Fetch-Site` or `Origin`); another site's is 403 `cross_site`.
     """
     asked = read_body(SessionBody, body)
     sessions: SessionCookies = request.app.state.sessions
     authenticator: Authenticator = request.app.state.authenticator
-    secret, made_in = _secret(resources, sessions, asked.token.strip())
+    shown = _unsealed(resources, sessions, asked.token.strip())
+    secret, made_in = shown.secret, shown.session_until
     known = authenticator.admit(f"Bearer {secret}", certificate_of(request.scope))
     caller = caller_for(request, known, asked.namespace)
     _check_length(secret)
     until = min(_end(resources, authenticator.ends_at(secret), resources.clock.now()), made_in or LAST)
-    return Reply(_shown(resources, caller, until), headers=_set_cookie(request, secret, until))
+    answer = _shown(resources, caller, until)
+    if asked.dry_run:
+        return Reply(answer)
+    _use(resources, shown)
+    reply = Reply(answer, headers=_set_cookie(request, secret, until))
+    end_other_cookies(request, reply)
+    return reply
 
 
 @routes("GET", "", needs=LOOK, summary="Say who asks", answer=Session, example=_EXAMPLE)
@@ -121,7 +141,7 @@ async def close_session(request: Request) -> Response:
     repeatable=False,  # it is good for the moment only
 )
 def make_sign_in_link(request: Request, resources: ResourcesOf, caller: CallerOf) -> Reply:
-    """For a command that opens a browser: `/ui/#token=<code>` signs in whoever the caller is, within a minute.
+    """For a command that opens a browser: `/ui/#token=<code>` signs in whoever the caller is, once, within a minute.
 
     A token would do as well, but the address of a page that is opened can be seen by others on the same machine. What
     is made in a session begins none that lasts longer than that one.
@@ -163,25 +183,43 @@ OwnSessionOf = Annotated[OwnSession, Depends(own_session)]
 def _set_cookie(request: Request, secret: str, until: Instant) -> dict[str, str]:
     sessions: SessionCookies = request.app.state.sessions
     resources: Resources = request.app.state.resources
-    cookie = sessions.set_header(
+    cookie = set_header(
+        cookie_name(request),
         sessions.seal(secret, until),
         path=cookie_path(request.scope),
         seconds=seconds_until(until, resources.clock.now()),
-        secure=_by_tls(request),
+        secure=by_tls(request),
     )
     return {"Set-Cookie": cookie}
 
 
-def _secret(resources: Resources, sessions: SessionCookies, shown: str) -> tuple[str, Instant | None]:
-    """The token itself, or the one that a code stands for; with the end of the session in which that was made."""
+def _unsealed(resources: Resources, sessions: SessionCookies, shown: str) -> OpenedCode:
+    """What a code stands for; a token stands for itself, and has no id."""
     if not shown.isascii() or not shown.isprintable():  # what no header could carry is no token of ours
         raise Unauthorized(_UNKNOWN)
     if not shown.startswith(CODE_PREFIX):
-        return shown, None
+        return OpenedCode("", shown, LAST, None)
     opened = sessions.unseal_code(shown)
     if opened is None or resources.clock.now() >= opened.until:
-        raise Unauthorized(_UNKNOWN)
-    return opened.secret, opened.session_until
+        raise Unauthorized(_CODE_OVER)
+    if resources.database.read(lambda c: idempotency.recall(c, DEFAULT_NAMESPACE, _mark(opened))) is not None:
+        raise Unauthorized(_CODE_OVER)
+    return opened
+
+
+def _use(resources: Resources, shown: OpenedCode) -> None:
+    """Spend a code: of several requests with one code, on any process, the first alone signs in."""
+    if not shown.code_id:
+        return
+    now = resources.clock.now()
+    try:
+        resources.database.write(lambda c: idempotency.use_once(c, DEFAULT_NAMESPACE, _mark(shown), now=now))
+    except Conflict:
+        raise Unauthorized(_CODE_OVER) from None
+
+
+def _mark(code: OpenedCode) -> str:
+    return f"sign-in code {code.code_id}"
 
 
 def _check_length(secret: str) -> None:
@@ -194,11 +232,6 @@ def _end(resources: Resources, credential: Instant | None, now: Instant) -> Inst
     if credential is not None and credential <= now:
         raise Unauthorized("this token has expired")
     return until if credential is None else min(until, credential)
-
-
-def _by_tls(request: Request) -> bool:
-    """A browser that says it is on a page by TLS is, whatever a proxy has told us of the way."""
-    return seen_scheme(request.scope) == "https" or request.headers.get("origin", "").startswith("https://")
 
 
 def _shown(resources: Resources, caller: Caller, until: Instant | None) -> Session:

@@ -73,7 +73,7 @@ def up_command(
     """The whole service in one process: API and engine. Ctrl-C stops it.
 
     Prints one line with its address when it is ready; on a terminal also the address of the browser interface, which
-    signs you in as the admin. The demonstration keeps its data in a directory of its own,
+    signs you in as the admin, once and within 15 minutes. The demonstration keeps its data in a directory of its own,
     `demo` in the data directory. On a loopback address schedules may call this machine itself, unless
     `--behind-proxy` or HORARIUM_ALLOW_LOOPBACK_TARGETS=false says otherwise.
 

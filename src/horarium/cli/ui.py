@@ -22,7 +22,8 @@ def ui_command(
 ) -> None:
     """Open the browser interface of this server in the default browser, signed in as you are here.
 
-    The address holds a code that signs in within a minute; what you may do there is what your token may. Exit code 1
+    The address holds a code that signs in once, within a minute, after the page has shown whose token it is; what you
+    may do there is what your token may. Exit code 1
     means that no browser was found: `--print` shows the address, to be opened elsewhere.
 
     Example: horarium ui --print

@@ -47,9 +47,9 @@ def _written(settings: Settings, text: str) -> Path | None:
     return path
 
 
-def browser_address(url: str, base: str, secret: str | None) -> str:
-    """Of the browser interface. A secret stands behind `#`, which a browser never sends: the page exchanges it."""
-    return f"{reachable(url)}{base}/ui/" + ("" if secret is None else f"#token={quote(secret, safe='')}")
+def browser_address(url: str, base: str, code: str | None) -> str:
+    """The browser interface. A code stands behind `#`, which a browser never sends: the page exchanges it."""
+    return f"{reachable(url)}{base}/ui/" + ("" if code is None else f"#token={quote(code, safe='')}")
 
 
 def reachable(url: str) -> str:

@@ -22,8 +22,10 @@ from typing import Any
 
 import uvicorn
 
+from horarium.api.session_cookies import SessionCookies
 from horarium.engine.memory import settle_in
 from horarium.errors import HorariumError
+from horarium.instant import MINUTE
 from horarium.serve.address import addressed, browser_address
 from horarium.serve.admin import read_privately, seed_admin_token
 from horarium.serve.application import Application
@@ -41,6 +43,9 @@ _BACKLOG = 2_048
 # A connection that is kept open by its client must not keep the process: who sends and reads nothing for two looks.
 _CLOSE_CONNECTIONS_SECONDS = 5.0
 _CLIENT_LOOK_SECONDS = 1.5
+
+# The printed address may be opened a little later than that of a command which opens it by itself.
+_CODE_MINUTES = 15
 
 # Between two requests on one connection.
 _IDLE_SECONDS = 5
@@ -316,8 +321,18 @@ def _stopped_by_signals(stop: asyncio.Event) -> Iterator[None]:
 def _greet(say: Say, service: Service, url: str, token: Path | None, *, to_terminal: bool) -> None:
     say(_ready_line(service, url, token))
     if url and to_terminal:
-        secret = None if token is None else read_privately(token)
-        say(f"In the browser: {browser_address(url, service.settings.base_path, secret)}")
+        code = None if token is None else _sign_in_code(service, token)
+        hint = "" if code is None else f" (signs in once, within {_CODE_MINUTES} minutes; later: horarium ui)"
+        say(f"In the browser: {browser_address(url, service.settings.base_path, code)}{hint}")
+
+
+def _sign_in_code(service: Service, token: Path) -> str | None:
+    """A terminal keeps what it shows, and so do logs of it: the token itself would be good for as long as they are."""
+    secret = read_privately(token)
+    if secret is None:
+        return None
+    sessions: SessionCookies = service.api.state.sessions
+    return sessions.seal_code(secret, service.clock.now() + _CODE_MINUTES * MINUTE)
 
 
 def _ready_line(service: Service, url: str, token: Path | None) -> str:

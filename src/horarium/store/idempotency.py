@@ -57,6 +57,15 @@ def remember(
     )
 
 
+def use_once(connection: Connection, namespace: str, key: str, *, now: Instant) -> None:
+    """Record that something was used which is good for one use and no longer than an answer is remembered.
+
+    Raises Conflict(`idempotency_pkey`) if it was used before. No caller's key looks like `key`: theirs begin with a
+    principal and a line break.
+    """
+    remember(connection, namespace, key, request_hash="", status=0, answer=None, now=now)
+
+
 def recall(connection: Connection, namespace: str, key: str) -> Remembered | None:
     statement = sa.select(
         idempotency.c.request_hash, idempotency.c.status, idempotency.c.answer, idempotency.c.created_at

@@ -14,10 +14,14 @@ MAX_TOKEN = 8_192
 
 
 class SessionBody(Body, frozen=True, kw_only=True):
-    """`token` is one of ours, a signed JWT, or the `code` of a link; `namespace` the one to begin in."""
+    """`token` is one of ours, a signed JWT, or the `code` of a link; `namespace` the one to begin in.
+
+    With `dry_run` no session begins.
+    """
 
     token: Annotated[str, Meta(max_length=MAX_TOKEN)]
     namespace: Name | None = None
+    dry_run: bool = False
 
 
 class Session(Answer, frozen=True, kw_only=True):

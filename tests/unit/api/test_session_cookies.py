@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from horarium.api.session_cookies import MAX_SECRET, Opened, OpenedCode, SessionCookies
+from horarium.api.session_cookies import MAX_SECRET, Opened, OpenedCode, SessionCookies, clear_header, set_header
 
 KEY = b"k" * 32
 OURS = SessionCookies(KEY)
@@ -46,8 +46,12 @@ def test_nonsense_opens_nothing(value: str) -> None:
 
 def test_a_code_is_no_cookie_and_a_cookie_no_code() -> None:
     code = OURS.seal_code("hor_secret", UNTIL)
-    assert OURS.unseal_code(code) == OpenedCode("hor_secret", UNTIL, None)
-    assert OURS.unseal_code(OURS.seal_code("hor_secret", UNTIL, 7)) == OpenedCode("hor_secret", UNTIL, 7)
+    opened, within = OURS.unseal_code(code), OURS.unseal_code(OURS.seal_code("hor_secret", UNTIL, 7))
+    assert opened is not None
+    assert within is not None
+    assert opened == OpenedCode(opened.code_id, "hor_secret", UNTIL, None)
+    assert within == OpenedCode(within.code_id, "hor_secret", UNTIL, 7)
+    assert opened.code_id != within.code_id
     assert OURS.unseal(code.removeprefix("hsc_")) is None
     assert OURS.unseal_code("hsc_" + OURS.seal("hor_secret", UNTIL)) is None
     assert OURS.unseal_code(code.removeprefix("hsc_")) is None
@@ -57,12 +61,37 @@ def test_the_longest_token_fits_into_what_browsers_keep() -> None:
     assert len(f"{OURS.name}={OURS.seal('x' * MAX_SECRET, UNTIL)}") <= 4_096
 
 
+def test_a_code_has_one_id_however_it_is_spelled() -> None:
+    code = OURS.seal_code("hor_secret", UNTIL)
+    ids = {
+        opened.code_id
+        for other in (code, f"{code}=", f"{code[:20]}!{code[20:]}", f"{code[:9]} {code[9:]}", f"{code}====")
+        if (opened := OURS.unseal_code(other)) is not None
+    }
+    assert len(ids) == 1
+
+
 def test_a_browser_is_told_to_show_it_to_us_alone() -> None:
-    plain = OURS.set_header("value", path="/jobs/", seconds=60, secure=False)
-    assert plain == f"{OURS.name}=value; Path=/jobs/; Max-Age=60; HttpOnly; SameSite=Strict"
-    assert OURS.set_header("value", path="/", seconds=-5, secure=True).endswith(
+    plain = set_header("n", "value", path="/jobs/", seconds=60, secure=False)
+    assert plain == "n=value; Path=/jobs/; Max-Age=60; HttpOnly; SameSite=Strict"
+    assert set_header("n", "value", path="/", seconds=-5, secure=True).endswith(
         "Max-Age=0; HttpOnly; SameSite=Strict; Secure"
     )
+    assert clear_header("n", path="/").endswith("SameSite=Strict")
+    assert clear_header("__Host-n", path="/") == "__Host-n=; Path=/; Max-Age=0; HttpOnly; SameSite=Strict; Secure"
+
+
+@pytest.mark.parametrize(
+    ("path", "secure", "prefix"),
+    [("/", False, ""), ("/jobs/", False, ""), ("/", True, "__Host-"), ("/jobs/", True, "__Secure-")],
+)
+def test_by_tls_no_other_host_can_set_it(path: str, secure: bool, prefix: str) -> None:
+    name = OURS.name_for(path, secure=secure)
+    assert name == f"{prefix}{OURS.name}"
+    shown = [f"{name}=ours; {OURS.name}=plain"]
+    assert OURS.shown_in(shown, secure=True) == (["ours"] if secure else [])
+    assert OURS.shown_in([f"{name}=ours"], secure=False) == ["ours"]
+    assert OURS.names_in(shown) == {name, OURS.name}
 
 
 @pytest.mark.parametrize(
@@ -78,4 +107,4 @@ def test_a_browser_is_told_to_show_it_to_us_alone() -> None:
     ],
 )
 def test_of_many_cookies_ours_are_found(headers: list[str], values: list[str]) -> None:
-    assert OURS.shown_in(headers) == values
+    assert OURS.shown_in(headers, secure=False) == values

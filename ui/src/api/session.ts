@@ -37,6 +37,11 @@ export function useSignIn() {
   };
 }
 
+/** Whose token or code this is; no session begins, and a code stays good. */
+export function whoseToken(token: string): Promise<Session> {
+  return exchange("POST", { token, dry_run: true });
+}
+
 /** Fails where the service does not hear of it: the cookie, which no script can take away, is then still good. */
 export function useSignOut() {
   const queries = useQueryClient();

@@ -5,9 +5,9 @@ import { NamespaceContext, SessionContext, useSessionQuery } from "../api/sessio
 import { FailureNote, Loading } from "../parts/Shown";
 import { Toasts } from "../parts/Toasts";
 import { serverSaysNow } from "../time/now";
+import { ConfirmSignIn } from "./ConfirmSignIn";
 import { Frame } from "./Frame";
 import { SignIn, tokenOfAddress } from "./SignIn";
-import { SignInAnew } from "./SignInAnew";
 
 /** Of the address with which the page was opened, or of one that was put into the place of it: that loads nothing anew. */
 function useGivenToken() {
@@ -28,18 +28,16 @@ export function App() {
     if (session.data) serverSaysNow(session.data.now);
   }, [session.data]);
   if (session.isPending) return <Loading />;
-  if (session.data == null) {
-    if (session.error) {
-      return (
-        <main className="sign-in">
-          <FailureNote failure={session.error} again={() => void session.refetch()} />
-        </main>
-      );
-    }
-    return <SignIn given={given} onTaken={() => setGiven(null)} />;
+  if (session.data == null && session.error) {
+    return (
+      <main className="sign-in">
+        <FailureNote failure={session.error} again={() => void session.refetch()} />
+      </main>
+    );
   }
-  // Anybody can write a link: it does not make somebody else of whoever is signed in.
-  if (given !== null) return <SignInAnew given={given} session={session.data} onDone={() => setGiven(null)} />;
+  if (given !== null)
+    return <ConfirmSignIn given={given} session={session.data ?? null} onDone={() => setGiven(null)} />;
+  if (session.data == null) return <SignIn />;
   return (
     <SessionContext value={session.data}>
       <NamespaceContext value={ns}>

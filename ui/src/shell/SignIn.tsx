@@ -8,7 +8,7 @@ import { Emblem } from "./Emblem";
 
 const TOKEN = /^#token=(.+)$/;
 
-/** `horarium up` prints an address with `#token=…`: a fragment is not sent to anybody, and it is taken out at once. */
+/** `horarium ui` opens an address with `#token=…`: a fragment is not sent to anybody, and it is taken out at once. */
 export function tokenOfAddress(): string | null {
   const found = TOKEN.exec(window.location.hash);
   if (found === null) return null;
@@ -20,11 +20,10 @@ export function tokenOfAddress(): string | null {
   }
 }
 
-/** `given` is tried once, and `onTaken` told so: whatever comes of it, it is used up. */
-export function SignIn({ given, onTaken }: { given: string | null; onTaken: () => void }) {
+export function SignIn() {
   const signIn = useSignIn();
   const [token, setToken] = useState("");
-  const [busy, setBusy] = useState(given !== null);
+  const [busy, setBusy] = useState(false);
   const [failure, setFailure] = useState<Error | null>(null);
   const enter = (secret: string) => {
     setBusy(true);
@@ -37,12 +36,6 @@ export function SignIn({ given, onTaken }: { given: string | null; onTaken: () =
   useEffect(() => {
     document.title = "Sign in · Horarium";
   }, []);
-  useEffect(() => {
-    if (given === null) return;
-    onTaken();
-    enter(given);
-    // eslint-disable-next-line react-hooks/exhaustive-deps
-  }, [given]);
   const send = (event: FormEvent) => {
     event.preventDefault();
     enter(token);
@@ -65,8 +58,8 @@ export function SignIn({ given, onTaken }: { given: string | null; onTaken: () =
           onChange={(event) => setToken(event.target.value)}
           hint={
             <>
-              <code>horarium up</code> prints one with the address of this page; <code>horarium token create</code>{" "}
-              makes more.
+              <code>horarium token create</code> makes one; <code>horarium ui</code> opens this page with a link that
+              signs you in.
             </>
           }
         />
