@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import httpx
 import pytest
+import sqlalchemy as sa
 
 from horarium.testing import Finished, TestService
 
@@ -281,6 +283,55 @@ def test_an_agent_looks_after_its_own_workspace_whoever_wrote_it(http: httpx.Cli
     assert writer.post("/api/schedules", json={"cron_expr": "0 * * * *", "prompt": "x"}).status_code == 403
     created = http.get(f"/api/schedules/{own}/history").json()["events"][0]
     assert created["payload"]["command_context"]["principal"] == "writer"
+
+
+@pytest.fixture
+def statements() -> Iterator[list[str]]:
+    """Those of every database in this process."""
+    seen: list[str] = []
+
+    def add(_connection: Any, _cursor: Any, statement: str, *_more: Any) -> None:
+        seen.append(statement)
+
+    sa.event.listen(sa.Engine, "before_cursor_execute", add)
+    yield seen
+    sa.event.remove(sa.Engine, "before_cursor_execute", add)
+
+
+def test_an_agent_cannot_tell_an_unknown_workspace_from_a_foreign_one(
+    http: httpx.Client, horarium: TestService, statements: list[str]
+) -> None:
+    """Status, body and headers are the same, and so are the statements that the answer costs."""
+    theirs, writer = make(http, "loner"), of_agent(horarium, "writer")
+    named = {"X-Workspace-ID": "writer", "X-Request-ID": "same"}
+
+    def answers(workspace: str, body: Any, method: str, rest: str, **headers: str) -> tuple[Any, ...]:
+        path = f"/workspaces/{workspace}/schedules{rest}"
+        writer.request(method, path, headers={**named, **headers}, json=body)  # whatever is remembered, is now
+        statements.clear()
+        answer = writer.request(method, path, headers={**named, **headers}, json=body)
+        kept = {name: value for name, value in answer.headers.items() if name != "date"}
+        return answer.status_code, answer.text, kept, list(statements)
+
+    one = f"/{theirs}"
+    for method, rest, body in [
+        ("GET", "", None),
+        ("GET", f"?after={theirs}", None),
+        ("POST", "", BODY),
+        ("POST", "", {}),
+        ("PATCH", one, {"prompt": "y"}),
+        ("PATCH", one, {"name": "taken"}),
+        ("DELETE", one, None),
+        ("POST", f"{one}/run", None),
+        ("GET", f"{one}/history", None),
+        ("GET", "/health", None),
+    ]:
+        foreign, unknown = (answers(workspace, body, method, rest) for workspace in ("loner", "nobody"))
+        assert foreign == unknown, (method, rest)
+        assert foreign[0] in (400, 403), (method, rest)
+        assert foreign[-1], "the answer costs statements, and they were seen"
+    keyed = (answers(workspace, BODY, "POST", "", **{"Idempotency-Key": "k"}) for workspace in ("loner", "nobody"))
+    assert len({str(each) for each in keyed}) == 1
 
 
 ROLES = {

@@ -10,12 +10,10 @@ from horarium.store.database import Connection
 
 
 def require_peer(connection: Connection, caller: Caller, agent_id: str) -> None:
-    """Raises Forbidden, also for an agent that there is not: an agent learns nothing of who else is there."""
+    """Raise Forbidden, also for an agent that does not exist, after the same work: an agent learns of no other."""
     own = caller.agent_id
     if own is None:
         return
-    parents: dict[str, str | None] = {}
-    for each in (own, agent_id):
-        parents |= assignees.parents_above(connection, caller.namespace, each)
+    parents = assignees.parents_above(connection, caller.namespace, own, agent_id)
     if not may_speak(own, agent_id, parents):
         raise Forbidden("access denied")

@@ -137,13 +137,13 @@ def health(
 
     def look(connection: Connection) -> WorkspacePage:
         caller.require(Permission.LOOK)
-        _require_workspace(connection, caller, workspace_id)
         if caller.agent_id is not None:
             if not named:
                 raise WorkspaceCallerUnnamed()
             if named != caller.agent_id:
                 raise Forbidden("access denied")
             require_peer(connection, caller, workspace_id)
+        _require_workspace(connection, caller, workspace_id)
         return _page(resources, connection, caller.namespace, workspace_id, after, most)
 
     return resources.database.read(look)
@@ -220,15 +220,14 @@ def enter(
 ) -> Caller:
     """The caller with all that may be done in this workspace. Raises AgentNotFound, and Forbidden.
 
-    An agent may do in its own what an admin may, whoever has written it. `lock`: nobody else writes names meanwhile.
+    An agent may do in its own what an admin may, whoever has written it. It is refused any other before that is looked
+    up, so it cannot learn which others exist. `lock`: nobody else writes names meanwhile.
     """
     caller.require(permission)
-    _require_workspace(connection, caller, workspace_id, lock=lock)
-    if caller.agent_id is None:
-        return caller
-    if caller.agent_id != workspace_id:
+    if caller.agent_id not in (None, workspace_id):
         raise Forbidden("access denied: an agent has its own workspace, and no other")
-    return replace(caller, role=Role.ADMIN)
+    _require_workspace(connection, caller, workspace_id, lock=lock)
+    return caller if caller.agent_id is None else replace(caller, role=Role.ADMIN)
 
 
 def _require_workspace(connection: Connection, caller: Caller, workspace_id: str, *, lock: bool = False) -> None:
