@@ -66,6 +66,7 @@ from horarium.api.refusals import Refusals, on_counted_refusal
 from horarium.api.request_bodies import SHARED_BYTES, BodyBudget
 from horarium.api.routing import OPERATIONS, Routes
 from horarium.api.session_cookies import SessionCookies
+from horarium.api.shortages import Shortages
 from horarium.api.streams import Streams
 from horarium.api.turns import Turns, turn_limits
 from horarium.api.ui_files import UiFiles
@@ -148,6 +149,7 @@ def make_api(options: ApiOptions) -> FastAPI:
     api.state.streams = Streams(of_token=settings.streams_per_token, most=settings.max_streams)
     api.state.feed_pages = FeedPages()
     api.state.body_budget = BodyBudget(max(SHARED_BYTES, settings.body_limit_bytes))
+    api.state.shortages = Shortages(resources.clock, resources.telemetry.log)
     api.state.turns = Turns(turn_limits(settings.pool_size, settings.requests_per_token))
     api.state.probes = ProbeCache(resources)
     api.state.draining = threading.Event()  # set when it is told to stop; probes say so
@@ -163,6 +165,7 @@ def make_api(options: ApiOptions) -> FastAPI:
         RequestMiddleware,
         body_limit=settings.body_limit_bytes,
         budget=api.state.body_budget,
+        shortages=api.state.shortages,
         log=resources.telemetry.log,
         base_path=settings.base_path,
     )

@@ -25,9 +25,11 @@ from horarium.api.base_path import without_base
 from horarium.api.probe_cache import ProbeCache
 from horarium.api.requests import ResourcesOf, caller_of
 from horarium.api.routing import OPEN, OPERATIONS, READ, Routes
+from horarium.api.shortages import Shortages
 from horarium.errors import HorariumError
 from horarium.operations import health as probes
 from horarium.operations.health import Readiness
+from horarium.recurrence.zone import tzdata_version
 from horarium.telemetry.metrics import CONTENT_TYPE
 from horarium.wire.service import Check, Health
 
@@ -35,6 +37,7 @@ routes = Routes(tag="health")
 
 _SERVING = "serving"
 _OWN_CHECKS = frozenset({"migrated", "database", _SERVING})
+_NOT_ASKED = probes.Check("database", False, "the database could not be asked: the system gives no thread or file")
 _LEAVING = probes.Check(_SERVING, False, "this process was told to stop", "ask another, or start it again")
 
 
@@ -103,7 +106,15 @@ def metrics(request: Request, resources: ResourcesOf) -> Response:
 
 async def _found(request: Request) -> Readiness:
     cache: ProbeCache = request.app.state.probes
-    found = await cache.readiness()
+    shortages: Shortages = request.app.state.shortages
+    try:
+        found = await cache.readiness()
+    except (OSError, RuntimeError) as error:
+        if shortages.note(error) is None:
+            raise
+        found = Readiness((_NOT_ASKED,), tzdata_version())
+    if (lacking := shortages.current()) is not None:
+        found = replace(found, checks=(*found.checks, probes.Check("resources", False, lacking)))
     leaving: threading.Event = request.app.state.draining
     return replace(found, checks=(*found.checks, _LEAVING)) if leaving.is_set() else found
 

@@ -20,6 +20,7 @@ from horarium.api.problems import problem
 from horarium.api.request_bodies import BodiesFull, BodyBudget, BodyTooLarge, RequestBody
 from horarium.api.routing import OPEN, OPERATIONS
 from horarium.api.security_headers import uncached, with_security
+from horarium.api.shortages import Shortages
 from horarium.api.ui_files import PROGRAM
 from horarium.ids import id_text, new_id
 
@@ -36,6 +37,7 @@ class RequestMiddleware:
         *,
         body_limit: int,
         budget: BodyBudget,
+        shortages: Shortages,
         log: FilteringBoundLogger,
         base_path: str = "",
     ) -> None:
@@ -43,6 +45,7 @@ class RequestMiddleware:
         self._base = base_path
         self._limit = body_limit
         self._budget = budget
+        self._shortages = shortages
         self._log = log
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -90,9 +93,11 @@ class RequestMiddleware:
             pass  # whoever asked has left: nobody is there to be told, and nothing of ours is broken
         except Exception as error:
             # Whatever it is, it is our defect: told to our log with all it knows, to the caller with an id to ask for.
-            self._log.error("request failed", path=path, request_id=request_id, exc_info=error)
+            lacking = self._shortages.note(error)
+            if lacking is None:
+                self._log.error("request failed", path=path, request_id=request_id, exc_info=error)
             if not started:
-                await with_error(path, _excuse(scope, request_id))(scope, receive, answer)
+                await with_error(path, _excuse(scope, request_id, lacking))(scope, receive, answer)
         finally:
             body.release()
 
@@ -119,9 +124,11 @@ def _as_get(scope: Scope) -> Scope:
     return {**scope, "method": "GET"} if is_open else scope
 
 
-def _excuse(scope: Scope, request_id: str) -> Response:
+def _excuse(scope: Scope, request_id: str, lacking: str | None) -> Response:
     if commits.has_committed(scope["state"]):
         return problem(409, commits.REASON, commits.sentence(request_id))
+    if lacking is not None:
+        return problem(503, "resources_exhausted", lacking, headers={"Retry-After": "1"})
     return problem(500, "internal_error", f"an unexpected error; its request id is {request_id}")
 
 

@@ -232,6 +232,8 @@ def settings_of(**flags: Any) -> Settings:
 @contextmanager
 def failing_with_1() -> Iterator[None]:
     """The question was right, but the machine says no: one line, exit code 1."""
+    from horarium.api.shortages import shortage_of
+    from horarium.serve.open_files import TooFewResources
     from horarium.serve.process import AddressTaken
     from horarium.store.errors import SchemaMissing, SchemaTooNew, StoreUnavailable
 
@@ -239,8 +241,12 @@ def failing_with_1() -> Iterator[None]:
         yield
     except SchemaMissing as wrong:
         talk(f"error: {wrong.message}: horarium migrate")
-    except (AddressTaken, StoreUnavailable, SchemaTooNew) as wrong:
+    except (AddressTaken, StoreUnavailable, SchemaTooNew, TooFewResources) as wrong:
         talk("error: " + " ".join(wrong.message.split()))  # what a driver says may have lines of its own
+    except (OSError, RuntimeError) as wrong:
+        if (lacking := shortage_of(wrong)) is None:
+            raise
+        talk(f"error: {lacking}")
     else:
         return
     raise typer.Exit(1)

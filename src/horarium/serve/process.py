@@ -23,6 +23,7 @@ from typing import Any
 import uvicorn
 
 from horarium.api.session_cookies import SessionCookies
+from horarium.api.shortages import Shortages
 from horarium.engine.memory import settle_in
 from horarium.errors import HorariumError
 from horarium.instant import MINUTE
@@ -33,6 +34,7 @@ from horarium.serve.handshakes import Arriving, arrivals
 from horarium.serve.hosts import HostCheck, hosts_of
 from horarium.serve.http_protocol import BoundedProtocol, bounded_protocol, keep_time
 from horarium.serve.leaving import LastAnswers, Leaving
+from horarium.serve.open_files import require_resources
 from horarium.serve.service import Service, open_service, put_templates
 from horarium.serve.tls import IN_THE_CLEAR_REMEDY, Tls, in_the_clear, open_tls
 from horarium.settings import Settings
@@ -95,6 +97,7 @@ def run(
 
     `to_terminal`: what is said is read by a person, and kept nowhere.
     """
+    require_resources(settings.pool_size, serves=parts.api)
     tls = open_tls(settings) if parts.api else None
     # First of all: a second service on the same port must not touch the database of the first.
     listening = listen(settings.host, settings.port) if parts.api else None
@@ -150,10 +153,17 @@ def listen(host: str, port: int) -> socket.socket:
 
 async def _live(service: Service, parts: Parts, door: Door | None, ready: Callable[[], None]) -> None:
     stop = asyncio.Event()
+    asyncio.get_running_loop().set_exception_handler(partial(_on_loop_error, service.api.state.shortages))
     with _stopped_by_signals(stop):
         async with _beating(service, parts, stop):
             await _work(service, parts, door, ready, stop)
     service.telemetry.flush()
+
+
+def _on_loop_error(shortages: Shortages, loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
+    """A connection that cannot be accepted for want of a file is tried again each second: one line a minute will do."""
+    if shortages.note(context.get("exception")) is None:
+        loop.default_exception_handler(context)
 
 
 @asynccontextmanager
@@ -179,7 +189,7 @@ async def _work(
     if parts.engine:
         tasks.append(asyncio.create_task(service.engine.work(stop), name="engine"))
     else:
-        tasks.append(asyncio.create_task(_keep_time(service.clock, stop), name="clock"))
+        tasks.append(asyncio.create_task(_keep_time(service.clock, service.api.state.shortages, stop), name="clock"))
     if door is not None:
         if (problem := in_the_clear(service.settings)) is not None:
             service.telemetry.log.warning("no TLS", problem=problem, remedy=IN_THE_CLEAR_REMEDY)
@@ -190,12 +200,17 @@ async def _work(
     await _until_all_end(tasks, stop)
 
 
-async def _keep_time(clock: SharedClock, stop: asyncio.Event) -> None:
+async def _keep_time(clock: SharedClock, shortages: Shortages, stop: asyncio.Event) -> None:
     """A process without an engine must not drift away from those that have one."""
     while not stop.is_set():
-        with suppress(HorariumError):  # what was measured last still holds
+        try:
             if clock.must_be_measured():
                 await asyncio.to_thread(clock.measure)
+        except HorariumError:
+            pass  # what was measured last still holds
+        except (OSError, RuntimeError) as error:
+            if shortages.note(error) is None:
+                raise
         with suppress(TimeoutError):
             await asyncio.wait_for(stop.wait(), LOOK_SECONDS)
 

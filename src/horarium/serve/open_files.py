@@ -1,0 +1,60 @@
+"""The files and threads that a service process needs before it starts."""
+
+from __future__ import annotations
+
+import resource
+import threading
+from contextlib import suppress
+
+from horarium.api.shortages import shortage_of
+from horarium.errors import HorariumError
+from horarium.serve.seats import RESERVE
+
+# More than this is of no use to any setting, and costs programs that the process starts.
+_MOST_FILES = 65_536
+# The interpreter, its event loop, the log, signals, listening sockets, and a few launches.
+_BASE = 32
+# SQLite opens a database with its log and its shared memory.
+_FILES_OF_CONNECTION = 3
+# One writes or listens, one measures.
+_MORE_CONNECTIONS = 2
+
+
+class TooFewResources(HorariumError):
+    """The system gives this process too little to start."""
+
+    reason = "too_few_resources"
+
+
+def require_resources(pool_size: int, *, serves: bool) -> None:
+    """Raise the limit of open files as far as this process may. Raises TooFewResources if it is still too low."""
+    needed = needed_files(pool_size, serves=serves)
+    files = raise_open_files()
+    if files is not None and files < needed:
+        raise TooFewResources(
+            f"this process may open {files} files and needs at least {needed} (pool_size is {pool_size}); "
+            "raise the limit (ulimit -n 1024, LimitNOFILE=1024 of systemd) or lower pool_size"
+        )
+    try:
+        probe = threading.Thread(target=lambda: None, name="horarium-probe")
+        probe.start()
+    except RuntimeError as wrong:
+        raise TooFewResources(f"cannot start: {shortage_of(wrong) or wrong}") from wrong
+    probe.join()
+
+
+def needed_files(pool_size: int, *, serves: bool) -> int:
+    """Return the files of an idle process with all its database connections, and those that probes need."""
+    return _BASE + _FILES_OF_CONNECTION * (pool_size + _MORE_CONNECTIONS) + (RESERVE if serves else 0)
+
+
+def raise_open_files() -> int | None:
+    """Set the soft limit as high as the hard one allows and return it. None = there is no limit."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if soft == resource.RLIM_INFINITY:
+        return None
+    wanted = _MOST_FILES if hard == resource.RLIM_INFINITY else min(hard, _MOST_FILES)
+    if wanted > soft:
+        with suppress(OSError, ValueError):  # what the system refuses is left as it is
+            resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
+    return resource.getrlimit(resource.RLIMIT_NOFILE)[0]
