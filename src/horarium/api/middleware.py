@@ -5,6 +5,7 @@ Plain ASGI: the two classes of Starlette that would do this hold each answer in 
 
 from __future__ import annotations
 
+import asyncio
 import re
 
 from starlette.requests import ClientDisconnect
@@ -89,6 +90,10 @@ class RequestMiddleware:
         except (BodyTooLarge, BodiesFull) as wrong:
             if not started:
                 await with_error(path, _refused_body(wrong))(scope, receive, answer)
+        except asyncio.CancelledError:
+            if started or not scope["app"].state.draining.is_set():
+                raise
+            await with_error(path, _cut_short(scope, request_id))(scope, receive, answer)
         except ClientDisconnect:
             pass  # whoever asked has left: nobody is there to be told, and nothing of ours is broken
         except Exception as error:
@@ -130,6 +135,13 @@ def _excuse(scope: Scope, request_id: str, lacking: str | None) -> Response:
     if lacking is not None:
         return problem(503, "resources_exhausted", lacking, headers={"Retry-After": "1"})
     return problem(500, "internal_error", f"an unexpected error; its request id is {request_id}")
+
+
+def _cut_short(scope: Scope, request_id: str) -> Response:
+    if commits.has_committed(scope["state"]):
+        return problem(409, commits.REASON, commits.sentence(request_id))
+    said = "This process was told to stop before it had an answer. Send the request again, to another process."
+    return problem(503, "stopping", said, headers={"Retry-After": "1", "Connection": "close"})
 
 
 def _request_id(given: bytes | None) -> str:

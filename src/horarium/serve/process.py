@@ -52,6 +52,9 @@ _CODE_MINUTES = 15
 # Between two requests on one connection.
 _IDLE_SECONDS = 5
 
+# What remains of `shutdown_seconds` after the last wait for a lock: to answer, and to close the database.
+_LOCK_MARGIN_SECONDS = 4.0
+
 # What is still going on when everything has ended.
 _LEFT_SECONDS = 1.0
 
@@ -155,9 +158,18 @@ async def _live(service: Service, parts: Parts, door: Door | None, ready: Callab
     stop = asyncio.Event()
     asyncio.get_running_loop().set_exception_handler(partial(_on_loop_error, service.api.state.shortages))
     with _stopped_by_signals(stop):
+        giving_up = asyncio.create_task(_give_up_on_locks(service, stop), name="giving-up")
         async with _beating(service, parts, stop):
             await _work(service, parts, door, ready, stop)
+    giving_up.cancel()
     service.telemetry.flush()
+
+
+async def _give_up_on_locks(service: Service, stop: asyncio.Event) -> None:
+    """Another process may hold a lock for as long as it likes; one that is stopping has an end to keep."""
+    await stop.wait()
+    seconds = service.settings.shutdown_seconds
+    service.database.stop_waiting(service.settings.drain + max(seconds / 2, seconds - _LOCK_MARGIN_SECONDS))
 
 
 def _on_loop_error(shortages: Shortages, loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:

@@ -136,6 +136,9 @@ class PostgresBackend:
             connection.exec_driver_sql("SELECT 1")
             return min(_clock_sample(connection, clock) for _ in range(_CLOCK_SAMPLES))[1]
 
+    def stop_waiting(self, at: float) -> None:
+        """The server bounds each statement, and a connection that is closed ends its waits."""
+
     def close(self) -> None:
         self.engine.dispose()
 

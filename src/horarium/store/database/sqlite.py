@@ -63,9 +63,12 @@ class SqliteBackend:
             raise StoreUnavailable(f"the database file cannot be opened: there is no directory {path.parent}")
         self.url = f"sqlite:///{path}"
         self._path = path
+        self._patience = _Patience()
         prepare = _prepare_writer if durable else _prepare_passing_writer
-        self.engine = _engine(path, "BEGIN IMMEDIATE", prepare, pool_size=1, pool_timeout=pool_seconds)
-        self._readers = _engine(path, "BEGIN", _prepare_reader, pool_size=pool_size, pool_timeout=pool_seconds)
+        self.engine = _engine(path, "BEGIN IMMEDIATE", prepare, self._patience, pool_size=1, pool_timeout=pool_seconds)
+        self._readers = _engine(
+            path, "BEGIN", _prepare_reader, self._patience, pool_size=pool_size, pool_timeout=pool_seconds
+        )
         self._writer = ThreadPoolExecutor(max_workers=1, thread_name_prefix="horarium-write")
         self._bell = Bell()
 
@@ -113,6 +116,10 @@ class SqliteBackend:
         """The file has no clock; all its users share the machine's."""
         return 0
 
+    def stop_waiting(self, at: float) -> None:
+        """From this moment of the monotonic clock on, a transaction that meets a lock fails at once."""
+        self._patience.until = at
+
     def close(self) -> None:
         self._writer.shutdown(wait=True)
         self._readers.dispose()
@@ -129,7 +136,29 @@ def database_path(url: str) -> Path:
     return Path(text).absolute()
 
 
-def _engine(path: Path, begin: str, prepare: Callable[[sqlite3.Connection], None], **pool: Any) -> Engine:
+class _Patience:
+    """How long a transaction waits for a lock of another process. `until` None = as long as usual."""
+
+    until: float | None = None
+
+    def begin(self, connection: sqlite3.Connection, statement: str) -> None:
+        if self.until is None:
+            connection.execute(statement)
+            return
+        left = max(0.0, min(_BUSY_SECONDS, self.until - time.monotonic()))
+        connection.execute(f"PRAGMA busy_timeout = {round(left * 1_000)}")
+        try:
+            connection.execute(statement)
+        except sqlite3.Error as error:
+            if _primary(error) in _TRY_AGAIN and time.monotonic() >= self.until:
+                message = "another process has locked the database, and this one is stopping"
+                raise StoreUnavailable(message, driver=str(error)) from error
+            raise
+
+
+def _engine(
+    path: Path, begin: str, prepare: Callable[[sqlite3.Connection], None], patience: _Patience, **pool: Any
+) -> Engine:
     engine = create_engine(
         URL.create("sqlite", database=str(path)),
         poolclass=QueuePool,
@@ -147,7 +176,7 @@ def _engine(path: Path, begin: str, prepare: Callable[[sqlite3.Connection], None
     def on_begin(connection: Connection) -> None:
         # Not by way of SQLAlchemy, which takes ten times as long over it as SQLite does.
         try:
-            _raw(connection).execute(begin)
+            patience.begin(_raw(connection), begin)
         except sqlite3.Error as error:
             raise judge(error) or error from error
 

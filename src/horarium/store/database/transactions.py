@@ -55,6 +55,7 @@ class Backend(Protocol):
     def after_commit(self, messages: Mapping[str, str]) -> None: ...
     def listen(self, channels: Iterable[str], wake: Wake, told: Told | None = None) -> Listener: ...
     def clock_offset(self, clock: Clock) -> int: ...
+    def stop_waiting(self, at: float) -> None: ...
     def close(self) -> None: ...
 
 
@@ -108,6 +109,13 @@ class Database:
     def clock_offset(self, clock: Clock) -> int:
         """Microseconds to add to `clock` to get the time that all users of this database share."""
         return _patiently(lambda: self._backend.clock_offset(clock))
+
+    def stop_waiting(self, seconds: float) -> None:
+        """Wait for locks of other processes for so long and no longer: this process is told to stop.
+
+        PostgreSQL ends such waits itself.
+        """
+        self._backend.stop_waiting(time.monotonic() + seconds)
 
     def close(self) -> None:
         self._backend.close()
