@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
+from dataclasses import dataclass
 from io import StringIO
 from typing import Any
 
@@ -13,16 +15,26 @@ import sqlalchemy as sa
 from horarium.ids import parse_id
 from horarium.operations import tokens
 from horarium.store.tables import (
+    agents,
     approvals,
+    assignments,
+    audit,
+    calendars,
     history,
+    namespaces,
+    positions,
     run_events,
     run_logs,
     runs,
     schedule_revisions,
     schedules,
+    secrets,
     standing_approvals,
+    subscriptions,
+    teams,
     workflows,
 )
+from horarium.store.tables import tokens as tokens_table
 from horarium.testing import TestService, service
 
 DAMAGES = {
@@ -236,3 +248,177 @@ def test_a_workflow_that_cannot_be_read_is_shown_as_one(http: httpx.Client, hora
         (step,) = http.get(f"/api/runs/{run_id}").json()["steps"]
         assert (step["result"], step["broken"][:8]) == (None, "result: ")
     assert http.put("/api/workflows/one", json={"nodes": [node]}).json()["version"] == 2, "a new one mends it"
+
+
+# ── rows that cannot be read as a whole ──────────────────────────────────────────────────────────────
+
+BEYOND = 2**61
+"""An instant that no calendar has."""
+
+
+@dataclass(frozen=True)
+class Damaged:
+    """A list, its rows and the name of each; `single` shows one. Damaged are `columns` of `table`, one at a time."""
+
+    path: str
+    rows: str
+    name: str
+    table: sa.Table
+    columns: dict[str, Any]
+    single: str | None = None
+
+
+NODE = {"id": "a", "action": {"kind": "pull", "queue": "q", "workflow_type": "x"}}
+LISTS = {
+    "schedules": Damaged(
+        "/api/schedules",
+        "schedules",
+        "schedule_id",
+        schedules,
+        {"status": "melted", "updated_at": BEYOND},
+        "/api/schedules/{id}",
+    ),
+    "times of schedules": Damaged(
+        "/api/schedules", "schedules", "schedule_id", positions, {"last_fired_at": BEYOND}, "/api/schedules/{id}"
+    ),
+    "runs": Damaged(
+        "/api/runs",
+        "runs",
+        "run_id",
+        runs,
+        {"state": "melted", "origin": "melted", "delivery": "melted", "nominal": BEYOND, "created_at": BEYOND},
+        "/api/runs/{id}",
+    ),
+    "approvals": Damaged(
+        "/api/approvals?status=all",
+        "approvals",
+        "approval_id",
+        approvals,
+        {"decision": "melted", "requested_at": BEYOND},
+        "/api/approvals/{id}",
+    ),
+    "runs of approvals": Damaged("/api/approvals?status=all", "approvals", "approval_id", runs, {"origin": "melted"}),
+    "standing approvals": Damaged(
+        "/api/approvals/standing", "standing", "standing_id", standing_approvals, {"made_at": BEYOND}
+    ),
+    "calendars": Damaged(
+        "/api/calendars",
+        "calendars",
+        "name",
+        calendars,
+        {"document": "[oh", "updated_at": BEYOND},
+        "/api/calendars/{id}",
+    ),
+    "subscriptions": Damaged(
+        "/api/subscriptions",
+        "subscriptions",
+        "subscription_id",
+        subscriptions,
+        {"last_delivered_at": BEYOND},
+        "/api/subscriptions/{id}",
+    ),
+    "workflows": Damaged(
+        "/api/workflows",
+        "workflows",
+        "workflow_id",
+        workflows,
+        {"uses": "[oh", "created_at": BEYOND},
+        "/api/workflows/{id}",
+    ),
+    "agents": Damaged("/api/agents", "agents", "id", agents, {"document": "[oh"}, "/api/agents/{id}"),
+    "teams": Damaged("/api/teams", "teams", "team_id", teams, {"document": "[oh"}, "/api/teams/{id}"),
+    "assignments": Damaged(
+        "/api/assignments", "assignments", "assignment_id", assignments, {"document": "7"}, "/api/assignments/{id}"
+    ),
+    "tokens": Damaged("/api/tokens", "tokens", "token_id", tokens_table, {"queues": "[oh", "last_used_at": BEYOND}),
+    "secrets": Damaged("/api/secrets", "secrets", "name", secrets, {"hosts": "[oh", "updated_at": BEYOND}),
+    "namespaces": Damaged("/api/namespaces", "namespaces", "namespace", namespaces, {"created_at": BEYOND}),
+    "feed": Damaged("/api/feed", "entries", "id", history, {"event_type": "melted", "recorded_at": BEYOND}),
+    "history": Damaged(
+        "/api/schedules/a/history", "events", "sequence", history, {"event_type": "melted", "nominal": BEYOND}
+    ),
+    "audit": Damaged("/api/audit", "entries", "sequence", audit, {"recorded_at": BEYOND}),
+}
+
+
+def fill(http: httpx.Client, horarium: TestService) -> None:
+    """Two rows at least in each list."""
+    add(horarium, "a", "b", approval_policy={"requires_approval": True})
+    for name in ("a", "b"):
+        http.post(f"/api/schedules/{name}/trigger").raise_for_status()
+        http.put(f"/api/workflows/{name}", json={"nodes": [NODE]}).raise_for_status()
+        url = "https://example.com/hook"
+        agent = {"id": name, "name": name, "url": url, "context": "shared"}
+        http.post("/api/agents", json=agent).raise_for_status()
+        made = {
+            "calendars": {"name": name, "dates": ["2026-12-25"]},
+            "subscriptions": {
+                "name": name,
+                "kinds": ["run_finished"],
+                "url": url,
+                "secret": "c2VjcmV0IG9mIDE2IGJ5dGVz",
+            },
+            "teams": {"team_id": name, "name": name, "members": [name], "lead": name},
+            "assignments": {"workflow_id": name, "assignee_type": "agent", "assignee_id": name},
+            "tokens": {"name": name, "role": "viewer"},
+            "namespaces": {"namespace": name},
+            "approvals/standing": {"schedule_id": name, "gates": []},
+        }
+        for path, body in made.items():
+            answer = http.post(f"/api/{path}", json=body)
+            assert answer.is_success, (path, answer.text)
+        http.put(f"/api/secrets/{name}", json={"value": "hidden"}).raise_for_status()
+
+
+def first_row(connection: sa.Connection, table: sa.Table, name: str) -> sa.ColumnElement[bool]:
+    """Of a list that names rows by something else, the row that was written first."""
+    (key, *_) = table.primary_key.columns
+    order = table.c.feed_id if table is history else key
+    if table is history and name == "sequence":
+        found = connection.execute(sa.select(order).where(history.c.sequence.is_not(None)).order_by(order).limit(1))
+    else:
+        found = connection.execute(sa.select(order).order_by(order).limit(1))
+    return order == found.scalar_one()
+
+
+def test_a_row_that_cannot_be_read_is_shown_as_unreadable_beside_the_others(
+    http: httpx.Client, horarium: TestService
+) -> None:
+    fill(http, horarium)
+    for what, each in LISTS.items():
+        healthy = [row[each.name] for row in http.get(each.path).json()[each.rows]]
+        for column, value in each.columns.items():
+            case = f"{what}, {column}"
+            put_back = break_one(horarium, each, column, value)
+            answer = http.get(each.path)
+            assert answer.status_code == 200, (case, answer.text)
+            found = answer.json()[each.rows]
+            marked = [row for row in found if row.get("unreadable") is True]
+            assert len(marked) >= 1, case
+            assert all(set(row) == {"id", "unreadable", "detail"} for row in marked), case
+            if each.table is not runs or what == "runs":
+                assert all(row["detail"].startswith((f"{column}:", "document:")) for row in marked), (case, marked)
+            assert {str(row.get(each.name, row["id"] if "unreadable" in row else None)) for row in found} >= {
+                str(name) for name in healthy
+            }, case
+            assert len(marked) < len(found), case
+            if each.single is not None:
+                single = http.get(each.single.format(id=marked[0]["id"]))
+                if single.status_code != 200:
+                    assert (single.status_code, single.json()["reason"]) == (500, "unreadable_row"), case
+                    assert single.headers["content-type"] == "application/problem+json", case
+            put_back()
+
+
+def break_one(horarium: TestService, each: Damaged, column: str, value: Any) -> Callable[[], None]:
+    """Damage one row of a table; the function that is returned mends it."""
+
+    def work(connection: sa.Connection) -> tuple[sa.ColumnElement[bool], Any]:
+        where = first_row(connection, each.table, each.name)
+        before = connection.execute(sa.select(each.table.c[column]).where(where)).scalar_one()
+        connection.execute(sa.update(each.table).where(where).values({column: value}))
+        return where, before
+
+    where, before = horarium.resources.database.write(work)
+    mended = sa.update(each.table).where(where).values({column: before})
+    return lambda: horarium.resources.database.write(lambda connection: connection.execute(mended)) and None

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from datetime import datetime
-from typing import Annotated, Any, ClassVar, TypeAlias
+from typing import Annotated, Any, ClassVar, Literal, TypeAlias
 
 import msgspec
 from msgspec import Meta, Struct
@@ -53,6 +53,14 @@ class Answer(Struct, frozen=True, kw_only=True, omit_defaults=True, dict=True):
     def __repr__(self) -> str:
         shown = (name for name in self.__struct_fields__ if name not in self.HIDDEN)
         return f"{type(self).__name__}({', '.join(f'{name}={getattr(self, name)!r}' for name in shown)})"
+
+
+class UnreadableRow(Answer, frozen=True, kw_only=True):
+    """Stands in a list for a row that cannot be read; `detail` says why. The other rows are as usual."""
+
+    id: str
+    unreadable: Literal[True]
+    detail: str
 
 
 def _made_again(kind: type[Answer], values: dict[str, Any], raw: Object) -> Answer:

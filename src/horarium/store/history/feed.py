@@ -83,7 +83,13 @@ def _event_type(text: str) -> EventType | NoticeType:
 
 
 _NOTICES = frozenset(kind.value for kind in NoticeType)
-_EVENTS = TypedRows(FeedEvent, history, event_type=_event_type, payload=object_from_text)
+_EVENTS = TypedRows(
+    FeedEvent,
+    history,
+    stand_ins={"event_type": NoticeType.RUN_FINISHED},
+    event_type=_event_type,
+    payload=object_from_text,
+)
 _PAYLOAD, _FEED_ID = _EVENTS.place_of("payload"), _EVENTS.place_of("feed_id")
 
 
@@ -219,5 +225,5 @@ def _rows(connection: Connection, epoch: Epoch, statement: sa.Select[Any]) -> tu
     """As many as fit in a page, and whether that cut some off."""
     found = connection.execute(sized(statement, history.c.payload)).all()
     rows, is_cut = page(found, len(found), _PAYLOAD, load_payloads(connection, _FEED_ID))
-    events = map(_EVENTS.read, rows)
+    events = map(_EVENTS.listed, rows)
     return [FeedRow(row, FeedCursor(row.transaction_id or 0, row.feed_id, epoch.name)) for row in events], is_cut

@@ -73,7 +73,7 @@ class Lock(NamedTuple):
 
 
 class Running(NamedTuple):
-    """The transactions that ran when a snapshot was taken; every one before `first_unknown` that is not here is over."""
+    """The transactions that ran at a snapshot; every other one before `first_unknown` is over."""
 
     first_unknown: int
     ids: Sequence[int]

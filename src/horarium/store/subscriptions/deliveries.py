@@ -46,7 +46,7 @@ def due(connection: Connection, now: Instant, *, after: bytes, limit: int) -> li
         .order_by(subscriptions.c.subscription_id)
         .limit(limit)
     )
-    return ROWS.all(connection, statement)
+    return ROWS.all_listed(connection, statement)
 
 
 def has_work(connection: Connection, row: SubscriptionRow) -> bool:

@@ -101,7 +101,7 @@ def find_by_name(connection: Connection, namespace: str, name: str) -> Subscript
 def of_namespace(connection: Connection, namespace: str) -> list[SubscriptionRow]:
     """By name; there are never many."""
     mine = subscriptions.c.namespace == namespace
-    return ROWS.all(connection, ROWS.select.where(mine).order_by(subscriptions.c.name))
+    return ROWS.all_listed(connection, ROWS.select.where(mine).order_by(subscriptions.c.name))
 
 
 def count(connection: Connection, namespace: str) -> int:
