@@ -185,8 +185,8 @@ def test_readers_miss_nothing_of_writers_that_commit_in_any_order(
         for turn in range(rounds):
 
             def work(connection: Connection, turn: int = turn) -> None:
-                for place in range(2):
-                    append_events(connection, [(uids[number], "default", [event(turn * 2 + place + 1)])], now=9)
+                for part in range(2):
+                    append_events(connection, [(uids[number], "default", [event(turn * 2 + part + 1)])], now=9)
                     time.sleep(draw.random() * 0.01)
                 if number == writers:
                     raise Undone

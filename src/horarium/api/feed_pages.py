@@ -23,13 +23,11 @@ from horarium.operations.feeds import Entry
 from horarium.operations.resources import Resources
 from horarium.store.history.feed import FeedCursor, cursor_text
 from horarium.wire.answer import UnreadableRow, encode
-from horarium.wire.feed import entry_of
+from horarium.wire.feed import UNREADABLE_KIND, entry_of
 from horarium.wire.service import FeedEntry
 
 LOOK_SECONDS = 1.0
 """Between two looks for what is new."""
-UNREADABLE_KIND = "unreadable"
-"""The event of an entry that cannot be read; its data is an `UnreadableRow`."""
 _PAGE = 200
 _PIECE_BYTES = 65_536
 # Of all namespaces together. Streams that keep up need one page each; who is behind reads again.

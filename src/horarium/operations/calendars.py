@@ -36,7 +36,7 @@ from horarium.schedule.damage import Unreadable, unreadable_of
 from horarium.store import calendars
 from horarium.store.calendars import CalendarRow
 from horarium.store.database import Connection
-from horarium.store.errors import Conflict
+from horarium.store.errors import CannotRead, Conflict
 from horarium.store.schedules import references
 from horarium.wire.roles import Permission
 
@@ -184,7 +184,10 @@ def _own(connection: Connection, caller: Caller, name: str) -> CalendarRow:
 
 
 def _kept(row: CalendarRow, today: date) -> Kept:
-    calendar = parse_calendar(row.document)
+    try:
+        calendar = parse_calendar(row.document)
+    except (HorariumError, ValueError, TypeError, AttributeError) as wrong:
+        raise CannotRead("calendar", row.name, f"document: {wrong}"[:200]) from wrong
     return Kept(calendar, row.version, row.updated_at, coverage_warning(calendar, today), row.bundle, row.owner)
 
 
@@ -194,8 +197,8 @@ def _listed(row: CalendarRow, today: date) -> Kept | Unreadable:
         return found
     try:
         return _kept(row, today)
-    except (HorariumError, ValueError, TypeError, AttributeError) as wrong:
-        return Unreadable(row.name, f"document: {wrong}"[:200])
+    except CannotRead as wrong:
+        return Unreadable(row.name, wrong.detail)
 
 
 def _shared(calendar: Calendar, today: date) -> Kept:

@@ -20,7 +20,7 @@ from horarium.schedule.naming import checked_id
 from horarium.schedule.problems import Problems
 from horarium.schedule.storable import check_storable
 from horarium.store.database import Connection
-from horarium.store.errors import Conflict
+from horarium.store.errors import CannotRead, Conflict
 from horarium.store.named_documents import NamedDocument, NamedDocuments
 from horarium.wire.outcomes import WriteOutcome
 from horarium.wire.roles import Permission
@@ -86,7 +86,12 @@ class DocumentKind(Generic[V]):
         return name
 
     def kept(self, row: NamedDocument, outcome: WriteOutcome = WriteOutcome.UNCHANGED) -> Kept[V]:
-        return Kept(self.parse(row.document), row.version, row.created_at, row.updated_at, row.bundle, outcome)
+        """Read a stored document. Raises CannotRead."""
+        try:
+            value = self.parse(row.document)
+        except (HorariumError, ValueError, TypeError, AttributeError) as wrong:
+            raise CannotRead(self.rows.table.name.removesuffix("s"), row.name, f"document: {wrong}"[:200]) from wrong
+        return Kept(value, row.version, row.created_at, row.updated_at, row.bundle, outcome)
 
     def list_page(
         self, resources: Resources, caller: Caller, page_size: int | None, next_page_token: str | None
@@ -106,8 +111,8 @@ class DocumentKind(Generic[V]):
     def _readable(self, row: NamedDocument) -> Kept[V] | Unreadable:
         try:
             return self.kept(row)
-        except (HorariumError, ValueError, TypeError, AttributeError) as wrong:
-            return Unreadable(row.name, f"document: {wrong}"[:200])
+        except CannotRead as wrong:
+            return Unreadable(row.name, wrong.detail)
 
     def get(self, resources: Resources, caller: Caller, name: str) -> Kept[V]:
         caller.require(Permission.READ)

@@ -64,6 +64,7 @@ class CannotRead(HorariumError, ValueError):
         super().__init__(
             f"The stored {kind} {name} cannot be read: {detail}. It was written by a newer program, or damaged"
         )
+        self.detail = detail
 
 
 class Conflict(HorariumError):

@@ -7,7 +7,7 @@ from typing import Annotated
 from msgspec import Meta
 
 from horarium.schedule.json_limits import MAX_URL
-from horarium.wire.answer import Answer, Object, Time
+from horarium.wire.answer import Answer, Object, Rows, Time
 from horarium.wire.bodies import Body, Name
 from horarium.wire.outcomes import RedeliverOutcome, WriteOutcome
 
@@ -67,7 +67,7 @@ class Subscription(Answer, frozen=True, kw_only=True):
 
 
 class SubscriptionList(Answer, frozen=True, kw_only=True):
-    subscriptions: tuple[Subscription, ...]
+    subscriptions: Rows[Subscription]
 
 
 class SubscriptionDeleted(Answer, frozen=True, kw_only=True):
@@ -100,7 +100,7 @@ class DeadLetter(Answer, frozen=True, kw_only=True):
 
 
 class DeadLetterList(Answer, frozen=True, kw_only=True):
-    dead_letters: tuple[DeadLetter, ...]
+    dead_letters: Rows[DeadLetter]
     next_page_token: str | None
 
 
