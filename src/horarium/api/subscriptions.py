@@ -21,6 +21,7 @@ from horarium.instant import to_datetime
 from horarium.launchers.webhook import Delivered
 from horarium.operations import subscriptions
 from horarium.operations.subscriptions import Kept
+from horarium.schedule.damage import damage_of, known
 from horarium.store.history.feed import cursor_text
 from horarium.store.subscriptions import dead_letters
 from horarium.wire.answer import time_of
@@ -213,8 +214,8 @@ def _shown(kept: Kept) -> Subscription:
         subscription_id=id_text(row.subscription_id),
         name=row.name,
         namespace=row.namespace,
-        kinds=tuple(row.kinds),
-        filter=row.filter,
+        kinds=known(tuple(row.kinds)),
+        filter={} if damage_of(row.filter) is not None else row.filter,
         url=row.url,
         version=row.version,
         created_at=to_datetime(row.created_at),
@@ -227,6 +228,10 @@ def _shown(kept: Kept) -> Subscription:
         last_error=row.last_error,
         last_error_at=time_of(row.last_error_at),
         dead_letters=kept.dead,
+        broken=row.damage,
+        parked_at=time_of(kept.problems.parked_at),
+        unreadable_entries=kept.problems.unreadable_count,
+        last_unreadable=kept.problems.last_unreadable,
     )
 
 

@@ -45,7 +45,11 @@ class RedeliverBody(Body, frozen=True, kw_only=True):
 
 
 class Subscription(Answer, frozen=True, kw_only=True):
-    """`cursor` is the entry of the feed that was settled last; `failures` are those of the one after it."""
+    """`cursor` is the entry of the feed that was settled last; `failures` are those of the one after it.
+
+    `parked_at` is set while the subscription itself cannot be read: it is told nothing until it is edited; `broken`
+    says which part. `unreadable_entries` of the feed were skipped, `last_unreadable` names the last one and why.
+    """
 
     subscription_id: str
     name: str
@@ -64,6 +68,10 @@ class Subscription(Answer, frozen=True, kw_only=True):
     last_error: str | None
     last_error_at: Time | None
     dead_letters: int
+    broken: str | None = None
+    parked_at: Time | None = None
+    unreadable_entries: int = 0
+    last_unreadable: str | None = None
 
 
 class SubscriptionList(Answer, frozen=True, kw_only=True):

@@ -45,6 +45,11 @@ class FeedCursor:
     feed_id: int = 0
     epoch: str = ""
 
+    @property
+    def place(self) -> tuple[int, int]:
+        """Its place among the rows of its epoch."""
+        return self.transaction_id, self.feed_id
+
 
 START = FeedCursor()
 

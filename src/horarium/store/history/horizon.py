@@ -20,6 +20,7 @@ from weakref import WeakKeyDictionary
 
 import sqlalchemy as sa
 from sqlalchemy import Connection, Engine
+from sqlalchemy.engine import RootTransaction
 
 from horarium.instant import SECOND, Instant
 from horarium.store import installation, schema_state
@@ -106,7 +107,22 @@ def stop_at(running: Running, foreign: Collection[int]) -> int:
 
 
 def find(connection: Connection) -> int:
-    """Return the transaction before which all history is written; it is the same for a snapshot or later."""
+    """Return the transaction before which all history is written.
+
+    It is looked up once for a transaction: what was written before it then is so later.
+    """
+    transaction = connection.get_transaction()
+    if transaction is None:
+        return _find(connection)
+    if transaction not in _found:
+        _found[transaction] = _find(connection)
+    return _found[transaction]
+
+
+_found: WeakKeyDictionary[RootTransaction, int] = WeakKeyDictionary()
+
+
+def _find(connection: Connection) -> int:
     running = _running(connection)
     return stop_at(running, _foreign(connection, running.ids)) if running.ids else running.first_unknown
 
