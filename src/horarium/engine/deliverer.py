@@ -55,7 +55,6 @@ _NOTE_SECONDS = 1.0
 # Pages that a task serves before it gives its place to another.
 _PAGES = 10
 _REDELIVERIES = 50
-_MOST_REMEMBERED = 10_000
 _UNREADABLE_SECONDS = 60
 
 
@@ -97,24 +96,6 @@ class _Serving:
         self.unreadable = []
 
 
-class Unread:
-    """Logs each row that cannot be read once, and counts them."""
-
-    def __init__(self, log: FilteringBoundLogger, count: Callable[[], None]) -> None:
-        self._log = log
-        self._count = count
-        self._told: set[tuple[str, str]] = set()
-
-    def tell(self, what: str, name: str, why: str) -> None:
-        if (what, name) in self._told:
-            return
-        if len(self._told) >= _MOST_REMEMBERED:
-            self._told.clear()
-        self._told.add((what, name))
-        self._count()
-        self._log.error("a stored row cannot be read", what=what, name=name, why=why)
-
-
 class Deliverer:
     def __init__(
         self,
@@ -124,7 +105,7 @@ class Deliverer:
         sealer: Sealer,
         options: DelivererOptions | None = None,
         log: FilteringBoundLogger | None = None,
-        count_unreadable: Callable[[], None] = lambda: None,
+        tell_unreadable: Callable[[str, str, str], None] = lambda _what, _name, _why: None,
     ) -> None:
         self._database = database
         self._clock = clock
@@ -134,7 +115,7 @@ class Deliverer:
         # Its own, so that no crowd of subscriptions can take those of the ticker.
         self._threads = Threads(_THREADS)
         self._log = log or structlog.get_logger()
-        self._unreadable = Unread(self._log, count_unreadable)
+        self._tell_unreadable = tell_unreadable
         self._after = b""
         self._tasks: dict[bytes, tuple[str, asyncio.Task[None]]] = {}
 
@@ -174,7 +155,7 @@ class Deliverer:
             if wrong is None:
                 readable.append(row)
             else:
-                self._unreadable.tell("subscription", id_text(row.subscription_id), wrong.detail)
+                self._tell_unreadable("subscription", id_text(row.subscription_id), wrong.detail)
         damaged = [row for row in readable if row.damage is not None]
         sound = [row for row in readable if row.damage is None]
         # Those that are parked are told of nothing, and say so.
@@ -215,16 +196,16 @@ class Deliverer:
             wanted = read_wanted(row.kinds, row.filter)
         except HorariumError as wrong:  # only an edit mends it
             now = self._clock.now()
-            self._unreadable.tell("subscription", f"{row.namespace}/{row.name}", wrong.message)
+            self._tell_unreadable("subscription", f"{row.namespace}/{row.name}", wrong.message)
             await self._write(deliveries.park, row, wrong.message, now, retry_at=now + _UNREADABLE_SECONDS * SECOND)
             return
         channel = self._sender.channel()
         try:
-            if not await self._redeliver(row, secret, channel):
+            serving = _Serving(row, secret, wanted, channel)
+            if not await self._redeliver(serving):
                 return
             if row.retry_at is not None and row.retry_at > self._clock.now():
                 return
-            serving = _Serving(row, secret, wanted, channel)
             for _ in range(_PAGES):
                 page = await self._read(deliveries.next_page, serving.row, _PAGE, with_labels=bool(wanted.labels))
                 if not await self._deliver_page(serving, page):
@@ -239,14 +220,11 @@ class Deliverer:
             for each in page.rows:
                 prepared = self._prepare(serving, each, page)
                 if prepared is not None:
-                    outcome = await self._send(
-                        serving.row, serving.secret, prepared.name, prepared.body, serving.channel
-                    )
+                    outcome = await self._send(serving, *prepared)
                     if not isinstance(outcome, Delivered):
                         # What is settled before it is noted first: it fails alone.
-                        if not await self._note(serving) or not await self._settle(
-                            serving, each, prepared.body, outcome
-                        ):
+                        noted = await self._note(serving)
+                        if not noted or not await self._settle(serving, each, prepared.body, outcome):
                             return False
                         continue
                     serving.delivered += 1
@@ -274,7 +252,7 @@ class Deliverer:
         except (HorariumError, ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
             why = f"{type(error).__name__}: {error}"[:200]
         serving.unreadable.append(f"{name}: {why}")
-        self._unreadable.tell("feed entry", name, why)
+        self._tell_unreadable("feed entry", name, why)
         return None
 
     async def _note(self, serving: _Serving) -> bool:
@@ -318,10 +296,11 @@ class Deliverer:
         serving.go_on()
         return True
 
-    async def _redeliver(self, row: SubscriptionRow, secret: str, channel: Channel) -> bool:
+    async def _redeliver(self, serving: _Serving) -> bool:
         """Send each dead letter once that was asked for; whether the subscription is still ours."""
+        row = serving.row
         for letter in await self._read(dead_letters.asked_for, row.subscription_id, _REDELIVERIES):
-            outcome = await self._send(row, secret, letter.entry, letter.body.encode(), channel)
+            outcome = await self._send(serving, letter.entry, letter.body.encode())
             if isinstance(outcome, Delivered):
                 await self._write(dead_letters.delete, letter.dead_letter_id)
             else:
@@ -332,9 +311,10 @@ class Deliverer:
                 return False
         return True
 
-    async def _send(self, row: SubscriptionRow, secret: str, entry: str, body: bytes, channel: Channel) -> Delivery:
+    async def _send(self, serving: _Serving, entry: str, body: bytes) -> Delivery:
+        row = serving.row
         name = message_id(row.subscription_id, entry)
-        return await channel.send(Message(row.url, name, body, secret, row.namespace))
+        return await serving.channel.send(Message(row.url, name, body, serving.secret, row.namespace))
 
     async def _read(self, look: Callable[Concatenate[Connection, P], T], *values: P.args, **named: P.kwargs) -> T:
         return await self._threads.run(lambda: self._database.read(lambda c: look(c, *values, **named)))

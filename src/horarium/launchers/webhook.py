@@ -127,7 +127,7 @@ class WebhookSender:
         self._dialler: Dialler | None = None
 
     async def send(self, message: Message) -> Delivery:
-        """Send on a connection of its own. Never raises for what the far end does; no answer within the time is none."""
+        """Send on a connection of its own. No answer within the time is none; what the far end does never raises."""
         channel = self.channel()
         try:
             return await channel.send(message)

@@ -28,6 +28,8 @@ from horarium.store.database.postgres import WRITERS
 from horarium.store.tables import metadata
 
 REVISION = "0020"
+FEED_LAG_SECONDS = 30
+"""From here on health and doctor speak of it: the transactions of Horarium take seconds."""
 _LAG_ROWS = 1_000
 _XID_RANGE = 2**32
 
