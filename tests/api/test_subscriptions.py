@@ -545,3 +545,22 @@ def test_many_entries_are_told_in_order_over_one_connection_with_few_writes(
     assert [json.loads(body)["data"]["sequence"] for _, body in keeping.heard] == list(range(1, events + 1))
     assert len(keeping.connections) <= 3 + events // 2_000
     assert len(commits) < events // 10
+
+
+def test_a_result_of_a_megabyte_is_kept_shown_and_its_end_told(
+    http: httpx.Client, horarium: TestService, receiver: Receiver
+) -> None:
+    """The lists, the feed and the message stay small; the run itself has it whole."""
+    subscribe(http, receiver.url)
+    horarium.create(schedule_id="s", cron_expr="0 0 1 1 *", workflow_type="w", overlap_policy="allow_all")
+    http.post("/api/schedules/s/trigger").raise_for_status()
+    horarium.settle()
+    (run,) = horarium.runs("s")
+    horarium.finish(run, {"said": "x" * (1_048_576 - 100)})
+    deliver_until(horarium, lambda: show(http)["delivered_count"] == 1)
+    assert len(http.get(f"/api/runs/{run.run_id}").json()["result"]["said"]) == 1_048_476
+    for path in ("/api/runs", "/api/schedules/s/runs", "/api/feed", "/api/schedules/s/history"):
+        answer = http.get(path)
+        assert (answer.status_code, len(answer.content) < 100_000) == (200, True), path
+    assert all(len(body) < 10_000 for _, body in receiver.heard)
+    assert http.get("/api/schedules/s").status_code == 200
