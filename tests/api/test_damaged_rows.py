@@ -11,6 +11,7 @@ from typing import Any
 import httpx
 import pytest
 import sqlalchemy as sa
+from api.streams import Listener
 
 from horarium.ids import parse_id
 from horarium.operations import tokens
@@ -285,6 +286,9 @@ LISTS = {
         {"status": "melted", "last_fired_at": BEYOND},
         "/api/schedules/{id}",
     ),
+    "health": Damaged(
+        "/api/health/schedules", "schedules", "schedule_id", positions, {"status": "melted", "last_fired_at": BEYOND}
+    ),
     "runs": Damaged(
         "/api/runs",
         "runs",
@@ -434,4 +438,38 @@ def break_one(horarium: TestService, each: Damaged, column: str, value: Any) -> 
 
     where, before = horarium.resources.database.write(work)
     mended = sa.update(each.table).where(where).values({column: before})
-    return lambda: horarium.resources.database.write(lambda connection: connection.execute(mended)) and None
+
+    def put_back() -> None:
+        horarium.resources.database.write(lambda connection: connection.execute(mended))
+
+    return put_back
+
+
+def test_the_client_reads_past_rows_that_cannot_be_read_and_names_them(
+    http: httpx.Client, horarium: TestService
+) -> None:
+    fill(http, horarium)
+    put_back = break_one(horarium, LISTS["runs"], "state", "melted")
+    with horarium.client() as client:
+        page = client.list_runs()
+        assert [(run.schedule_id, run.state) for run in page] == [
+            ("b", "awaiting_approval"),
+            ("a", "awaiting_approval"),
+        ]
+        (bad,) = page.unreadable_rows
+        assert (bad.id, bad.detail) == (http.get("/api/runs").json()["runs"][-1]["id"], "state: 'melted' is not known")
+        assert len(list(client.iter_runs(page_size=1))) == 2
+        put_back()
+        assert client.list_runs().unreadable_rows == ()
+
+
+def test_the_stream_tells_of_an_entry_that_cannot_be_read_and_goes_on(
+    http: httpx.Client, horarium: TestService
+) -> None:
+    add(horarium, "a", "b")
+    break_one(horarium, LISTS["feed"], "event_type", "melted")
+    listener = Listener(horarium.parts.api, query="after=0-0")
+    listener.listen(lambda heard: len(heard.heard) >= 2)
+    first, second = listener.heard[:2]
+    assert (first["event"], json.loads(first["data"])["unreadable"]) == ("unreadable", True)
+    assert (second["event"], json.loads(second["data"])["schedule_id"]) == ("schedule_created", "b")

@@ -390,5 +390,5 @@ class ScheduleHealth(Answer, frozen=True, kw_only=True):
 
 
 class ScheduleHealthList(Answer, frozen=True, kw_only=True):
-    schedules: tuple[ScheduleHealth, ...]
+    schedules: Rows[ScheduleHealth]
     next_page_token: str | None
