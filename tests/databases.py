@@ -39,6 +39,7 @@ synchronous_commit = off
 full_page_writes = off
 autovacuum = off
 max_connections = 200
+max_prepared_transactions = 10
 shared_buffers = 64MB
 max_wal_size = 256MB
 wal_level = minimal

@@ -3,26 +3,38 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
+from dataclasses import dataclass
 from io import StringIO
 from typing import Any
 
 import httpx
 import pytest
 import sqlalchemy as sa
+from api.streams import Listener
 
 from horarium.ids import parse_id
 from horarium.operations import tokens
 from horarium.store.tables import (
+    agents,
     approvals,
+    assignments,
+    calendars,
     history,
+    namespaces,
+    positions,
     run_events,
     run_logs,
     runs,
     schedule_revisions,
     schedules,
+    secrets,
     standing_approvals,
+    subscriptions,
+    teams,
     workflows,
 )
+from horarium.store.tables import tokens as tokens_table
 from horarium.testing import TestService, service
 
 DAMAGES = {
@@ -40,8 +52,7 @@ def add(horarium: TestService, *names: str, **given: Any) -> None:
 
 
 def damage(horarium: TestService, name: str, text: str, revision: int | None = None) -> None:
-    uid = sa.select(schedules.c.schedule_uid).where(schedules.c.schedule_id == name).scalar_subquery()
-    mine = [schedule_revisions.c.schedule_uid == uid]
+    mine = [schedule_revisions.c.schedule_uid == uid_of(name)]
     if revision is not None:
         mine.append(schedule_revisions.c.revision == revision)
     done = sa.update(schedule_revisions).where(*mine).values(document=text)
@@ -236,3 +247,229 @@ def test_a_workflow_that_cannot_be_read_is_shown_as_one(http: httpx.Client, hora
         (step,) = http.get(f"/api/runs/{run_id}").json()["steps"]
         assert (step["result"], step["broken"][:8]) == (None, "result: ")
     assert http.put("/api/workflows/one", json={"nodes": [node]}).json()["version"] == 2, "a new one mends it"
+
+
+# ── rows that cannot be read as a whole ──────────────────────────────────────────────────────────────
+
+BEYOND = 2**61
+"""An instant that no calendar has."""
+
+
+@dataclass(frozen=True)
+class Damaged:
+    """A list, its rows and the name of each; `single` shows one. Damaged are `columns` of `table`, one at a time."""
+
+    path: str
+    rows: str
+    name: str
+    table: sa.Table
+    columns: dict[str, Any]
+    single: str | None = None
+
+
+SECRET = "c2VjcmV0IG9mIDE2IGJ5dGVz"
+NODE = {"id": "a", "action": {"kind": "pull", "queue": "q", "workflow_type": "x"}}
+LISTS = {
+    "schedules": Damaged(
+        "/api/schedules",
+        "schedules",
+        "schedule_id",
+        schedules,
+        {"updated_at": BEYOND},
+        "/api/schedules/{id}",
+    ),
+    "positions of schedules": Damaged(
+        "/api/schedules",
+        "schedules",
+        "schedule_id",
+        positions,
+        {"status": "melted", "last_fired_at": BEYOND},
+        "/api/schedules/{id}",
+    ),
+    "health": Damaged(
+        "/api/health/schedules", "schedules", "schedule_id", positions, {"status": "melted", "last_fired_at": BEYOND}
+    ),
+    "runs": Damaged(
+        "/api/runs",
+        "runs",
+        "run_id",
+        runs,
+        {"state": "melted", "origin": "melted", "delivery": "melted", "nominal": BEYOND, "created_at": BEYOND},
+        "/api/runs/{id}",
+    ),
+    "approvals": Damaged(
+        "/api/approvals?status=all",
+        "approvals",
+        "approval_id",
+        approvals,
+        {"decision": "melted", "requested_at": BEYOND},
+        "/api/approvals/{id}",
+    ),
+    "runs of approvals": Damaged("/api/approvals?status=all", "approvals", "approval_id", runs, {"origin": "melted"}),
+    "standing approvals": Damaged(
+        "/api/approvals/standing", "standing", "standing_id", standing_approvals, {"created_at": BEYOND}
+    ),
+    "calendars": Damaged(
+        "/api/calendars",
+        "calendars",
+        "name",
+        calendars,
+        {"document": "[oh", "updated_at": BEYOND},
+        "/api/calendars/{id}",
+    ),
+    "subscriptions": Damaged(
+        "/api/subscriptions",
+        "subscriptions",
+        "subscription_id",
+        subscriptions,
+        {"last_delivered_at": BEYOND},
+        "/api/subscriptions/{id}",
+    ),
+    "workflows": Damaged(
+        "/api/workflows",
+        "workflows",
+        "workflow_id",
+        workflows,
+        {"uses": "[oh", "created_at": BEYOND},
+        "/api/workflows/{id}",
+    ),
+    "agents": Damaged("/api/agents", "agents", "id", agents, {"document": "[oh"}, "/api/agents/{id}"),
+    "teams": Damaged("/api/teams", "teams", "team_id", teams, {"document": "[oh"}, "/api/teams/{id}"),
+    "assignments": Damaged(
+        "/api/assignments", "assignments", "assignment_id", assignments, {"document": "7"}, "/api/assignments/{id}"
+    ),
+    "tokens": Damaged("/api/tokens", "tokens", "token_id", tokens_table, {"queues": "[oh", "last_used_at": BEYOND}),
+    "secrets": Damaged("/api/secrets", "secrets", "name", secrets, {"hosts": "[oh", "updated_at": BEYOND}),
+    "namespaces": Damaged("/api/namespaces", "namespaces", "namespace", namespaces, {"created_at": BEYOND}),
+    "feed": Damaged("/api/feed", "entries", "id", history, {"event_type": "melted", "recorded_at": BEYOND}),
+    "history": Damaged(
+        "/api/schedules/a/history", "events", "sequence", history, {"event_type": "melted", "nominal": BEYOND}
+    ),
+}
+
+
+def fill(http: httpx.Client, horarium: TestService) -> None:
+    """Two rows at least in each list."""
+    add(horarium, "free")
+    http.post("/api/schedules/free/trigger").raise_for_status()
+    add(horarium, "a", "b", approval_policy={"requires_approval": True})
+    for name in ("a", "b"):
+        http.post(f"/api/schedules/{name}/trigger").raise_for_status()
+        http.put(f"/api/workflows/{name}", json={"nodes": [NODE]}).raise_for_status()
+        url = "https://example.com/hook"
+        http.post("/api/agents", json={"id": name, "name": name, "url": url}).raise_for_status()
+        made = {
+            "calendars": {"name": name, "kind": "skip_dates", "dates": ["2026-12-25"]},
+            "subscriptions": {
+                "name": name,
+                "kinds": ["run_finished"],
+                "url": url,
+                "secret": "c2VjcmV0IG9mIDE2IGJ5dGVz",
+            },
+            "teams": {"team_id": name, "name": name, "members": [name], "lead": name},
+            "assignments": {"assignment_id": name, "workflow_id": name, "assignee_type": "agent", "assignee_id": name},
+            "tokens": {"name": name, "role": "viewer"},
+            "namespaces": {"namespace": name},
+            "approvals/standing": {"schedule_id": name, "gates": []},
+        }
+        for path, body in made.items():
+            answer = http.post(f"/api/{path}", json=body)
+            assert answer.is_success, (path, answer.text)
+        http.put(f"/api/secrets/{name}", json={"value": "hidden"}).raise_for_status()
+
+
+def first_row(connection: sa.Connection, table: sa.Table, name: str) -> sa.ColumnElement[bool]:
+    """Of a list that names rows by something else, the row that was written first."""
+    key = table.c[name] if table is workflows else list(table.primary_key.columns)[-1]
+    chosen = {
+        (history, "sequence"): history.c.schedule_uid == uid_of("a"),
+        (runs, "approval_id"): runs.c.needs_approval,
+    }.get((table, name), sa.true())
+    found = connection.execute(sa.select(key).where(chosen).order_by(key).limit(1))
+    own: sa.ColumnElement[bool] = key == found.scalar_one()
+    return own
+
+
+def uid_of(name: str) -> sa.ScalarSelect[Any]:
+    return sa.select(schedules.c.schedule_uid).where(schedules.c.schedule_id == name).scalar_subquery()
+
+
+def test_a_row_that_cannot_be_read_is_shown_as_unreadable_beside_the_others(
+    http: httpx.Client, horarium: TestService
+) -> None:
+    fill(http, horarium)
+    wrong = {}
+    for what, each in LISTS.items():
+        for column, value in each.columns.items():
+            healthy = http.get(each.path).json()[each.rows]
+            put_back = break_one(horarium, each, column, value)
+            wrong[f"{what}, {column}"] = what_is_wrong(http, each, column, [str(row[each.name]) for row in healthy])
+            put_back()
+    assert {case: found for case, found in wrong.items() if found is not None} == {}
+
+
+def what_is_wrong(http: httpx.Client, each: Damaged, column: str, healthy: list[str]) -> object:
+    """Return what an answer does not keep of its promise; None = it keeps all."""
+    answer = http.get(each.path)
+    if answer.status_code != 200:
+        return answer.text
+    found = answer.json()[each.rows]
+    marked = [row for row in found if row.get("unreadable") is True]
+    if len(marked) != 1 or [str(row["id"] if row in marked else row[each.name]) for row in found] != healthy:
+        return found
+    detail = marked[0].pop("detail")
+    if set(marked[0]) != {"id", "unreadable"} or not detail.startswith((f"{column}: ", "document: ")):
+        return marked, detail
+    if each.single is None:
+        return None
+    single = http.get(each.single.format(id=marked[0]["id"]))
+    is_clear = single.status_code == 500 and single.json()["reason"] == "unreadable_row" and column in single.text
+    return None if single.status_code == 200 or is_clear else single.text
+
+
+def break_one(horarium: TestService, each: Damaged, column: str, value: Any) -> Callable[[], None]:
+    """Damage one row of a table; the function that is returned mends it."""
+
+    def work(connection: sa.Connection) -> tuple[sa.ColumnElement[bool], Any]:
+        where = first_row(connection, each.table, each.name)
+        before = connection.execute(sa.select(each.table.c[column]).where(where)).scalar_one()
+        connection.execute(sa.update(each.table).where(where).values({column: value}))
+        return where, before
+
+    where, before = horarium.resources.database.write(work)
+    mended = sa.update(each.table).where(where).values({column: before})
+
+    def put_back() -> None:
+        horarium.resources.database.write(lambda connection: connection.execute(mended))
+
+    return put_back
+
+
+def test_the_client_reads_past_rows_that_cannot_be_read_and_names_them(
+    http: httpx.Client, horarium: TestService
+) -> None:
+    fill(http, horarium)
+    put_back = break_one(horarium, LISTS["runs"], "state", "melted")
+    with horarium.client() as client:
+        page = client.list_runs()
+        assert [(run.schedule_id, run.state) for run in page] == [
+            ("b", "awaiting_approval"),
+            ("a", "awaiting_approval"),
+        ]
+        (bad,) = page.unreadable_rows
+        assert (bad.id, bad.detail) == (http.get("/api/runs").json()["runs"][-1]["id"], "state: 'melted' is not known")
+        assert len(list(client.iter_runs(page_size=1))) == 2
+        put_back()
+        assert client.list_runs().unreadable_rows == ()
+
+
+def test_the_stream_tells_of_an_entry_that_cannot_be_read_and_goes_on(
+    http: httpx.Client, horarium: TestService
+) -> None:
+    add(horarium, "a", "b")
+    break_one(horarium, LISTS["feed"], "event_type", "melted")
+    listener = Listener(horarium.parts.api, query="after=0-0")
+    listener.listen(lambda heard: len(heard.heard) >= 2)
+    first, second = listener.heard[:2]
+    assert (first["event"], json.loads(first["data"])["unreadable"]) == ("unreadable", True)
+    assert (second["event"], json.loads(second["data"])["schedule_id"]) == ("schedule_created", "b")

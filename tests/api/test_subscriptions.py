@@ -15,12 +15,18 @@ from typing import Any
 
 import httpx
 import pytest
+import sqlalchemy as sa
 from client.any_worker import until
 from standardwebhooks import Webhook
 
+from horarium.decision.record import NewEvent
 from horarium.engine.deliverer import Deliverer, DelivererOptions
+from horarium.ids import new_id
 from horarium.launchers.ssrf import AddressPolicy, Guard
 from horarium.launchers.webhook import WebhookSender
+from horarium.schedule.event import EventType
+from horarium.store.history.append import append as append_history
+from horarium.store.tables import history, schedules, subscriptions
 from horarium.testing import TestService, service
 
 SECRET = f"whsec_{base64.b64encode(b'0123456789abcdef01234567').decode()}"
@@ -34,6 +40,8 @@ class Receiver:
     answers: list[int] = field(default_factory=list)
     heard: list[tuple[dict[str, str], bytes]] = field(default_factory=list)
     gate: threading.Event = field(default_factory=threading.Event)
+    connections: list[object] = field(default_factory=list)
+    hangs_up_after: set[int] = field(default_factory=set)
 
     def events(self) -> list[dict[str, Any]]:
         """Of everything that was heard, with the signature checked."""
@@ -71,6 +79,41 @@ def receiver() -> Iterator[Receiver]:
     thread.start()
     yield found
     found.gate.set()
+    server.shutdown()
+    server.server_close()
+
+
+@pytest.fixture
+def keeping() -> Iterator[Receiver]:
+    """A receiver that keeps connections, as servers of HTTP/1.1 do."""
+    found = Receiver()
+
+    class Handler(BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+        disable_nagle_algorithm = True
+
+        def setup(self) -> None:
+            super().setup()
+            found.connections.append(self.client_address)
+
+        def do_POST(self) -> None:
+            body = self.rfile.read(int(self.headers["content-length"]))
+            found.heard.append(({}, body))
+            self.send_response(found.answers.pop(0) if found.answers else 204)
+            self.send_header("content-length", "0")
+            self.end_headers()
+            # Without a word to the client, as a server that is tired of a connection.
+            self.close_connection = len(found.heard) in found.hangs_up_after
+
+        def log_message(self, *_: object) -> None:
+            pass
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    server.daemon_threads = True
+    found.url = f"http://127.0.0.1:{server.server_port}/hook"
+    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True)
+    thread.start()
+    yield found
     server.shutdown()
     server.server_close()
 
@@ -386,3 +429,138 @@ def test_a_name_is_taken_once_and_another_tenants_is_not_there(http: httpx.Clien
     assert there.delete(f"/api/subscriptions/{made['subscription_id']}").status_code == 404
     assert http.delete("/api/subscriptions/hook").json()["outcome"] == "deleted"
     assert http.get("/api/subscriptions").json() == {"subscriptions": []}
+
+
+# ── what cannot be read ──────────────────────────────────────────────────────────────────────────────
+
+
+def change(horarium: TestService, statement: sa.Update) -> None:
+    horarium.resources.database.write(lambda connection: connection.execute(statement))
+
+
+@pytest.mark.parametrize(("column", "text"), [("filter", "[oh"), ("filter", "7"), ("kinds", "[oh"), ("kinds", "{}")])
+def test_a_subscription_that_cannot_be_read_is_parked_until_it_is_edited_and_stops_no_other(
+    http: httpx.Client, horarium: TestService, receiver: Receiver, column: str, text: str
+) -> None:
+    subscribe(http, receiver.url, "bad", kinds=["schedule_created"])
+    subscribe(http, receiver.url, "good", kinds=["schedule_created"])
+    change(horarium, sa.update(subscriptions).where(subscriptions.c.name == "bad").values({column: text}))
+    horarium.create(schedule_id="s", cron_expr="0 0 1 1 *", workflow_type="w")
+    deliver_until(horarium, lambda: show(http, "good")["delivered_count"] == 1 and "parked_at" in show(http, "bad"))
+    bad = {each["name"]: each for each in http.get("/api/subscriptions").json()["subscriptions"]}["bad"]
+    assert (bad["broken"].startswith(f"{column}: "), column in bad["last_error"]) == (True, True)
+    assert "parked_at" not in show(http, "good")
+    checks = {each["name"]: each for each in horarium.http().get("/readyz").json()["checks"]}
+    assert (checks["subscriptions"]["passed"], "1" in checks["subscriptions"]["detail"]) == (False, True)
+    assert "horarium_subscriptions_parked 1.0" in http.get("/metrics").text
+    refused = http.put("/api/subscriptions/bad", json={"url": receiver.url})
+    assert (refused.status_code, list(refused.json()["errors"])) == (422, [column])
+    mended = {"kinds": ["schedule_created"], "filter": {}}
+    assert "parked_at" not in http.put("/api/subscriptions/bad", json=mended).json()
+    deliver_until(horarium, lambda: show(http, "bad")["delivered_count"] == 1)
+    assert receiver.kinds() == [("schedule_created", "s")] * 2
+
+
+def test_a_subscription_whose_times_cannot_be_read_stops_no_other(
+    http: httpx.Client, horarium: TestService, receiver: Receiver
+) -> None:
+    subscribe(http, receiver.url, "bad", kinds=["schedule_created"])
+    subscribe(http, receiver.url, "good", kinds=["schedule_created"])
+    change(horarium, sa.update(subscriptions).where(subscriptions.c.name == "bad").values(created_at=2**61))
+    horarium.create(schedule_id="s", cron_expr="0 0 1 1 *", workflow_type="w")
+    deliver_until(horarium, lambda: show(http, "good")["delivered_count"] == 1)
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [{"event_type": "from_a_newer_release"}, {"recorded_at": 2**61}, {"payload": '{"occurrence_time": "noon"}'}],
+    ids=["an unknown kind", "a time that is none", "a payload that is none"],
+)
+def test_an_entry_that_cannot_be_read_is_skipped_counted_and_stops_nothing(
+    http: httpx.Client, horarium: TestService, receiver: Receiver, damage: dict[str, Any]
+) -> None:
+    subscribe(http, receiver.url, kinds=["schedule_created"])
+    for name in ("a", "b", "c"):
+        horarium.create(schedule_id=name, cron_expr="0 0 1 1 *", workflow_type="w")
+    second = sa.select(schedules.c.schedule_uid).where(schedules.c.schedule_id == "b").scalar_subquery()
+    change(horarium, sa.update(history).where(history.c.schedule_uid == second).values(damage))
+    deliver_until(horarium, lambda: show(http)["delivered_count"] == 2)
+    assert [name for _, name in receiver.kinds()] == ["a", "c"]
+    (entry,) = [each["id"] for each in http.get("/api/feed").json()["entries"] if each.get("unreadable")] or [None]
+    assert (show(http)["unreadable_entries"], show(http)["last_unreadable"].startswith(f"{entry}: ")) == (1, True)
+    checks = {each["name"]: each for each in horarium.http().get("/readyz").json()["checks"]}
+    assert (checks["subscriptions"]["passed"], "skipped because of that: 1" in checks["subscriptions"]["detail"]) == (
+        True,
+        True,
+    )
+
+
+# ── many ─────────────────────────────────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize("many", [600, pytest.param(10_000, marks=pytest.mark.long)])
+def test_many_subscriptions_without_news_delay_none_that_has_some(
+    http: httpx.Client, horarium: TestService, receiver: Receiver, many: int
+) -> None:
+    """They are of two tenants; the last of them all is told after a few looks."""
+    subscribe(http, receiver.url, "zz-last", kinds=["schedule_created"])
+
+    def copy(connection: sa.Connection) -> None:
+        row = dict(connection.execute(sa.select(subscriptions)).mappings().one())
+        own = [
+            {**row, "subscription_id": number.to_bytes(16, "big"), "name": f"n{number}", "namespace": "other"}
+            for number in range(1, many)
+        ]
+        connection.execute(sa.insert(subscriptions), own)
+
+    horarium.resources.database.write(copy)
+    horarium.create(schedule_id="s", cron_expr="0 0 1 1 *", workflow_type="w")
+    looks = 0
+
+    async def work(deliverer: Deliverer) -> None:
+        nonlocal looks
+        while show(http, "zz-last")["delivered_count"] < 1 and looks < 2 + many // 100:
+            await once(deliverer)
+            looks += 1
+
+    run(work, horarium)
+    assert show(http, "zz-last")["delivered_count"] == 1
+    assert looks <= 2 + many // 500
+
+
+@pytest.mark.parametrize("events", [300, pytest.param(5_000, marks=pytest.mark.long)])
+def test_many_entries_are_told_in_order_over_one_connection_with_few_writes(
+    http: httpx.Client, horarium: TestService, keeping: Receiver, events: int
+) -> None:
+    subscribe(http, keeping.url, kinds=["schedule_created"])
+    uid, now = new_id(), horarium.now
+    payload = {"n": 0}
+    rows = [NewEvent(n, EventType.CREATED, None, None, None, payload) for n in range(1, events + 1)]
+    database = horarium.resources.database
+    database.write(lambda connection: append_history(connection, [(uid, "default", rows)], now=now))
+    commits: list[object] = []
+    sa.event.listen(database.engine, "commit", commits.append)
+    keeping.hangs_up_after = {100}
+    deliver_until(horarium, lambda: show(http)["delivered_count"] == events)
+    assert [json.loads(body)["data"]["sequence"] for _, body in keeping.heard] == list(range(1, events + 1))
+    assert len(keeping.connections) <= 3 + events // 2_000
+    assert len(commits) < events // 10
+
+
+def test_a_result_of_a_megabyte_is_kept_shown_and_its_end_told(
+    http: httpx.Client, horarium: TestService, receiver: Receiver
+) -> None:
+    """The lists, the feed and the message stay small; the run itself has it whole."""
+    subscribe(http, receiver.url)
+    horarium.create(schedule_id="s", cron_expr="0 0 1 1 *", workflow_type="w", overlap_policy="allow_all")
+    http.post("/api/schedules/s/trigger").raise_for_status()
+    horarium.settle()
+    (run,) = horarium.runs("s")
+    horarium.finish(run, {"said": "x" * (1_048_576 - 100)})
+    deliver_until(horarium, lambda: show(http)["delivered_count"] == 1)
+    assert len(http.get(f"/api/runs/{run.run_id}").json()["result"]["said"]) == 1_048_476
+    for path in ("/api/runs", "/api/schedules/s/runs", "/api/feed", "/api/schedules/s/history"):
+        answer = http.get(path)
+        assert (answer.status_code, len(answer.content) < 100_000) == (200, True), path
+    assert all(len(body) < 10_000 for _, body in receiver.heard)
+    assert http.get("/api/schedules/s").status_code == 200

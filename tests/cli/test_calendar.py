@@ -7,10 +7,12 @@ import time
 from pathlib import Path
 
 import pytest
+import sqlalchemy as sa
 import typer
 from cli.served import Server
 
 from horarium.cli.dates import read_dates
+from horarium.store.tables import calendars
 
 
 def event(*lines: str) -> str:
@@ -143,3 +145,14 @@ def test_weekends_and_weekdays_are_listed_and_shown(server: Server) -> None:
 def test_a_bad_calendar_is_refused(empty_server: Server, arguments: list[str]) -> None:
     answer = empty_server.ask("calendar", "create", "x", *arguments)
     assert (answer.code, answer.out, answer.err.count("\n")) == (2, "", 1)
+
+
+def test_a_calendar_that_cannot_be_read_is_named_on_stderr_beside_the_others(server: Server) -> None:
+    for name in ("bad", "good"):
+        server.told("calendar", "create", name, "--date", "2026-12-25")
+    damaged = sa.update(calendars).where(calendars.c.name == "bad").values(document="[oh")
+    server.service.resources.database.write(lambda connection: connection.execute(damaged))
+    answer = server.ask("calendar", "list")
+    assert (answer.code, "good" in answer.out, "bad" in answer.out) == (0, True, False)
+    assert answer.err.startswith("calendars: bad is unreadable: document: ")
+    assert "cannot be read: document: " in server.ask("calendar", "show", "bad").err

@@ -8,14 +8,18 @@ import pytest
 from world import FakeClock
 
 from horarium.clock import SystemClock
+from horarium.decision.record import NewEvent
 from horarium.ids import id_at, new_id
 from horarium.instant import MINUTE, SECOND, from_datetime
+from horarium.schedule.event import EventType
 from horarium.serve.checkup import Level, examine
 from horarium.settings import Settings
 from horarium.store import partition_upkeep
 from horarium.store.database import open_database
+from horarium.store.database.postgres import WRITERS
+from horarium.store.history.append import append
 from horarium.store.partitions import TABLES, missing
-from horarium.store.tables import step_changes
+from horarium.store.tables import step_changes, subscriptions
 from horarium.testing import Accepted, TestService
 
 
@@ -65,3 +69,38 @@ def test_weeks_without_a_table_of_their_own_are_a_warning(database_url: str, tmp
     database.close()
     [(level, until)] = found()
     assert (level, until[:34]) == (Level.OK, "there are tables of a week until 2")
+
+
+@pytest.mark.parametrize("dialect", ["postgresql"])
+def test_a_feed_that_is_held_back_is_a_warning_that_names_who_holds_it(database_url: str, tmp_path: Path) -> None:
+    database, event = open_database(database_url), NewEvent(1, EventType.CREATED, None, None, None, {})
+    settings, now = Settings(database=database_url, data_dir=tmp_path), SystemClock().now()
+
+    def found() -> list[tuple[Level, str, str]]:
+        checks = examine(settings, SystemClock())
+        return [(check.level, check.found, check.remedy) for check in checks if check.name == "feed"]
+
+    with database.engine.connect() as stuck:
+        stuck.exec_driver_sql(f"SELECT pg_advisory_xact_lock_shared({WRITERS}), pg_current_xact_id()")
+        pid = stuck.exec_driver_sql("SELECT pg_backend_pid()").scalar_one()
+        database.write(lambda c: append(c, [(new_id(), "default", [event])], now=now - 60 * SECOND))
+        [(level, told, remedy)] = found()
+        assert (level, "streams and subscriptions wait" in told) == (Level.WARNING, True)
+        assert remedy == f"end the transactions of the server processes {pid}"
+    assert found()[0][0] is Level.OK
+    database.close()
+
+
+def test_a_subscription_that_cannot_be_read_is_a_failure(horarium: TestService) -> None:
+    body = {"name": "hook", "kinds": ["run_finished"], "url": "https://example.com/hook", "secret": "c2VjcmV0" * 4}
+    horarium.http().post("/api/subscriptions", json=body).raise_for_status()
+
+    def found() -> list[tuple[Level, str]]:
+        checks = examine(horarium.parts.settings, FakeClock())
+        return [(check.level, check.found) for check in checks if check.name == "subscriptions"]
+
+    assert found() == []
+    broken = subscriptions.update().values(parked_at=1, unreadable_count=7)
+    horarium.resources.database.write(lambda c: c.execute(broken))
+    assert [level for level, _ in found()] == [Level.FAILURE, Level.WARNING]
+    assert "7 entries" in found()[1][1]

@@ -7,6 +7,7 @@ import socket
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
+from functools import partial
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -15,6 +16,10 @@ import pytest
 from fastapi import FastAPI
 from world import serving
 
+from horarium.decision.record import NewEvent
+from horarium.ids import new_id
+from horarium.schedule.event import EventType
+from horarium.store.history.append import append
 from horarium.testing import service
 from horarium.testing.service import TOKEN
 
@@ -275,3 +280,26 @@ def test_whoever_is_in_the_midst_of_a_request_stops_no_stop(
             assert attacked.attacked(_LIST).hears()[0] == 200
         assert holding.is_cut_off()
     assert not [record for record in caplog.records if record.name.startswith("uvicorn")]
+
+
+def test_a_stream_whose_reader_never_reads_is_cut_off_and_gives_its_place_to_another(service_url: str) -> None:
+    """Its buffers are full long before it was told all; another with the same token would be one too many."""
+    settings = {"streams_per_token": 1, "body_timeout_seconds": 0.5}
+    with service(database=service_url, settings=settings) as horarium:
+        payload = {"said": "x" * 4_000}
+        rows = [NewEvent(n, EventType.CREATED, None, None, None, payload) for n in range(1, 3_001)]
+        write = partial(append, streams=[(new_id(), "default", rows)], now=horarium.now)
+        horarium.resources.database.write(write)
+        with serving(horarium.parts) as url, ExitStack() as lines:
+            attacked = Victim(url, lines)
+            path = b"GET /api/events?after=0-0 HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer %b\r\n\r\n"
+            ask = path % TOKEN.encode()
+            deaf = attacked.attacked(ask)
+            assert deaf._hear().startswith(b"HTTP/1.1 200")
+            deadline = time.monotonic() + _PATIENCE
+            while not (said := attacked.attacked(ask)._hear()).startswith(b"HTTP/1.1 200"):
+                assert said.startswith(b"HTTP/1.1 429")
+                assert time.monotonic() < deadline
+                time.sleep(0.1)
+            assert attacked.attacked(_LIVEZ).hears()[0] == 200
+            assert deaf.is_cut_off()

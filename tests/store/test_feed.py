@@ -2,22 +2,30 @@
 
 from __future__ import annotations
 
+import random
 import threading
+import time
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import replace
+from uuid import uuid4
 
+import psycopg
 import pytest
 import sqlalchemy as sa
-from sqlalchemy import Connection
+from sqlalchemy import Connection, make_url
 from store.feeds import read_feed
 
 from horarium.decision.record import NewEvent
 from horarium.ids import new_id
+from horarium.instant import SECOND
 from horarium.schedule.event import EventType
 from horarium.store.database import Database, open_database
-from horarium.store.history import feed
+from horarium.store.database.postgres import WRITERS
+from horarium.store.history import feed, horizon
 from horarium.store.history.append import append as append_events
 from horarium.store.history.feed import START, Epoch, FeedCursor, place
+from horarium.store.history.horizon import Lock, Running
 from horarium.store.migrate import migrate
 from horarium.store.tables import feed_epochs
 from horarium.store.tables import history as history_table
@@ -49,13 +57,13 @@ def test_the_feed_goes_on_where_a_reader_left_it(database: Database) -> None:
     assert read_feed(database, "default", cursor, awaits=1)[0] == [4]
 
 
-@pytest.mark.parametrize("dialect", ["postgresql"], indirect=True)
+@only_postgres
 def test_a_row_that_commits_late_is_not_passed_by(database: Database, open_another: Callable[[], Database]) -> None:
     """The lower number belongs to the younger transaction, which commits last."""
     reader = open_another()
     with database.engine.connect() as old, database.engine.connect() as young:
-        _take_transaction_id(old)
-        _take_transaction_id(young)
+        _begin_as_writer(old)
+        _begin_as_writer(young)
         append_events(young, [(new_id(), "default", [event(1)])], now=9)
         append_events(old, [(new_id(), "default", [event(2)])], now=9)
         old.commit()
@@ -65,18 +73,166 @@ def test_a_row_that_commits_late_is_not_passed_by(database: Database, open_anoth
     assert (seen, seen_later) == ([2], [1])
 
 
-@pytest.mark.parametrize("dialect", ["postgresql"], indirect=True)
-def test_the_feed_stops_at_the_oldest_transaction_that_runs(database: Database) -> None:
-    with database.engine.connect() as slow:
-        _take_transaction_id(slow)
-        append(database, new_id(), event(1))
-        assert read_feed(database, None) == ([], START)
-        slow.rollback()
-    assert read_feed(database, None, awaits=1)[0] == [1]
-
-
-def _take_transaction_id(connection: Connection) -> None:
+def _begin_as_writer(connection: Connection) -> None:
+    """As `Database.write` does, with an id at once."""
+    connection.exec_driver_sql(f"SELECT pg_advisory_xact_lock_shared({WRITERS})")
     connection.exec_driver_sql("SELECT pg_current_xact_id()")
+
+
+@only_postgres
+def test_the_feed_stops_at_the_oldest_transaction_of_ours(database: Database) -> None:
+    with database.engine.connect() as slow:
+        _begin_as_writer(slow)
+        append(database, new_id(), event(1))
+        assert database.read(lambda c: feed.onward(c, None, limit=9)) == ([], START)
+        slow.rollback()
+    assert database.read(lambda c: feed.onward(c, None, limit=9))[0][0].event.sequence == 1
+
+
+FOREIGN = {
+    "has an id": ("SELECT pg_current_xact_id()",),
+    "has written a table of its own": ("CREATE TABLE theirs (id int)", "INSERT INTO theirs VALUES (1)"),
+    "is prepared": ("CREATE TABLE theirs (id int)", "PREPARE TRANSACTION '{name}'"),
+    "is prepared and changed a row of ours": ("UPDATE installation SET value = value", "PREPARE TRANSACTION '{name}'"),
+    "reads our tables": ("SELECT pg_current_xact_id()", "SELECT * FROM history"),
+    "has locked a whole table of ours": ("LOCK TABLE leases IN SHARE MODE", "SELECT pg_current_xact_id()"),
+    "holds the lock in another key space": ("SELECT pg_advisory_xact_lock(1, 2)", "SELECT pg_current_xact_id()"),
+}
+
+
+@only_postgres
+@pytest.mark.parametrize("statements", FOREIGN.values(), ids=FOREIGN)
+def test_a_foreign_transaction_delays_no_reader(database: Database, statements: tuple[str, ...]) -> None:
+    name = f"foreign-{uuid4()}"
+    with _foreign(database) as foreign:
+        _skip_without_prepared(foreign, statements)
+        for statement in statements:
+            foreign.execute(statement.format(name=name))
+        try:
+            append(database, new_id(), event(1))
+            rows, cursor = database.read(lambda c: feed.onward(c, None, limit=9))
+            assert [row.event.sequence for row in rows] == [1]
+            assert database.read(feed.end).transaction_id >= cursor.transaction_id
+            assert database.read(lambda c: horizon.lag(c, 5 * SECOND)) == horizon.Lag()
+            append(database, new_id(), event(2))
+            assert len(database.read(lambda c: feed.onward(c, None, after=cursor, limit=9))[0]) == 1
+        finally:
+            if "PREPARE" in statements[-1]:
+                foreign.execute(f"ROLLBACK PREPARED '{name}'")
+
+
+def _skip_without_prepared(foreign: psycopg.Connection, statements: tuple[str, ...]) -> None:
+    most = foreign.execute("SHOW max_prepared_transactions").fetchone()
+    if "PREPARE" in statements[-1] and most == ("0",):
+        pytest.skip("the server that was named prepares no transactions")
+
+
+@contextmanager
+def _foreign(database: Database) -> Iterator[psycopg.Connection]:
+    """A session of another program; what it prepared is rolled back outside of a transaction."""
+    url = make_url(database.url).set(drivername="postgresql").render_as_string(hide_password=False)
+    with psycopg.connect(url, autocommit=True) as connection:
+        connection.execute("BEGIN")
+        yield connection
+
+
+@only_postgres
+def test_a_program_that_takes_no_lock_is_waited_for_until_it_is_shut_out(database: Database) -> None:
+    """So does the release before: it gets its id when it changes a row."""
+    with database.engine.connect() as older:
+        older.exec_driver_sql("UPDATE installation SET value = value")
+        append(database, new_id(), event(1))
+        assert database.read(lambda c: feed.onward(c, None, limit=9)) == ([], START)
+        told = database.read(lambda c: horizon.lag(c, 5 * SECOND))
+        assert (told.seconds > 4, len(told.pids)) == (True, 1)
+        append_events(older, [(new_id(), "default", [event(2)])], now=9)
+        older.commit()
+    assert [row.event.sequence for row in database.read(lambda c: feed.onward(c, None, limit=9))[0]] == [2, 1]
+    assert [database.write(lambda c, at=at: horizon.settle(c, at)) for at in (SECOND, 20 * SECOND, 99 * SECOND)] == [
+        False,
+        False,
+        True,
+    ]
+    with database.engine.connect() as foreign:
+        foreign.exec_driver_sql("UPDATE installation SET value = value")
+        append(database, new_id(), event(3))
+        assert len(database.read(lambda c: feed.onward(c, None, limit=9))[0]) == 3
+
+
+@only_postgres
+def test_who_begins_at_the_end_in_a_write_is_told_what_that_write_tells(database: Database) -> None:
+    def work(connection: Connection) -> FeedCursor:
+        append_events(connection, [(new_id(), "default", [event(1)])], now=9)
+        begin = feed.end(connection)
+        append_events(connection, [(new_id(), "default", [event(2)])], now=9)
+        return begin
+
+    begin = database.write(work)
+    assert 2 in [row.event.sequence for row in database.read(lambda c: feed.onward(c, None, after=begin, limit=9))[0]]
+
+
+@only_postgres
+@pytest.mark.parametrize("seed", range(3))
+def test_readers_miss_nothing_of_writers_that_commit_in_any_order(
+    database: Database, open_another: Callable[[], Database], seed: int
+) -> None:
+    """Beside a foreign transaction that never ends, and one writer that rolls back each time."""
+    writers, rounds = 4, 12
+    expected = writers * rounds * 2
+
+    def write(number: int) -> None:
+        draw, mine = random.Random(seed * 100 + number), open_another()
+        for turn in range(rounds):
+
+            def work(connection: Connection, turn: int = turn) -> None:
+                for part in range(2):
+                    append_events(connection, [(uids[number], "default", [event(turn * 2 + part + 1)])], now=9)
+                    time.sleep(draw.random() * 0.01)
+                if number == writers:
+                    raise Undone
+
+            with suppress(Undone):
+                mine.write(work)
+
+    uids = [new_id() for _ in range(writers + 1)]
+    threads = [threading.Thread(target=write, args=(number,)) for number in range(writers + 1)]
+    with _foreign(database) as foreign:
+        foreign.execute("SELECT pg_current_xact_id()")
+        for thread in threads:
+            thread.start()
+        seen: list[tuple[bytes | None, int | None]] = []
+        cursor, over = START, False
+        while not over:
+            over = not any(thread.is_alive() for thread in threads)
+            rows, cursor = database.read(lambda c, at=cursor: feed.onward(c, None, after=at, limit=7))
+            seen += [(row.event.schedule_uid, row.event.sequence) for row in rows]
+            over = over and not rows
+    assert len(seen) == len(set(seen)) == expected
+    for uid in uids[:writers]:
+        assert [number for each, number in seen if each == uid] == list(range(1, rounds * 2 + 1))
+
+
+class Undone(Exception):
+    pass
+
+
+LOCKS = {
+    "nothing is known of it": ([], []),
+    "it has its own lock alone": ([Lock("3/1", 7, True, 100, False)], [100]),
+    "it is prepared": ([Lock("-1/100", None, True, 100, False)], [100]),
+    "it is a writer": ([Lock("3/1", 7, True, 100, False), Lock("3/1", 7, False, None, True)], []),
+    "it has locked a row of ours": ([Lock("3/1", 7, True, 100, False), Lock("3/1", 7, False, None, False)], []),
+    "a writer has no id yet": ([Lock("3/1", 7, True, 100, False), Lock("4/9", 8, False, None, True)], [100]),
+    "the ids of the server have begun anew": ([Lock("3/1", 7, True, 100, False)], [2**32 + 100]),
+}
+
+
+@pytest.mark.parametrize(("locks", "foreign"), LOCKS.values(), ids=LOCKS)
+def test_only_what_is_proved_foreign_is_not_waited_for(locks: list[Lock], foreign: list[int]) -> None:
+    ids = [2**32 + 100 if foreign == [2**32 + 100] else 100]
+    assert horizon.without_our_lock(ids, locks) == foreign
+    expected = 2**33 if foreign else ids[0]
+    assert horizon.stop_at(Running(2**33, ids), foreign) == expected
 
 
 # ── epochs ───────────────────────────────────────────────────────────────────────────────────────────
@@ -172,8 +328,8 @@ def test_a_cursor_from_before_there_were_epochs_goes_on_too(database: Database, 
 def test_what_had_committed_late_on_the_old_server_is_not_passed_by(database: Database, restored: Database) -> None:
     """The lower number belongs to the younger transaction, which the reader has not seen."""
     with database.engine.connect() as old, database.engine.connect() as young:
-        _take_transaction_id(old)
-        _take_transaction_id(young)
+        _begin_as_writer(old)
+        _begin_as_writer(young)
         append_events(young, [(new_id(), "default", [event(1)])], now=9)
         append_events(old, [(new_id(), "default", [event(2)])], now=9)
         old.commit()

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Any
 
 from fastapi import Query
 
 from horarium.api import examples
 from horarium.api.answers import Reply
-from horarium.api.pages import next_page
+from horarium.api.pages import next_page, readable
 from horarium.api.requests import CallerOf, ResourcesOf
 from horarium.api.routing import ADMINISTER, READ, Routes
 from horarium.decision.health import watched_status
@@ -111,7 +111,7 @@ def list_schedule_health(
         page = schedule_health.examine_unwell(resources, caller)
     else:
         page = schedule_health.examine_page(resources, caller, page_size=page_size, next_page_token=next_page_token)
-    shown = tuple(_examined(each) for each in page.examined)
+    shown: Any = tuple(readable(resources, "schedule", page.examined, _examined, lambda each: each.row.schedule_id))
     return Reply(ScheduleHealthList(schedules=shown, next_page_token=page.next_page_token))
 
 

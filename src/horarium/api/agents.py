@@ -12,7 +12,7 @@ from horarium.api.answers import Reply
 from horarium.api.audited import Audited
 from horarium.api.etags import IfMatch, etag, version_of
 from horarium.api.examples import AT
-from horarium.api.pages import within_bytes
+from horarium.api.pages import readable, within_bytes
 from horarium.api.requests import CallerOf, Document, ResourcesOf
 from horarium.api.routing import LOOK, OPERATE, READ, WRITE, Routes
 from horarium.instant import to_datetime
@@ -77,7 +77,7 @@ def list_agents(
     page, shown = within_bytes(
         page_size,
         lambda most: agents.list_agents(resources, caller, page_size=most, next_page_token=next_page_token),
-        lambda page: map(_shown, page.agents),
+        lambda page: readable(resources, "agent", page.agents, _shown, lambda each: each.kept.value.agent_id),
     )
     return Reply(AgentList(agents=shown, next_page_token=page.next_page_token))
 

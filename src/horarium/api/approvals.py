@@ -7,14 +7,14 @@ the door: the operation says who is heard.
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Annotated
+from typing import Annotated, Any
 
 from fastapi import Query
 
 from horarium.api import examples
 from horarium.api.answers import Reply
 from horarium.api.audited import Audited
-from horarium.api.pages import within_bytes
+from horarium.api.pages import readable, within_bytes
 from horarium.api.requests import CallerOf, Document, ResourcesOf, same_namespace
 from horarium.api.routing import LOOK, READ, Routes
 from horarium.errors import InvalidDefinition
@@ -124,7 +124,13 @@ def list_approvals(
             page_size=most,
             next_page_token=next_page_token,
         ),
-        lambda page: (_shown(resources, each) for each in page.approvals),
+        lambda page: readable(
+            resources,
+            "approval",
+            page.approvals,
+            lambda each: _shown(resources, each),
+            lambda each: each.row.approval_id,
+        ),
     )
     return Reply(ApprovalList(approvals=shown, next_page_token=page.next_page_token))
 
@@ -169,7 +175,8 @@ def list_standing_approvals(
 ) -> Reply:
     """Oldest first, also those that are used up or over."""
     page = standing.list_standing(resources, caller, page_size=page_size, next_page_token=next_page_token)
-    return Reply(StandingList(standing=tuple(map(_stands, page.standing)), next_page_token=page.next_page_token))
+    shown: Any = tuple(readable(resources, "standing approval", page.standing, _stands, lambda each: each.standing_id))
+    return Reply(StandingList(standing=shown, next_page_token=page.next_page_token))
 
 
 @routes(

@@ -10,7 +10,7 @@ from horarium.api.answers import Reply
 from horarium.api.audited import Audited
 from horarium.api.etags import IfMatch, etag, version_of
 from horarium.api.examples import AT
-from horarium.api.pages import within_bytes
+from horarium.api.pages import readable, within_bytes
 from horarium.api.requests import CallerOf, Document, ResourcesOf
 from horarium.api.routing import READ, WRITE, Routes
 from horarium.instant import to_datetime
@@ -65,7 +65,7 @@ def list_assignments(
     page, shown = within_bytes(
         page_size,
         lambda most: ASSIGNMENTS.list_page(resources, caller, most, next_page_token),
-        lambda page: (_shown(kept, None) for kept in page.found),
+        lambda page: readable(resources, "assignment", page.found, _shown, lambda kept: kept.value.assignment_id),
     )
     return Reply(AssignmentList(assignments=shown, next_page_token=page.next_page_token))
 
@@ -131,7 +131,7 @@ def _reply(kept: Kept[assignee.Assignment], status_code: int = 200) -> Reply:
     return Reply(_shown(kept, kept.outcome), status_code, headers={"ETag": etag(kept.version)})
 
 
-def _shown(kept: Kept[assignee.Assignment], outcome: WriteOutcome | None) -> Assignment:
+def _shown(kept: Kept[assignee.Assignment], outcome: WriteOutcome | None = None) -> Assignment:
     given = kept.value
     document = assignment_document(given)
     return Assignment(

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Any
 
 from fastapi import Query
 
 from horarium.api import examples
 from horarium.api.answers import Reply
+from horarium.api.pages import readable
 from horarium.api.previews import moment
 from horarium.api.requests import CallerOf, ResourcesOf
 from horarium.api.routing import ADMINISTER, Routes
@@ -78,10 +79,11 @@ def list_audit(
         page_size=page_size,
         next_page_token=next_page_token,
     )
+    shown: Any = tuple(readable(resources, "audit entry", page.entries, shown_entry, lambda each: each.sequence))
     return Reply(
         Audit(
             namespace=page.namespace,
-            entries=tuple(map(shown_entry, page.entries)),
+            entries=shown,
             begin=shown_link(page.begin),
             head=None if page.head is None else shown_link(page.head),
             next_page_token=page.next_page_token,

@@ -14,7 +14,7 @@ from horarium.api import examples
 from horarium.api.answers import Reply
 from horarium.api.audited import Audited
 from horarium.api.etags import IfMatch, etag, version_of
-from horarium.api.pages import within_bytes
+from horarium.api.pages import readable, within_bytes
 from horarium.api.requests import CallerOf, Document, ResourcesOf
 from horarium.api.routing import READ, WRITE, Routes
 from horarium.operations import calendars
@@ -45,7 +45,7 @@ def list_calendars(
     page, shown = within_bytes(
         page_size,
         lambda most: calendars.list_calendars(resources, caller, page_size=most, next_page_token=next_page_token),
-        lambda page: map(_shown, page.calendars),
+        lambda page: readable(resources, "calendar", page.calendars, _shown, lambda kept: kept.calendar.name),
     )
     return Reply(CalendarList(calendars=shown, next_page_token=page.next_page_token))
 

@@ -8,7 +8,7 @@ the database.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterable, Iterator
 from typing import Annotated
 
 from fastapi import Header, Query, Request
@@ -16,8 +16,8 @@ from starlette.concurrency import run_in_threadpool
 
 from horarium.api import examples
 from horarium.api.answers import Reply
-from horarium.api.feed_pages import LOOK_SECONDS, FeedPages
-from horarium.api.pages import within_bytes
+from horarium.api.feed_pages import LOOK_SECONDS, FeedPages, entry_shown
+from horarium.api.pages import readable, within_bytes
 from horarium.api.requests import CallerOf, ResourcesOf, caller_again, resources_of
 from horarium.api.routing import READ, Routes
 from horarium.api.streams import EventStream
@@ -28,8 +28,8 @@ from horarium.operations.errors import OperationError
 from horarium.operations.feeds import Entry, FeedPage
 from horarium.operations.resources import Resources
 from horarium.store.history.feed import START, FeedCursor, cursor_text
-from horarium.wire.feed import entry_of
-from horarium.wire.service import Feed, FeedEntry
+from horarium.wire.answer import Answer
+from horarium.wire.service import Feed
 
 routes = Routes("/api", tag="feed")
 
@@ -63,7 +63,7 @@ def get_feed(
             return feeds.onward(resources, caller, begun, page_size=most)
         return feeds.newest(resources, caller, page_size=most, next_page_token=next_page_token)
 
-    page, entries = within_bytes(page_size, ask, lambda page: map(shown, page.entries))
+    page, entries = within_bytes(page_size, ask, lambda page: listed(resources, page.entries))
     return Reply(Feed(entries=entries, next_page_token=page.next_page_token))
 
 
@@ -134,5 +134,5 @@ class _Welcome:
         return True
 
 
-def shown(entry: Entry) -> FeedEntry:
-    return entry_of(entry.event, entry.cursor, entry.schedule_id)
+def listed(resources: Resources, entries: Iterable[Entry]) -> Iterator[Answer]:
+    return readable(resources, "feed entry", entries, entry_shown, lambda each: each.cursor)

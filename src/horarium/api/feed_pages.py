@@ -15,14 +15,16 @@ from weakref import WeakKeyDictionary, WeakValueDictionary
 
 from starlette.concurrency import run_in_threadpool
 
+from horarium.api.pages import readable
 from horarium.errors import HorariumError
 from horarium.operations import feeds
 from horarium.operations.caller import Caller
 from horarium.operations.feeds import Entry
 from horarium.operations.resources import Resources
 from horarium.store.history.feed import FeedCursor, cursor_text
-from horarium.wire.answer import encode
-from horarium.wire.feed import entry_of
+from horarium.wire.answer import UnreadableRow, encode
+from horarium.wire.feed import UNREADABLE_KIND, entry_of
+from horarium.wire.service import FeedEntry
 
 LOOK_SECONDS = 1.0
 """Between two looks for what is new."""
@@ -88,7 +90,7 @@ def _read(resources: Resources, caller: Caller, cursor: FeedCursor, now: float) 
     except HorariumError:
         return Page((), cursor, now)
     last = feeds.read_cursor(entries[-1].cursor, "cursor") if entries else cursor
-    return Page(tuple(_pieces(map(message, entries))), last, now)
+    return Page(tuple(_pieces(message(resources, entry) for entry in entries)), last, now)
 
 
 def _pieces(messages: Iterable[bytes]) -> Iterable[bytes]:
@@ -105,7 +107,12 @@ def _pieces(messages: Iterable[bytes]) -> Iterable[bytes]:
         yield b"".join(waiting)
 
 
-def message(entry: Entry) -> bytes:
-    """JSON has no line end inside, so an event is one line of data."""
-    shown = encode(entry_of(entry.event, entry.cursor, entry.schedule_id))
-    return b"id: %b\nevent: %b\ndata: %b\n\n" % (entry.cursor.encode(), entry.kind.encode(), shown)
+def message(resources: Resources, entry: Entry) -> bytes:
+    """Write an entry as an event. JSON has no line end inside, so an event is one line of data."""
+    (shown,) = readable(resources, "feed entry", (entry,), entry_shown, lambda each: each.cursor)
+    kind = UNREADABLE_KIND if isinstance(shown, UnreadableRow) else entry.kind
+    return b"id: %b\nevent: %b\ndata: %b\n\n" % (entry.cursor.encode(), kind.encode(), encode(shown))
+
+
+def entry_shown(entry: Entry) -> FeedEntry:
+    return entry_of(entry.event, entry.cursor, entry.schedule_id)

@@ -8,7 +8,7 @@ from fastapi import Query
 
 from horarium.api import examples
 from horarium.api.answers import Reply
-from horarium.api.pages import within_bytes
+from horarium.api.pages import readable, within_bytes
 from horarium.api.requests import CallerOf, ResourcesOf
 from horarium.api.routing import READ, Routes
 from horarium.errors import InvalidDefinition
@@ -55,7 +55,7 @@ def get_schedule_history(
     page, events = within_bytes(
         _limit(limit),
         lambda most: history.read(resources, caller, schedule_id, limit=most, after_sequence=after, uid=older),
-        lambda page: map(history_event, page.rows),
+        lambda page: readable(resources, "event", page.rows, history_event, lambda each: each.sequence),
     )
     return Reply(
         History(

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Any
 
 from fastapi import Query
 from msgspec import structs
 
 from horarium.api import examples
 from horarium.api.answers import Reply
+from horarium.api.pages import readable
 from horarium.api.requests import CallerOf, Document, ResourcesOf
 from horarium.api.routing import ADMINISTER, READ, Routes
 from horarium.instant import to_datetime
@@ -54,7 +55,9 @@ _LIMITED = Namespace(
     example=NamespaceList(namespaces=(examples.NAMESPACE,)),
 )
 def list_namespaces(resources: ResourcesOf, caller: CallerOf) -> Reply:
-    return Reply(NamespaceList(namespaces=tuple(_shown(row) for row in namespaces.list_namespaces(resources, caller))))
+    found = namespaces.list_namespaces(resources, caller)
+    shown: Any = tuple(readable(resources, "namespace", found, _shown, lambda row: row.namespace))
+    return Reply(NamespaceList(namespaces=shown))
 
 
 @routes(

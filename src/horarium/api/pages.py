@@ -6,16 +6,23 @@ measured, with all that is said about each row.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any, TypeVar
 from urllib.parse import quote
 
 import msgspec
 
+from horarium.errors import HorariumError
+from horarium.ids import id_text
+from horarium.operations.resources import Resources
+from horarium.schedule.damage import Unreadable, unreadable_of
 from horarium.store.database.page_bytes import fitting
-from horarium.wire.answer import Answer, encode
+from horarium.wire.answer import Answer, UnreadableRow, encode
 
 P = TypeVar("P")
+T = TypeVar("T")
+
+_OF_A_ROW = (HorariumError, ArithmeticError, AttributeError, LookupError, TypeError, ValueError)
 
 
 def within_bytes(
@@ -32,6 +39,33 @@ def within_bytes(
         # None is left out now: the token of this page would lead past it.
         rows = tuple(msgspec.Raw(encode(each)) for each in shown(page))
     return page, rows
+
+
+def readable(
+    resources: Resources,
+    what: str,
+    rows: Iterable[T | Unreadable],
+    view: Callable[[T], Answer],
+    name: Callable[[T], object],
+) -> Iterator[Answer]:
+    """Show each row of a list. One that cannot be read, or shown, becomes an `UnreadableRow`.
+
+    `what` names the kind of row in the log; `name` returns the id of a row as far as it can be read.
+    """
+    for row in rows:
+        found = row if isinstance(row, Unreadable) else unreadable_of(row)
+        if not isinstance(row, Unreadable):
+            try:
+                if found is None:
+                    yield view(row)
+                    continue
+                found = Unreadable(name(row), found.detail)
+            except _OF_A_ROW as wrong:
+                found = Unreadable(name(row), f"{type(wrong).__name__}: {wrong}"[:200])
+        assert found is not None
+        shown = id_text(found.key) if isinstance(found.key, bytes) and len(found.key) == 16 else str(found.key)
+        resources.damages.tell(resources.telemetry, what, shown, found.detail)
+        yield UnreadableRow(id=shown, unreadable=True, detail=found.detail)
 
 
 def next_page(path: str, after: str) -> dict[str, str]:

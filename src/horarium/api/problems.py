@@ -29,7 +29,15 @@ from horarium.operations.errors import (
 )
 from horarium.operations.list_errors import ListRefused
 from horarium.operations.workspace_errors import WorkspaceRequestInvalid
-from horarium.store.errors import CommitUnknown, Conflict, SchemaMissing, SchemaTooNew, StoreUnavailable, shown
+from horarium.store.errors import (
+    CannotRead,
+    CommitUnknown,
+    Conflict,
+    SchemaMissing,
+    SchemaTooNew,
+    StoreUnavailable,
+    shown,
+)
 from horarium.store.sealing import CannotUnseal, KeyReplaced
 from horarium.wire.answer import encode
 
@@ -93,6 +101,8 @@ def status_of(error: HorariumError) -> int:
             return 409
         case _ if isinstance(error, _UNAVAILABLE):
             return 503
+        case CannotRead():
+            return 500
         case ValueError():
             return 422
         case _:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import Annotated, TypeVar
 
@@ -11,7 +11,7 @@ from starlette.responses import Response
 
 from horarium.api import examples, run_examples
 from horarium.api.answers import Reply
-from horarium.api.pages import cut, within_bytes
+from horarium.api.pages import cut, readable, within_bytes
 from horarium.api.requests import CallerOf, Document, PusherOf, PushToken, ReporterOf, ReportToken, ResourcesOf
 from horarium.api.routing import LOOK, OPERATE, READ, WORK, Routes
 from horarium.api.run_views import claimed, run_event, shown, skipped, summary
@@ -20,10 +20,12 @@ from horarium.ids import id_text, parse_id
 from horarium.instant import to_datetime
 from horarium.operations import occurrences, pushes, queues, reports, run_events, runs
 from horarium.operations.caller import Caller
+from horarium.operations.occurrences import Skipped
 from horarium.operations.resources import Resources
 from horarium.operations.runs import Stopped
 from horarium.schedule.run import Origin, PublicStatus, RunState, public_status
 from horarium.store.runs.read import RunFilter
+from horarium.wire.answer import Answer
 from horarium.wire.bodies import ClaimBody, HeartbeatBody, ReportBody, read_body
 from horarium.wire.runs import ClaimedRuns, Heartbeat, Run, RunEvents, RunList, RunReported, RunStopped
 
@@ -289,7 +291,7 @@ def _listed(
             lambda most: occurrences.list_occurrences(
                 resources, caller, schedule_id, wanted, page_size=most, next_page_token=token
             ),
-            lambda found: (summary(each) if isinstance(each, runs.Run) else skipped(each) for each in found.rows),
+            lambda found: _occurrences(resources, found.rows),
         )
         return Reply(RunList(runs=rows, next_page_token=found.next_page_token))
     page, rows = within_bytes(
@@ -297,9 +299,17 @@ def _listed(
         lambda most: runs.list_runs(
             resources, caller, wanted, schedule_id=schedule_id, page_size=most, next_page_token=token
         ),
-        lambda page: map(summary, page.runs),
+        lambda page: readable(resources, "run", page.runs, summary, lambda each: each.row.run_id),
     )
     return Reply(RunList(runs=rows, next_page_token=page.next_page_token))
+
+
+def _occurrences(resources: Resources, found: Iterable[runs.Run | Skipped]) -> Iterator[Answer]:
+    for each in found:
+        if isinstance(each, runs.Run):
+            yield from readable(resources, "run", (each,), summary, lambda run: run.row.run_id)
+        else:
+            yield from readable(resources, "event", (each,), skipped, lambda row: row.event.sequence)
 
 
 def _stopped(done: Stopped) -> Reply:

@@ -10,7 +10,7 @@ from horarium.api import examples, views
 from horarium.api.answers import Reply
 from horarium.api.audited import Audited
 from horarium.api.etags import IfMatch, etag, version_of
-from horarium.api.pages import within_bytes
+from horarium.api.pages import readable, within_bytes
 from horarium.api.requests import CallerOf, Confirm, Document, ResourcesOf, same_namespace
 from horarium.api.routing import OPERATE, READ, WRITE, Routes, ScheduleDocument
 from horarium.api.schedule_filters import assignee_type_of, check_texts, health_of, labels_of, status_of
@@ -141,7 +141,13 @@ def list_schedules(
             next_page_token=next_page_token,
             with_recent=include == RECENT,
         ),
-        lambda page: (views.listed(each, resources) for each in page.schedules),
+        lambda page: readable(
+            resources,
+            "schedule",
+            page.schedules,
+            lambda each: views.listed(each, resources),
+            lambda each: each.row.schedule_id,
+        ),
     )
     return Reply(
         ScheduleList(

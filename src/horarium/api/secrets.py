@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Any
 
 from fastapi import Query
 
 from horarium.api.answers import Reply
 from horarium.api.audited import Audited
 from horarium.api.examples import AT
+from horarium.api.pages import readable
 from horarium.api.requests import CallerOf, Document, ResourcesOf
 from horarium.api.routing import READ, WRITE, Routes
 from horarium.instant import to_datetime
@@ -47,7 +48,7 @@ def list_secrets(
 ) -> Reply:
     """By name, without values. The role agent does not see them."""
     page = secrets.list_secrets(resources, caller, page_size=page_size, next_page_token=next_page_token)
-    shown = tuple(_shown(each) for each in page.secrets)
+    shown: Any = tuple(readable(resources, "secret", page.secrets, _shown, lambda each: each.name))
     return Reply(SecretList(secrets=shown, next_page_token=page.next_page_token))
 
 

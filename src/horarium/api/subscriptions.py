@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from typing import Annotated
+from typing import Annotated, Any
 
 import msgspec
 from fastapi import Query
@@ -13,7 +13,7 @@ from horarium.api import examples
 from horarium.api.answers import Reply
 from horarium.api.audited import Audited
 from horarium.api.etags import IfMatch, etag, version_of
-from horarium.api.pages import within_bytes
+from horarium.api.pages import readable, within_bytes
 from horarium.api.requests import CallerOf, Document, ResourcesOf
 from horarium.api.routing import READ, WRITE, Routes
 from horarium.ids import id_text
@@ -21,6 +21,7 @@ from horarium.instant import to_datetime
 from horarium.launchers.webhook import Delivered
 from horarium.operations import subscriptions
 from horarium.operations.subscriptions import Kept
+from horarium.schedule.damage import damage_of, known
 from horarium.store.history.feed import cursor_text
 from horarium.store.subscriptions import dead_letters
 from horarium.wire.answer import time_of
@@ -53,7 +54,8 @@ routes = Routes("/api/subscriptions", tag="subscriptions")
 def list_subscriptions(resources: ResourcesOf, caller: CallerOf) -> Reply:
     """By name; all of the namespace, which never has many."""
     found = subscriptions.list_subscriptions(resources, caller)
-    return Reply(SubscriptionList(subscriptions=tuple(_shown(each) for each in found)))
+    shown: Any = tuple(readable(resources, "subscription", found, _shown, lambda each: each.row.subscription_id))
+    return Reply(SubscriptionList(subscriptions=shown))
 
 
 @routes(
@@ -178,7 +180,7 @@ def list_dead_letters(
         lambda most: subscriptions.list_dead_letters(
             resources, caller, subscription_id, page_size=most, next_page_token=next_page_token
         ),
-        lambda page: map(_letter, page.letters),
+        lambda page: readable(resources, "dead letter", page.letters, _letter, lambda each: each.dead_letter_id),
     )
     return Reply(DeadLetterList(dead_letters=letters, next_page_token=page.next_page_token))
 
@@ -212,8 +214,8 @@ def _shown(kept: Kept) -> Subscription:
         subscription_id=id_text(row.subscription_id),
         name=row.name,
         namespace=row.namespace,
-        kinds=tuple(row.kinds),
-        filter=row.filter,
+        kinds=known(tuple(row.kinds)),
+        filter={} if damage_of(row.filter) is not None else row.filter,
         url=row.url,
         version=row.version,
         created_at=to_datetime(row.created_at),
@@ -226,6 +228,10 @@ def _shown(kept: Kept) -> Subscription:
         last_error=row.last_error,
         last_error_at=time_of(row.last_error_at),
         dead_letters=kept.dead,
+        broken=row.damage,
+        parked_at=time_of(kept.problems.parked_at),
+        unreadable_entries=kept.problems.unreadable_count,
+        last_unreadable=kept.problems.last_unreadable,
     )
 
 

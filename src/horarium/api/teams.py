@@ -10,7 +10,7 @@ from horarium.api.answers import Reply
 from horarium.api.audited import Audited
 from horarium.api.etags import IfMatch, etag, version_of
 from horarium.api.examples import AT
-from horarium.api.pages import within_bytes
+from horarium.api.pages import readable, within_bytes
 from horarium.api.requests import CallerOf, Document, ResourcesOf
 from horarium.api.routing import READ, WRITE, Routes
 from horarium.instant import to_datetime
@@ -58,7 +58,7 @@ def list_teams(
     page, shown = within_bytes(
         page_size,
         lambda most: TEAMS.list_page(resources, caller, most, next_page_token),
-        lambda page: (_shown(kept, None) for kept in page.found),
+        lambda page: readable(resources, "team", page.found, _shown, lambda kept: kept.value.team_id),
     )
     return Reply(TeamList(teams=shown, next_page_token=page.next_page_token))
 
@@ -124,7 +124,7 @@ def _reply(kept: Kept[assignee.Team], status_code: int = 200) -> Reply:
     return Reply(_shown(kept, kept.outcome), status_code, headers={"ETag": etag(kept.version)})
 
 
-def _shown(kept: Kept[assignee.Team], outcome: WriteOutcome | None) -> Team:
+def _shown(kept: Kept[assignee.Team], outcome: WriteOutcome | None = None) -> Team:
     team = kept.value
     return Team(
         team_id=team.team_id,

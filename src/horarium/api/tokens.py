@@ -6,6 +6,7 @@ from typing import Any
 
 from horarium.api import examples
 from horarium.api.answers import Reply
+from horarium.api.pages import readable
 from horarium.api.requests import CallerOf, Document, ResourcesOf
 from horarium.api.routing import ADMINISTER, Routes
 from horarium.api.sessions import OwnSessionOf
@@ -36,7 +37,9 @@ agent_routes = Routes("/api/agents", tag="agents")
 )
 def list_tokens(resources: ResourcesOf, caller: CallerOf) -> Reply:
     """Without their secrets, which nobody has any more."""
-    return Reply(TokenList(tokens=tuple(Token(**_shown(row)) for row in tokens.list_tokens(resources, caller))))
+    found = tokens.list_tokens(resources, caller)
+    shown: Any = tuple(readable(resources, "token", found, lambda row: Token(**_shown(row)), lambda row: row.token_id))
+    return Reply(TokenList(tokens=shown))
 
 
 @routes(

@@ -12,11 +12,13 @@ from horarium.api.audited import Audited
 from horarium.api.etags import IfMatch, etag, version_of
 from horarium.api.examples import AT, RUN_ID
 from horarium.api.idempotency import IdempotencyKey
+from horarium.api.pages import readable
 from horarium.api.requests import CallerOf, Document, ResourcesOf
 from horarium.api.routing import READ, WRITE, Routes
 from horarium.ids import id_text
 from horarium.instant import to_datetime
 from horarium.operations import workflow_runs, workflows
+from horarium.operations.resources import Resources
 from horarium.operations.workflow_triggers import TemplateChange
 from horarium.schedule.run import RunState
 from horarium.schedule.workflow_document import Graph
@@ -95,7 +97,7 @@ def list_workflows(
         page_size=page_size,
         next_page_token=next_page_token,
     )
-    return Reply(WorkflowList(workflows=_summaries(page.workflows), next_page_token=page.next_page_token))
+    return Reply(WorkflowList(workflows=_summaries(resources, page.workflows), next_page_token=page.next_page_token))
 
 
 @routes(
@@ -180,7 +182,7 @@ def workflow_versions(
 ) -> Reply:
     """The newest first."""
     page = workflows.list_versions(resources, caller, workflow_id, page_size=page_size, next_page_token=next_page_token)
-    shown = _summaries(page.workflows)
+    shown = _summaries(resources, page.workflows)
     return Reply(WorkflowVersions(workflow_id=workflow_id, versions=shown, next_page_token=page.next_page_token))
 
 
@@ -247,8 +249,10 @@ def _about(row: Row) -> dict[str, Any]:
     }
 
 
-def _summaries(rows: Iterable[Row]) -> tuple[WorkflowSummary, ...]:
-    return tuple(WorkflowSummary(**_about(row)) for row in rows)
+def _summaries(resources: Resources, rows: Iterable[Row]) -> Any:
+    return tuple(
+        readable(resources, "workflow", rows, lambda row: WorkflowSummary(**_about(row)), lambda row: row.workflow_id)
+    )
 
 
 def _schedules(changes: Iterable[TemplateChange]) -> tuple[WorkflowSchedule, ...]:

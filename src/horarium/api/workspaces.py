@@ -23,7 +23,7 @@ from horarium.api.answers import Reply
 from horarium.api.audited import Audited
 from horarium.api.etags import IfMatch, version_of
 from horarium.api.examples import AT, LATER
-from horarium.api.pages import next_page, within_bytes
+from horarium.api.pages import next_page, readable, within_bytes
 from horarium.api.requests import CallerOf, ResourcesOf, json_body
 from horarium.api.routing import LOOK, RUN, SCHEDULE, Routes
 from horarium.decision.last_status import LastStatus
@@ -103,7 +103,7 @@ def list_workspace_schedules(resources: ResourcesOf, caller: CallerOf, workspace
     page, shown = within_bytes(
         None,
         lambda most: workspaces.list_schedules(resources, caller, workspace_id, after=after, most=most or MOST_LISTED),
-        lambda page: map(_listed, page.schedules),
+        lambda page: readable(resources, "schedule", page.schedules, _listed, lambda each: each.row.schedule_id),
     )
     return Reply(shown, headers=_next(page, workspace_id, ""))
 
@@ -144,7 +144,13 @@ def workspace_schedule_health(
         lambda most: workspaces.health(
             resources, caller, workspace_id, named=named, after=after, most=most or MOST_LISTED
         ),
-        lambda page: (wire.WorkspaceHealth(**_health(each)) for each in page.schedules),
+        lambda page: readable(
+            resources,
+            "schedule",
+            page.schedules,
+            lambda each: wire.WorkspaceHealth(**_health(each)),
+            lambda each: each.row.schedule_id,
+        ),
     )
     return Reply(shown, headers=_next(page, workspace_id, "/health"))
 

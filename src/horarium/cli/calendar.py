@@ -11,6 +11,7 @@ from horarium.cli import completion
 from horarium.cli.dates import read_dates
 from horarium.cli.lists import show_list
 from horarium.cli.naming import by_flags
+from horarium.cli.pages import Listing, Paging
 from horarium.cli.present import cell, printable, show_document
 from horarium.cli.reading import refuse
 from horarium.cli.remote import Remote, with_remote
@@ -96,10 +97,12 @@ def list_command(remote: Remote) -> None:
 
     Example: horarium calendar list
     """
+    from horarium.client.service_calls import ServiceCalls
+
     show_list(
         remote,
         "calendars",
-        list(remote.client.iter_calendars()),
+        list(Listing(remote, ServiceCalls.list_calendars(), Paging("calendars"), None)),
         ("Name", "Kind", "Timezone", "Dates", "Rule", "Read Only", "Warning"),
         lambda c: (c.name, c.kind, c.timezone, len(c.dates), c.rule, c.read_only, c.warning),
     )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from horarium.cli.pages import tell_unreadable
 from horarium.cli.present import show_columns, show_document
 from horarium.cli.remote import Remote
 from horarium.cli.render import Format, show_json, talk
@@ -19,6 +20,8 @@ A = TypeVar("A", bound="Answer")
 def show_list(
     remote: Remote, member: str, page: Page[A] | Sequence[A], columns: Sequence[str], row: Callable[[A], Sequence[Any]]
 ) -> None:
+    if not isinstance(page, Sequence):
+        tell_unreadable(member, page)
     match remote.output:
         case Format.TABLE if len(page):
             show_columns(columns, [row(item) for item in page])

@@ -67,10 +67,17 @@ class Listing(Generic[A]):
             asked = replace(following, query={**following.query, self.paging.size: size})
             with by_flags(_FLAGS):
                 page = self.remote.send(asked)
+            tell_unreadable(self.paging.member, page)
             yield from page
             self.cursor = page.cursor
             left = None if left is None else max(0, left - len(page))
             following = asked.after(page)
+
+
+def tell_unreadable(member: str, page: Page[A]) -> None:
+    """Name on stderr the rows that the service could not read, and that no table has."""
+    for row in page.unreadable_rows:
+        talk(f"{member}: {row.id} is unreadable: {row.detail}")
 
 
 def show_listing(

@@ -10,6 +10,7 @@ from horarium.cli import completion
 from horarium.cli.lists import show_list
 from horarium.cli.naming import by_flags
 from horarium.cli.options import with_options
+from horarium.cli.pages import Listing, Paging
 from horarium.cli.present import printable, show_document
 from horarium.cli.reading import refuse
 from horarium.cli.remote import Remote, remote_options, with_remote
@@ -100,10 +101,12 @@ def list_command(remote: Remote) -> None:
 
     Example: horarium approval standing list
     """
+    from horarium.client.approval_calls import ApprovalCalls
+
     show_list(
         remote,
         "standing",
-        list(remote.client.iter_standing_approvals()),
+        list(Listing(remote, ApprovalCalls.list_standing_approvals(), Paging("standing"), None)),
         ("Standing ID", "Schedule ID", "Workflow ID", "Gates", "Until", "Uses", "Of", "By"),
         lambda s: (s.standing_id, s.schedule_id, s.workflow_id, ", ".join(s.gates), s.until, s.uses, s.max_uses,
                    s.made_by),

@@ -13,6 +13,7 @@ from horarium.client.lenient import A, read
 from horarium.client.page import Page
 from horarium.errors import InvalidDefinition
 from horarium.instant import from_datetime, to_rfc3339
+from horarium.wire.answer import is_unreadable
 
 T = TypeVar("T")
 P = TypeVar("P")
@@ -97,12 +98,16 @@ def many(kind: type[A], *members: str, cursor: str = "next_page_token") -> Calla
     def parse(body: Any) -> Page[A]:
         whole = body if isinstance(body, dict) else {}
         rows = body if isinstance(body, list) else next((whole[name] for name in members if name in whole), None)
-        items = tuple(read(kind, row) for row in rows if isinstance(row, dict)) if isinstance(rows, list) else ()
+        items = tuple(read(kind, row) for row in rows if _is_row(row)) if isinstance(rows, list) else ()
         following = whole.get(cursor)
         moves = isinstance(following, str | int) and not isinstance(following, bool) and following != ""
         return Page(items, following if moves else None, whole)
 
     return parse
+
+
+def _is_row(row: object) -> bool:
+    return isinstance(row, dict) and not is_unreadable(row)
 
 
 def if_match(version: int | None) -> dict[str, str]:

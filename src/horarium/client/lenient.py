@@ -18,7 +18,7 @@ from msgspec.structs import FieldInfo, fields
 
 from horarium.errors import InvalidSpec
 from horarium.instant import from_rfc3339, to_datetime
-from horarium.wire.answer import Answer, with_raw
+from horarium.wire.answer import Answer, is_unreadable, with_raw
 
 A = TypeVar("A", bound=Answer)
 
@@ -115,7 +115,8 @@ def _several(reader: _Reader) -> _Reader:
     def several(value: Any) -> Any:
         if not isinstance(value, list):
             return _UNREADABLE
-        return tuple(item for item in map(reader, value) if item is not _UNREADABLE)
+        rows = (each for each in value if not is_unreadable(each))
+        return tuple(item for item in map(reader, rows) if item is not _UNREADABLE)
 
     return several
 

@@ -6,6 +6,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Generic, TypeVar
 
+from horarium.wire.answer import UnreadableRow, unreadable_rows_of
+
 T = TypeVar("T")
 
 
@@ -16,6 +18,11 @@ class Page(Generic[T]):
     items: tuple[T, ...]
     cursor: str | int | None = None
     raw: Mapping[str, Any] = field(default_factory=dict, repr=False, compare=False)
+
+    @property
+    def unreadable_rows(self) -> tuple[UnreadableRow, ...]:
+        """The rows that the service could not read, which are not among the items."""
+        return unreadable_rows_of(self.raw)
 
     def __iter__(self) -> Iterator[T]:
         return iter(self.items)

@@ -16,6 +16,7 @@ import httpx
 from horarium.client.call import Call
 from horarium.client.errors import ServerUnavailable, UnexpectedAnswer, error_of
 from horarium.client.exchange import Exchange, Retries, Wait
+from horarium.wire.feed import UNREADABLE_KIND
 
 T = TypeVar("T")
 
@@ -117,7 +118,8 @@ class Listening(Generic[T]):
         if text:  # a comment will do: it is how a server says that it is still there
             self._attempts.failures = 0
         for message in self._parser.feed(text):
-            yield self._call.parse(_entry(message))
+            if message.event != UNREADABLE_KIND:
+                yield self._call.parse(_entry(message))
 
     def opened(self, response: httpx.Response) -> bool:
         """Whether there is something to hear. Its body, if not, has been read."""

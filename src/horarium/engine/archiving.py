@@ -15,6 +15,7 @@ from horarium.instant import DAY, HOUR, Instant
 from horarium.store import archive, partition_upkeep
 from horarium.store.archive import LIMIT, Moved
 from horarium.store.database import Database
+from horarium.store.history import horizon
 from horarium.store.partition_upkeep import Outcome
 from horarium.store.partitions import Week, missing_of
 from horarium.store.tables import runs_archive
@@ -39,12 +40,18 @@ class Archiving:
         self._days = days
         self._after: bytes | None = b""
         self._weeks: set[Week] = set()
+        # Like the archive, it waits until no program of the release before is alive.
+        self._settled = False
 
     def step(self) -> Moved:
-        """One transaction; with the last of a pass the next one begins anew."""
-        if not self._days or self._database.dialect != "postgresql":
+        """Move some runs in one transaction; after the last of a pass the next one begins anew."""
+        if self._database.dialect != "postgresql":
             return Moved(0, None)
         now = self._clock.now()
+        if not self._settled:
+            self._settled = self._database.write(lambda connection: horizon.settle(connection, now))
+        if not self._days:
+            return Moved(0, None)
         after = max(self._after or b"", self._first(now))
         moved = self._database.write(
             lambda connection: archive.move_some(

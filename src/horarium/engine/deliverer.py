@@ -1,9 +1,12 @@
-"""Tells subscribers what they want to know: entries of the feed as signed webhooks, in order, at least once.
+"""Deliver entries of the feed to subscribers as signed webhooks, in order, at least once.
 
-A look finds the subscriptions for which there is news; each is then served by a task of its own, under a lease, so
-that a receiver that hangs delays nobody else, and one namespace never takes all places. An entry that cannot be
-delivered holds back those after it, and is tried again after growing pauses; after the last it becomes a dead letter,
-and the subscription goes on.
+A look finds the subscriptions for which there is news. Each is then served by a task of its own, under a lease, so
+that a receiver that hangs delays no other, and one namespace never takes all places. The messages of a subscription
+share a connection, and the cursor moves at least once a second: after a crash the messages since then come again.
+
+An entry that cannot be delivered holds back those after it, and is tried again after growing pauses. After the last it
+becomes a dead letter, and the subscription goes on. An entry that cannot be read is skipped and counted. A
+subscription that cannot be read itself is parked. Neither concerns any other subscription.
 """
 
 from __future__ import annotations
@@ -11,9 +14,9 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Concatenate, ParamSpec, TypeVar
+from typing import Concatenate, NamedTuple, ParamSpec, TypeVar
 
 import structlog
 from structlog.typing import FilteringBoundLogger
@@ -22,14 +25,15 @@ from horarium.clock import Clock
 from horarium.decision.health_status import HealthStatus
 from horarium.decision.subscription import Told, Wanted, has_place, pause_after, read_wanted, wants
 from horarium.engine.threads import Threads
-from horarium.errors import HorariumError
+from horarium.errors import HorariumError, InvalidDefinition
 from horarium.ids import id_text, new_id
 from horarium.instant import SECOND
-from horarium.launchers.webhook import Delivered, Delivery, Message, WebhookSender
+from horarium.launchers.webhook import Channel, Delivered, Delivery, Message, Undelivered, WebhookSender
+from horarium.schedule.damage import unreadable_of
 from horarium.schedule.event import FEED_KINDS, NoticeType
 from horarium.schedule.run import RunState
 from horarium.store.database import Connection, Database
-from horarium.store.history.feed import FeedRow, cursor_text
+from horarium.store.history.feed import START, FeedCursor, FeedRow, cursor_text
 from horarium.store.sealing import Sealer
 from horarium.store.subscriptions import dead_letters, deliveries
 from horarium.store.subscriptions.dead_letters import DeadLetter
@@ -44,8 +48,10 @@ LOOK_SECONDS = 1.0
 _SOON_SECONDS = 0.05
 _THREADS = 4
 # Subscriptions that a look asks about; where there are more, the next look goes on from there.
-_LOOKS = 100
-_PAGE = 100
+_LOOKS = 500
+_PAGE = 200
+# Between two notes of how far a subscription has been told.
+_NOTE_SECONDS = 1.0
 # Pages that a task serves before it gives its place to another.
 _PAGES = 10
 _REDELIVERIES = 50
@@ -61,6 +67,35 @@ class DelivererOptions:
     places_of_one: int = 8
 
 
+class _Prepared(NamedTuple):
+    """A message: the name of its entry, and what is sent."""
+
+    name: str
+    body: bytes
+
+
+@dataclass(slots=True)
+class _Serving:
+    """A subscription in hand; what was settled since `row` was last written: up to `cursor`, so many delivered."""
+
+    row: SubscriptionRow
+    secret: str
+    wanted: Wanted
+    channel: Channel
+    delivered: int = 0
+    unreadable: list[str] = field(default_factory=list)
+    cursor: FeedCursor = START
+
+    def __post_init__(self) -> None:
+        self.cursor = self.row.cursor
+
+    def go_on(self) -> None:
+        """Begin anew from what was written just now."""
+        self.row = replace(self.row, cursor=self.cursor, failures=0)
+        self.delivered = 0
+        self.unreadable = []
+
+
 class Deliverer:
     def __init__(
         self,
@@ -70,6 +105,7 @@ class Deliverer:
         sealer: Sealer,
         options: DelivererOptions | None = None,
         log: FilteringBoundLogger | None = None,
+        tell_unreadable: Callable[[str, str, str], None] = lambda _what, _name, _why: None,
     ) -> None:
         self._database = database
         self._clock = clock
@@ -79,6 +115,7 @@ class Deliverer:
         # Its own, so that no crowd of subscriptions can take those of the ticker.
         self._threads = Threads(_THREADS)
         self._log = log or structlog.get_logger()
+        self._tell_unreadable = tell_unreadable
         self._after = b""
         self._tasks: dict[bytes, tuple[str, asyncio.Task[None]]] = {}
 
@@ -108,10 +145,21 @@ class Deliverer:
         self._sender.close()
 
     def _look(self) -> list[SubscriptionRow]:
+        """Find those with news. What cannot be read of one is no reason not to look at the others."""
         now = self._clock.now()
         found = self._database.read(partial(deliveries.due, now=now, after=self._after, limit=_LOOKS))
         self._after = found[-1].subscription_id if len(found) == _LOOKS else b""
-        return [row for row in found if self._database.read(partial(deliveries.has_work, row=row))]
+        readable: list[SubscriptionRow] = []
+        for row in found:
+            wrong = unreadable_of(row)
+            if wrong is None:
+                readable.append(row)
+            else:
+                self._tell_unreadable("subscription", id_text(row.subscription_id), wrong.detail)
+        damaged = [row for row in readable if row.damage is not None]
+        sound = [row for row in readable if row.damage is None]
+        # Those that are parked are told of nothing, and say so.
+        return damaged + (self._database.read(partial(deliveries.with_work, rows=sound)) if sound else [])
 
     def _has_place(self, row: SubscriptionRow) -> bool:
         mine = sum(namespace == row.namespace for namespace, _ in self._tasks.values())
@@ -142,48 +190,87 @@ class Deliverer:
 
     async def _deliver(self, row: SubscriptionRow) -> None:
         try:
+            if row.damage is not None:
+                raise InvalidDefinition({"subscription": [f"cannot be read: {row.damage}; edit it"]})
             secret = self._sealer.unseal(row.secret, row.subscription_id)
             wanted = read_wanted(row.kinds, row.filter)
-        except HorariumError as wrong:  # only its author can mend it
+        except HorariumError as wrong:  # only an edit mends it
             now = self._clock.now()
-            await self._write(deliveries.postpone, row, wrong.message, now, retry_at=now + _UNREADABLE_SECONDS * SECOND)
+            self._tell_unreadable("subscription", f"{row.namespace}/{row.name}", wrong.message)
+            await self._write(deliveries.park, row, wrong.message, now, retry_at=now + _UNREADABLE_SECONDS * SECOND)
             return
-        if not await self._redeliver(row, secret):
-            return
-        if row.retry_at is not None and row.retry_at > self._clock.now():
-            return
-        following: SubscriptionRow | None = row
-        for _ in range(_PAGES):
-            if following is None:
+        channel = self._sender.channel()
+        try:
+            serving = _Serving(row, secret, wanted, channel)
+            if not await self._redeliver(serving):
                 return
-            page = await self._read(deliveries.next_page, following, _PAGE, with_labels=bool(wanted.labels))
-            following = await self._deliver_page(following, secret, wanted, page)
+            if row.retry_at is not None and row.retry_at > self._clock.now():
+                return
+            for _ in range(_PAGES):
+                page = await self._read(deliveries.next_page, serving.row, _PAGE, with_labels=bool(wanted.labels))
+                if not await self._deliver_page(serving, page):
+                    return
+        finally:
+            channel.close()
 
-    async def _deliver_page(
-        self, row: SubscriptionRow, secret: str, wanted: Wanted, page: Page
-    ) -> SubscriptionRow | None:
-        """The row as it is then; None = there is nothing more to do for now."""
-        for each in page.rows:
-            schedule_id = page.schedule_ids.get(each.event.schedule_uid or b"")
-            if not wants(wanted, _told(each, schedule_id, page)):
-                continue
-            body = cloud_event(entry_of(each.event, cursor_text(each.cursor), schedule_id))
-            outcome = await self._send(row, secret, cursor_text(each.cursor), body)
-            if not await self._settle(row, each, body, outcome):
-                return None
-            row = replace(row, cursor=each.cursor, failures=0)
-        if not page.rows:
-            return None
-        last = page.rows[-1].cursor
-        if last != row.cursor and not await self._write(deliveries.move, row, last, self._clock.now()):
-            return None
-        return replace(row, cursor=last, failures=0) if len(page.rows) == _PAGE else None
+    async def _deliver_page(self, serving: _Serving, page: Page) -> bool:
+        """Whether another page may follow."""
+        noted_at = self._clock.monotonic()
+        try:
+            for each in page.rows:
+                prepared = self._prepare(serving, each, page)
+                if prepared is not None:
+                    outcome = await self._send(serving, *prepared)
+                    if not isinstance(outcome, Delivered):
+                        # What is settled before it is noted first: it fails alone.
+                        noted = await self._note(serving)
+                        if not noted or not await self._settle(serving, each, prepared.body, outcome):
+                            return False
+                        continue
+                    serving.delivered += 1
+                serving.cursor = each.cursor
+                if self._clock.monotonic() - noted_at >= _NOTE_SECONDS:
+                    if not await self._note(serving):
+                        return False
+                    noted_at = self._clock.monotonic()
+        except asyncio.CancelledError:  # the process ends: what has arrived need not come again
+            await asyncio.shield(self._note(serving))
+            raise
+        return await self._note(serving) and len(page.rows) == _PAGE
 
-    async def _settle(self, row: SubscriptionRow, each: FeedRow, body: bytes, outcome: Delivery) -> bool:
-        """Whether the next entry may follow."""
+    def _prepare(self, serving: _Serving, each: FeedRow, page: Page) -> _Prepared | None:
+        """Write the message of an entry; None = it is not wanted, or cannot be read."""
+        name = cursor_text(each.cursor)
+        wrong = unreadable_of(each.event)
+        try:
+            if wrong is None:
+                schedule_id = page.schedule_ids.get(each.event.schedule_uid or b"")
+                if not wants(serving.wanted, _told(each, schedule_id, page)):
+                    return None
+                return _Prepared(name, cloud_event(entry_of(each.event, name, schedule_id)))
+            why = wrong.detail
+        except (HorariumError, ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
+            why = f"{type(error).__name__}: {error}"[:200]
+        serving.unreadable.append(f"{name}: {why}")
+        self._tell_unreadable("feed entry", name, why)
+        return None
+
+    async def _note(self, serving: _Serving) -> bool:
+        """Note how far it has been told; False = the subscription is no longer ours."""
+        row = serving.row
+        if serving.cursor == row.cursor:
+            return True
+        delivered, unreadable = serving.delivered, tuple(serving.unreadable)
+        moved = partial(deliveries.move, delivered=delivered, unreadable=unreadable)
+        if not await self._write(moved, row, serving.cursor, self._clock.now()):
+            return False
+        serving.go_on()
+        return True
+
+    async def _settle(self, serving: _Serving, each: FeedRow, body: bytes, outcome: Undelivered) -> bool:
+        """Postpone an entry that was not delivered, or give it up; whether the next one may follow."""
+        row = serving.row
         now, failures = self._clock.now(), row.failures + 1
-        if isinstance(outcome, Delivered):
-            return await self._write(deliveries.move, row, each.cursor, now, delivered=True)
         pause = pause_after(failures, self._options.pauses)
         if pause is not None:
             at = now + round(pause * SECOND)
@@ -203,12 +290,17 @@ class Deliverer:
             redeliver_at=None,
         )
         self._log.warning("given up", subscription=f"{row.namespace}/{row.name}", error=outcome.error)
-        return await self._write(_give_up, row, each, letter)
+        if not await self._write(_give_up, row, each, letter):
+            return False
+        serving.cursor = each.cursor
+        serving.go_on()
+        return True
 
-    async def _redeliver(self, row: SubscriptionRow, secret: str) -> bool:
-        """What somebody asked for once more: one delivery each; whether the subscription is still ours."""
+    async def _redeliver(self, serving: _Serving) -> bool:
+        """Send each dead letter once that was asked for; whether the subscription is still ours."""
+        row = serving.row
         for letter in await self._read(dead_letters.asked_for, row.subscription_id, _REDELIVERIES):
-            outcome = await self._send(row, secret, letter.entry, letter.body.encode())
+            outcome = await self._send(serving, letter.entry, letter.body.encode())
             if isinstance(outcome, Delivered):
                 await self._write(dead_letters.delete, letter.dead_letter_id)
             else:
@@ -219,9 +311,10 @@ class Deliverer:
                 return False
         return True
 
-    async def _send(self, row: SubscriptionRow, secret: str, entry: str, body: bytes) -> Delivery:
+    async def _send(self, serving: _Serving, entry: str, body: bytes) -> Delivery:
+        row = serving.row
         name = message_id(row.subscription_id, entry)
-        return await self._sender.send(Message(row.url, name, body, secret, row.namespace))
+        return await serving.channel.send(Message(row.url, name, body, serving.secret, row.namespace))
 
     async def _read(self, look: Callable[Concatenate[Connection, P], T], *values: P.args, **named: P.kwargs) -> T:
         return await self._threads.run(lambda: self._database.read(lambda c: look(c, *values, **named)))

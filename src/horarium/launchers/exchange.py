@@ -3,9 +3,10 @@
 The name is resolved once; the connection goes to that address with the name in `Host` and in the TLS
 handshake. A second look-up, which could answer differently (DNS rebinding), never happens.
 
-No connection is kept. An idle one that the far end has just closed looks like a request that was lost
+No connection of a launch is kept. An idle one that the far end has just closed looks like a request that was lost
 half-way, and every such loss would be an `Unknown`; also, a kept TLS connection to an address shared
-by two names was verified for one of them only.
+by two names was verified for one of them only. Messages to subscribers may come twice, so those of one subscription
+share a connection for as long as they follow each other (`webhook.py`).
 
 h11 writes and reads the messages; this file moves bytes. A general client takes four times as long for a call
 like this, for the sake of pools, cookies, redirects and proxies, all of which must be kept from acting here.
@@ -90,6 +91,11 @@ class Answer:
         self._headers = response.headers
         self._http = http
         self._wire = wire
+
+    @property
+    def may_go_on(self) -> bool:
+        """Tell whether the connection may carry another request: the answer was read to its end, and allows it."""
+        return self._http.our_state is h11.DONE and self._http.their_state is h11.DONE
 
     def header(self, name: bytes) -> str | None:
         """The first of this name, which is in lower case; bytes that are no UTF-8 are replaced."""
@@ -182,6 +188,11 @@ class Wire(asyncio.Protocol):
         if self._error is not None:
             raise self._error if isinstance(self._error, OSError) else ConnectionError(str(self._error))
         return b""
+
+    @property
+    def is_idle(self) -> bool:
+        """Tell whether the connection stands, and nothing has arrived that no request asked for."""
+        return not self._ended and not self._unread and self._error is None
 
     def close(self) -> None:
         """At once: an answer that is not wanted to its end would keep a polite goodbye waiting."""

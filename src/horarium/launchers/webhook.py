@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import base64
 import ssl
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -18,7 +19,7 @@ from standardwebhooks import Webhook
 from horarium.clock import Clock
 from horarium.instant import SECOND, to_datetime
 from horarium.launchers.cloudevent import STRUCTURED
-from horarium.launchers.exchange import Answer, BadRequest, Dialler, Exchange, Lost, TargetForbidden
+from horarium.launchers.exchange import Answer, BadRequest, Dialler, Exchange, Lost, Place, TargetForbidden, Wire
 from horarium.launchers.outgoing import BadAction, place_of
 from horarium.launchers.payload import clean_text
 from horarium.launchers.ssrf import Guard
@@ -27,6 +28,9 @@ TIMEOUT_SECONDS = 10.0
 MAX_SECRET = 200
 _LEAST_SECRET_BYTES = 16
 _MAX_ANSWER = 500
+# Of the answer to a message that was taken: more of it, or a slow one, costs the connection.
+_MAX_REST = 16_384
+_REST_SECONDS = 1.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +85,37 @@ def check_secret(secret: str) -> str | None:
     return None if len(key) >= _LEAST_SECRET_BYTES else wrong
 
 
+@dataclass(frozen=True, slots=True)
+class _KeptWire:
+    """A connection that stands, with where it leads and on whose behalf: it serves nothing else."""
+
+    key: tuple[Place, str]
+    wire: Wire
+
+
+class Channel:
+    """Sends one message after the other; not for several at a time."""
+
+    def __init__(self, sender: WebhookSender) -> None:
+        self._sender = sender
+        self._kept: _KeptWire | None = None
+
+    async def send(self, message: Message) -> Delivery:
+        """Send a message as `WebhookSender.send` does."""
+        kept, self._kept = self._kept, None
+        try:
+            delivery, self._kept = await self._sender.exchange(message, kept)
+            return delivery
+        finally:
+            if kept is not None and self._kept is not kept:
+                kept.wire.close()
+
+    def close(self) -> None:
+        if self._kept is not None:
+            self._kept.wire.close()
+            self._kept = None
+
+
 class WebhookSender:
     def __init__(
         self, clock: Clock, guard: Guard, *, timeout_seconds: float = TIMEOUT_SECONDS, tls: ssl.SSLContext | None = None
@@ -92,22 +127,45 @@ class WebhookSender:
         self._dialler: Dialler | None = None
 
     async def send(self, message: Message) -> Delivery:
-        """Never raises for what the far end does; no answer within the time is none."""
+        """Send on a connection of its own. No answer within the time is none; what the far end does never raises."""
+        channel = self.channel()
+        try:
+            return await channel.send(message)
+        finally:
+            channel.close()
+
+    def channel(self) -> Channel:
+        """Open a way for messages that follow each other: they share a connection while the far end keeps it."""
+        return Channel(self)
+
+    async def exchange(self, message: Message, kept: _KeptWire | None) -> tuple[Delivery, _KeptWire | None]:
+        """Send once; return what became of it, and the connection if it can be used again."""
         try:
             place, target = place_of(message.url)
+            async with asyncio.timeout(self._timeout):
+                if kept is not None and kept.key == (place, message.group) and kept.wire.is_idle:
+                    with suppress(Lost):  # closed meanwhile: a message may arrive twice, so it is sent again
+                        return await self._over(kept, target, message)
+                fresh = _KeptWire((place, message.group), await self._dial().dial(place, message.group))
+                return await self._over(fresh, target, message)
+        except TimeoutError:
+            return Undelivered(f"no answer within {self._timeout:g} s"), None
+        except (BadAction, BadRequest, TargetForbidden, Lost, UnicodeError) as wrong:
+            return Undelivered(clean_text(str(wrong) or type(wrong).__name__, _MAX_ANSWER)), None
+
+    async def _over(self, kept: _KeptWire, target: bytes, message: Message) -> tuple[Delivery, _KeptWire | None]:
+        may_go_on = False
+        try:
             headers = self._headers(message)
             named = [(name.encode("ascii"), value.encode("ascii")) for name, value in headers.items()]
-            exchange = Exchange("POST", target, [(b"host", place.authority), *named], message.body)
-            async with asyncio.timeout(self._timeout):
-                wire = await self._dial().dial(place, message.group)
-                try:
-                    return await _delivery(await exchange.send(wire))
-                finally:
-                    wire.close()
-        except TimeoutError:
-            return Undelivered(f"no answer within {self._timeout:g} s")
-        except (BadAction, BadRequest, TargetForbidden, Lost, UnicodeError) as wrong:
-            return Undelivered(clean_text(str(wrong) or type(wrong).__name__, _MAX_ANSWER))
+            host = (b"host", kept.key[0].authority)
+            answer = await Exchange("POST", target, [host, *named], message.body).send(kept.wire)
+            delivery = await _delivery(answer)
+            may_go_on = answer.may_go_on
+        finally:
+            if not may_go_on:
+                kept.wire.close()
+        return delivery, kept if may_go_on else None
 
     def close(self) -> None:
         self._guard.close()
@@ -126,7 +184,6 @@ class WebhookSender:
             "user-agent": "horarium",
             "content-type": STRUCTURED,
             "content-length": str(len(message.body)),
-            "connection": "close",
             "accept-encoding": "identity",
             "webhook-id": message.id,
             "webhook-timestamp": str(now // SECOND),
@@ -135,7 +192,11 @@ class WebhookSender:
 
 
 async def _delivery(answer: Answer) -> Delivery:
+    """Read what is said of a refusal. A message that was taken is delivered, however long the rest of the answer is."""
     if 200 <= answer.status < 300:
+        with suppress(TimeoutError, Lost):  # only for the sake of the connection
+            async with asyncio.timeout(_REST_SECONDS):
+                await answer.read(_MAX_REST)
         return Delivered(answer.status)
     try:
         raw, _ = await answer.read(4 * _MAX_ANSWER)

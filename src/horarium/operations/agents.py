@@ -19,6 +19,7 @@ from horarium.policy.names import PolicyError
 from horarium.schedule.agent import Agent, agent_document, checked_token, parents_of, parse_agent
 from horarium.schedule.assignee import Assignee, AssigneeType
 from horarium.schedule.credentials import agent_token_name
+from horarium.schedule.damage import Unreadable
 from horarium.schedule.position import Status
 from horarium.schedule.secret_value import checked_hosts
 from horarium.schedule.target import host_in
@@ -60,7 +61,7 @@ class AgentView:
 
 @dataclass(frozen=True, slots=True)
 class AgentPage:
-    agents: tuple[AgentView, ...]
+    agents: tuple[AgentView | Unreadable, ...]
     next_page_token: str | None
 
 
@@ -77,13 +78,15 @@ def list_agents(
     resources: Resources, caller: Caller, *, page_size: int | None = None, next_page_token: str | None = None
 ) -> AgentPage:
     page = AGENTS.list_page(resources, caller, page_size, next_page_token)
-    names = [kept.value.agent_id for kept in page.found]
+    names = [kept.value.agent_id for kept in page.found if not isinstance(kept, Unreadable)]
 
     def look(connection: Connection) -> AgentPage:
         have = secrets.find_names(connection, caller.namespace, [token_name(name) for name in names])
         seen = assignees.seen_of(connection, caller.namespace, names)
         views = (
-            AgentView(kept, token_name(kept.value.agent_id) in have, seen.get(kept.value.agent_id, AgentSeen()))
+            kept
+            if isinstance(kept, Unreadable)
+            else AgentView(kept, token_name(kept.value.agent_id) in have, seen.get(kept.value.agent_id, AgentSeen()))
             for kept in page.found
         )
         return AgentPage(tuple(views), page.next_page_token)

@@ -144,7 +144,7 @@ def view(
     resources: Resources, connection: Connection, rows: Sequence[QuestionRow], *, whole_action: bool = False
 ) -> list[Asked]:
     """Each with what its run would do; without the input of that, unless it is wanted whole: `inputs` says it."""
-    runs = {run.run_id: run for run in runs_read.find_all(connection, [row.run_id for row in rows])}
+    runs = {run.run_id: run for run in runs_read.find_all(connection, [row.run_id for row in rows], listed=True)}
     definitions = resources.definitions.load(connection, runs.values())
     cast = questions.votes(connection, [row.approval_id for row in rows])
     return [

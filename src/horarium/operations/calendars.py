@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from datetime import date
 
-from horarium.errors import InvalidCalendar
+from horarium.errors import HorariumError, InvalidCalendar
 from horarium.instant import Instant, to_datetime
 from horarium.operations.caller import Caller
 from horarium.operations.drafts import hold_namespace, require_namespace
@@ -32,10 +32,11 @@ from horarium.schedule.calendar import (
     shared_calendar,
     to_document,
 )
+from horarium.schedule.damage import Unreadable, unreadable_of
 from horarium.store import calendars
 from horarium.store.calendars import CalendarRow
 from horarium.store.database import Connection
-from horarium.store.errors import Conflict
+from horarium.store.errors import CannotRead, Conflict
 from horarium.store.schedules import references
 from horarium.wire.roles import Permission
 
@@ -56,7 +57,7 @@ class Kept:
 class CalendarPage:
     """`next_page_token` None = this is the last, with the built-in ones at its end."""
 
-    calendars: tuple[Kept, ...]
+    calendars: tuple[Kept | Unreadable, ...]
     next_page_token: str | None
 
 
@@ -74,7 +75,7 @@ def list_calendars(
     def look(connection: Connection) -> CalendarPage:
         require_namespace(connection, caller.namespace)
         rows, more = calendars.list_page(connection, caller.namespace, after_name=next_page_token, limit=limit)
-        own = tuple(_kept(row, today) for row in rows)
+        own = tuple(_listed(row, today) for row in rows)
         if more and rows:
             return CalendarPage(own, rows[-1].name)
         return CalendarPage((*own, *(_shared(calendar, today) for calendar in LISTED)), None)
@@ -183,8 +184,21 @@ def _own(connection: Connection, caller: Caller, name: str) -> CalendarRow:
 
 
 def _kept(row: CalendarRow, today: date) -> Kept:
-    calendar = parse_calendar(row.document)
+    try:
+        calendar = parse_calendar(row.document)
+    except (HorariumError, ValueError, TypeError, AttributeError) as wrong:
+        raise CannotRead("calendar", row.name, f"document: {wrong}"[:200]) from wrong
     return Kept(calendar, row.version, row.updated_at, coverage_warning(calendar, today), row.bundle, row.owner)
+
+
+def _listed(row: CalendarRow, today: date) -> Kept | Unreadable:
+    found = unreadable_of(row)
+    if found is not None:
+        return found
+    try:
+        return _kept(row, today)
+    except CannotRead as wrong:
+        return Unreadable(row.name, wrong.detail)
 
 
 def _shared(calendar: Calendar, today: date) -> Kept:

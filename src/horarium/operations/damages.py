@@ -21,4 +21,5 @@ class Damages:
         if len(self._told) >= _MOST:
             self._told.clear()
         self._told.add((what, name))
+        telemetry.metrics.unreadable_rows.inc()
         telemetry.log.error("a stored row cannot be read", what=what, name=name, why=why)

@@ -12,25 +12,31 @@ from horarium.operations.resources import Resources
 from horarium.recurrence.zone import tzdata_version
 from horarium.store.database import Connection
 from horarium.store.errors import SchemaTooNew, shown
-from horarium.store.history import audit
+from horarium.store.history import audit, horizon
+from horarium.store.history.horizon import FEED_LAG_SECONDS, Lag
 from horarium.store.migrate import check_schema
 from horarium.store.processes import process_rows
 from horarium.store.runs import open_runs, step_changes
 from horarium.store.schedules import due
 from horarium.store.schedules import health as schedule_health
 from horarium.store.schema_state import Fit
+from horarium.store.subscriptions import rows as subscriptions
 
 _TICKER = "ticker"
 
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """One question about readiness; `detail` is a sentence, `remedy` what to do where it fails."""
+    """One question about readiness; `detail` is a sentence, `remedy` what to do where it fails.
+
+    A check that is not `required` is shown as failed, and leaves the service ready.
+    """
 
     name: str
     passed: bool
     detail: str
     remedy: str | None = None
+    required: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +46,7 @@ class Readiness:
 
     @property
     def ready(self) -> bool:
-        return all(check.passed for check in self.checks)
+        return all(check.passed or not check.required for check in self.checks)
 
 
 def ready(resources: Resources) -> Readiness:
@@ -53,6 +59,8 @@ def ready(resources: Resources) -> Readiness:
                     _tick(resources, connection),
                     _undecided(resources, connection),
                     _outcomes(connection),
+                    _feed(resources, connection),
+                    _subscriptions(connection),
                 ]
             )
         except HorariumError as wrong:
@@ -64,16 +72,18 @@ def observe(resources: Resources) -> None:
     """Tells the metrics what only the database knows; asked now and then."""
     now = resources.clock.now()
 
-    def look(connection: Connection) -> tuple[Instant | None, int, Mapping[str, int], int, int]:
+    def look(connection: Connection) -> tuple[Instant | None, int, Mapping[str, int], int, int, Lag, int]:
         return (
             due.earliest_due(connection),
             audit.count_broken(connection),
             open_runs.depth_by_state(connection),
             step_changes.pending(connection),
             open_runs.approvals_waiting(connection),
+            horizon.lag(connection, now),
+            subscriptions.count_problems(connection)[0],
         )
 
-    earliest, broken, depth, changes, approvals = resources.database.read(look)
+    earliest, broken, depth, changes, approvals, lag, parked = resources.database.read(look)
     late = 0.0 if earliest is None else max(0, now - earliest) / SECOND
     resources.telemetry.looked(
         oldest_undecided_seconds=late,
@@ -81,6 +91,8 @@ def observe(resources: Resources) -> None:
         queue_depth=depth,
         workflow_changes=changes,
         approvals=approvals,
+        feed_lag_seconds=lag.seconds,
+        parked=parked,
     )
 
 
@@ -120,6 +132,22 @@ def _outcomes(connection: Connection) -> Check:
     failing, broken = schedule_health.count_failing(connection), audit.count_broken(connection)
     detail = f"schedules whose last {FAILING_AFTER} runs failed: {failing}; schedules that are broken: {broken}"
     return Check("outcomes", True, detail)
+
+
+def _feed(resources: Resources, connection: Connection) -> Check:
+    """A feed that lags delays notifications; occurrences are decided all the same."""
+    lag = horizon.lag(connection, resources.clock.now())
+    late = lag.seconds > FEED_LAG_SECONDS
+    holders = f", held back by the server processes {', '.join(map(str, lag.pids))}" if late and lag.pids else ""
+    detail = f"the oldest entry that no reader may see yet has waited {lag.seconds:.1f} s{holders}"
+    return Check("feed", not late, detail, "end those transactions" if late else None, required=False)
+
+
+def _subscriptions(connection: Connection) -> Check:
+    parked, skipped = subscriptions.count_problems(connection)
+    detail = f"subscriptions that cannot be read: {parked}; entries of the feed skipped because of that: {skipped}"
+    remedy = "edit the subscriptions that have parked_at; their last_error says what is wrong" if parked else None
+    return Check("subscriptions", not parked, detail, remedy, required=False)
 
 
 def _completed(connection: Connection) -> dict[str, Instant]:

@@ -15,11 +15,12 @@ from horarium.operations.pages import checked_limit
 from horarium.operations.quotas import check_bytes
 from horarium.operations.resources import Resources
 from horarium.policy.names import PolicyError
+from horarium.schedule.damage import Unreadable
 from horarium.schedule.naming import checked_id
 from horarium.schedule.problems import Problems
 from horarium.schedule.storable import check_storable
 from horarium.store.database import Connection
-from horarium.store.errors import Conflict
+from horarium.store.errors import CannotRead, Conflict
 from horarium.store.named_documents import NamedDocument, NamedDocuments
 from horarium.wire.outcomes import WriteOutcome
 from horarium.wire.roles import Permission
@@ -43,7 +44,7 @@ class Kept(Generic[V]):
 class KeptPage(Generic[V]):
     """`next_page_token` is the name of the last one; None = there are no more."""
 
-    found: tuple[Kept[V], ...]
+    found: tuple[Kept[V] | Unreadable, ...]
     next_page_token: str | None
 
 
@@ -85,12 +86,17 @@ class DocumentKind(Generic[V]):
         return name
 
     def kept(self, row: NamedDocument, outcome: WriteOutcome = WriteOutcome.UNCHANGED) -> Kept[V]:
-        return Kept(self.parse(row.document), row.version, row.created_at, row.updated_at, row.bundle, outcome)
+        """Read a stored document. Raises CannotRead."""
+        try:
+            value = self.parse(row.document)
+        except (HorariumError, ValueError, TypeError, AttributeError) as wrong:
+            raise CannotRead(self.rows.table.name.removesuffix("s"), row.name, f"document: {wrong}"[:200]) from wrong
+        return Kept(value, row.version, row.created_at, row.updated_at, row.bundle, outcome)
 
     def list_page(
         self, resources: Resources, caller: Caller, page_size: int | None, next_page_token: str | None
     ) -> KeptPage[V]:
-        """By name. One that cannot be read is left out: the others are none the worse for it."""
+        """List by name. A document that cannot be read says so in its place."""
         caller.require(Permission.READ)
         limit = checked_limit(page_size)
         after = None if next_page_token is None else _token(next_page_token)
@@ -98,16 +104,15 @@ class DocumentKind(Generic[V]):
         def look(connection: Connection) -> KeptPage[V]:
             require_namespace(connection, caller.namespace)
             rows, more = self.rows.list_page(connection, caller.namespace, after=after, limit=limit)
-            found = tuple(kept for kept in map(self._readable, rows) if kept is not None)
-            return KeptPage(found, rows[-1].name if more and rows else None)
+            return KeptPage(tuple(map(self._readable, rows)), rows[-1].name if more and rows else None)
 
         return resources.database.read(look)
 
-    def _readable(self, row: NamedDocument) -> Kept[V] | None:
+    def _readable(self, row: NamedDocument) -> Kept[V] | Unreadable:
         try:
             return self.kept(row)
-        except (HorariumError, ValueError, TypeError, AttributeError):
-            return None
+        except CannotRead as wrong:
+            return Unreadable(row.name, wrong.detail)
 
     def get(self, resources: Resources, caller: Caller, name: str) -> Kept[V]:
         caller.require(Permission.READ)

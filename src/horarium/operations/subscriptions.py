@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -22,6 +22,7 @@ from horarium.operations.errors import (
 from horarium.operations.pages import checked_limit
 from horarium.operations.resources import Resources
 from horarium.policy.names import PolicyError
+from horarium.schedule.damage import damage_of
 from horarium.schedule.naming import checked_id
 from horarium.store.database import Connection
 from horarium.store.errors import Conflict
@@ -30,7 +31,7 @@ from horarium.store.installation import hold_key_fingerprint
 from horarium.store.sealing import seal_in
 from horarium.store.subscriptions import dead_letters, rows
 from horarium.store.subscriptions.dead_letters import DeadLetter
-from horarium.store.subscriptions.rows import SubscriptionRow
+from horarium.store.subscriptions.rows import NO_PROBLEMS, Problems, SubscriptionRow
 from horarium.wire.feed import cloud_event, message_id
 from horarium.wire.roles import Permission
 from horarium.wire.service import FeedEntry
@@ -45,6 +46,7 @@ class Kept:
 
     row: SubscriptionRow
     dead: int
+    problems: Problems = NO_PROBLEMS
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,6 +115,7 @@ def update(
         before = _find(connection, caller, which)
         if if_version is not None and before.version != if_version:
             raise PreconditionFailed(if_version, before.version)
+        _refuse_unreadable(before, changes)
         kinds, narrowed = changes.get("kinds", before.kinds), changes.get("filter", before.filter)
         name, url, secret = changes.get("name", before.name), changes.get("url", before.url), changes.get("secret")
         wanted = _checked(kinds, narrowed, name, url, secret)
@@ -136,6 +139,15 @@ def update(
         return resources.database.write(work)
     except Conflict:
         raise SubscriptionAlreadyExists(str(changes.get("name"))) from None
+
+
+def _refuse_unreadable(before: SubscriptionRow, changes: Mapping[str, Any]) -> None:
+    """A part that cannot be read is replaced, or nothing is: it would be written again as something else."""
+    parts = {"kinds": before.kinds, "filter": before.filter}
+    wrong = {name: why for name, part in parts.items() if name not in changes and (why := damage_of(part)) is not None}
+    if wrong:
+        texts = {name: [f"the stored value cannot be read ({why}); send it too"] for name, why in wrong.items()}
+        raise InvalidDefinition(texts)
 
 
 def list_subscriptions(resources: Resources, caller: Caller) -> list[Kept]:
@@ -244,7 +256,10 @@ def _find(connection: Connection, caller: Caller, which: str) -> SubscriptionRow
 
 def _kept(connection: Connection, found: Sequence[SubscriptionRow]) -> list[Kept]:
     dead = dead_letters.count(connection, [row.subscription_id for row in found]) if found else {}
-    return [Kept(row, dead.get(row.subscription_id, 0)) for row in found]
+    problems = rows.problems_of(connection, [row.subscription_id for row in found])
+    return [
+        Kept(row, dead.get(row.subscription_id, 0), problems.get(row.subscription_id, NO_PROBLEMS)) for row in found
+    ]
 
 
 def _checked(kinds: object, narrowed: object, name: object, url: object, secret: str | None) -> Wanted:

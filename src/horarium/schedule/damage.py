@@ -1,7 +1,8 @@
-"""What becomes of stored JSON that cannot be read: a value that no reader takes, and that says why."""
+"""Mark stored values that cannot be read: JSON inside of a row, and whole rows of a list."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any, Final
 
 _DAMAGED: Final = "damaged"
@@ -27,3 +28,32 @@ def damage_of(value: object) -> str | None:
     if isinstance(value, _Damage):
         return str(value[_DAMAGED])
     return "the names cannot be read" if value in (UNREADABLE, list(UNREADABLE)) else None
+
+
+@dataclass(frozen=True, slots=True)
+class Unreadable:
+    """A row of a list that cannot be read: the name by which it is known, and what is wrong with it."""
+
+    key: object
+    detail: str
+
+
+class Marked:
+    """The mark of a row of which some columns cannot be read and hold stand-ins."""
+
+    unreadable: Unreadable
+
+
+def mark(row: Marked, unreadable: Unreadable) -> None:
+    """Set the mark; rows are frozen."""
+    object.__setattr__(row, "unreadable", unreadable)
+
+
+def unreadable_of(item: object) -> Unreadable | None:
+    """Return why an item of a list cannot be shown; it may be or hold a marked row. None = it can be read."""
+    if isinstance(item, Unreadable):
+        return item
+    for each in (item, *(getattr(item, name, None) for name in ("row", "run", "event"))):
+        if isinstance(each, Marked):
+            return each.unreadable
+    return None

@@ -32,10 +32,13 @@ from horarium.store import leases, namespaces, partition_upkeep, tokens
 from horarium.store.database import Connection, Database, open_database
 from horarium.store.database.sqlite import database_path
 from horarium.store.errors import SchemaTooNew
+from horarium.store.history import horizon
+from horarium.store.history.horizon import FEED_LAG_SECONDS
 from horarium.store.migrate import SchemaReport, check_schema
 from horarium.store.runs import open_runs, step_changes
 from horarium.store.schedules import lists as schedule_lists
 from horarium.store.schema_state import Fit
+from horarium.store.subscriptions import rows as subscriptions
 
 _OLDEST_PYTHON = (3, 11)
 _MOST_OFFSET = SECOND
@@ -218,6 +221,8 @@ def _inside(settings: Settings, database: Database, clock: Clock) -> Iterator[Ch
     yield from _weeks(database, clock)
     yield from _unclaimed(database, clock)
     yield from _unnoticed(database, clock)
+    yield _feed(database, clock)
+    yield from _parked(database)
 
 
 def _tables(found: SchemaReport) -> Check:
@@ -298,6 +303,27 @@ def _unnoticed(database: Database, clock: Clock) -> Iterator[Check]:
     if waiting:
         found = f"{waiting} ends of steps have waited for more than a minute for their workflows to go on"
         yield Check("workflows", Level.WARNING, found, "horarium up, or horarium worker; else look at its log")
+
+
+def _feed(database: Database, clock: Clock) -> Check:
+    now = clock.now() + database.clock_offset(clock)
+    lag = database.read(lambda connection: horizon.lag(connection, now))
+    if lag.seconds <= FEED_LAG_SECONDS:
+        return Check("feed", Level.OK, f"{lag.seconds:.1f} s behind what is committed")
+    found = f"{lag.seconds:.0f} s behind what is committed: streams and subscriptions wait"
+    pids = ", ".join(map(str, lag.pids)) or "…"
+    return Check("feed", Level.WARNING, found, f"end the transactions of the server processes {pids}")
+
+
+def _parked(database: Database) -> Iterator[Check]:
+    """Nothing to say where all can be read."""
+    parked, skipped = database.read(subscriptions.count_problems)
+    if parked:
+        found = f"{parked} cannot be read and are told nothing"
+        yield Check("subscriptions", Level.FAILURE, found, "edit those that have parked_at: horarium subscription list")
+    if skipped:
+        found = f"{skipped} entries of the feed could not be read, and were skipped"
+        yield Check("subscriptions", Level.WARNING, found, "horarium subscription show NAME says which was the last")
 
 
 def _leases(_settings: Settings, database: Database, clock: Clock) -> Check:

@@ -8,6 +8,7 @@ import socket
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
+from functools import partial
 from importlib.metadata import version
 from typing import Any, TextIO
 
@@ -31,6 +32,7 @@ from horarium.launchers.ssrf import Guard
 from horarium.launchers.webhook import WebhookSender
 from horarium.life.report_token import ReportTokens
 from horarium.operations.caller import internal
+from horarium.operations.damages import Damages
 from horarium.operations.errors import OperationError, QuotaExceeded
 from horarium.operations.registrations import Registered, namespaces_of_app, register
 from horarium.operations.resources import Resources
@@ -158,6 +160,7 @@ def _compose(
     registry = registry or _registry(settings, shared, application, telemetry)
     signals, sealer = _signals(settings, application), Sealer(key.signing, key.fingerprint)
     guard = Guard(address_policy(settings))
+    damages = Damages()
     sender = WebhookSender(shared, guard, timeout_seconds=settings.subscription_timeout_seconds)
     quotas = QuotaBook(default_quotas(settings))
     resources = Resources(
@@ -168,6 +171,7 @@ def _compose(
         tokens,
         sealer=sealer,
         sender=sender,
+        damages=damages,
         cards=_cards(registry, shared, guard),
         registry=registry,
         signals=signals,
@@ -189,7 +193,7 @@ def _compose(
         signals=signals,
         sealer=sealer,
         quotas=quotas,
-        deliverer=Deliverer(database, shared, sender, sealer, pauses, telemetry.log),
+        deliverer=Deliverer(database, shared, sender, sealer, pauses, telemetry.log, partial(damages.tell, telemetry)),
     )
     secret = secrets.token_urlsafe(_SECRET_BYTES)
     return Service(

@@ -29,7 +29,14 @@ class CalendarRow:
     owner: str | None = None
 
 
-_ROWS = TypedRows(CalendarRow, calendars, document=from_text)
+def _document(text: str) -> dict[str, Any]:
+    found = from_text(text)
+    if not isinstance(found, dict):
+        raise ValueError("it is no JSON object")
+    return found
+
+
+_ROWS = TypedRows(CalendarRow, calendars, key="name", document=_document)
 _SIZED = sized(_ROWS.select, calendars.c.document)
 _NAME = _ROWS.place_of("name")
 
@@ -121,7 +128,7 @@ def list_page(
         return {by_name[name]: document for name, document in documents}
 
     rows, more = page(found, limit, _ROWS.place_of("document"), load)
-    return [_ROWS.read(row) for row in rows], more
+    return [_ROWS.listed(row) for row in rows], more
 
 
 def _named(namespace: str, name: str) -> tuple[sa.ColumnElement[bool], ...]:

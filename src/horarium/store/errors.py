@@ -5,6 +5,7 @@ HorariumError
 │   └── Transient          store_unavailable      this attempt lost a race or its connection: `write` tries again
 ├── CommitUnknown          commit_unknown         the connection broke while committing: look before trying again
 ├── DataError              data_error             a value that the database cannot hold: the row's own fault
+├── CannotRead             unreadable_row         a stored row that this program cannot read: damaged, or of a newer one
 ├── Conflict               conflict               a unique constraint is taken; `constraint` says which
 ├── SchemaMissing          schema_missing         the tables are not there, or are older than this program
 └── SchemaTooNew           schema_too_new         the tables were made by a newer program
@@ -17,6 +18,7 @@ from __future__ import annotations
 from sqlalchemy.exc import SQLAlchemyError
 
 from horarium.errors import HorariumError, InvalidTransition
+from horarium.ids import id_text
 
 
 class StoreUnavailable(HorariumError):
@@ -50,6 +52,19 @@ class CommitUnknown(HorariumError):
 
 class DataError(HorariumError, ValueError):
     reason = "data_error"
+
+
+class CannotRead(HorariumError, ValueError):
+    """`key` names the row, which is left as it is."""
+
+    reason = "unreadable_row"
+
+    def __init__(self, kind: str, key: object, detail: str) -> None:
+        name = id_text(key) if isinstance(key, bytes) and len(key) == 16 else key
+        super().__init__(
+            f"The stored {kind} {name} cannot be read: {detail}. It was written by a newer program, or damaged"
+        )
+        self.detail = detail
 
 
 class Conflict(HorariumError):

@@ -75,7 +75,7 @@ def are_several(connection: Connection) -> bool:
 
 
 def all_namespaces(connection: Connection) -> list[NamespaceRow]:
-    return _ROWS.all(connection, _ROWS.select.where(_LIVE).order_by(namespaces.c.namespace))
+    return _ROWS.all_listed(connection, _ROWS.select.where(_LIVE).order_by(namespaces.c.namespace))
 
 
 def first_names(connection: Connection, limit: int) -> list[str]:

@@ -115,7 +115,7 @@ def names(
     statement = _NAMES.select.where(secrets.c.namespace == namespace).order_by(secrets.c.name)
     if after_name is not None:
         statement = statement.where(secrets.c.name > after_name)
-    return _NAMES.all(connection, statement if limit is None else statement.limit(limit))
+    return _NAMES.all_listed(connection, statement if limit is None else statement.limit(limit))
 
 
 def count(connection: Connection, namespace: str) -> int:

@@ -113,7 +113,7 @@ def find(connection: Connection, namespace: str, token_id: bytes) -> TokenRow | 
 
 def all_tokens(connection: Connection, namespace: str) -> list[TokenRow]:
     """Oldest first; revoked and expired ones too."""
-    return _ROWS.all(connection, _ROWS.select.where(tokens.c.namespace == namespace).order_by(tokens.c.token_id))
+    return _ROWS.all_listed(connection, _ROWS.select.where(tokens.c.namespace == namespace).order_by(tokens.c.token_id))
 
 
 def rotate(

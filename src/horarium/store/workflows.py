@@ -50,8 +50,8 @@ def _uses(text: str | None) -> tuple[Use, ...]:
     return tuple(Use(name, version) for name, version in from_text(text) or ())
 
 
-_SUMMARIES = TypedRows(WorkflowSummary, workflows, uses=_uses)
-_ROWS = TypedRows(WorkflowRow, workflows, uses=_uses, document=object_from_text)
+_SUMMARIES = TypedRows(WorkflowSummary, workflows, key="workflow_id", uses=_uses)
+_ROWS = TypedRows(WorkflowRow, workflows, key="workflow_id", uses=_uses, document=object_from_text)
 _newer = workflows.alias("newer")
 _IS_NEWEST = ~sa.exists().where(
     _newer.c.namespace == workflows.c.namespace,
@@ -133,7 +133,7 @@ def list_page(
     if after_id is not None:
         wanted.append(workflows.c.workflow_id > after_id)
     statement = _SUMMARIES.select.where(*wanted).order_by(workflows.c.workflow_id).limit(limit + 1)
-    found = _SUMMARIES.all(connection, statement)
+    found = _SUMMARIES.all_listed(connection, statement)
     return found[:limit], len(found) > limit
 
 
@@ -144,7 +144,7 @@ def versions_page(
     statement = _SUMMARIES.select.where(*_named(namespace, workflow_id)).order_by(workflows.c.version.desc())
     if before is not None:
         statement = statement.where(workflows.c.version < before)
-    found = _SUMMARIES.all(connection, statement.limit(limit + 1))
+    found = _SUMMARIES.all_listed(connection, statement.limit(limit + 1))
     return found[:limit], len(found) > limit
 
 

@@ -53,6 +53,11 @@ class Metrics:
             "horarium_runs_failed_launch", "Runs that never reached their target.", registry=self.registry
         )
         self.ends = self._counter("run_ends", "Runs that ended, by final state.", "state", sorted(FINAL))
+        self.unreadable_rows = Counter(
+            "horarium_unreadable_rows",
+            "Stored rows that could not be read, each counted once by a process.",
+            registry=self.registry,
+        )
         self.lease_expiries = Counter(
             "horarium_lease_expiries", "Leases whose holder was not heard of in time.", registry=self.registry
         )
@@ -82,6 +87,16 @@ class Metrics:
             "horarium_queue_depth", "Runs that are not final, by state.", ["state"], registry=self.registry
         )
         self.set_queue_depth({})
+        self.feed_lag = Gauge(
+            "horarium_feed_lag_seconds",
+            "How long the oldest entry of the feed has waited that no reader may see yet.",
+            registry=self.registry,
+        )
+        self.subscriptions_parked = Gauge(
+            "horarium_subscriptions_parked",
+            "Subscriptions that cannot be read and are told nothing.",
+            registry=self.registry,
+        )
         self.workflow_changes_pending = self._gauge(
             "workflow_changes_pending", "Ends of steps that their workflows have not taken note of."
         )

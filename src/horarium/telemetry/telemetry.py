@@ -107,6 +107,8 @@ class Telemetry:
         queue_depth: Mapping[str, int],
         workflow_changes: int,
         approvals: int,
+        feed_lag_seconds: float = 0.0,
+        parked: int = 0,
     ) -> None:
         """What only the database knows, asked now and then."""
         self.metrics.oldest_undecided.set(oldest_undecided_seconds)
@@ -114,6 +116,8 @@ class Telemetry:
         self.metrics.set_queue_depth(queue_depth)
         self.metrics.workflow_changes_pending.set(workflow_changes)
         self.metrics.approvals_waiting.set(approvals)
+        self.metrics.feed_lag.set(feed_lag_seconds)
+        self.metrics.subscriptions_parked.set(parked)
 
     def flush(self) -> None:
         self._decisions.flush()

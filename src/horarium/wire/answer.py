@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from datetime import datetime
-from typing import Annotated, Any, ClassVar, TypeAlias
+from typing import Annotated, Any, ClassVar, TypeAlias, TypeVar
 
 import msgspec
 from msgspec import Meta, Struct
@@ -41,6 +41,11 @@ class Answer(Struct, frozen=True, kw_only=True, omit_defaults=True, dict=True):
         found: Object = self.__dict__.get("raw", {})
         return found
 
+    @property
+    def unreadable_rows(self) -> tuple[UnreadableRow, ...]:
+        """The rows of a list that the service could not read, which the list itself leaves out."""
+        return unreadable_rows_of(self.raw)
+
     def __reduce__(self) -> tuple[Any, ...]:
         """With what came beyond the fields."""
         return _made_again, (type(self), {name: getattr(self, name) for name in self.__struct_fields__}, dict(self.raw))
@@ -53,6 +58,41 @@ class Answer(Struct, frozen=True, kw_only=True, omit_defaults=True, dict=True):
     def __repr__(self) -> str:
         shown = (name for name in self.__struct_fields__ if name not in self.HIDDEN)
         return f"{type(self).__name__}({', '.join(f'{name}={getattr(self, name)!r}' for name in shown)})"
+
+
+A = TypeVar("A", bound=Answer)
+
+ROWS = "x-rows"
+"""In a JSON Schema: an array of stored rows, each of which may be an `UnreadableRow` instead."""
+
+Rows: TypeAlias = Annotated[tuple[A, ...], Meta(extra_json_schema={ROWS: True})]
+"""The rows of a list. A client reads those that it can read; `Answer.unreadable_rows` has the others."""
+
+
+class UnreadableRow(Answer, frozen=True, kw_only=True):
+    """Stands in a list for a row that cannot be read; `detail` says why. The other rows are as usual."""
+
+    id: str
+    unreadable: Annotated[bool, Meta(extra_json_schema={"const": True})]
+    detail: str
+
+
+def is_unreadable(value: object) -> bool:
+    """Tell an `UnreadableRow` in JSON from a row; a row has more members."""
+    return (
+        isinstance(value, dict) and value.get("unreadable") is True and value.keys() == {"id", "unreadable", "detail"}
+    )
+
+
+def unreadable_rows_of(raw: Object) -> tuple[UnreadableRow, ...]:
+    """Return the rows in the lists of an answer that the service could not read."""
+    lists = (value for value in raw.values() if isinstance(value, list))
+    return tuple(
+        UnreadableRow(id=str(each.get("id")), unreadable=True, detail=str(each["detail"]))
+        for rows in lists
+        for each in rows
+        if is_unreadable(each)
+    )
 
 
 def _made_again(kind: type[Answer], values: dict[str, Any], raw: Object) -> Answer:

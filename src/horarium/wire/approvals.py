@@ -11,7 +11,7 @@ from msgspec import Meta
 from horarium.policy.approval import ApprovalDecision
 from horarium.policy.deciding import Decision
 from horarium.schedule.run import Origin
-from horarium.wire.answer import Answer, Object, Time
+from horarium.wire.answer import Answer, Object, Rows, Time
 from horarium.wire.bodies import Body, Moment, Name, Note, Text, Whole, ZoneName
 from horarium.wire.bulk import MAX_AT_ONCE
 from horarium.wire.bulk_bodies import Ids
@@ -96,7 +96,7 @@ class Approval(Answer, frozen=True, kw_only=True):
 
 
 class ApprovalList(Answer, frozen=True, kw_only=True):
-    approvals: tuple[Approval, ...]
+    approvals: Rows[Approval]
     next_page_token: str | None
 
 
@@ -134,7 +134,7 @@ class StandingApproval(Answer, frozen=True, kw_only=True):
 
 
 class StandingList(Answer, frozen=True, kw_only=True):
-    standing: tuple[StandingApproval, ...]
+    standing: Rows[StandingApproval]
     next_page_token: str | None
 
 

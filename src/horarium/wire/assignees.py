@@ -6,7 +6,7 @@ from typing import ClassVar
 
 from horarium.schedule.agent_words import AgentContext, AgentProtocol
 from horarium.schedule.assignee import AssigneeType, TeamStrategy
-from horarium.wire.answer import Answer, Object, Time
+from horarium.wire.answer import Answer, Object, Rows, Time
 from horarium.wire.bodies import Body
 from horarium.wire.outcomes import WriteOutcome
 
@@ -131,7 +131,7 @@ class AgentChecked(Answer, frozen=True, kw_only=True):
 
 
 class AgentList(Answer, frozen=True, kw_only=True):
-    agents: tuple[Agent, ...]
+    agents: Rows[Agent]
     next_page_token: str | None = None
 
 
@@ -161,7 +161,7 @@ class Team(Answer, frozen=True, kw_only=True):
 
 
 class TeamList(Answer, frozen=True, kw_only=True):
-    teams: tuple[Team, ...]
+    teams: Rows[Team]
     next_page_token: str | None = None
 
 
@@ -189,7 +189,7 @@ class Assignment(Answer, frozen=True, kw_only=True):
 
 
 class AssignmentList(Answer, frozen=True, kw_only=True):
-    assignments: tuple[Assignment, ...]
+    assignments: Rows[Assignment]
     next_page_token: str | None = None
 
 

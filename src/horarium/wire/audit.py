@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from horarium.audit import Deed, Entry, Link
 from horarium.instant import from_datetime, to_datetime
-from horarium.wire.answer import Answer, Object, Time
+from horarium.wire.answer import Answer, Object, Rows, Time
 
 
 class AuditEntry(Answer, frozen=True, kw_only=True):
@@ -39,7 +39,7 @@ class Audit(Answer, frozen=True, kw_only=True):
     """
 
     namespace: str
-    entries: tuple[AuditEntry, ...]
+    entries: Rows[AuditEntry]
     begin: AuditLink
     head: AuditLink | None
     next_page_token: str | None

@@ -14,6 +14,8 @@ from horarium.schedule.run import RunState
 from horarium.wire.answer import encode
 from horarium.wire.service import FeedEntry
 
+UNREADABLE_KIND = "unreadable"
+"""The event of a stream for an entry that cannot be read; its data is an `UnreadableRow`."""
 _SOURCE = "urn:horarium"
 _OF_RUNS = ("duration_seconds", "workflow", "version", "approval")
 

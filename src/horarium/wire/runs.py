@@ -13,7 +13,7 @@ from horarium.schedule.assignee import AssigneeType
 from horarium.schedule.effective import PolicyOrigin
 from horarium.schedule.reason import Reason
 from horarium.schedule.run import FINAL, Origin, PublicStatus, RunState
-from horarium.wire.answer import TYPES, Amount, Answer, Object, Time
+from horarium.wire.answer import TYPES, Amount, Answer, Object, Rows, Time
 from horarium.wire.outcomes import ReportOutcome, StartOutcome, StopOutcome, TriggerOutcome
 
 
@@ -194,7 +194,7 @@ class Run(RunSummary, frozen=True, kw_only=True):
 
 
 class RunList(Answer, frozen=True, kw_only=True):
-    runs: tuple[RunSummary, ...]
+    runs: Rows[RunSummary]
     next_page_token: str | None
 
 

@@ -16,7 +16,7 @@ from horarium.schedule.position import Status
 from horarium.schedule.reason import Reason
 from horarium.schedule.run import Origin, RunState
 from horarium.schedule.source import Source
-from horarium.wire.answer import Answer, Object, Time
+from horarium.wire.answer import Answer, Object, Rows, Time
 from horarium.wire.outcomes import (
     BackfillOutcome,
     ExplainedOutcome,
@@ -194,7 +194,7 @@ class Schedule(ScheduleState, frozen=True, kw_only=True):
 
 class ScheduleList(Answer, frozen=True, kw_only=True):
     namespace: str
-    schedules: tuple[Schedule, ...]
+    schedules: Rows[Schedule]
     schedule_count: int
     next_page_token: str | None
 
@@ -280,7 +280,7 @@ class History(Answer, frozen=True, kw_only=True):
     schedule_id: str
     uid: str
     namespace: str
-    events: tuple[HistoryEvent, ...]
+    events: Rows[HistoryEvent]
     has_more: bool
     next_cursor: int | None
 
@@ -390,5 +390,5 @@ class ScheduleHealth(Answer, frozen=True, kw_only=True):
 
 
 class ScheduleHealthList(Answer, frozen=True, kw_only=True):
-    schedules: tuple[ScheduleHealth, ...]
+    schedules: Rows[ScheduleHealth]
     next_page_token: str | None

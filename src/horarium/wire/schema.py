@@ -14,7 +14,7 @@ import msgspec
 from horarium.schedule.kinds import Kinds
 from horarium.schedule.places import COMMON
 from horarium.schedule.schema import schema_of
-from horarium.wire.answer import TYPES, Answer
+from horarium.wire.answer import ROWS, TYPES, Answer, UnreadableRow
 from horarium.wire.bodies import Body
 from horarium.wire.schedules import Schedule
 
@@ -32,7 +32,7 @@ def schemas(types: Iterable[type[Answer] | type[Body]], kinds: Kinds) -> dict[st
 
     `kinds` are those of actions that are installed.
     """
-    _, found = msgspec.json.schema_components([Schedule, *types], ref_template=_REFERENCE)
+    _, found = msgspec.json.schema_components([Schedule, UnreadableRow, *types], ref_template=_REFERENCE)
     plain = {name: _plain(schema) for name, schema in found.items()}
     parts = _definition(kinds)
     plain[Schedule.__name__]["properties"] = _shown(parts[DOCUMENT], plain[Schedule.__name__])
@@ -76,6 +76,8 @@ def _plain(schema: Any) -> Any:
     plain = {name: _plain(each) for name, each in schema.items()}
     if TYPES in plain:
         plain["type"] = plain.pop(TYPES)
+    if plain.pop(ROWS, False):
+        plain["items"] = {"anyOf": [plain["items"], reference(UnreadableRow.__name__)]}
     if "enum" in plain:
         plain.setdefault("type", "string")
     types = plain.get("type")

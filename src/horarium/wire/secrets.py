@@ -7,7 +7,7 @@ from typing import Annotated
 from msgspec import Meta
 
 from horarium.schedule.secret_value import MAX_VALUE_BYTES
-from horarium.wire.answer import Answer, Time
+from horarium.wire.answer import Answer, Rows, Time
 from horarium.wire.bodies import Body
 from horarium.wire.outcomes import WriteOutcome
 
@@ -35,7 +35,7 @@ class Secret(Answer, frozen=True, kw_only=True):
 
 
 class SecretList(Answer, frozen=True, kw_only=True):
-    secrets: tuple[Secret, ...]
+    secrets: Rows[Secret]
     next_page_token: str | None
 
 

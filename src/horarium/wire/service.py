@@ -9,7 +9,7 @@ from horarium.decision.health_status import HealthStatus
 from horarium.schedule.calendar import CalendarKind
 from horarium.schedule.event import EventType
 from horarium.schedule.run import RunState
-from horarium.wire.answer import Answer, Object, Time
+from horarium.wire.answer import Answer, Object, Rows, Time
 from horarium.wire.outcomes import RemovalOutcome, RevokeOutcome
 from horarium.wire.roles import Role
 
@@ -43,7 +43,7 @@ class Calendar(Answer, frozen=True, kw_only=True):
 
 
 class CalendarList(Answer, frozen=True, kw_only=True):
-    calendars: tuple[Calendar, ...]
+    calendars: Rows[Calendar]
     next_page_token: str | None = None
 
 
@@ -82,7 +82,7 @@ class FeedEntry(Answer, frozen=True, kw_only=True):
 
 
 class Feed(Answer, frozen=True, kw_only=True):
-    entries: tuple[FeedEntry, ...]
+    entries: Rows[FeedEntry]
     next_page_token: str | None
 
 
@@ -114,7 +114,7 @@ class IssuedToken(Token, frozen=True, kw_only=True):
 
 
 class TokenList(Answer, frozen=True, kw_only=True):
-    tokens: tuple[Token, ...]
+    tokens: Rows[Token]
 
 
 class TokenRevoked(Answer, frozen=True, kw_only=True):
@@ -167,7 +167,7 @@ class NamespaceDeleted(Answer, frozen=True, kw_only=True):
 
 
 class NamespaceList(Answer, frozen=True, kw_only=True):
-    namespaces: tuple[Namespace, ...]
+    namespaces: Rows[Namespace]
 
 
 class ControlPlane(Answer, frozen=True, kw_only=True):

@@ -7,7 +7,7 @@ from typing import Annotated
 from msgspec import Meta
 
 from horarium.schedule.json_limits import MAX_URL
-from horarium.wire.answer import Answer, Object, Time
+from horarium.wire.answer import Answer, Object, Rows, Time
 from horarium.wire.bodies import Body, Name
 from horarium.wire.outcomes import RedeliverOutcome, WriteOutcome
 
@@ -45,7 +45,11 @@ class RedeliverBody(Body, frozen=True, kw_only=True):
 
 
 class Subscription(Answer, frozen=True, kw_only=True):
-    """`cursor` is the entry of the feed that was settled last; `failures` are those of the one after it."""
+    """`cursor` is the entry of the feed that was settled last; `failures` are those of the one after it.
+
+    `parked_at` is set while the subscription itself cannot be read: it is told nothing until it is edited; `broken`
+    says which part. `unreadable_entries` of the feed were skipped, `last_unreadable` names the last one and why.
+    """
 
     subscription_id: str
     name: str
@@ -64,10 +68,14 @@ class Subscription(Answer, frozen=True, kw_only=True):
     last_error: str | None
     last_error_at: Time | None
     dead_letters: int
+    broken: str | None = None
+    parked_at: Time | None = None
+    unreadable_entries: int = 0
+    last_unreadable: str | None = None
 
 
 class SubscriptionList(Answer, frozen=True, kw_only=True):
-    subscriptions: tuple[Subscription, ...]
+    subscriptions: Rows[Subscription]
 
 
 class SubscriptionDeleted(Answer, frozen=True, kw_only=True):
@@ -100,7 +108,7 @@ class DeadLetter(Answer, frozen=True, kw_only=True):
 
 
 class DeadLetterList(Answer, frozen=True, kw_only=True):
-    dead_letters: tuple[DeadLetter, ...]
+    dead_letters: Rows[DeadLetter]
     next_page_token: str | None
 
 

@@ -9,7 +9,7 @@ from typing import Annotated, Any, ClassVar
 from msgspec import Meta
 
 from horarium.schedule.run import RunState
-from horarium.wire.answer import Answer, Object, Time
+from horarium.wire.answer import Answer, Object, Rows, Time
 from horarium.wire.bodies import Body, Name, Text
 from horarium.wire.outcomes import WriteOutcome
 
@@ -99,13 +99,13 @@ class WorkflowSummary(Answer, frozen=True, kw_only=True):
 
 
 class WorkflowList(Answer, frozen=True, kw_only=True):
-    workflows: tuple[WorkflowSummary, ...]
+    workflows: Rows[WorkflowSummary]
     next_page_token: str | None
 
 
 class WorkflowVersions(Answer, frozen=True, kw_only=True):
     workflow_id: str
-    versions: tuple[WorkflowSummary, ...]
+    versions: Rows[WorkflowSummary]
     next_page_token: str | None
 
 

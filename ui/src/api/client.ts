@@ -2,8 +2,13 @@
 import { serverDated } from "../time/now";
 import { readJson } from "./json";
 import type { components, paths } from "./schema";
+import { withoutUnreadable, type UnreadableRow } from "./unreadable";
 
-export type Schemas = components["schemas"];
+// Rows that cannot be read are taken out of the lists of an answer, and shown apart: see `unreadable.ts`.
+type Readable<A> = A extends object
+  ? { [K in keyof A]: A[K] extends (infer R)[] ? Exclude<R, UnreadableRow>[] : A[K] }
+  : A;
+export type Schemas = { [K in keyof components["schemas"]]: Readable<components["schemas"][K]> };
 type Verb = "get" | "post" | "put" | "patch" | "delete";
 type Has<P extends keyof paths, V extends Verb> = paths[P][V] extends { responses: object } ? paths[P][V] : never;
 export type PathsOf<V extends Verb> = { [P in keyof paths]: Has<P, V> extends never ? never : P }[keyof paths];
@@ -18,7 +23,7 @@ export type Sent<B> = B extends unknown[] ? B : B extends object ? { [K in keyof
 export type Ask<P extends keyof paths, V extends Verb> = Path<Has<P, V>> & Query<Has<P, V>> & Body<Has<P, V>>;
 type Json<C> = C extends { content: { "application/json": infer A } } ? A : unknown;
 type Responses<O> = O extends { responses: infer R } ? R[keyof R] : never;
-export type Answer<P extends keyof paths, V extends Verb> = Json<Responses<Has<P, V>>>;
+export type Answer<P extends keyof paths, V extends Verb> = Readable<Json<Responses<Has<P, V>>>>;
 
 /** What the service refused, in its own words. `errors` are those of the fields of a body, by path. */
 export class Refused extends Error {
@@ -90,7 +95,8 @@ export async function ask<P extends PathsOf<V>, V extends Verb>(
   if (body !== undefined) headers["Content-Type"] = "application/json";
   if (extra.ifMatch) headers["If-Match"] = extra.ifMatch;
   if (extra.idempotencyKey) headers["Idempotency-Key"] = extra.idempotencyKey;
-  const response = await reached(addressOf(path, { ...names }, { ...query }), {
+  const address = addressOf(path, { ...names }, { ...query });
+  const response = await reached(address, {
     method: verb.toUpperCase(),
     headers,
     body: body === undefined ? undefined : JSON.stringify(body),
@@ -100,7 +106,8 @@ export async function ask<P extends PathsOf<V>, V extends Verb>(
   serverDated(response.headers.get("date"));
   const text = await response.text();
   if (!response.ok) throw refusalOf(response, text);
-  return { answer: readAnswer(text) as Answer<P, V>, etag: response.headers.get("etag") };
+  const answer = withoutUnreadable(extra.namespace ?? "", address, readAnswer(text));
+  return { answer: answer as Answer<P, V>, etag: response.headers.get("etag") };
 }
 
 /** A proxy in between may answer with a page of its own. */

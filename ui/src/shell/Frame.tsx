@@ -4,6 +4,7 @@ import { Fragment, useCallback, useEffect, useState } from "react";
 import { useRead } from "../api/hooks";
 import { useConnection, useLive } from "../api/live";
 import { useMay, useNamespace, useSession, useSignOut } from "../api/session";
+import { useUnreadable } from "../api/unreadable";
 import { Button } from "../parts/Button";
 import { focusPage, useFocus } from "../parts/focus";
 import { useNarrowTables } from "../parts/tables";
@@ -76,6 +77,7 @@ export function Frame() {
       </header>
       <div className="main">
         <LostBanner />
+        <UnreadableBanner />
         <TopBar />
         <main id="content" className="content" tabIndex={-1}>
           <Fragment key={namespace}>
@@ -258,6 +260,24 @@ function ThemeSwitch() {
       <option value="light">Light</option>
       <option value="dark">Dark</option>
     </select>
+  );
+}
+
+function UnreadableBanner() {
+  const rows = useUnreadable(useNamespace());
+  if (rows.length === 0) return null;
+  const count = rows.length === 1 ? "1 row" : `${rows.length} rows`;
+  return (
+    <details className="banner">
+      <summary>Unreadable: {count}</summary>
+      <ul>
+        {rows.map((row) => (
+          <li key={`${row.id} ${row.detail}`}>
+            {row.id}: {row.detail}
+          </li>
+        ))}
+      </ul>
+    </details>
   );
 }
 

@@ -34,6 +34,9 @@ from horarium.store.partitions import named_for_all
 T = TypeVar("T")
 
 OLDEST_VERSION = 14
+# Shared by all write transactions: readers of the feed wait for its holders alone. The number is arbitrary.
+WRITERS = 7_201_900_002
+_TAKE_LOCK = f"SELECT pg_advisory_xact_lock_shared({WRITERS})"
 # Of the address: what libpq takes there and nobody is to read.
 SECRET_PARAMETERS = ("password", "sslpassword")
 _SCHEMES = ("postgresql", "postgres", "postgresql+psycopg")
@@ -115,6 +118,10 @@ class PostgresBackend:
     def is_aborted(self, connection: Connection) -> bool:
         """After an error PostgreSQL answers COMMIT with a silent ROLLBACK."""
         return _raw(connection).info.transaction_status == TransactionStatus.INERROR
+
+    def after_begin(self, connection: Connection) -> None:
+        """Take the writers' lock before the transaction gets an id: see `history/horizon.py`."""
+        connection.exec_driver_sql(_TAKE_LOCK)
 
     def before_commit(self, connection: Connection, messages: Mapping[str, str]) -> None:
         if self._bell is None:

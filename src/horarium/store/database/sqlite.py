@@ -103,6 +103,9 @@ class SqliteBackend:
         """SQLite undoes the failed statement only; what SQLite rolled back itself has no transaction left."""
         return not _raw(connection).in_transaction
 
+    def after_begin(self, connection: Connection) -> None:
+        """Do nothing: one writer at a time, so rows are committed in their order."""
+
     def before_commit(self, connection: Connection, messages: Mapping[str, str]) -> None:
         """Nothing to send: other processes poll."""
 

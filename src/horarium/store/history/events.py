@@ -36,7 +36,7 @@ class HistoryRow:
     payload: dict[str, Any]
 
 
-EVENTS = TypedRows(HistoryRow, history, event_type=EventType, payload=object_from_text)
+EVENTS = TypedRows(HistoryRow, history, key="sequence", event_type=EventType, payload=object_from_text)
 _SIZED = sized(EVENTS.select, history.c.payload)
 
 
@@ -59,7 +59,7 @@ def read_page(connection: Connection, uid: bytes, *, after_sequence: int, limit:
     )
     found = connection.execute(statement).all()
     rows, more = page(found, limit, EVENTS.place_of("payload"), load_payloads(connection, EVENTS.place_of("feed_id")))
-    return [EVENTS.read(row) for row in rows], more
+    return [EVENTS.listed(row) for row in rows], more
 
 
 def load_payloads(connection: Connection, place: int) -> Callable[[Sequence[Row]], Mapping[Row, Any]]:

@@ -4,9 +4,9 @@ It is made of the audit streams of all schedules, and of notices, which stand in
 any stream: so one order holds for all of it.
 
 On PostgreSQL a row gets its number before its commit: number 5 may appear after number 6 has been read. So the
-order is by transaction first, and ends before the oldest transaction that still runs; all that start later have
-greater ids. (It runs anywhere on that server: a long one in another database delays the feed, too.) On SQLite rows
-are committed in the order of their numbers.
+order is by transaction first, and ends before the oldest transaction of Horarium that still runs; all that start later
+have greater ids. Foreign transactions delay no reader (`horizon.py`). On SQLite rows are committed in the order of
+their numbers.
 
 Transaction ids begin again where a dump is restored into another server, or where one goes on from a moment in its
 past. So history has epochs, one for each server that has written it: a table says with which row each began, and
@@ -29,11 +29,11 @@ from horarium.schedule.event import EventType, NoticeType
 from horarium.store.database.json_text import object_from_text
 from horarium.store.database.page_bytes import page, sized
 from horarium.store.database.typed_rows import TypedRows
+from horarium.store.history import horizon
 from horarium.store.history.events import load_payloads
 from horarium.store.tables import feed_epochs, history, schedules
 
 _BEYOND = 10**18 - 1  # more rows than there will ever be
-_OLDEST_RUNNING = sa.text("pg_snapshot_xmin(pg_current_snapshot())::text::bigint")
 _CURSOR = re.compile(r"([0-9]{1,18})-([0-9]{1,18})(?:-([0-9a-z.]{1,20}))?", re.ASCII)
 
 
@@ -44,6 +44,11 @@ class FeedCursor:
     transaction_id: int = 0
     feed_id: int = 0
     epoch: str = ""
+
+    @property
+    def place(self) -> tuple[int, int]:
+        """Its place among the rows of its epoch."""
+        return self.transaction_id, self.feed_id
 
 
 START = FeedCursor()
@@ -83,7 +88,13 @@ def _event_type(text: str) -> EventType | NoticeType:
 
 
 _NOTICES = frozenset(kind.value for kind in NoticeType)
-_EVENTS = TypedRows(FeedEvent, history, event_type=_event_type, payload=object_from_text)
+_EVENTS = TypedRows(
+    FeedEvent,
+    history,
+    stand_ins={"event_type": NoticeType.RUN_FINISHED},
+    event_type=_event_type,
+    payload=object_from_text,
+)
 _PAYLOAD, _FEED_ID = _EVENTS.place_of("payload"), _EVENTS.place_of("feed_id")
 
 
@@ -147,9 +158,8 @@ def newest(
 def end(connection: Connection) -> FeedCursor:
     """Where a reader begins who wants only what comes from now on."""
     if connection.dialect.name == "postgresql":
-        oldest = connection.execute(sa.select(_OLDEST_RUNNING)).scalar_one()
-        # Before the first row of the oldest transaction that still runs, whatever numbers its rows have.
-        return FeedCursor(int(oldest) - 1, _BEYOND, _epochs(connection)[-1].name)
+        # Before the first row of the oldest transaction that is waited for, whatever numbers its rows have.
+        return FeedCursor(horizon.find(connection) - 1, _BEYOND, _epochs(connection)[-1].name)
     last = connection.execute(sa.select(sa.func.max(history.c.feed_id))).scalar_one()
     return START if last is None else FeedCursor(0, last)
 
@@ -200,7 +210,7 @@ def _of_epoch(connection: Connection, epochs: Sequence[Epoch], number: int, name
     if number < len(epochs) - 1:
         # Another server wrote it: all of it was committed when it was dumped.
         return statement.where(history.c.feed_id < epochs[number + 1].first)
-    return statement.where(history.c.transaction_id < _OLDEST_RUNNING)
+    return statement.where(history.c.transaction_id < horizon.find(connection))
 
 
 def _order(connection: Connection) -> tuple[sa.Column[Any], ...]:
@@ -220,5 +230,5 @@ def _rows(connection: Connection, epoch: Epoch, statement: sa.Select[Any]) -> tu
     """As many as fit in a page, and whether that cut some off."""
     found = connection.execute(sized(statement, history.c.payload)).all()
     rows, is_cut = page(found, len(found), _PAYLOAD, load_payloads(connection, _FEED_ID))
-    events = map(_EVENTS.read, rows)
+    events = map(_EVENTS.listed, rows)
     return [FeedRow(row, FeedCursor(row.transaction_id or 0, row.feed_id, epoch.name)) for row in events], is_cut

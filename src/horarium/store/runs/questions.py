@@ -159,7 +159,7 @@ def page(
         conditions.append(approvals.c.approval_id > after)
     if wanted.mine is not None:
         conditions += _mine(wanted.mine, everywhere.tables(connection))
-    rows = _ROWS.all(connection, _SELECT.where(*conditions).order_by(approvals.c.approval_id).limit(limit + 1))
+    rows = _ROWS.all_listed(connection, _SELECT.where(*conditions).order_by(approvals.c.approval_id).limit(limit + 1))
     return rows[:limit], len(rows) > limit
 
 

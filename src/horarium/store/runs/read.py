@@ -181,10 +181,10 @@ def find(connection: Connection, namespace: str, run_id: bytes) -> RunRow | None
     return _one(connection, runs.c.namespace == namespace, runs.c.run_id == run_id)
 
 
-def find_all(connection: Connection, run_ids: Collection[bytes]) -> list[RunRow]:
-    """The highest priority first, then the oldest."""
+def find_all(connection: Connection, run_ids: Collection[bytes], *, listed: bool = False) -> list[RunRow]:
+    """Return the highest priority first, then the oldest. `listed`: rows that cannot be read are marked."""
     found = everywhere.every(connection, _SELECT.where(runs.c.run_id.in_(list(run_ids))), most=len(run_ids))
-    rows = {row.run_id: row for row in map(_ROWS.read, found)}
+    rows = {row.run_id: row for row in map(_ROWS.listed if listed else _ROWS.read, found)}
     return sorted(rows.values(), key=lambda row: (-row.priority, row.run_id))
 
 
@@ -296,7 +296,7 @@ def _page(
     if wanted.assignee is not None:
         conditions = [runs.c.run_id.in_(_assigned(conditions, wanted.assignee, limit + 1))]
     chosen = (_SELECT if whole else _SUMMARY).where(*conditions).order_by(runs.c.run_id.desc()).limit(limit + 1)
-    rows = [_ROWS.read(values) for values in connection.execute(chosen)]
+    rows = [_ROWS.listed(values) for values in connection.execute(chosen)]
     if _may_be_archived(wanted) and everywhere.has_archive(connection):
         # Of a full page only those are missing that are newer than its last: few weeks of the archive are looked at.
         missing = chosen if len(rows) <= limit else chosen.where(runs.c.run_id > rows[-1].run_id)
@@ -307,7 +307,7 @@ def _page(
 def _newest_page(connection: Connection, uid: bytes, limit: int) -> RunPage:
     """By statements that are made once: whoever looks at a schedule asks this."""
     values = {"uid": uid, "most": limit + 1}
-    rows = [_ROWS.read(found) for found in connection.execute(_NEWEST, values)]
+    rows = [_ROWS.listed(found) for found in connection.execute(_NEWEST, values)]
     if everywhere.has_archive(connection):
         after = rows[-1].run_id if len(rows) > limit else _FIRST
         rows = _merged(rows, connection.execute(_NEWEST_ARCHIVED, {**values, "after": after}))
@@ -320,7 +320,7 @@ def _may_be_archived(wanted: RunFilter) -> bool:
 
 def _merged(rows: Sequence[RunRow], archived: Iterable[sa.Row[Any]]) -> list[RunRow]:
     """Newest first. One that moved meanwhile is there twice."""
-    both = {row.run_id: row for row in (*map(_ROWS.read, archived), *rows)}
+    both = {row.run_id: row for row in (*map(_ROWS.listed, archived), *rows)}
     return sorted(both.values(), key=lambda row: row.run_id, reverse=True)
 
 

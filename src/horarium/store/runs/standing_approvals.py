@@ -81,7 +81,7 @@ def page(
     own = [standing_approvals.c.namespace == namespace]
     if after is not None:
         own.append(standing_approvals.c.standing_id > after)
-    rows = _ROWS.all(connection, _SELECT.where(*own).order_by(standing_approvals.c.standing_id).limit(limit + 1))
+    rows = _ROWS.all_listed(connection, _SELECT.where(*own).order_by(standing_approvals.c.standing_id).limit(limit + 1))
     return tuple(rows[:limit]), len(rows) > limit
 
 

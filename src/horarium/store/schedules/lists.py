@@ -15,7 +15,7 @@ from horarium.decision.health_status import HealthStatus
 from horarium.instant import Instant
 from horarium.schedule.position import Status
 from horarium.store.database.page_bytes import Row, page, sized
-from horarium.store.schedules.rows import ROWS, SELECT_WITH_DOCUMENT, ScheduleRow, with_document
+from horarium.store.schedules.rows import ROWS, SELECT_WITH_DOCUMENT, ScheduleRow, listed_with_document
 from horarium.store.schedules.signs import sign
 from horarium.store.schedules.write import Attribute
 from horarium.store.tables import positions, schedule_attributes, schedule_revisions, schedules
@@ -74,7 +74,7 @@ def list_page(
     statement = _statement(_Shape.of(wanted, after))
     found = connection.execute(statement, values).all()
     rows, more = page(found, limit, _DOCUMENT, _load_documents(connection))
-    shown = [with_document(each) for each in rows]
+    shown = [listed_with_document(each) for each in rows]
     following = Cursor(shown[-1][0].created_at, shown[-1][0].schedule_id) if more and shown else None
     return SchedulePage(tuple(row for row, _ in shown), tuple(document for _, document in shown), following)
 

@@ -160,7 +160,7 @@ class PositionChange(TypedDict, total=False):
 _IDS_AT_ONCE = 900
 
 # The positions' columns win: they are the ones that the lock protects.
-ROWS = TypedRows(ScheduleRow, schedules, positions, status=Status)
+ROWS = TypedRows(ScheduleRow, schedules, positions, key="schedule_id", status=Status)
 SELECT_ROWS = ROWS.select.join_from(schedules, positions, schedules.c.schedule_uid == positions.c.schedule_uid)
 REVISIONS = TypedRows(RevisionRow, schedule_revisions, document=object_from_text)
 SELECT_WITH_DOCUMENT = SELECT_ROWS.add_columns(schedule_revisions.c.document).join(
@@ -189,6 +189,11 @@ def find_with_document(
 def with_document(values: Sequence[Any]) -> tuple[ScheduleRow, dict[str, Any]]:
     """Of the columns of `SELECT_WITH_DOCUMENT`."""
     return ROWS.read(values[:-1]), object_from_text(values[-1])
+
+
+def listed_with_document(values: Sequence[Any]) -> tuple[ScheduleRow, dict[str, Any]]:
+    """Convert as `with_document` does; a row that cannot be read is marked."""
+    return ROWS.listed(values[:-1]), object_from_text(values[-1])
 
 
 def find(connection: Connection, namespace: str, schedule_id: str, *, lock: bool = False) -> ScheduleRow | None:

@@ -10,7 +10,7 @@ from sqlalchemy import Connection
 
 from horarium.instant import Instant
 from horarium.store.database.page_bytes import Row, page, sized
-from horarium.store.schedules.rows import ROWS, SELECT_WITH_DOCUMENT, ScheduleRow, with_document
+from horarium.store.schedules.rows import ROWS, SELECT_WITH_DOCUMENT, ScheduleRow, listed_with_document, with_document
 from horarium.store.tables import schedule_revisions, schedules
 
 Found = tuple[ScheduleRow, dict[str, Any]]
@@ -29,7 +29,7 @@ def list_page(
         statement = statement.where(here >= there, sa.or_(here > there, schedules.c.schedule_uid > after.schedule_uid))
     ordered = statement.order_by(schedules.c.created_at, schedules.c.schedule_uid).limit(limit + 1)
     rows, more = page(connection.execute(ordered).all(), limit, _DOCUMENT, _load(connection))
-    return [with_document(row) for row in rows], more
+    return [listed_with_document(row) for row in rows], more
 
 
 def find(connection: Connection, namespace: str, workspace: str, schedule_id: str) -> Found | None:

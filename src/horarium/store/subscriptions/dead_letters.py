@@ -51,7 +51,7 @@ def page(connection: Connection, subscription_id: bytes, *, before: bytes | None
     mine = dead_letters.c.subscription_id == subscription_id
     older = sa.true() if before is None else dead_letters.c.dead_letter_id < before
     statement = _ROWS.select.where(mine, older).order_by(dead_letters.c.dead_letter_id.desc()).limit(limit)
-    return _ROWS.all(connection, statement)
+    return _ROWS.all_listed(connection, statement)
 
 
 def count(connection: Connection, subscription_ids: Collection[bytes]) -> dict[bytes, int]:

@@ -14,10 +14,11 @@ import sqlalchemy as sa
 from sqlalchemy import Connection
 
 from horarium.instant import SECOND, Instant
-from horarium.store.database.json_text import from_text
+from horarium.store import schema_state
+from horarium.store.database.json_text import object_from_text
 from horarium.store.history import feed
 from horarium.store.history.feed import FeedCursor, FeedRow, cursor_text
-from horarium.store.subscriptions.rows import ROWS, SubscriptionRow
+from horarium.store.subscriptions.rows import PROBLEMS_REVISION, ROWS, SubscriptionRow
 from horarium.store.tables import dead_letters, schedule_attributes, schedule_revisions, schedules, subscriptions
 
 LEASE_SECONDS = 60
@@ -46,18 +47,40 @@ def due(connection: Connection, now: Instant, *, after: bytes, limit: int) -> li
         .order_by(subscriptions.c.subscription_id)
         .limit(limit)
     )
-    return ROWS.all(connection, statement)
+    return ROWS.all_listed(connection, statement)
 
 
-def has_work(connection: Connection, row: SubscriptionRow) -> bool:
-    """Whether there is anything that it has not been told of, or that is to be told again."""
-    asked = sa.select(sa.literal(1)).where(
-        dead_letters.c.subscription_id == row.subscription_id, dead_letters.c.redeliver_at.is_not(None)
+def with_work(connection: Connection, rows: Sequence[SubscriptionRow]) -> list[SubscriptionRow]:
+    """Return those that have not been told of everything, or that are to be told something again.
+
+    One question for each namespace, however many subscriptions it has.
+    """
+    ids = [row.subscription_id for row in rows]
+    asked = sa.select(dead_letters.c.subscription_id).where(
+        dead_letters.c.subscription_id.in_(ids), dead_letters.c.redeliver_at.is_not(None)
     )
-    if connection.execute(asked.limit(1)).first() is not None:
-        return True
-    rows, _ = feed.onward(connection, row.namespace, after=row.cursor, limit=1)
-    return bool(rows)
+    again = set(connection.execute(asked.distinct()).scalars()) if ids else set()
+    newest: dict[str, FeedCursor | None] = {}
+    for namespace in {row.namespace for row in rows}:
+        found, _ = feed.newest(connection, namespace, limit=1)
+        newest[namespace] = found[0].cursor if found else None
+    return [row for row in rows if row.subscription_id in again or _is_behind(connection, row, newest[row.namespace])]
+
+
+def _is_behind(connection: Connection, row: SubscriptionRow, newest: FeedCursor | None) -> bool:
+    if newest is None:
+        return False
+    if row.cursor.epoch == newest.epoch:
+        return row.cursor.place < newest.place
+    return bool(feed.onward(connection, row.namespace, after=row.cursor, limit=1)[0])
+
+
+def park(connection: Connection, row: SubscriptionRow, error: str, now: Instant, *, retry_at: Instant) -> bool:
+    """Set aside a subscription that cannot be read until it is edited, or can be read at a later look."""
+    values: dict[str, Any] = {"retry_at": retry_at, "last_error": error, "last_error_at": now}
+    if schema_state.has(connection, PROBLEMS_REVISION):
+        values["parked_at"] = sa.func.coalesce(subscriptions.c.parked_at, now)
+    return _write(connection, row, now, values)
 
 
 def take(connection: Connection, subscription_id: bytes, now: Instant) -> SubscriptionRow | None:
@@ -90,12 +113,26 @@ def next_page(connection: Connection, row: SubscriptionRow, limit: int, *, with_
 
 
 def move(
-    connection: Connection, row: SubscriptionRow, cursor: FeedCursor, now: Instant, *, delivered: bool = False
+    connection: Connection,
+    row: SubscriptionRow,
+    cursor: FeedCursor,
+    now: Instant,
+    *,
+    delivered: int = 0,
+    unreadable: Sequence[str] = (),
 ) -> bool:
-    """Everything up to the cursor is settled; False = the subscription is no longer ours."""
+    """Settle everything up to the cursor; False = the subscription is no longer ours.
+
+    `delivered` entries have arrived, and those that `unreadable` names were skipped.
+    """
     values: dict[str, Any] = {"cursor": cursor_text(cursor), "failures": 0, "retry_at": None}
     if delivered:
-        values |= {"delivered_count": subscriptions.c.delivered_count + 1, "last_delivered_at": now}
+        values |= {"delivered_count": subscriptions.c.delivered_count + delivered, "last_delivered_at": now}
+    if schema_state.has(connection, PROBLEMS_REVISION):
+        values["parked_at"] = None
+        if unreadable:
+            count = sa.func.coalesce(subscriptions.c.unreadable_count, 0)
+            values |= {"unreadable_count": count + len(unreadable), "last_unreadable": unreadable[-1]}
     return _write(connection, row, now, values)
 
 
@@ -153,4 +190,10 @@ def _labels_of_deleted(connection: Connection, uids: Sequence[bytes]) -> dict[by
         .join(schedule_revisions, current)
         .where(schedules.c.schedule_uid.in_(list(uids)), schedules.c.deleted_at.is_not(None))
     )
-    return {uid: from_text(document).get("labels") or {} for uid, document in connection.execute(documents)}
+    return {uid: _labels_in(document) for uid, document in connection.execute(documents)}
+
+
+def _labels_in(document: str) -> dict[str, str]:
+    """A document that cannot be read has no labels."""
+    labels = object_from_text(document).get("labels")
+    return labels if isinstance(labels, dict) else {}

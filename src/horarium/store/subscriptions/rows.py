@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -9,10 +10,18 @@ import sqlalchemy as sa
 from sqlalchemy import Connection
 
 from horarium.instant import Instant
-from horarium.store.database.json_text import from_text, to_text
+from horarium.schedule.damage import damage_of
+from horarium.store import schema_state
+from horarium.store.database.json_text import names_from_text, object_from_text, to_text
 from horarium.store.database.typed_rows import TypedRows
 from horarium.store.history.feed import START, FeedCursor, cursor_text, parse_cursor
 from horarium.store.tables import dead_letters, subscriptions
+
+_AT_ONCE = 900
+
+
+def _kinds(text: str) -> list[str]:
+    return list(names_from_text(text))
 
 
 def _cursor(text: str) -> FeedCursor:
@@ -42,11 +51,56 @@ class SubscriptionRow:
     last_error_at: Instant | None
     lease_epoch: int
 
+    @property
+    def damage(self) -> str | None:
+        """Which parts cannot be read, and why; such a subscription is told nothing until they are edited."""
+        parts = {"kinds": self.kinds, "filter": self.filter}
+        found = (f"{name}: {why}" for name, part in parts.items() if (why := damage_of(part)) is not None)
+        return "; ".join(found) or None
+
     def __repr__(self) -> str:
         return f"SubscriptionRow({self.namespace!r}, {self.name!r})"
 
 
-ROWS = TypedRows(SubscriptionRow, subscriptions, kinds=from_text, filter=from_text, cursor=_cursor)
+ROWS = TypedRows(SubscriptionRow, subscriptions, kinds=_kinds, filter=object_from_text, cursor=_cursor)
+
+
+PROBLEMS_REVISION = "0020"
+
+
+@dataclass(frozen=True, slots=True)
+class Problems:
+    """Since when a subscription is parked because it cannot be read, and how many entries of the feed it skipped."""
+
+    parked_at: Instant | None = None
+    unreadable_count: int = 0
+    last_unreadable: str | None = None
+
+
+NO_PROBLEMS = Problems()
+
+
+def problems_of(connection: Connection, ids: Sequence[bytes]) -> dict[bytes, Problems]:
+    """Return those that have any; tables of the release before record none."""
+    if not ids or not schema_state.has(connection, PROBLEMS_REVISION):
+        return {}
+    c = subscriptions.c
+    some = sa.or_(c.parked_at.is_not(None), c.unreadable_count > 0)
+    asked = sa.select(c.subscription_id, c.parked_at, c.unreadable_count, c.last_unreadable)
+    found: dict[bytes, Problems] = {}
+    for start in range(0, len(ids), _AT_ONCE):
+        for row in connection.execute(asked.where(c.subscription_id.in_(list(ids[start : start + _AT_ONCE])), some)):
+            found[row.subscription_id] = Problems(row.parked_at, row.unreadable_count or 0, row.last_unreadable)
+    return found
+
+
+def count_problems(connection: Connection) -> tuple[int, int]:
+    """Count parked subscriptions, and entries of the feed that subscriptions have skipped, in all namespaces."""
+    if not schema_state.has(connection, PROBLEMS_REVISION):
+        return 0, 0
+    c = subscriptions.c
+    parked, skipped = connection.execute(sa.select(sa.func.count(c.parked_at), sa.func.sum(c.unreadable_count))).one()
+    return int(parked), int(skipped or 0)
 
 
 def insert(connection: Connection, row: SubscriptionRow) -> None:
@@ -73,6 +127,8 @@ def update(connection: Connection, row: SubscriptionRow, *, expected_version: in
         subscriptions.c.version == expected_version,
     )
     fresh = {**_said(row), "failures": 0, "retry_at": None, "lease_until": None}
+    if schema_state.has(connection, PROBLEMS_REVISION):
+        fresh["parked_at"] = None
     return connection.execute(sa.update(subscriptions).where(*mine).values(**fresh)).rowcount == 1
 
 
@@ -101,7 +157,7 @@ def find_by_name(connection: Connection, namespace: str, name: str) -> Subscript
 def of_namespace(connection: Connection, namespace: str) -> list[SubscriptionRow]:
     """By name; there are never many."""
     mine = subscriptions.c.namespace == namespace
-    return ROWS.all(connection, ROWS.select.where(mine).order_by(subscriptions.c.name))
+    return ROWS.all_listed(connection, ROWS.select.where(mine).order_by(subscriptions.c.name))
 
 
 def count(connection: Connection, namespace: str) -> int:

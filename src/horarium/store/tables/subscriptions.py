@@ -29,6 +29,10 @@ subscriptions = Table(
     # Whoever delivers; the epoch fences one that was slow.
     Column("lease_epoch", Integer, nullable=False),
     Column("lease_until", BigInteger),
+    # What the deliverer cannot read: its own filter or address (since when), and entries of the feed, which it skips.
+    Column("parked_at", BigInteger),
+    Column("unreadable_count", BigInteger),
+    Column("last_unreadable", Text),
     Index("subscriptions_by_name", "namespace", "name", unique=True),
 )
 

@@ -17,7 +17,13 @@ brings = "bounded standing approvals and a feed that no foreign transaction dela
 
 def _added() -> dict[str, tuple[sa.Column[Any], ...]]:
     """Return the new columns by table. SQLAlchemy lets a column object be used only once."""
-    return {}
+    return {
+        "subscriptions": (
+            sa.Column("parked_at", sa.BigInteger()),
+            sa.Column("unreadable_count", sa.BigInteger()),
+            sa.Column("last_unreadable", sa.Text()),
+        ),
+    }
 
 
 def upgrade() -> None:
