@@ -99,6 +99,7 @@ def run(
             settings = settings.model_copy(update={"public_url": url + settings.base_path})
         with open_service(settings, application=application, migrates=parts is UP) as service:
             service.clock.measure()
+            service.api.state.probes.decides = parts.engine
             token = seed_admin_token(settings, service.database, service.clock) if parts.api else None
             put_templates(service)
             if before is not None:

@@ -65,6 +65,7 @@ class SqliteBackend:
         self._path = path
         prepare = _prepare_writer if durable else _prepare_passing_writer
         self.engine = _engine(path, "BEGIN IMMEDIATE", prepare, pool_size=1, pool_timeout=pool_seconds)
+        self.reserve = self.engine  # a second writer would only wait for the same lock
         self._readers = _engine(path, "BEGIN", _prepare_reader, pool_size=pool_size, pool_timeout=pool_seconds)
         self._writer = ThreadPoolExecutor(max_workers=1, thread_name_prefix="horarium-write")
         self._bell = Bell()
@@ -194,7 +195,7 @@ def judge(error: BaseException) -> HorariumError | None:
         return None
     primary, text = _primary(error), str(error)
     if primary in _TRY_AGAIN:
-        return Transient("another process is writing to the database", driver=text)
+        return Transient("another process is writing to the database", driver=text, busy=True)
     if primary == sqlite3.SQLITE_IOERR:
         return StoreUnavailable("the disk does not answer", driver=text, outcome_known=False)
     if primary in _UNAVAILABLE:
