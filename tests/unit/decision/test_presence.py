@@ -23,7 +23,7 @@ def at(since: float, until: float) -> Presence:
         ([100, 101, 101 + HOUR], at(101 + HOUR, 101 + HOUR)),
         ([100, 101, 101 - HOUR], at(101 - HOUR, 101 - HOUR)),
         ([100, 90], at(90, 90)),
-        ([100, 101, 90, 121], at(90, 121)),
+        ([100, 101, 90, 120], at(90, 120)),
     ],
     ids=["first", "at the gap", "suspended", "set forward", "set back", "a little back", "goes on after a little back"],
 )
