@@ -27,8 +27,8 @@ from horarium.operations import (
     triggers,
 )
 from horarium.operations.caller import Caller
-from horarium.operations.health import Readiness
 from horarium.operations.errors import Forbidden, NamespaceAlreadyExists, NamespaceNotFound, TokenNotFound
+from horarium.operations.health import Readiness
 from horarium.schedule.position import Status
 from horarium.store import leases
 from horarium.store.errors import StoreUnavailable

@@ -1,7 +1,8 @@
 """Answer probes in bounded time from what was read last, while at most one look of a kind asks the database.
 
-A look may hang: a table is locked, or all connections are taken. Then a probe is answered from figures that grow old until
-they fail. The look at the schema touches no table that fires, so that `/healthz` goes on where only schedules are locked.
+A look may hang: a table is locked, or all connections are taken. Then a probe is answered from figures that grow old
+until they fail. The look at the schema reads no table of schedules, so that `/healthz` passes where only these are
+locked.
 """
 
 from __future__ import annotations

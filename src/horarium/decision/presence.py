@@ -1,8 +1,8 @@
-"""Whether a ticker was present without a break, judged by clock readings that may step.
+"""The presence of tickers without a break, judged by clock readings that may step.
 
-A presence lasts while two readings are at most the gap apart. A larger distance, in either direction, ends it: the process
-was suspended, its machine slept, or the clock was set. Nobody can tell these apart by the wall clock, and in each case no
-occurrence in between could be decided.
+A presence lasts while two readings are at most the gap apart. A larger distance, in either direction, ends it: the
+process was suspended, its machine slept, or the clock was set. The wall clock does not tell these apart, and in each
+case no ticker could decide the occurrences in between.
 """
 
 from __future__ import annotations
@@ -37,8 +37,8 @@ def join(
 ) -> Presence:
     """Join what is recorded for all processes with the presence of one of them, which lasts until `now`.
 
-    `own_since`: that process kept count in its memory, and was present from then on although it could not write. A record
-    that lies ahead of `now` by more than the gap was written by a clock that ran ahead, and proves nothing.
+    `own_since`: that process kept count in its memory, and was present from then on although it could not write. A
+    record that lies ahead of `now` by more than the gap was written by a clock that ran ahead, and proves nothing.
     """
     begin, gap = now if own_since is None else own_since, gap_seconds * SECOND
     if recorded is None or recorded.at - now > gap or begin - recorded.at > gap:

@@ -1,8 +1,8 @@
 """Run loops: step until there is nothing to do, sleep until there may be, and never die of an error.
 
-A loop that failed because of its database or its machine tries again within two seconds of the end of that fault. One that
-fails for another reason, such as a bug, waits longer and longer. The log has one line when a loop begins to fail, one for
-each other error, and one when it works again.
+A loop that failed because of its database or its machine tries again within two seconds of the end of that fault. One
+that fails for another reason, such as a bug, waits longer and longer. The log has one line when a loop begins to fail,
+one for each other error, and one when it works again.
 """
 
 from __future__ import annotations

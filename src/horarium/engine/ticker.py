@@ -34,8 +34,8 @@ from horarium.store import leases
 from horarium.store.database import Connection, Database
 from horarium.store.database.channels import READY
 from horarium.store.errors import StoreUnavailable, is_fault_of_a_row
-from horarium.store.quotas import QuotaBook
 from horarium.store.leases import AHEAD_UNTIL, TICKER
+from horarium.store.quotas import QuotaBook
 from horarium.store.schedules import due, pauses, turns
 from horarium.store.schedules.broken import park
 from horarium.store.schedules.due import Plannings
@@ -216,8 +216,8 @@ class Ticker:
     def beat(self, *, waits: bool = True) -> None:
         """Record that a ticker is there, and read since when there has been one without a break.
 
-        Without `waits` a beat that another thread has begun is enough. A ticker that waits for a lock or a connection is
-        there. One that cannot reach its database is not: the outage of a database is downtime.
+        Without `waits` a beat that another thread has begun is enough. A ticker that waits for a lock or a connection
+        is there. One that cannot reach its database is not: the outage of a database is downtime.
         """
         if not self._beating.acquire(blocking=waits):
             return

@@ -23,6 +23,7 @@ from horarium.store.schedules import due
 from horarium.store.schedules import health as schedule_health
 from horarium.store.schema_state import Fit
 
+
 @dataclass(frozen=True, slots=True)
 class Check:
     """One question about readiness; `detail` is a sentence, `remedy` what to do where it fails.
@@ -62,7 +63,7 @@ def read_figures(resources: Resources) -> Figures:
         lambda connection: Figures(
             _ticked_at(connection, resources.clock.now()),
             due.earliest_due(connection),
-            _ahead_until(connection),
+            ahead_until(connection),
             _outcomes(connection),
         )
     )
@@ -134,7 +135,9 @@ def _undecided(figures: Figures, settings: Settings, now: Instant) -> Check:
 
 
 def _ahead(until: Instant) -> Check:
-    detail = f"The clock was ahead; occurrences until {to_rfc3339(until)} are already decided and are not decided twice."
+    detail = (
+        f"The clock was ahead; occurrences until {to_rfc3339(until)} are already decided and are not decided twice."
+    )
     remedy = "Schedules fire again after that; trigger a schedule or start a backfill if you need it earlier."
     return Check("clock", False, detail, remedy, blocks=False)
 
@@ -155,7 +158,8 @@ def _ticked_at(connection: Connection, now: Instant) -> Instant | None:
     return max((at for at in steps if at is not None and at - now <= GAP_SECONDS * SECOND), default=None)
 
 
-def _ahead_until(connection: Connection) -> Instant | None:
+def ahead_until(connection: Connection) -> Instant | None:
+    """Read until when occurrences were decided while a clock was ahead; it may have passed."""
     beat = leases.last_beat(connection, TICKER)
     until = None if beat is None else beat.info.get(AHEAD_UNTIL)
     return until if isinstance(until, int) and not isinstance(until, bool) and until <= LAST else None

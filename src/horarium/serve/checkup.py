@@ -19,6 +19,7 @@ import httpx
 from horarium.clock import Clock
 from horarium.errors import HorariumError
 from horarium.instant import DAY, MINUTE, SECOND, to_rfc3339
+from horarium.operations.health import ahead_until
 from horarium.recurrence.zone import tzdata_version
 from horarium.schedule.position import Status
 from horarium.serve.address import address_file
@@ -232,6 +233,10 @@ def _tables(found: SchemaReport) -> Check:
 
 def _clock(_settings: Settings, database: Database, clock: Clock) -> Check:
     offset = database.clock_offset(clock)
+    until = database.read(ahead_until)
+    if until is not None and until > clock.now() + offset:
+        found = f"it was ahead; occurrences until {to_rfc3339(until)} are already decided"
+        return Check("clock", Level.WARNING, found, "wait until then, trigger a schedule, or start a backfill")
     found = f"{offset / SECOND:+.3f} s from the database"
     if abs(offset) > _MOST_OFFSET:
         return Check("clock", Level.WARNING, found, "set the clocks by NTP; the engine corrects for it meanwhile")

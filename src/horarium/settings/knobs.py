@@ -49,8 +49,8 @@ class Settings(BaseSettings):
     )  # fmt: skip
     pool_size: int = Field(
         10, ge=1, le=500,
-        description="Maximum database connections of a process, plus two on PostgreSQL (wake-ups, heartbeat) or one writer"
-        " on SQLite.",
+        description="Maximum database connections of a process; two more on PostgreSQL (wake-ups, heartbeat), one on"
+        " SQLite (writer).",
     )  # fmt: skip
     statement_timeout_seconds: float | None = Field(
         30,
@@ -331,7 +331,7 @@ class Settings(BaseSettings):
     )
     ready_undecided_seconds: float = Field(
         30, gt=0,
-        description="Seconds; a process that decides is not ready when an occurrence has waited longer for its decision.",
+        description="Seconds; a process that decides is not ready when an occurrence has been due for longer.",
     )  # fmt: skip
 
     _origins: Mapping[str, Origin] = PrivateAttr(default_factory=dict)

@@ -15,7 +15,6 @@ from horarium.store.database.json_text import from_text, object_from_text, to_te
 from horarium.store.database.typed_rows import TypedRows
 from horarium.store.tables import leases
 
-
 TICKER = "ticker"
 """The name that all tickers keep alive together."""
 AHEAD_UNTIL = "ahead_until"

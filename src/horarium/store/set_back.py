@@ -1,7 +1,7 @@
 """Shorten what waits for a time that a clock which ran ahead has set.
 
-After the clock was set back, a lease that a dead process took on the wrong time would last as long as the clock was ahead,
-and so would the pause of a retry. Decided occurrences stay decided: they are not touched here.
+After the clock was set back, a lease that a dead process took on the wrong time would last as long as the clock was
+ahead, and so would the pause of a retry. Decided occurrences stay decided: they are not touched here.
 """
 
 from __future__ import annotations

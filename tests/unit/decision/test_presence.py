@@ -54,7 +54,7 @@ def test_a_presence_ends_where_the_clock_moves_by_more_than_the_gap(readings: li
     ],
 )  # fmt: skip
 def test_a_process_that_could_not_write_proves_its_presence_afterwards(
-    recorded: Presence | None, now: float, own: float | None, expected: Presence
+    recorded: Presence | None, now: int, own: int | None, expected: Presence
 ) -> None:
     assert join(recorded, now * SECOND, None if own is None else own * SECOND) == expected
 

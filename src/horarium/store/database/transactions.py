@@ -164,8 +164,9 @@ def open_database(
     """`sqlite:///file`, a path, or `postgresql://…`; connects once, so that a wrong address fails here.
 
     `pool_size` is the most that are open at once, but for one that listens and one for heartbeats (PostgreSQL) or one
-    that writes (SQLite). A statement that takes longer than the timeout is stopped; None or 0 = none, and SQLite has none. What is not
-    `durable` may be lost by a power cut, on SQLite: a test has nothing to keep, and does not wait for the disk.
+    that writes (SQLite). A statement that takes longer than the timeout is stopped; None or 0 = none, and SQLite has
+    none. What is not `durable` may be lost by a power cut, on SQLite: a test has nothing to keep, and does not wait for
+    the disk.
     """
     if pool_size < 1:
         raise InvalidDefinition({"pool_size": [f"{pool_size} connections are too few"]})
