@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Callable
 from typing import Any
 
+import pytest
 from engine.builders import START
 from world import FakeClock
 
@@ -73,6 +74,19 @@ def test_a_clock_that_is_set_back_makes_it_beat_at_once_and_leaves_nothing_ahead
     (row,) = database.read(process_rows)
     assert (row.beat_at, row.since, row.process.completed) == (START, START, {"ticker": START})
     assert ticker_beat(database).info == {"ahead_until": START + HOUR + 5 * SECOND}
+
+
+@pytest.mark.parametrize(
+    ("ticked_ago", "pause"), [(None, 0.1), (0, 5), (5, 5), (6, 1)], ids=["never", "now", "a while ago", "hangs"]
+)
+def test_the_first_tick_and_the_first_after_a_fault_are_recorded_soon(
+    database: Database, ticked_ago: int | None, pause: float
+) -> None:
+    clock = FakeClock(START)
+    beating, _, pulse = heartbeat_on(database, clock)
+    if ticked_ago is not None:
+        pulse.completed["ticker"] = clock.now() - ticked_ago * SECOND
+    assert asyncio.run(beating.step()) == pause
 
 
 def test_a_draining_process_no_longer_says_that_its_ticker_is_there(database: Database) -> None:

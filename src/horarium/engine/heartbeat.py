@@ -91,9 +91,13 @@ class Heartbeat:
         ticker = self._ticker
         if ticker is not None and not self._draining:
             await self._threads.run(lambda: ticker.beat(waits=False))
-        # Until the first tick is done nobody can say that we are well: look again soon.
-        begun = TICKER not in self._about.roles or TICKER in completed or self._draining
-        return BEAT_SECONDS if begun else _FIRST_BEAT_SECONDS
+        # Until a tick is done the process does not look ready: record the first one, and the first after a fault, soon.
+        if TICKER not in self._about.roles or self._draining:
+            return BEAT_SECONDS
+        ticked_at = completed.get(TICKER)
+        if ticked_at is None:
+            return _FIRST_BEAT_SECONDS
+        return BEAT_SECONDS if now - ticked_at <= BEAT_SECONDS * SECOND else _LOOK_SECONDS
 
     def look(self) -> None:
         """Count the ticker as present, and notice a clock that was set back: what it left ahead must not look alive."""

@@ -99,7 +99,6 @@ def run(
             settings = settings.model_copy(update={"public_url": url + settings.base_path})
         with open_service(settings, application=application, migrates=parts is UP) as service:
             service.clock.measure()
-            service.api.state.probes.decides = parts.engine
             token = seed_admin_token(settings, service.database, service.clock) if parts.api else None
             put_templates(service)
             if before is not None:
@@ -172,6 +171,7 @@ async def _work(
     service: Service, parts: Parts, door: Door | None, ready: Callable[[], None], stop: asyncio.Event
 ) -> None:
     tasks: list[asyncio.Task[None]] = []
+    service.api.state.probes.decides = parts.engine
     if parts.engine:
         tasks.append(asyncio.create_task(service.engine.work(stop), name="engine"))
     else:
