@@ -12,10 +12,10 @@ from typing import Any
 import httpx
 import pytest
 
+from horarium.engine.ticker import Ticker
 from horarium.operations import cluster
 from horarium.serve import process
 from horarium.serve.leaving import Leaving
-from horarium.engine.ticker import Ticker
 from horarium.serve.process import SERVER, UP, Door, Parts, listen, url_of
 from horarium.serve.service import Service
 from horarium.settings import Settings

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Concatenate, ParamSpec, TypeVar
@@ -80,6 +79,8 @@ class Deliverer:
         self._threads = Threads(_THREADS)
         self._log = log or structlog.get_logger()
         self._after = b""
+        # Their leases could not be given back, since the database was away.
+        self._unreturned: list[SubscriptionRow] = []
         self._tasks: dict[bytes, tuple[str, asyncio.Task[None]]] = {}
 
     async def step(self) -> float:
@@ -109,6 +110,10 @@ class Deliverer:
 
     def _look(self) -> list[SubscriptionRow]:
         now = self._clock.now()
+        while self._unreturned:  # else each would wait for the end of its lease, although the fault is over
+            row = self._unreturned[-1]
+            self._database.write(partial(deliveries.give_back, row=row))
+            self._unreturned.remove(row)
         found = self._database.read(partial(deliveries.due, now=now, after=self._after, limit=_LOOKS))
         self._after = found[-1].subscription_id if len(found) == _LOOKS else b""
         return [row for row in found if self._database.read(partial(deliveries.has_work, row=row))]
@@ -134,8 +139,10 @@ class Deliverer:
             try:
                 await self._deliver(row)
             finally:
-                with suppress(HorariumError):
+                try:
                     await self._write(deliveries.give_back, row)
+                except HorariumError:
+                    self._unreturned.append(row)
         except Exception as wrong:
             name = f"{found.namespace}/{found.name}"
             self._log.error("could not tell", subscription=name, error=f"{type(wrong).__name__}: {wrong}")

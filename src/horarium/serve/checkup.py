@@ -17,6 +17,7 @@ from enum import StrEnum
 import httpx
 
 from horarium.clock import Clock
+from horarium.decision.process_state import GONE_AFTER_SECONDS, silent_seconds
 from horarium.errors import HorariumError
 from horarium.instant import DAY, MINUTE, SECOND, to_rfc3339
 from horarium.operations.health import ahead_until
@@ -308,7 +309,7 @@ def _unnoticed(database: Database, clock: Clock) -> Iterator[Check]:
 def _leases(_settings: Settings, database: Database, clock: Clock) -> Check:
     now = clock.now() + database.clock_offset(clock)
     rows = database.read(leases.all_leases)
-    stale = [row for row in rows if row.until is not None and row.until < now]
+    stale = [row for row in rows if silent_seconds(row.beat_at, now) > GONE_AFTER_SECONDS]
     if not rows:
         return Check("engine", Level.WARNING, "no engine has run yet", "horarium up, or horarium worker")
     if len(stale) == len(rows):
