@@ -10,8 +10,8 @@ import httpx
 import pytest
 from world import serving
 
-from horarium.operations import health
-from horarium.operations.resources import Resources
+from horarium.store.database import Connection
+from horarium.store.schedules import due
 from horarium.testing import TestService
 
 pytestmark = pytest.mark.parametrize("dialect", ["sqlite"], indirect=True)
@@ -67,13 +67,13 @@ def test_a_long_address_is_refused(horarium: TestService) -> None:
 
 
 def test_many_probes_cost_one_look_a_second(horarium: TestService, monkeypatch: pytest.MonkeyPatch) -> None:
-    looks, ready = list[int](), health.ready
+    looks, look = list[int](), due.earliest_due
 
-    def counted(resources: Resources) -> health.Readiness:
+    def counted(connection: Connection) -> int | None:
         looks.append(1)
-        return ready(resources)
+        return look(connection)
 
-    monkeypatch.setattr(health, "ready", counted)
+    monkeypatch.setattr(due, "earliest_due", counted)
     http = horarium.http(token=None)
     for _ in range(20):
         assert http.get("/healthz").status_code == 200

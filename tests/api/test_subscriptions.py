@@ -8,6 +8,7 @@ import json
 import threading
 import time
 from collections.abc import Callable, Coroutine, Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -25,7 +26,11 @@ from horarium.ids import new_id
 from horarium.launchers.ssrf import AddressPolicy, Guard
 from horarium.launchers.webhook import WebhookSender
 from horarium.schedule.event import EventType
+from horarium.store.database import Connection
+from horarium.store.errors import StoreUnavailable
 from horarium.store.history.append import append as append_history
+from horarium.store.subscriptions import deliveries
+from horarium.store.subscriptions.rows import SubscriptionRow
 from horarium.store.tables import history, schedules, subscriptions
 from horarium.testing import TestService, service
 
@@ -200,6 +205,34 @@ def test_what_happens_from_now_on_is_told_in_order_and_signed(
     assert (event["type"], event["subject"]) == ("dev.horarium.feed.run_finished.v1", "default/a")
     assert (event["data"]["state"], event["data"]["error"]) == ("failed", "no route")
     assert event["data"] in http.get("/api/feed", params={"page_size": 200}).json()["entries"]
+
+
+def test_a_fault_while_a_lease_is_given_back_holds_up_nothing_until_the_lease_ends(
+    http: httpx.Client, horarium: TestService, receiver: Receiver, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The clock stands still here: a lease that is not given back would last for ever."""
+    subscribe(http, receiver.url)
+    give_back, failures = deliveries.give_back, list[int]()
+
+    def fails_at_first(connection: Connection, row: SubscriptionRow) -> None:
+        if len(failures) < 2:
+            failures.append(1)
+            raise StoreUnavailable("the database is in trouble")
+        give_back(connection, row)
+
+    async def work(deliverer: Deliverer) -> None:
+        async with asyncio.timeout(120):
+            while show(http)["delivered_count"] < 2:
+                with suppress(StoreUnavailable):
+                    await once(deliverer)
+                if show(http)["delivered_count"] == 1 and len(receiver.heard) == 1:
+                    fail_one(horarium, "b")
+                await asyncio.sleep(0.01)
+
+    fail_one(horarium, "a")
+    monkeypatch.setattr(deliveries, "give_back", fails_at_first)
+    run(work, horarium)
+    assert (receiver.kinds()[:2], len(failures)) == ([("run_finished", "a"), ("run_finished", "b")], 2)
 
 
 def test_what_was_deleted_before_the_cursor_costs_no_entry_after_it(

@@ -9,10 +9,11 @@ from typing import Any
 import pytest
 import sqlalchemy as sa
 from engine.builders import ACTION, World
+from structlog.testing import capture_logs
 from world import FakeClock
 
 from horarium.engine import dispatcher as module
-from horarium.engine.claimer import DispatcherOptions, InFlight
+from horarium.engine.claimer import Claimer, DispatcherOptions, InFlight
 from horarium.engine.dispatcher import Answer, Dispatcher
 from horarium.engine.loop import Pulse
 from horarium.engine.room import Limits
@@ -33,8 +34,8 @@ from horarium.life.outcome import (
     Unreachable,
 )
 from horarium.schedule.run import delivery_key
-from horarium.store.database import Database
-from horarium.store.errors import StoreUnavailable
+from horarium.store.database import Connection, Database
+from horarium.store.errors import DataError, StoreUnavailable
 from horarium.store.runs.definitions import Definitions
 from horarium.store.runs.writer import record_events
 from horarium.store.tables import runs, schedule_revisions
@@ -447,6 +448,67 @@ def test_at_a_stop_what_was_not_begun_goes_back_untouched(database: Database, mo
         await entered.wait()
 
     asyncio.run(live(world.dispatcher, during, grace=0.05))
+    (run,) = world.runs()
+    assert (run.state, run.launches) == ("ready", 0)
+
+
+@pytest.mark.parametrize("fields", [{}, ONCE], ids=["at least once", "at most once"])
+def test_a_run_that_our_database_does_not_let_us_read_goes_back_and_no_launch_is_counted(
+    database: Database, monkeypatch: pytest.MonkeyPatch, fields: Any
+) -> None:
+    world = world_with(database, count=3, **fields)
+    load, failures = Claimer._read, list[int]()
+
+    def unavailable(self: Claimer, connection: Connection, works: Any) -> Any:
+        if len(failures) < 20:
+            failures.append(1)
+            raise StoreUnavailable("no connection to the database became free", busy=True)
+        return load(self, connection, works)
+
+    monkeypatch.setattr(Claimer, "_read", unavailable)
+    for _ in range(20):
+        world.dispatch()
+    assert {(run.state, run.launches, run.attempt, run.deadline) for run in world.runs()} == {("ready", 0, 0, None)}
+    assert world.launcher.deliveries == []
+    world.dispatch()
+    assert world.states() == ["succeeded"] * 3
+    world.account()
+
+
+def test_a_run_that_cannot_be_read_through_its_own_fault_uses_up_its_launches(
+    database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    world = world_with(database)
+
+    def broken(*_: Any) -> None:
+        raise DataError("the database refuses a value")
+
+    monkeypatch.setattr(Claimer, "_read", broken)
+    for _ in range(50):
+        world.dispatch()
+        world.clock.move(60)
+    assert world.states() == ["launch_failed"]
+
+
+def test_a_run_that_goes_back_is_not_claimed_again_at_once(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A fault that hits this read alone must not make a busy loop of claims."""
+    world = world_with(database)
+    reads = list[int]()
+
+    def unavailable(*_: Any) -> None:
+        reads.append(1)
+        raise StoreUnavailable("the database does not allow us that")
+
+    monkeypatch.setattr(Claimer, "_read", unavailable)
+
+    async def during(_stop: asyncio.Event) -> None:
+        await until(lambda: bool(reads))
+        await asyncio.sleep(0.5)
+
+    with capture_logs() as told:
+        asyncio.run(live(world.dispatcher, during))
+    assert len(reads) == 1
+    assert [each["event"] for each in told if each["log_level"] == "error"] == ["runs cannot be read and go back"]
     (run,) = world.runs()
     assert (run.state, run.launches) == ("ready", 0)
 

@@ -50,8 +50,10 @@ class Silent:
         pass
 
 
-def engine_on(database: Database, **options: Any) -> tuple[Engine, RecordingLauncher, Silent]:
-    clock, observer = SystemClock(), Silent()
+def engine_on(
+    database: Database, clock: SystemClock | None = None, **options: Any
+) -> tuple[Engine, RecordingLauncher, Silent]:
+    clock, observer = clock or SystemClock(), Silent()
     launcher = RecordingLauncher(clock, kind="http")
     given = EngineOptions(longest_sleep_seconds=0.2, janitor_seconds=0.2, stop_grace_seconds=2.0, **options)
     return (
@@ -210,6 +212,39 @@ def test_a_machine_whose_clock_is_set_does_not_take_us_along(database: Database)
     shared.measure()
     assert abs(shared.now() - before) < 20 * SECOND
     assert not shared.must_be_measured()
+
+
+@pytest.mark.parametrize("dialect", ["sqlite"])
+def test_a_clock_that_was_an_hour_ahead_leaves_no_process_and_no_ticker_alive_ahead(database: Database) -> None:
+    """The machine's clock is what all share there: the running loops notice the step and record the present again."""
+    clock, hour = SteppedClock(), 3_600 * SECOND
+    engine, _, _ = engine_on(database, clock)
+
+    def beats() -> list[int]:
+        return [row.beat_at for row in database.read(leases.all_leases)]
+
+    async def reached(met: Callable[[], bool]) -> None:
+        while not met():
+            await asyncio.sleep(0.05)
+
+    async def main() -> None:
+        stop, began = asyncio.Event(), clock.now()
+        running = asyncio.create_task(engine.run(stop))
+        async with asyncio.timeout(120):
+            await reached(lambda: len(beats()) == 2)
+            clock.step = hour
+            await reached(lambda: min(beats()) > began + hour)
+            clock.step = 0
+            await reached(lambda: max(beats()) < began + hour)
+            await reached(lambda: max(engine.pulse.completed.values()) < began + hour)
+            stop.set()
+            await running
+
+    asyncio.run(main())
+    beat = database.read(lambda c: leases.last_beat(c, leases.TICKER))
+    assert beat is not None
+    assert beat.info[leases.AHEAD_UNTIL] > clock.now()
+    assert engine.pulse.failures == {}
 
 
 class SteppedClock(SystemClock):

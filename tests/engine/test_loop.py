@@ -7,10 +7,12 @@ from collections.abc import Awaitable, Callable
 
 import pytest
 from engine.builders import START
+from structlog.testing import capture_logs
 from world import FakeClock
 
 from horarium.engine import loop as module
 from horarium.engine.loop import Loop, Pulse, live, sleep_until_woken
+from horarium.store.errors import CommitUnknown, StoreUnavailable, Transient
 
 Step = Callable[[], Awaitable[float]]
 
@@ -88,6 +90,73 @@ def test_a_step_that_raises_backs_off_and_goes_on(monkeypatch: pytest.MonkeyPatc
     # It grows up to its limit, and a completed step makes it short again.
     assert slept[:5] == [0.01, 0.02, 0.03, 0.03, 0.01]
     assert (pulse.failures, pulse.errors) == ({"test": 5}, {})
+
+
+OUTAGES = {
+    "no connection": StoreUnavailable("no connection became free", busy=True),
+    "lost": Transient("the connection to the database was lost", outcome_known=False),
+    "unknown": CommitUnknown("lost"),
+    "no files": OSError(24, "Too many open files"),
+    "no memory": MemoryError(),
+}
+
+
+@pytest.mark.parametrize("error", OUTAGES.values(), ids=OUTAGES)
+def test_a_loop_works_again_within_two_seconds_of_the_end_of_an_outage(
+    monkeypatch: pytest.MonkeyPatch, error: Exception
+) -> None:
+    slept = outage(monkeypatch, [error] * 200)
+    assert (slept[:3], max(slept)) == ([0.5, 1.0, 1.5], 1.5)
+
+
+def test_an_outage_after_a_bug_is_not_waited_out_as_long_as_the_bug(monkeypatch: pytest.MonkeyPatch) -> None:
+    slept = outage(monkeypatch, [RuntimeError("bug")] * 10 + [StoreUnavailable("away")] * 2)
+    assert slept[9:12] == [30.0, 1.5, 1.5]
+
+
+def outage(monkeypatch: pytest.MonkeyPatch, errors: list[Exception]) -> list[float]:
+    """How long a loop sleeps after each error; nobody waits for it."""
+    slept: list[float] = []
+
+    async def remember(*_: asyncio.Event, seconds: float) -> None:
+        slept.append(seconds)
+        await asyncio.sleep(0)
+
+    monkeypatch.setattr(module, "sleep_until_woken", remember)
+    left, done = list(errors), list[int]()
+
+    async def step() -> float:
+        if left:
+            raise left.pop(0)
+        done.append(1)
+        return 60
+
+    asyncio.run(run(step, until=lambda: bool(done), pulse=Pulse()))
+    return slept[: len(errors)]
+
+
+def test_a_fault_is_logged_when_it_begins_changes_and_ends(monkeypatch: pytest.MonkeyPatch) -> None:
+    lost = [StoreUnavailable("the connection was lost", driver=f"port {port}") for port in range(100)]
+    with capture_logs() as told:
+        outage(monkeypatch, [*lost, RuntimeError("bug"), *lost])
+    assert [(each["event"], each["log_level"]) for each in told] == [
+        ("step failed", "error"),
+        ("step failed", "error"),
+        ("step works again", "info"),
+    ]
+    assert (told[0]["error"], told[1]["error"], told[2]["failures"]) == ("the connection was lost: port 0", "bug", 201)
+
+
+def test_errors_of_which_each_is_different_do_not_fill_the_log(monkeypatch: pytest.MonkeyPatch) -> None:
+    with capture_logs() as told:
+        outage(monkeypatch, [RuntimeError(str(number)) for number in range(100)])
+    assert len(told) == 11
+
+
+def test_a_step_completed_before_the_clock_was_set_back_is_not_ahead_of_it() -> None:
+    pulse = Pulse(completed={"ticker": START + 10, "janitor": START - 10})
+    pulse.set_back(START)
+    assert pulse.completed == {"ticker": START, "janitor": START - 10}
 
 
 def test_the_pulse_moves_with_completed_steps_only() -> None:

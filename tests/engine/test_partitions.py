@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import threading
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from typing import Any
 
@@ -14,13 +17,16 @@ from horarium.decision.record import NewEvent
 from horarium.engine.partitions import PartitionUpkeep, Upkept
 from horarium.ids import id_at, new_id
 from horarium.instant import DAY, SECOND, from_rfc3339
+from horarium.policy.retention import Kept
 from horarium.schedule.event import EventType
 from horarium.store import partition_upkeep
+from horarium.store.cutoffs import Cutoffs
 from horarium.store.database import Connection, Database
 from horarium.store.errors import Conflict
 from horarium.store.history import events as history
 from horarium.store.history.append import append
-from horarium.store.partitions import TABLES
+from horarium.store.partition_upkeep import Outcome
+from horarium.store.partitions import TABLES, Partition
 
 pytestmark = pytest.mark.parametrize("dialect", ["postgresql"])
 MONDAY = from_rfc3339("2026-11-16T00:00:00Z")
@@ -96,6 +102,48 @@ def test_whoever_comes_second_leaves_it_to_the_first(database: Database) -> None
     with held(database, f"SELECT pg_advisory_xact_lock({partition_upkeep._LOCK})"):
         assert whole_pass(upkeep(database)) == Upkept(busy=True)
     assert whole_pass(upkeep(database)).made == 5 * len(TABLES)
+
+
+def test_two_processes_that_have_both_looked_make_each_week_once(
+    database: Database, open_another: Callable[[], Database], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Both have found what is missing before either begins; the slower one finds it made when its turn comes."""
+    both_looked, make = threading.Barrier(2), partition_upkeep.make
+
+    def late(there: Database, new: Partition) -> Outcome:
+        if not both_looked.broken and new.name == "history_2026w47":
+            both_looked.wait(60)
+        while (outcome := make(there, new)) is Outcome.BUSY:
+            time.sleep(0.01)  # not left for the next pass, so that both come to every week
+        return outcome
+
+    monkeypatch.setattr(partition_upkeep, "make", late)
+    with ThreadPoolExecutor(2) as threads, capture_logs() as told:
+        passes = [threads.submit(whole_pass, upkeep(each)) for each in (database, open_another())]
+        made = [each.result(120).made for each in passes]
+    assert (sum(made), [each for each in told if each["log_level"] == "error"]) == (5 * len(TABLES), [])
+    assert len(names(database, "history")) == 6
+
+
+def test_a_week_that_another_process_drops_meanwhile_is_passed_over(
+    database: Database, open_another: Callable[[], Database], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def forgetting(on: Database) -> PartitionUpkeep:
+        before = Cutoffs(Kept.RUNS, MONDAY + 9 * DAY, MONDAY + 9 * DAY, MONDAY + 9 * DAY)
+        return PartitionUpkeep(on, FakeClock(MONDAY + 9 * DAY), lambda _now: (None, before))
+
+    whole_pass(upkeep(database))
+    first, second = forgetting(database), forgetting(open_another())
+    drop, dropped = second._drop, list[str]()
+
+    def after_the_other(part: Partition, *given: Any) -> Any:
+        dropped.append(part.name)
+        if len(dropped) == 1:
+            whole_pass(first)
+        return drop(part, *given)
+
+    monkeypatch.setattr(second, "_drop", after_the_other)
+    assert (whole_pass(second).dropped, dropped) == (0, ["runs_archive_2026w47"])
 
 
 def test_a_lock_that_is_not_given_is_waited_for_briefly(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -5,7 +5,9 @@ from __future__ import annotations
 import json
 import sqlite3
 import time
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, closing, contextmanager
 from typing import Any
 
 import psycopg
@@ -16,7 +18,9 @@ from engine.builders import START, World, insert_all, new_schedule, poison, reas
 from horarium.engine import ticker as module
 from horarium.engine.ticker import Ticker, TickerOptions
 from horarium.instant import MINUTE, SECOND
-from horarium.store.database import Database
+from horarium.store import leases
+from horarium.store.database import Connection, Database, open_database, transactions
+from horarium.store.database import sqlite as sqlite_module
 from horarium.store.database.channels import READY
 from horarium.store.errors import CommitUnknown, SchemaMissing, StoreUnavailable
 from horarium.store.schedules import due
@@ -128,6 +132,170 @@ def test_slowness_of_our_own_is_no_downtime(database: Database) -> None:
     world.account()
 
 
+@contextmanager
+def starved(database: Database) -> Iterator[None]:
+    """Everything that a ticker needs is taken: the whole pool, and on SQLite, by another process, the one lock."""
+    with ExitStack() as taken:
+        if database.dialect == "sqlite":
+            other = taken.enter_context(closing(sqlite3.connect(database.url.removeprefix("sqlite:///"))))
+            other.execute("BEGIN IMMEDIATE")
+        else:
+            for _ in range(database.engine.pool.size()):  # type: ignore[attr-defined]  # a QueuePool has one
+                taken.enter_context(database.engine.connect())
+        yield
+
+
+@pytest.fixture
+def impatient(database_url: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[Database]:
+    """A database that does not wait long for what others have taken."""
+    monkeypatch.setattr(transactions, "_POOL_SECONDS", 0.01)
+    monkeypatch.setattr(transactions, "_TRIES", 1)
+    monkeypatch.setattr(sqlite_module, "_BUSY_SECONDS", 0.01)
+    with closing(open_database(database_url, pool_size=2)) as opened:
+        yield opened
+
+
+def wait_in_vain(world: World, seconds: int) -> None:
+    """The process lives, and nothing that it asks for is given."""
+    for _ in range(0, seconds, 5):
+        world.clock.move(5)
+        world.ticker.observe()
+        with pytest.raises(StoreUnavailable):
+            world.tick()
+
+
+def test_a_ticker_that_gets_no_connection_was_there_and_misses_nothing(impatient: Database) -> None:
+    world = World(impatient)
+    uid = world.add(catchup_policy="skip", overlap_policy="allow_all")
+    world.tick()
+    with starved(impatient):
+        wait_in_vain(world, 5 * 60)
+    world.tick()
+    kinds = Counter(event.event_type for event in world.history(uid))
+    assert kinds == {"ScheduleTriggered": 5}
+    world.account()
+
+
+@pytest.mark.parametrize("dialect", ["postgresql"])
+def test_a_beat_needs_no_connection_of_the_pool(impatient: Database) -> None:
+    world = World(impatient)
+    with starved(impatient):
+        world.ticker.beat()
+    assert impatient.read(lambda c: leases.last_beat(c, "ticker")) is not None
+
+
+@pytest.mark.parametrize("dialect", ["postgresql"])
+def test_a_lock_on_the_beats_themselves_is_no_downtime(impatient: Database) -> None:
+    world = World(impatient)
+    uid = world.add(catchup_policy="skip", overlap_policy="allow_all")
+    world.tick()
+    with impatient.engine.connect() as other, other.begin():
+        other.exec_driver_sql("LOCK TABLE leases IN ACCESS EXCLUSIVE MODE")
+        with impatient._backend.reserve.connect() as reserved:
+            reserved.exec_driver_sql("SET lock_timeout = '10ms'")
+            reserved.commit()
+        wait_in_vain(world, 2 * 60)
+    world.tick()
+    assert [event.event_type for event in world.history(uid)] == ["ScheduleTriggered"] * 2
+
+
+def test_the_outage_of_a_database_is_downtime(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
+    world = World(database)
+    uid = world.add(catchup_policy="skip", overlap_policy="allow_all")
+    world.tick()
+
+    def away(_work: object) -> None:
+        raise StoreUnavailable("the database does not answer")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(database, "write_reserved", away)
+        wait_in_vain(world, 5 * 60)
+    world.tick()
+    missed, *others = world.history(uid)
+    assert missed.event_type == "ScheduleMissed"
+    assert [event.event_type for event in others] == ["ScheduleTriggered"] * 2  # within the grace
+    world.account()
+
+
+def test_a_short_outage_is_none(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
+    world = World(database)
+    uid = world.add(catchup_policy="skip", overlap_policy="allow_all", misfire_grace_seconds=0)
+    world.clock.move(50)
+    world.tick()
+
+    def away(_work: object) -> None:
+        raise StoreUnavailable("the database does not answer")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(database, "write_reserved", away)
+        wait_in_vain(world, 25)
+    world.tick()
+    assert [event.event_type for event in world.history(uid)] == ["ScheduleTriggered"]
+
+
+def test_a_beat_that_waited_while_another_ticker_went_on_takes_nothing_from_it(database: Database) -> None:
+    """It reads the clock when it has its turn, so that it cannot look like one from a clock that was set back."""
+    world = World(database)
+    uid = world.add(catchup_policy="skip", overlap_policy="allow_all")
+    other, asked = Ticker(database, world.clock, "another"), list[int]()
+    write = database.write_reserved
+
+    def late(work: Callable[[Connection], Any]) -> Any:
+        if not asked:
+            asked.append(1)
+            for _ in range(30):
+                world.clock.move(5)
+                other.beat()
+        return write(work)
+
+    database.write_reserved = late  # type: ignore[method-assign]  # for this test
+    world.tick()
+    assert len(world.runs(uid)) == 2
+    assert [event.event_type for event in world.history(uid)] == ["ScheduleTriggered"] * 2
+
+
+def test_schedules_fire_again_after_a_clock_that_was_an_hour_ahead(database: Database) -> None:
+    """What was decided ahead is not decided twice; then all goes on, and a ticker that dies is missed at once."""
+    world = World(database)
+    uid = world.add(overlap_policy="allow_all", catchup_policy="fire_all")
+    world.pass_time(120, step=5)
+    world.clock.move(3_600)
+    world.pass_time(120, step=5)
+    ahead = len(world.runs(uid))
+    world.clock.move(-3_600)
+    world.pass_time(60, step=5)
+    beat = database.read(lambda c: leases.last_beat(c, "ticker"))
+    assert beat is not None
+    assert world.clock.now() - beat.beat_at <= 5 * SECOND  # not the one from ahead
+    until = START + (120 + 3_600 + 120) * SECOND
+    assert until <= beat.info["ahead_until"] <= until + 5 * SECOND
+    assert len(world.runs(uid)) == ahead
+    world.pass_time(3_600, step=30)
+    assert len(world.runs(uid)) == ahead + 1
+    world.pass_time(600, step=5)
+    assert len(world.runs(uid)) == ahead + 11
+    beat = database.read(lambda c: leases.last_beat(c, "ticker"))
+    assert beat is not None
+    assert beat.info == {}
+    world.account()
+
+
+def test_slowness_after_a_clock_was_set_back_is_no_downtime_either(database: Database) -> None:
+    world = World(database)
+    world.pass_time(60, step=5)
+    world.clock.move(3_600)
+    world.pass_time(60, step=5)
+    world.clock.move(-3_600)
+    uid = world.add(overlap_policy="allow_all", catchup_policy="skip")
+    other = Ticker(database, world.clock, "another")
+    other.beat()
+    for _ in range(60):
+        world.clock.move(5)
+        other.beat()
+    world.tick()
+    assert [event.event_type for event in world.history(uid)] == ["ScheduleTriggered"] * 5
+
+
 def test_a_clock_that_is_set_back_decides_nothing_twice(database: Database) -> None:
     world = World(database)
     uid = world.add(overlap_policy="allow_all")
@@ -139,6 +307,7 @@ def test_a_clock_that_is_set_back_decides_nothing_twice(database: Database) -> N
 
 
 def test_a_clock_that_is_set_forward_misses_and_accounts(database: Database) -> None:
+    """No ticker could decide what lies in between: it goes by the catch-up policy, as after a suspended machine."""
     world = World(database)
     uid = world.add(overlap_policy="allow_all", catchup_policy="fire_all")
     world.pass_time(120, step=30)

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import asyncio
+import threading
 import time
 
 import pytest
 from operations.desks import ADMIN, ALICE, NOON, VIEWER, Office, document
 
+from horarium.api import probe_cache
+from horarium.api.probe_cache import ProbeCache
 from horarium.decision.health_status import HealthStatus
 from horarium.errors import InvalidDefinition
 from horarium.ids import id_text, new_id
-from horarium.instant import SECOND
+from horarium.instant import SECOND, to_rfc3339
 from horarium.operations import (
     health,
     history,
@@ -24,10 +28,12 @@ from horarium.operations import (
 )
 from horarium.operations.caller import Caller
 from horarium.operations.errors import Forbidden, NamespaceAlreadyExists, NamespaceNotFound, TokenNotFound
+from horarium.operations.health import Readiness
 from horarium.schedule.position import Status
 from horarium.store import leases
+from horarium.store.errors import StoreUnavailable
 from horarium.store.history.feed import START
-from horarium.store.schedules import positions, rows
+from horarium.store.schedules import due, positions, rows
 from horarium.store.tables import step_changes
 from horarium.wire.roles import Permission, Role
 
@@ -133,24 +139,89 @@ def _beat(office: Office, **completed: int) -> None:
     office.resources.database.write(lambda c: leases.beat(c, "process:p1", "p1", now, 30, completed))
 
 
+def _ready(office: Office, *, decides: bool = True) -> Readiness:
+    return asyncio.run(ProbeCache(office.resources, decides=decides).readiness())
+
+
+def _failing(found: Readiness) -> list[str]:
+    return [check.name for check in found.checks if not check.passed]
+
+
 def test_ready_needs_a_ticker_that_completes_its_steps(office: Office) -> None:
-    assert not health.ready(office.resources).ready
+    assert not _ready(office).ready
     _beat(office, ticker=NOON)
-    assert health.ready(office.resources).ready
+    assert _ready(office).ready
     office.clock.move(60)
     _beat(office, ticker=NOON)  # the process lives, its ticker hangs
-    failed = [check.name for check in health.ready(office.resources).checks if not check.passed]
-    assert failed == ["ticking"]
+    assert _failing(_ready(office)) == ["ticking"]
 
 
 def test_ready_needs_decisions_in_time(office: Office) -> None:
     office.create()
-    office.clock.move(60 + 121)
+    office.clock.move(60 + 31)
     _beat(office, ticker=office.clock.now())
-    failed = [check.name for check in health.ready(office.resources).checks if not check.passed]
-    assert failed == ["deciding"]
+    assert (_failing(_ready(office)), _ready(office).ready) == (["deciding"], False)
     office.tick()
-    assert health.ready(office.resources).ready
+    assert _ready(office).ready
+
+
+def test_a_process_that_does_not_decide_reports_what_is_late_and_is_ready(office: Office) -> None:
+    office.create()
+    office.clock.move(60 + 31)
+    found = _ready(office, decides=False)
+    assert (_failing(found), found.ready) == (["ticking", "deciding"], True)
+
+
+@pytest.mark.parametrize(("decides", "waits", "ready"), [(True, 2, True), (True, 6, False), (False, 6, True)])
+def test_while_the_database_hangs_a_probe_is_answered_from_figures_that_grow_old(
+    office: Office, monkeypatch: pytest.MonkeyPatch, decides: bool, waits: float, ready: bool
+) -> None:
+    monkeypatch.setattr(probe_cache, "PATIENCE_SECONDS", 60)
+    _beat(office, ticker=NOON)
+    probes, free = ProbeCache(office.resources, decides=decides), threading.Event()
+    assert asyncio.run(probes.readiness()).ready
+    monkeypatch.setattr(due, "earliest_due", lambda _connection: free.wait(60) and None)
+    office.clock.advance(1)
+    monkeypatch.setattr(probe_cache, "PATIENCE_SECONDS", 0.05)
+    asyncio.run(probes.readiness())
+    office.clock.advance(waits)
+    found = asyncio.run(probes.readiness())
+    free.set()
+    if (asking := probes._figures.begin()) is not None:
+        asking.result(60)
+    assert (_failing(found), found.ready) == ([] if waits < 5 else ["deciding"], ready)
+
+
+def test_a_probe_that_finds_no_connection_says_so(office: Office, monkeypatch: pytest.MonkeyPatch) -> None:
+    def crowded(_resources: object) -> None:
+        raise StoreUnavailable("no connection became free", busy=True)
+
+    monkeypatch.setattr(health, "schema_check", crowded)
+    found = _ready(office, decides=False)
+    assert (_failing(found), found.ready) == (["database"], False)
+
+
+def test_health_tells_until_when_all_is_decided_after_the_clock_was_ahead(office: Office) -> None:
+    office.create(overlap_policy="allow_all")
+    office.world.tick()
+    office.clock.move(3_600)
+    office.world.tick()
+    office.clock.move(-3_600)
+    office.world.tick()
+    _beat(office, ticker=office.clock.now())
+    found = _ready(office)
+    [clock] = [check for check in found.checks if check.name == "clock"]
+    assert (clock.passed, found.ready) == (False, True)
+    assert to_rfc3339(NOON + 3_605 * SECOND) in clock.detail
+    office.clock.move(3_606)
+    office.world.tick()
+    _beat(office, ticker=office.clock.now())
+    assert _failing(_ready(office)) == []
+
+
+def test_a_step_that_a_dead_process_completed_on_a_clock_that_was_ahead_is_no_sign_of_life(office: Office) -> None:
+    _beat(office, ticker=NOON + 3_600 * SECOND)
+    assert _failing(_ready(office)) == ["ticking"]
 
 
 def test_liveness_tells_the_age_of_each_loop(office: Office) -> None:

@@ -14,7 +14,7 @@ from horarium.instant import MINUTE, SECOND, from_datetime
 from horarium.schedule.event import EventType
 from horarium.serve.checkup import Level, examine
 from horarium.settings import Settings
-from horarium.store import partition_upkeep
+from horarium.store import leases, partition_upkeep
 from horarium.store.database import open_database
 from horarium.store.database.postgres import WRITERS
 from horarium.store.history.append import append
@@ -52,6 +52,18 @@ def test_steps_whose_workflows_do_not_go_on_are_a_warning(horarium: TestService)
     assert found(59) == []
     waits = "1 ends of steps have waited for more than a minute for their workflows to go on"
     assert found(61) == [(Level.WARNING, waits)]
+
+
+def test_a_clock_that_was_ahead_is_a_warning_until_it_has_caught_up(horarium: TestService) -> None:
+    now = SystemClock().now()
+    info = {leases.AHEAD_UNTIL: now + 60 * MINUTE}
+    horarium.resources.database.write(lambda c: leases.beat(c, leases.TICKER, "me", now, 30, info))
+
+    def found(minutes: int) -> list[Level]:
+        checks = examine(horarium.parts.settings, FakeClock(now + minutes * MINUTE))
+        return [check.level for check in checks if check.name == "clock" and "decided" in check.found]
+
+    assert (found(0), found(61)) == ([Level.WARNING], [])
 
 
 @pytest.mark.parametrize("dialect", ["postgresql"])

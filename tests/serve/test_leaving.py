@@ -12,12 +12,14 @@ from typing import Any
 import httpx
 import pytest
 
+from horarium.engine.ticker import Ticker
 from horarium.operations import cluster
 from horarium.serve import process
 from horarium.serve.leaving import Leaving
 from horarium.serve.process import SERVER, UP, Door, Parts, listen, url_of
 from horarium.serve.service import Service
 from horarium.settings import Settings
+from horarium.store.errors import StoreUnavailable
 from horarium.store.processes import ProcessRow, process_rows
 from horarium.testing import TestService
 from horarium.testing.service import TOKEN
@@ -138,6 +140,28 @@ def test_it_says_so_first_answers_on_closes_its_door_and_is_forgotten_last(
             assert await house.row() is None
             with pytest.raises(httpx.ConnectError):
                 await httpx.AsyncClient().get(house.http.base_url.join("/livez"))
+
+    asyncio.run(main())
+
+
+@pytest.mark.parametrize(("parts", "ready"), [(SERVER, 200), (UP, 503)], ids=["server", "up"])
+def test_only_a_process_that_decides_is_unready_because_nothing_is_decided(
+    horarium: TestService, parts: Parts, ready: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def hangs(_ticker: Ticker) -> None:
+        raise StoreUnavailable("a table is locked", busy=True)
+
+    monkeypatch.setattr(Ticker, "step", hangs)
+    monkeypatch.setattr(Ticker, "next_due", hangs)
+    horarium.create(schedule_id="s", cron_expressions=["* * * * *"], workflow_type="x")
+    horarium.clock.advance(60 + 31)
+
+    async def main() -> None:
+        async with living(horarium.parts, parts) as house:
+            said = await house.http.get("/readyz")
+            failing = {check["name"] for check in said.json()["checks"] if not check["passed"]}
+            assert (said.status_code, failing) == (ready, {"ticking", "deciding"})
+            assert (await house.http.get("/healthz")).status_code == 200
 
     asyncio.run(main())
 

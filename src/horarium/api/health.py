@@ -1,10 +1,11 @@
-"""Whether the service lives, is healthy and is ready, and what it counts.
+"""Probes of the service, and its metrics.
 
 | path       | says 200 while                                                                 |
 |------------|--------------------------------------------------------------------------------|
 | `/livez`   | the process answers at all                                                     |
 | `/healthz` | the database answers and has our tables                                        |
-| `/readyz`  | that, and a ticker completes its steps, and no occurrence waits for too long   |
+| `/readyz`  | that, and a ticker completes its steps, and no occurrence waits for too long;  |
+|            | a process that does not decide reports the last two, and is ready              |
 
 A process that was told to stop says 503 at the last two from then on: a proxy sends its requests to another.
 """

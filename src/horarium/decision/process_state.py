@@ -7,6 +7,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 
+from horarium.instant import SECOND, Instant
+
 BEAT_SECONDS = 5
 """Between two signs of life."""
 SILENT_AFTER_SECONDS = 12
@@ -23,6 +25,16 @@ class ProcessState(StrEnum):
     DRAINING = "draining"  # it was told to stop, and takes nothing new
     SILENT = "silent"
     GONE = "gone"
+
+
+def silent_seconds(beat_at: Instant, now: Instant) -> float:
+    """Return for how long a process has been silent.
+
+    A beat that lies ahead by more than a missed one was written by a clock that ran ahead. It proves nothing: a process
+    that is alive beats again at once when its clock is set back.
+    """
+    ahead = (beat_at - now) / SECOND
+    return ahead if ahead > GONE_AFTER_SECONDS else max(0.0, -ahead)
 
 
 def process_state(silent_seconds: float, *, draining: bool = False) -> ProcessState:

@@ -50,6 +50,7 @@ from horarium.schedule.target import host_in
 from horarium.store import namespaces
 from horarium.store.database import Connection, Database
 from horarium.store.database.channels import READY
+from horarium.store.errors import is_outage
 from horarium.store.policies import find_agents
 from horarium.store.runs import claims
 from horarium.store.runs.agent_places import AgentPlaces
@@ -90,7 +91,8 @@ class DispatcherOptions:
 class InFlight:
     """A run in the hands of this process, with all that its end will need.
 
-    `request` is an outcome where there is nothing to launch. `begun`: the target may have heard of it. `lost`: the
+    `request` is an outcome where there is nothing to launch, and an error where the database did not let us read what
+    to launch: the run is given back, and no launch is counted. `begun`: the target may have heard of it. `lost`: the
     lease is no longer ours. `stopped`: we ended it ourselves, because we must stop. `answered`: its answer waits to
     be written down. `unwanted`: somebody has asked for its end.
     """
@@ -98,7 +100,7 @@ class InFlight:
     work: Work
     rules: Rules
     seat: Seat
-    request: LaunchRequest | Outcome
+    request: LaunchRequest | Outcome | HorariumError
     cancelled: asyncio.Event
     task: asyncio.Task[None] | None = None
     begun: bool = False
@@ -279,8 +281,8 @@ class Claimer:
             return []
         try:
             read = self._database.glance(lambda connection: self._read(connection, works))
-        except HorariumError as away:  # they are ours already, and nothing was sent: that is their answer
-            unread = Unreachable(f"its definition could not be read: {away}")
+        except HorariumError as wrong:  # they are ours already, and nothing was sent
+            unread = wrong if is_outage(wrong) else Unreachable(f"its definition could not be read: {wrong}")
             return [InFlight(work, NO_RULES, self._seat(work), unread, asyncio.Event()) for work in works]
         return [self._in_flight(work, read.definitions[work.run_id], read) for work in works]
 

@@ -117,6 +117,8 @@ class Deliverer:
         self._log = log or structlog.get_logger()
         self._tell_unreadable = tell_unreadable
         self._after = b""
+        # Their leases could not be given back, since the database was away.
+        self._unreturned: list[SubscriptionRow] = []
         self._tasks: dict[bytes, tuple[str, asyncio.Task[None]]] = {}
 
     async def step(self) -> float:
@@ -147,6 +149,10 @@ class Deliverer:
     def _look(self) -> list[SubscriptionRow]:
         """Find those with news. What cannot be read of one is no reason not to look at the others."""
         now = self._clock.now()
+        while self._unreturned:  # else each would wait for the end of its lease, although the fault is over
+            row = self._unreturned[-1]
+            self._database.write(partial(deliveries.give_back, row=row))
+            self._unreturned.remove(row)
         found = self._database.read(partial(deliveries.due, now=now, after=self._after, limit=_LOOKS))
         self._after = found[-1].subscription_id if len(found) == _LOOKS else b""
         readable: list[SubscriptionRow] = []
@@ -182,8 +188,10 @@ class Deliverer:
             try:
                 await self._deliver(row)
             finally:
-                with suppress(HorariumError):
+                try:
                     await self._write(deliveries.give_back, row)
+                except HorariumError:
+                    self._unreturned.append(row)
         except Exception as wrong:
             name = f"{found.namespace}/{found.name}"
             self._log.error("could not tell", subscription=name, error=f"{type(wrong).__name__}: {wrong}")

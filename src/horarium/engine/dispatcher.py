@@ -18,10 +18,11 @@ from structlog.typing import FilteringBoundLogger
 from horarium.clock import Clock
 from horarium.engine.claimer import Claimed, Claimer, DispatcherOptions, InFlight
 from horarium.engine.held import Held, HoldersDesk
-from horarium.engine.loop import Loop, Pulse, live
+from horarium.engine.loop import OUTAGE_BACKOFF_SECONDS, Loop, Pulse, Trouble, live, sleep_until_woken
 from horarium.engine.room import Room
 from horarium.engine.said import NOTHING_SAID, Said, has_spoken
 from horarium.engine.threads import Threads
+from horarium.errors import HorariumError
 from horarium.instant import SECOND, Instant
 from horarium.launchers.launcher import LaunchRequest
 from horarium.launchers.registry import Registry
@@ -57,8 +58,10 @@ class DeliveryObserver(Protocol):
 
 
 class Answer(NamedTuple):
+    """`outcome` None = nothing was launched, through no fault of the run: it goes back as it was."""
+
     of: InFlight
-    outcome: Outcome
+    outcome: Outcome | None
 
 
 class Dispatcher:
@@ -85,6 +88,7 @@ class Dispatcher:
         self._threads = threads or Threads()
         self._known = Plannings()
         self._claimer = Claimer(database, clock, registry, owner, self._options, tokens, sealer)
+        self._unread = Trouble(self._log, "runs cannot be read and go back", "runs are read again")
         self._desk = HoldersDesk(database, clock, self._threads, self._known, self._log)
         self._room = Room(self._options.limits)
         # By run and lease: a run that was lost and taken again is another delivery.
@@ -150,6 +154,9 @@ class Dispatcher:
         return _CONTENDED_SECONDS if claimed.contended else 1.0
 
     async def _carry(self, each: InFlight) -> None:
+        if isinstance(each.request, HorariumError):  # the next claim would most likely meet the same trouble
+            self._unread.failed(each.request)
+            await sleep_until_woken(each.cancelled, seconds=OUTAGE_BACKOFF_SECONDS)
         outcome = await self._deliver(each)
         self._leave(each)
         if (each.stopped or each.lost) and not each.unwanted and isinstance(outcome, RunCancelled):
@@ -159,10 +166,13 @@ class Dispatcher:
         each.answered = True
         await self._answers.put(Answer(each, outcome))
 
-    async def _deliver(self, each: InFlight) -> Outcome:
+    async def _deliver(self, each: InFlight) -> Outcome | None:
         """Never raises: a run without an answer would keep its place, and its lease, for ever."""
+        if isinstance(each.request, HorariumError):
+            return None
         if not isinstance(each.request, LaunchRequest):
             return each.request
+        self._unread.over()
         each.begun = True
         request = each.request
         if request.agent is not None:
@@ -244,7 +254,7 @@ class Dispatcher:
         except Exception as wrong:
             if not is_fault_of_a_row(wrong):
                 raise
-            assert isinstance(one.event, Answered)
+            assert isinstance(one.event, Answered | GivenBack)
             unstorable = Unstorable(f"{type(wrong).__name__}: {wrong}", one.event.epoch)
             return await self._write_down([one._replace(event=unstorable)], now)
 
@@ -259,26 +269,30 @@ class Dispatcher:
 
     async def _settle_patiently(self, answers: Sequence[Answer]) -> None:
         """An answer is worth keeping as long as the database is away: the fence decides whether it still counts."""
-        for pause in itertools.chain((0.1, 0.5, 1.0, 2.0), itertools.repeat(4.0)):
+        trouble = Trouble(self._log, "answers wait for the database", "answers are written again")
+        for pause in itertools.chain((0.1, 0.5, 1.0), itertools.repeat(OUTAGE_BACKOFF_SECONDS)):
             try:
                 await self.settle(answers)
+                trouble.over()
                 return
             except Exception as wrong:
                 if is_fault_of_a_row(wrong):  # their leases run out, and the janitor calls them unknown
                     self._log.error("answers cannot be written", count=len(answers), error=str(wrong))
                     return
-                self._log.warning("answers wait for the database", count=len(answers), error=str(wrong))
+                trouble.failed(wrong, count=len(answers))
                 await asyncio.sleep(pause)
 
     # ── lines ────────────────────────────────────────────────────────────────────────────────────
 
     async def _keep_lines_for_ever(self) -> None:
+        trouble = Trouble(self._log, "lines of runs wait for the database", "lines of runs are written again")
         while True:
             await asyncio.sleep(_LINES_SECONDS)
             try:
                 await self.keep_lines()
+                trouble.over()
             except Exception as wrong:  # they wait, as far as there is room, and go out with the answer at the latest
-                self._log.warning("lines of runs wait for the database", error=str(wrong))
+                trouble.failed(wrong)
 
     async def keep_lines(self) -> None:
         """What runs have said so far, for those who look while they are at work."""
@@ -295,12 +309,18 @@ class Dispatcher:
     # ── leases ───────────────────────────────────────────────────────────────────────────────────
 
     async def _renew_for_ever(self) -> None:
+        trouble = Trouble(self._log, "leases cannot be renewed", "leases are renewed again")
+        pause = self._options.lease_seconds / 3
         while True:
-            await asyncio.sleep(self._options.lease_seconds / 3)
+            await asyncio.sleep(pause)
             try:
                 await self.renew()
-            except Exception:  # a lease that is not renewed is lost in time, and safely so
-                continue
+            except Exception as wrong:  # a lease that is not renewed is lost in time, and safely so
+                trouble.failed(wrong)
+                pause = min(pause, OUTAGE_BACKOFF_SECONDS)
+            else:
+                trouble.over()
+                pause = self._options.lease_seconds / 3
 
     async def renew(self) -> None:
         """Keep what is ours; stop what somebody asked to stop or what was taken from us."""
@@ -349,5 +369,6 @@ class Dispatcher:
 
 
 def _answered(answer: Answer) -> Happened:
-    work = answer.of.work
-    return Happened(work.run_id, Answered(answer.outcome, work.lease_epoch), answer.of.rules)
+    work, outcome = answer.of.work, answer.outcome
+    event = GivenBack(work.lease_epoch, begun=False) if outcome is None else Answered(outcome, work.lease_epoch)
+    return Happened(work.run_id, event, answer.of.rules)

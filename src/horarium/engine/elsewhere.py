@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from horarium.decision.process_state import SILENT_AFTER_SECONDS
-from horarium.instant import SECOND, Instant
+from horarium.decision.process_state import SILENT_AFTER_SECONDS, silent_seconds
+from horarium.instant import Instant
 from horarium.launchers.served import read_served
 from horarium.store.database import Connection
 from horarium.store.processes import process_rows
@@ -23,7 +23,7 @@ def without_those_of_others(
     foreign = {each: kind for each in ready if (kind := is_foreign(each)) is not None}
     if not foreign:
         return list(ready)
-    oldest = now - SILENT_AFTER_SECONDS * SECOND
-    others = [read_served(row.process.serves) for row in process_rows(connection) if row.beat_at >= oldest]
+    there = [row for row in process_rows(connection) if silent_seconds(row.beat_at, now) <= SILENT_AFTER_SECONDS]
+    others = [read_served(row.process.serves) for row in there]
     left = {target for target, kind in foreign.items() if any(each.serves(kind, target.namespace) for each in others)}
     return [each for each in ready if each not in left]

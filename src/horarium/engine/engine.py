@@ -166,6 +166,7 @@ class Engine:
         """The heartbeat says what this engine does from now on."""
         if self.options.ticks:
             self.heartbeat.takes_part(TICKER, "janitor")
+            self.heartbeat.beats_for(self.ticker)
         if self.options.dispatches:
             self.heartbeat.takes_part(DISPATCHER, "follower", "advancer", *(["deliverer"] if self.deliverer else []))
 

@@ -12,15 +12,20 @@ from contextlib import suppress
 from dataclasses import replace
 
 from horarium.decision.process_state import BEAT_SECONDS
-from horarium.engine.loop import Loop, Pulse, live
+from horarium.engine.loop import Loop, Pulse, live, sleep_until_woken
 from horarium.engine.threads import Threads
+from horarium.engine.ticker import Ticker
 from horarium.errors import HorariumError
+from horarium.instant import SECOND, Instant
 from horarium.store import processes
 from horarium.store.database import Database
 from horarium.store.database.shared_clock import SharedClock
 from horarium.store.processes import About, Process
 
 _FIRST_BEAT_SECONDS = 0.1
+# How often the clock is looked at; a step back by less changes nothing that matters.
+_LOOK_SECONDS = 1.0
+_STEP_BACK: Instant = 5 * SECOND
 _NAME = "heartbeat"
 TICKER, DISPATCHER = "ticker", "dispatcher"
 
@@ -47,6 +52,13 @@ class Heartbeat:
         self._about = about
         self._serves = serves
         self._draining = False
+        self._ticker: Ticker | None = None
+        self._hurry = asyncio.Event()
+        self._looked_at = clock.now()
+
+    def beats_for(self, ticker: Ticker) -> None:
+        """Record that the ticker is there as well, also while its own step waits for the database."""
+        self._ticker = ticker
 
     def takes_part(self, *roles: str) -> None:
         """What else this process does; a role that it has is not told twice."""
@@ -55,27 +67,55 @@ class Heartbeat:
     async def run(self, over: asyncio.Event, stop: asyncio.Event) -> None:
         """Until it is over; from `stop` on whoever looks at the processes sees at once that this one takes no more."""
         self._about = replace(self._about, started_at=self._clock.now())
-        hurry = asyncio.Event()
-        telling = asyncio.create_task(self._drain(stop, hurry), name="drain")
+        beside = [
+            asyncio.create_task(self._drain(stop), name="drain"),
+            asyncio.create_task(self._look(over), name="presence"),
+        ]
         try:
-            await live(Loop(_NAME, self.step), over, hurry, self._clock, self._pulse)
+            await live(Loop(_NAME, self.step), over, self._hurry, self._clock, self._pulse)
         finally:
-            telling.cancel()
-            await asyncio.gather(telling, return_exceptions=True)
+            for task in beside:
+                task.cancel()
+            await asyncio.gather(*beside, return_exceptions=True)
             with suppress(HorariumError):  # the row grows old then
-                await self._threads.run(lambda: self._database.write(lambda c: processes.leave(c, self._owner)))
+                await self._threads.run(
+                    lambda: self._database.write_reserved(lambda c: processes.leave(c, self._owner))
+                )
 
     async def step(self) -> float:
         completed = {name: at for name, at in self._pulse.completed.items() if name != _NAME}
         serves = self._serves() if DISPATCHER in self._about.roles else None
         process = Process(self._about, completed, serves, self._draining, self._clock.offset())
         now, owner = self._clock.now(), self._owner
-        await self._threads.run(lambda: self._database.write(lambda c: processes.beat(c, owner, process, now)))
-        # Until the first tick is done nobody can say that we are well: look again soon.
-        begun = TICKER not in self._about.roles or TICKER in completed or self._draining
-        return BEAT_SECONDS if begun else _FIRST_BEAT_SECONDS
+        await self._threads.run(lambda: self._database.write_reserved(lambda c: processes.beat(c, owner, process, now)))
+        ticker = self._ticker
+        if ticker is not None and not self._draining:
+            await self._threads.run(lambda: ticker.beat(waits=False))
+        # Until a tick is done the process does not look ready: record the first one, and the first after a fault, soon.
+        if TICKER not in self._about.roles or self._draining:
+            return BEAT_SECONDS
+        ticked_at = completed.get(TICKER)
+        if ticked_at is None:
+            return _FIRST_BEAT_SECONDS
+        return BEAT_SECONDS if now - ticked_at <= BEAT_SECONDS * SECOND else _LOOK_SECONDS
 
-    async def _drain(self, stop: asyncio.Event, hurry: asyncio.Event) -> None:
+    def look(self) -> None:
+        """Count the ticker as present, and notice a clock that was set back: what it left ahead must not look alive."""
+        now = self._clock.now()
+        if self._ticker is not None:
+            self._ticker.observe()
+        if self._looked_at - now > _STEP_BACK:
+            self._pulse.set_back(now)
+            self._hurry.set()
+        self._looked_at = now
+
+    async def _look(self, over: asyncio.Event) -> None:
+        """In no thread and without the database: both may be what everything else waits for."""
+        while not over.is_set():
+            self.look()
+            await sleep_until_woken(over, seconds=_LOOK_SECONDS)
+
+    async def _drain(self, stop: asyncio.Event) -> None:
         await stop.wait()
         self._draining = True
-        hurry.set()
+        self._hurry.set()

@@ -1,4 +1,9 @@
-"""How a loop lives: step until there is nothing to do, sleep until there may be, and never die of an error."""
+"""Run loops: step until there is nothing to do, sleep until there may be, and never die of an error.
+
+A loop that failed because of its database or its machine tries again within two seconds of the end of that fault. One
+that fails for another reason, such as a bug, waits longer and longer. The log has one line when a loop begins to fail,
+one for each other error, and one when it works again.
+"""
 
 from __future__ import annotations
 
@@ -11,9 +16,15 @@ from structlog.typing import FilteringBoundLogger
 
 from horarium.clock import Clock
 from horarium.instant import Instant
+from horarium.store.errors import is_outage
 
 _FIRST_BACKOFF_SECONDS = 0.5
 _LONGEST_BACKOFF_SECONDS = 30.0
+OUTAGE_BACKOFF_SECONDS = 1.5
+"""The longest pause while a fault lasts that may end at any moment."""
+
+# Of one series of failures, so that errors of which each is different do not fill the log.
+_MOST_TOLD = 10
 
 
 @dataclass(slots=True)
@@ -25,6 +36,36 @@ class Pulse:
     errors: dict[str, str] = field(default_factory=dict)
     log: FilteringBoundLogger = field(default_factory=structlog.get_logger, repr=False)
 
+    def set_back(self, now: Instant) -> None:
+        """After the clock was set back: what lies ahead of it would look fresh for as long as it was ahead."""
+        self.completed = {name: min(at, now) for name, at in self.completed.items()}
+
+
+class Trouble:
+    """Log the beginning of a series of failures, each other error in it, and its end: not each attempt."""
+
+    def __init__(self, log: FilteringBoundLogger, failing: str, ended: str, **about: object) -> None:
+        self._log = log
+        self._failing = failing
+        self._ended = ended
+        self._about = about
+        self._count = 0
+        self._told: set[str] = set()
+
+    def failed(self, error: Exception, **about: object) -> None:
+        self._count += 1
+        # What a driver says names ports and processes: it differs each time.
+        kind = f"{type(error).__name__}: {getattr(error, 'shown', error)}"
+        if kind not in self._told and len(self._told) < _MOST_TOLD:
+            self._told.add(kind)
+            self._log.error(self._failing, **self._about, error=str(error), **about)
+
+    def over(self) -> None:
+        if self._count:
+            self._log.info(self._ended, **self._about, failures=self._count)
+            self._count = 0
+            self._told.clear()
+
 
 @dataclass(frozen=True, slots=True)
 class Loop:
@@ -35,8 +76,9 @@ class Loop:
 
 
 async def live(loop: Loop, stop: asyncio.Event, wake: asyncio.Event, clock: Clock, pulse: Pulse) -> None:
-    """The only place that catches everything: a database restart or a bug ends a step, never the loop."""
+    """Step until `stop`. A database restart or a bug ends a step, never the loop."""
     backoff = _FIRST_BACKOFF_SECONDS
+    trouble = Trouble(pulse.log, "step failed", "step works again", loop=loop.name)
     while not stop.is_set():
         wake.clear()
         try:
@@ -44,11 +86,14 @@ async def live(loop: Loop, stop: asyncio.Event, wake: asyncio.Event, clock: Cloc
         except Exception as error:
             pulse.failures[loop.name] = pulse.failures.get(loop.name, 0) + 1
             pulse.errors[loop.name] = f"{type(error).__name__}: {error}"
-            pulse.log.error("step failed", loop=loop.name, error=str(error), retry_in_seconds=backoff)
+            longest = OUTAGE_BACKOFF_SECONDS if is_outage(error) else _LONGEST_BACKOFF_SECONDS
+            backoff = min(backoff, longest)
+            trouble.failed(error)
             await sleep_until_woken(stop, seconds=backoff)
-            backoff = min(_LONGEST_BACKOFF_SECONDS, backoff * 2)
+            backoff = min(longest, backoff * 2)
             continue
         backoff = _FIRST_BACKOFF_SECONDS
+        trouble.over()
         pulse.completed[loop.name] = clock.now()
         pulse.errors.pop(loop.name, None)
         if seconds > 0:

@@ -19,6 +19,7 @@ from horarium.instant import DAY, Instant
 from horarium.store import partition_upkeep
 from horarium.store.cutoffs import Cutoffs
 from horarium.store.database import Connection, Database
+from horarium.store.errors import SchemaMissing
 from horarium.store.history.drop_week import HistoryWeek
 from horarium.store.partition_upkeep import Outcome
 from horarium.store.partitions import ARCHIVE, HISTORY, TABLES, Partition, has_same, missing, past
@@ -142,9 +143,14 @@ class PartitionUpkeep:
         return WeekOfRuns(self._database, part, BESIDE_RUNS[part.table])
 
     def _drop(self, part: Partition, before: Cutoffs, now: Instant) -> Generator[Upkept, None, Outcome]:
-        job = self._job(part, before, now)
-        while (outcome := job.step()) is None:
-            yield Upkept(more=True)
+        try:
+            job = self._job(part, before, now)
+            while (outcome := job.step()) is None:
+                yield Upkept(more=True)
+        except SchemaMissing:
+            if any(each.name == part.name for each in self._database.read(partition_upkeep.there)):
+                raise
+            outcome = Outcome.TAKEN
         if outcome is Outcome.DONE:
             self._log.info("a week was forgotten", table=part.name)
             yield Upkept(dropped=1, more=True)
@@ -167,6 +173,8 @@ class PartitionUpkeep:
                 case Outcome.DONE:
                     made += 1
                     self._log.info("a table for a week was made", table=new.name)
+                case Outcome.TAKEN:
+                    continue
                 case Outcome.LEFT:
                     self._tell_left(new)
                 case Outcome.BUSY:

@@ -9,6 +9,7 @@ for meanwhile, and no row is locked while somebody else's function thinks.
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -16,6 +17,14 @@ from functools import partial
 from horarium.clock import Clock
 from horarium.decision.facts import Signal
 from horarium.decision.guards import reads_signal
+from horarium.decision.presence import (
+    BEAT_SECONDS,
+    GAP_SECONDS,
+    Presence,
+    clock_was_ahead,
+    decided_ahead_until,
+    extend,
+)
 from horarium.decision.tick import MAX_CATCHUP_PER_TICK, MAX_DECISIONS_PER_BATCH, PlanTime
 from horarium.engine.batch import Tick, decide_claims, together
 from horarium.engine.pauses import PauseEnds
@@ -24,18 +33,16 @@ from horarium.launchers.signals import Signals
 from horarium.store import leases
 from horarium.store.database import Connection, Database
 from horarium.store.database.channels import READY
-from horarium.store.errors import is_fault_of_a_row
+from horarium.store.errors import StoreUnavailable, is_fault_of_a_row
+from horarium.store.leases import AHEAD_UNTIL, TICKER
 from horarium.store.quotas import QuotaBook
 from horarium.store.schedules import due, pauses, turns
 from horarium.store.schedules.broken import park
 from horarium.store.schedules.due import Plannings
 from horarium.store.schedules.pauses import Earliest
 from horarium.store.schedules.turns import Turn
+from horarium.store.set_back import bring_back
 
-LEASE = "ticker"
-BEAT_SECONDS = 5
-# A ticker that was away for longer than this was down: what came due meanwhile was missed.
-GAP_SECONDS = 30
 # Most crowds come each second, or each minute.
 _CROWDS_RETURN = 61 * SECOND
 _FIRST_OF_A_CROWD = 50
@@ -70,6 +77,9 @@ class Ticker:
         self._pause_end: Instant | None = 0
         self._alive_since: Instant | None = None
         self._beat_at: Instant | None = None
+        self._beating = threading.Lock()
+        self._presence: Presence | None = None
+        self._observing = threading.Lock()
         # The last claim, while more is due than one batch holds; threads may share it.
         self._crowd: Turn | None = None
         self._crowded_until: Instant = 0
@@ -124,7 +134,7 @@ class Ticker:
         batch, crowd = self._options.batch + self._open_signals, self._crowd
         if crowd is not None:
             return turns.claim_in_turn(connection, self._known, now, batch, crowd)
-        if now < self._crowded_until:
+        if 0 < self._crowded_until - now <= _CROWDS_RETURN:  # farther ahead: the clock was set back
             few = min(batch, _FIRST_OF_A_CROWD + self._open_signals)
             return turns.claim_in_turn(connection, self._known, now, few, Turn([], more=True))
         claims = due.claim(connection, self._known, now, batch)
@@ -197,14 +207,41 @@ class Ticker:
             if park(connection, uid, error=error, error_class=error_class, now=now)
         )
 
-    def beat(self) -> None:
-        """Say that a ticker is here, and learn since when there has been one without a break."""
-        now = self._clock.now()
-        if self._beat_at is not None and 0 <= now - self._beat_at < BEAT_SECONDS * SECOND:
+    def observe(self) -> Presence:
+        """Count this moment as one at which this ticker is there, also while it waits for its database."""
+        with self._observing:
+            self._presence = extend(self._presence, self._clock.now())
+            return self._presence
+
+    def beat(self, *, waits: bool = True) -> None:
+        """Record that a ticker is there, and read since when there has been one without a break.
+
+        Without `waits` a beat that another thread has begun is enough. A ticker that waits for a lock or a connection
+        is there. One that cannot reach its database is not: the outage of a database is downtime.
+        """
+        if not self._beating.acquire(blocking=waits):
             return
+        try:
+            now = self.observe().at
+            if self._beat_at is not None and 0 <= now - self._beat_at < BEAT_SECONDS * SECOND:
+                return
+            self._alive_since = self._database.write_reserved(self._record_beat)
+            self._beat_at = now
+        except Exception as failed:
+            if not (isinstance(failed, StoreUnavailable) and failed.busy):
+                self._beat_at = None
+                with self._observing:
+                    self._presence = None
+            raise
+        finally:
+            self._beating.release()
 
-        def beat(connection: Connection) -> Instant:
-            return leases.beat(connection, LEASE, self._owner, now, GAP_SECONDS, {})
-
-        self._alive_since = self._database.write(beat)
-        self._beat_at = now
+    def _record_beat(self, connection: Connection) -> Instant:
+        before = leases.last_beat(connection, TICKER, lock=True)
+        own = self.observe()  # anew: the lock may have come late
+        recorded_at = None if before is None else before.beat_at
+        ahead = decided_ahead_until(recorded_at, None if before is None else before.info.get(AHEAD_UNTIL), own.at)
+        if clock_was_ahead(recorded_at, own.at):
+            bring_back(connection, own.at)
+        info = {} if ahead is None else {AHEAD_UNTIL: ahead}
+        return leases.beat(connection, TICKER, self._owner, own.at, GAP_SECONDS, info, since=own.since)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from horarium.decision.process_state import ProcessState, Seen, notes, process_state
+from horarium.decision.process_state import ProcessState, Seen, notes, process_state, silent_seconds
 from horarium.instant import SECOND, Instant
 from horarium.operations.caller import Caller
 from horarium.operations.liveness import process_life
@@ -87,7 +87,7 @@ def _look(resources: Resources, connection: Connection) -> Cluster:
 def _process(resources: Resources, row: ProcessRow, held: Mapping[str, Held], now: Instant) -> ClusterProcess:
     about, offset = row.process.about, row.process.clock_offset
     life = process_life(resources, row, now)
-    silent = _since(row.beat_at, now) or 0.0
+    silent = silent_seconds(row.beat_at, now)
     seen = Seen(
         name=row.owner,
         state=process_state(silent, draining=row.process.draining),
@@ -105,7 +105,7 @@ def _process(resources: Resources, row: ProcessRow, held: Mapping[str, Held], no
 
 
 def _worker(held: Held, lease_seconds: int, now: Instant) -> ClusterWorker:
-    silent = _since(held.until - lease_seconds * SECOND, now) or 0.0
+    silent = silent_seconds(held.until - lease_seconds * SECOND, now)
     return ClusterWorker(held.owner, process_state(silent), held.runs, silent)
 
 

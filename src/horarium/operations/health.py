@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from horarium.decision.health import FAILING_AFTER
+from horarium.decision.presence import GAP_SECONDS
 from horarium.errors import HorariumError
-from horarium.instant import SECOND, Instant
+from horarium.instant import LAST, SECOND, Instant, to_rfc3339
 from horarium.operations.resources import Resources
-from horarium.recurrence.zone import tzdata_version
+from horarium.settings import Settings
+from horarium.store import leases
 from horarium.store.database import Connection
 from horarium.store.errors import SchemaTooNew, shown
 from horarium.store.history import audit, horizon
 from horarium.store.history.horizon import FEED_LAG_SECONDS, Lag
+from horarium.store.leases import AHEAD_UNTIL, TICKER
 from horarium.store.migrate import check_schema
 from horarium.store.processes import process_rows
 from horarium.store.runs import open_runs, step_changes
@@ -22,21 +25,19 @@ from horarium.store.schedules import health as schedule_health
 from horarium.store.schema_state import Fit
 from horarium.store.subscriptions import rows as subscriptions
 
-_TICKER = "ticker"
-
 
 @dataclass(frozen=True, slots=True)
 class Check:
     """One question about readiness; `detail` is a sentence, `remedy` what to do where it fails.
 
-    A check that is not `required` is shown as failed, and leaves the service ready.
+    `blocks`: where it fails this process is not ready. Else the failure is only reported.
     """
 
     name: str
     passed: bool
     detail: str
     remedy: str | None = None
-    required: bool = True
+    blocks: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,26 +47,40 @@ class Readiness:
 
     @property
     def ready(self) -> bool:
-        return all(check.passed or not check.required for check in self.checks)
+        return all(check.passed or not check.blocks for check in self.checks)
 
 
-def ready(resources: Resources) -> Readiness:
-    """Never raises: a database that cannot be reached is one more reason not to be ready."""
-    checks = [_schema(resources)]
-    if checks[0].passed:
-        try:
-            checks += resources.database.read(
-                lambda connection: [
-                    _tick(resources, connection),
-                    _undecided(resources, connection),
-                    _outcomes(connection),
-                    _feed(resources, connection),
-                    _subscriptions(connection),
-                ]
-            )
-        except HorariumError as wrong:
-            checks.append(Check("database", False, shown(wrong), "look at the database"))
-    return Readiness(tuple(checks), tzdata_version())
+@dataclass(frozen=True, slots=True)
+class Figures:
+    """What the tables of the engine say. `ahead_until`: occurrences until then were decided while a clock was ahead."""
+
+    ticked_at: Instant | None
+    earliest_due: Instant | None
+    ahead_until: Instant | None
+    others: tuple[Check, ...]
+
+
+def read_figures(resources: Resources) -> Figures:
+    return resources.database.read(
+        lambda connection: Figures(
+            _ticked_at(connection, resources.clock.now()),
+            due.earliest_due(connection),
+            ahead_until(connection),
+            (_outcomes(connection), _feed(resources, connection), _subscriptions(connection)),
+        )
+    )
+
+
+def figure_checks(figures: Figures, settings: Settings, now: Instant, *, decides: bool = True) -> list[Check]:
+    """Judge figures that may have been read a while ago: they grow old with the clock.
+
+    Only a process that decides is unready because nothing is decided.
+    """
+    checks = [_tick(figures, settings, now), _undecided(figures, settings, now)]
+    checks = [replace(check, blocks=decides) for check in checks]
+    if figures.ahead_until is not None and figures.ahead_until > now:
+        checks.append(_ahead(figures.ahead_until))
+    return [*checks, *figures.others]
 
 
 def observe(resources: Resources) -> None:
@@ -96,7 +111,7 @@ def observe(resources: Resources) -> None:
     )
 
 
-def _schema(resources: Resources) -> Check:
+def schema_check(resources: Resources) -> Check:
     """Tables of the release before are good enough, and so are newer ones that fit."""
     try:
         found = check_schema(resources.database)
@@ -107,28 +122,34 @@ def _schema(resources: Resources) -> Check:
     return Check("migrated", True, found.sentence, "run horarium migrate" if found.fit is Fit.OLDER else None)
 
 
-def _tick(resources: Resources, connection: Connection) -> Check:
-    limit = resources.settings.ready_tick_age_seconds
-    at = _completed(connection).get(_TICKER)
+def _tick(figures: Figures, settings: Settings, now: Instant) -> Check:
+    limit, at = settings.ready_tick_age_seconds, figures.ticked_at
     if at is None:
         return Check("ticking", False, "no ticker has completed a step yet", "start horarium up or horarium worker")
-    age = max(0, resources.clock.now() - at) / SECOND
+    age = max(0, now - at) / SECOND
     detail = f"a ticker completed a step {age:.1f} s ago"
     remedy = None if age <= limit else "no ticker completes its steps; look at its log"
     return Check("ticking", age <= limit, detail, remedy)
 
 
-def _undecided(resources: Resources, connection: Connection) -> Check:
-    limit = resources.settings.ready_undecided_seconds
-    earliest = due.earliest_due(connection)
-    late = 0.0 if earliest is None else max(0, resources.clock.now() - earliest) / SECOND
+def _undecided(figures: Figures, settings: Settings, now: Instant) -> Check:
+    limit, earliest = settings.ready_undecided_seconds, figures.earliest_due
+    late = 0.0 if earliest is None else max(0, now - earliest) / SECOND
     detail = f"the oldest undecided occurrence has waited {late:.1f} s"
-    remedy = None if late <= limit else "more is due than is decided; start another worker"
+    remedy = None if late <= limit else "more is due than is decided; start another worker, or look for a lock"
     return Check("deciding", late <= limit, detail, remedy)
 
 
+def _ahead(until: Instant) -> Check:
+    detail = (
+        f"The clock was ahead; occurrences until {to_rfc3339(until)} are already decided and are not decided twice."
+    )
+    remedy = "Schedules fire again after that; trigger a schedule or start a backfill if you need it earlier."
+    return Check("clock", False, detail, remedy, blocks=False)
+
+
 def _outcomes(connection: Connection) -> Check:
-    """What runs come to is the business of those who wrote them: it never makes the service unready."""
+    """Runs that fail are the business of their authors: they never make the service unready."""
     failing, broken = schedule_health.count_failing(connection), audit.count_broken(connection)
     detail = f"schedules whose last {FAILING_AFTER} runs failed: {failing}; schedules that are broken: {broken}"
     return Check("outcomes", True, detail)
@@ -140,20 +161,27 @@ def _feed(resources: Resources, connection: Connection) -> Check:
     late = lag.seconds > FEED_LAG_SECONDS
     holders = f", held back by the server processes {', '.join(map(str, lag.pids))}" if late and lag.pids else ""
     detail = f"the oldest entry that no reader may see yet has waited {lag.seconds:.1f} s{holders}"
-    return Check("feed", not late, detail, "end those transactions" if late else None, required=False)
+    return Check("feed", not late, detail, "end those transactions" if late else None, blocks=False)
 
 
 def _subscriptions(connection: Connection) -> Check:
     parked, skipped = subscriptions.count_problems(connection)
     detail = f"subscriptions that cannot be read: {parked}; entries of the feed skipped because of that: {skipped}"
     remedy = "edit the subscriptions that have parked_at; their last_error says what is wrong" if parked else None
-    return Check("subscriptions", not parked, detail, remedy, required=False)
+    return Check("subscriptions", not parked, detail, remedy, blocks=False)
 
 
-def _completed(connection: Connection) -> dict[str, Instant]:
-    """The newest completed step of each loop, in whatever process."""
-    newest: dict[str, Instant] = {}
-    for row in process_rows(connection):
-        for loop, at in row.process.completed.items():
-            newest[loop] = max(at, newest.get(loop, at))
-    return newest
+def _ticked_at(connection: Connection, now: Instant) -> Instant | None:
+    """Read the newest completed step of a ticker in any process.
+
+    An instant that lies ahead was written before the clock was set back, and says nothing of the present.
+    """
+    steps = (row.process.completed.get(TICKER) for row in process_rows(connection))
+    return max((at for at in steps if at is not None and at - now <= GAP_SECONDS * SECOND), default=None)
+
+
+def ahead_until(connection: Connection) -> Instant | None:
+    """Read until when occurrences were decided while a clock was ahead; it may have passed."""
+    beat = leases.last_beat(connection, TICKER)
+    until = None if beat is None else beat.info.get(AHEAD_UNTIL)
+    return until if isinstance(until, int) and not isinstance(until, bool) and until <= LAST else None

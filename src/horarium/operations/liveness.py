@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from horarium.decision.process_state import GONE_AFTER_SECONDS
+from horarium.decision.process_state import GONE_AFTER_SECONDS, silent_seconds
 from horarium.instant import SECOND, Instant
 from horarium.operations.caller import Caller
 from horarium.operations.resources import Resources
@@ -93,7 +93,7 @@ def liveness(resources: Resources, caller: Caller) -> Liveness:
 
 
 def process_life(resources: Resources, row: ProcessRow, now: Instant) -> ProcessLife:
-    alive = _age(row.beat_at, now) <= GONE_AFTER_SECONDS
+    alive = silent_seconds(row.beat_at, now) <= GONE_AFTER_SECONDS
     loops = tuple(
         LoopLife(name, at, _age(at, now), _limit(resources, name)) for name, at in sorted(row.process.completed.items())
     )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from horarium.decision.process_state import GONE_AFTER_SECONDS
+from horarium.decision.process_state import GONE_AFTER_SECONDS, silent_seconds
 from horarium.instant import SECOND, Instant
 from horarium.launchers.served import Served, read_served
 from horarium.store.database import Connection
@@ -18,6 +18,6 @@ class LiveServices:
 
     def load(self, connection: Connection, now: Instant) -> tuple[Served, ...]:
         if self._read_at is None or not 0 <= now - self._read_at < SECOND:
-            alive = [row for row in process_rows(connection) if now - row.beat_at <= GONE_AFTER_SECONDS * SECOND]
+            alive = [row for row in process_rows(connection) if silent_seconds(row.beat_at, now) <= GONE_AFTER_SECONDS]
             self._found, self._read_at = tuple(read_served(row.process.serves) for row in alive), now
         return self._found

@@ -17,8 +17,10 @@ from enum import StrEnum
 import httpx
 
 from horarium.clock import Clock
+from horarium.decision.process_state import GONE_AFTER_SECONDS, silent_seconds
 from horarium.errors import HorariumError
 from horarium.instant import DAY, MINUTE, SECOND, to_rfc3339
+from horarium.operations.health import ahead_until
 from horarium.recurrence.zone import tzdata_version
 from horarium.schedule.position import Status
 from horarium.serve.address import address_file
@@ -237,6 +239,10 @@ def _tables(found: SchemaReport) -> Check:
 
 def _clock(_settings: Settings, database: Database, clock: Clock) -> Check:
     offset = database.clock_offset(clock)
+    until = database.read(ahead_until)
+    if until is not None and until > clock.now() + offset:
+        found = f"it was ahead; occurrences until {to_rfc3339(until)} are already decided"
+        return Check("clock", Level.WARNING, found, "wait until then, trigger a schedule, or start a backfill")
     found = f"{offset / SECOND:+.3f} s from the database"
     if abs(offset) > _MOST_OFFSET:
         return Check("clock", Level.WARNING, found, "set the clocks by NTP; the engine corrects for it meanwhile")
@@ -329,7 +335,7 @@ def _parked(database: Database) -> Iterator[Check]:
 def _leases(_settings: Settings, database: Database, clock: Clock) -> Check:
     now = clock.now() + database.clock_offset(clock)
     rows = database.read(leases.all_leases)
-    stale = [row for row in rows if row.until is not None and row.until < now]
+    stale = [row for row in rows if silent_seconds(row.beat_at, now) > GONE_AFTER_SECONDS]
     if not rows:
         return Check("engine", Level.WARNING, "no engine has run yet", "horarium up, or horarium worker")
     if len(stale) == len(rows):

@@ -6,9 +6,8 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 
 from horarium.clock import Clock, SystemClock
-from horarium.decision.process_state import GONE_AFTER_SECONDS
+from horarium.decision.process_state import GONE_AFTER_SECONDS, silent_seconds
 from horarium.errors import HorariumError
-from horarium.instant import SECOND
 from horarium.store.copying import Tell, copy_all, count_rows, first_filled_table
 from horarium.store.database import Database, open_database
 from horarium.store.database.sqlite import database_path
@@ -97,8 +96,7 @@ def company_on(database: Database, clock: Clock) -> str | None:
     """Why what needs the database alone cannot begin; None = it has it."""
     now = clock.now() + database.clock_offset(clock)
     for row in database.read(process_rows):
-        silent = (now - row.beat_at) // SECOND
-        if silent <= GONE_AFTER_SECONDS:
+        if silent_seconds(row.beat_at, now) <= GONE_AFTER_SECONDS:
             return (
                 f"the process {row.owner} is at work on it; stop all processes first "
                 f"(one that was killed is forgotten after {GONE_AFTER_SECONDS} seconds)"

@@ -198,6 +198,7 @@ async def _work(
     service: Service, parts: Parts, door: Door | None, ready: Callable[[], None], stop: asyncio.Event
 ) -> None:
     tasks: list[asyncio.Task[None]] = []
+    service.api.state.probes.decides = parts.engine
     if parts.engine:
         tasks.append(asyncio.create_task(service.engine.work(stop), name="engine"))
     else:

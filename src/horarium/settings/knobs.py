@@ -49,7 +49,8 @@ class Settings(BaseSettings):
     )  # fmt: skip
     pool_size: int = Field(
         10, ge=1, le=500,
-        description="Database connections of one process, at most; one more listens (PostgreSQL) or writes (SQLite).",
+        description="Maximum database connections of a process; two more on PostgreSQL (wake-ups, heartbeat), one on"
+        " SQLite (writer).",
     )  # fmt: skip
     statement_timeout_seconds: float | None = Field(
         30,
@@ -326,11 +327,12 @@ class Settings(BaseSettings):
         50, ge=0, description="Lines about decisions a second; above it one line a second sums them up."
     )
     ready_tick_age_seconds: float = Field(
-        15, gt=0, description="Seconds; not ready when the last completed tick is older."
+        15, gt=0, description="Seconds; a process that decides is not ready when the last completed tick is older."
     )
     ready_undecided_seconds: float = Field(
-        120, gt=0, description="Seconds; not ready when an occurrence has waited longer for its decision."
-    )
+        30, gt=0,
+        description="Seconds; a process that decides is not ready when an occurrence has been due for longer.",
+    )  # fmt: skip
 
     _origins: Mapping[str, Origin] = PrivateAttr(default_factory=dict)
 

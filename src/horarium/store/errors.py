@@ -26,14 +26,17 @@ class StoreUnavailable(HorariumError):
 
     `driver` is what the driver or the server said, which names machines, ports and processes: it is part of the
     message, for the log and for whoever runs the service, and not of `shown`, which callers are told.
+
+    `busy`: the database is there, but a lock or all connections are in use by others.
     """
 
     reason = "store_unavailable"
 
-    def __init__(self, message: str, *, driver: str = "", outcome_known: bool = True) -> None:
+    def __init__(self, message: str, *, driver: str = "", outcome_known: bool = True, busy: bool = False) -> None:
         super().__init__(f"{message}: {driver}" if driver else message)
         self.shown = message
         self.outcome_known = outcome_known
+        self.busy = busy
 
 
 class Transient(StoreUnavailable):
@@ -88,6 +91,11 @@ class SchemaTooNew(HorariumError):
 def shown(error: HorariumError) -> str:
     """What callers are told: the message without what a driver says, which names machines, ports and processes."""
     return error.shown if isinstance(error, StoreUnavailable | CommitUnknown) else error.message
+
+
+def is_outage(error: BaseException) -> bool:
+    """Return whether the database or the machine is in trouble, which may end at any moment."""
+    return isinstance(error, StoreUnavailable | CommitUnknown | OSError | MemoryError)
 
 
 # What Python raises for a value that cannot be read, planned or encoded.

@@ -9,10 +9,16 @@ from typing import Any
 import sqlalchemy as sa
 from sqlalchemy import Connection
 
+from horarium.decision.presence import Presence, join
 from horarium.instant import SECOND, Instant
-from horarium.store.database.json_text import from_text, to_text
+from horarium.store.database.json_text import from_text, object_from_text, to_text
 from horarium.store.database.typed_rows import TypedRows
 from horarium.store.tables import leases
+
+TICKER = "ticker"
+"""The name that all tickers keep alive together."""
+AHEAD_UNTIL = "ahead_until"
+"""In its info: the clock was set back, and occurrences until this instant are already decided."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,32 +35,57 @@ class LeaseRow:
 
 _ROWS = TypedRows(LeaseRow, leases, info=from_text)
 
-# A beat may arrive late or from a clock that is behind: it never moves the lease back.
 _BEAT = sa.text(
     """
     INSERT INTO leases (name, owner, since, beat_at, until, info)
-    VALUES (:name, :owner, :now, :now, :until, :info)
-    ON CONFLICT (name) DO UPDATE SET
-      owner = excluded.owner,
-      info = excluded.info,
-      since = CASE WHEN excluded.beat_at - leases.beat_at > :gap THEN excluded.since ELSE leases.since END,
-      beat_at = CASE WHEN excluded.beat_at > leases.beat_at THEN excluded.beat_at ELSE leases.beat_at END,
-      until = CASE WHEN excluded.beat_at > leases.beat_at THEN excluded.until ELSE leases.until END
-    RETURNING since
+    VALUES (:name, :owner, :since, :beat_at, :until, :info)
+    ON CONFLICT (name) DO UPDATE SET owner = excluded.owner, info = excluded.info, since = excluded.since,
+      beat_at = excluded.beat_at, until = excluded.until
     """
 )
 
 
-def beat(
-    connection: Connection, name: str, owner: str, now: Instant, gap_seconds: float, info: Mapping[str, Any]
-) -> Instant:
-    """Since when the name has been alive: from now, if the beat before is older than the gap.
+@dataclass(frozen=True, slots=True)
+class Beat:
+    """The last beat of a name; `info` is empty where its text cannot be read."""
 
-    Several owners may keep one name alive together, such as all the tickers.
+    since: Instant
+    beat_at: Instant
+    info: Mapping[str, Any]
+
+
+def last_beat(connection: Connection, name: str, *, lock: bool = False) -> Beat | None:
+    """Read the last beat; with `lock` no other process beats for this name before the transaction ends.
+
+    A process that beats reads its clock after it has the lock: it may have waited long for it.
     """
-    gap = round(gap_seconds * SECOND)
-    values = {"name": name, "owner": owner, "now": now, "until": now + gap, "gap": gap, "info": to_text(info)}
-    return int(connection.execute(_BEAT, values).scalar_one())
+    found = sa.select(leases.c.since, leases.c.beat_at, leases.c.info).where(leases.c.name == name)
+    row = connection.execute(found.with_for_update() if lock else found).one_or_none()
+    return None if row is None else Beat(row.since, row.beat_at, object_from_text(row.info))
+
+
+def beat(
+    connection: Connection,
+    name: str,
+    owner: str,
+    now: Instant,
+    gap_seconds: float,
+    info: Mapping[str, Any],
+    *,
+    since: Instant | None = None,
+) -> Instant:
+    """Record that the owner is alive; return since when the name has been alive without a break.
+
+    Several owners may keep one name alive together, such as all the tickers. `since`: the owner was alive from then on,
+    although it could not write. A beat from a clock that is a little behind never moves the lease back.
+    """
+    before = last_beat(connection, name, lock=True)
+    recorded = None if before is None else Presence(before.since, before.beat_at)
+    joined = join(recorded, now, since, gap_seconds)
+    until = joined.at + round(gap_seconds * SECOND)
+    values = {"name": name, "owner": owner, "since": joined.since, "beat_at": joined.at, "until": until}
+    connection.execute(_BEAT, {**values, "info": to_text(info)})
+    return joined.since
 
 
 def alive_since(connection: Connection, name: str) -> Instant | None:

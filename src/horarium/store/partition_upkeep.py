@@ -61,6 +61,7 @@ WHERE oid = to_regclass('history')
 
 class Outcome(Enum):
     DONE = auto()
+    TAKEN = auto()  # another process has done it meanwhile
     LEFT = auto()  # there is too much in the way: it stays as it is
     BUSY = auto()  # somebody else is at it, or holds a lock
     DENIED = auto()  # the role may not
@@ -138,6 +139,9 @@ def within(partition: Partition) -> str:
 
 
 def _make(connection: Connection, new: Partition, *, moves: bool) -> Outcome:
+    # Asked anew under the lock: another process may have had its turn since we looked.
+    if any(each.name == new.name for each in there(connection)):
+        return Outcome.TAKEN
     rest = f"{new.table}_default"
     # Before anything else: no row of that week comes in between.
     connection.exec_driver_sql(f"LOCK TABLE {rest} IN ACCESS EXCLUSIVE MODE")

@@ -16,7 +16,7 @@ from weakref import WeakKeyDictionary
 import sqlalchemy as sa
 from sqlalchemy import Connection, Engine
 
-from horarium.decision.process_state import GONE_AFTER_SECONDS
+from horarium.decision.process_state import GONE_AFTER_SECONDS, silent_seconds
 from horarium.instant import SECOND, Instant
 from horarium.store import installation
 from horarium.store.database import Database
@@ -122,7 +122,7 @@ def look_again() -> None:
 
 def everybody_knows(connection: Connection, revision: str, now: Instant) -> bool:
     """Whether the code of every process that is alive knows the revision; older code says nothing in its heartbeat."""
-    alive = [row for row in process_rows(connection) if now - row.beat_at <= GONE_AFTER_SECONDS * SECOND]
+    alive = [row for row in process_rows(connection) if silent_seconds(row.beat_at, now) <= GONE_AFTER_SECONDS]
     return all(_number(row.process.about.schema) >= _number(revision) for row in alive)
 
 

@@ -28,6 +28,9 @@ class JoinedTransaction(DatabaseWrapper):
         with self._connection.begin_nested():
             return work(self._connection)
 
+    def write_reserved(self, work: Callable[[Connection], T]) -> T:
+        return self.write(work)
+
     def read(self, work: Callable[[Connection], T]) -> T:
         """Sees what the outer transaction has written."""
         return work(self._connection)

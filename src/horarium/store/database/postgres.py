@@ -1,8 +1,8 @@
 """PostgreSQL: how we connect, how processes wake each other, and what its errors mean.
 
 READ COMMITTED for writes, since every write locks what it changes; a read is one REPEATABLE READ
-snapshot. A process has `pool_size` connections at most, and one more that listens. Whoever finds none
-free waits, which is safe because nobody asks for a second one while holding one.
+snapshot. A process has `pool_size` connections at most, one more that listens and one that is reserved for its
+heartbeat. Whoever finds none free waits, which is safe because nobody asks for a second one while holding one.
 
 With `?pgbouncer=true` nothing is used that a transaction pooler cannot carry: no prepared statements,
 no LISTEN, no start-up options (set `statement_timeout` on the role instead), and nothing that a session would
@@ -14,6 +14,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
+from functools import partial
 from math import ceil
 from typing import Any, Literal, TypeVar, cast
 
@@ -59,12 +60,13 @@ _GONE = frozenset({"57P01", "57P02", "57P03", "57P05", "25P03", "25P04", "40003"
 _DATA_CLASSES = frozenset({"22", "23", "44", "54"})
 # Statements, cursors, savepoints and transactions that we use wrongly.
 _OUR_CLASSES = frozenset({"03", "07", "21", "24", "25", "26", "2D", "34", "3B", "42"})
+_CANCELLED = "57014"
 _UNAVAILABLE = {
     "53100": "the database's disk is full; nothing was written",
     "53200": "the database is out of memory",
     "25006": "the database takes no writes now; is it a standby?",
     "42501": "the database does not allow us that",
-    "57014": "the statement took longer than the database allows",
+    _CANCELLED: "the statement took longer than the database allows",
 }
 _ELSE = "the database is in trouble"
 _LOST = "the connection to the database was lost"
@@ -86,19 +88,10 @@ class PostgresBackend:
         self.url = parsed.difference_update_query(SECRET_PARAMETERS).render_as_string(hide_password=True)
         self._arguments = _connect_arguments(parsed, pooled, statement_timeout_seconds)
         self._bell = Bell() if pooled else None
-        self.engine = create_engine(
-            parsed.set(drivername="postgresql+psycopg", query={}),
-            creator=self._connect,
-            isolation_level="READ COMMITTED",
-            pool_size=pool_size,
-            max_overflow=0,
-            pool_timeout=pool_seconds,
-        )
-        _ping_after_rest(self.engine, _notice_server if pooled else _ping)
-
-        @event.listens_for(self.engine, "handle_error")
-        def on_error(context: ExceptionContext) -> BaseException | None:
-            return judge(context.original_exception, is_disconnect=context.is_disconnect)
+        address = parsed.set(drivername="postgresql+psycopg", query={})
+        make = partial(_engine, address, self._connect, _notice_server if pooled else _ping, pool_timeout=pool_seconds)
+        self.engine = make(pool_size=pool_size)
+        self.reserve = make(pool_size=1)
 
     def check(self) -> None:
         with self.engine.connect() as connection:
@@ -147,6 +140,7 @@ class PostgresBackend:
         """The server bounds each statement, and a connection that is closed ends its waits."""
 
     def close(self) -> None:
+        self.reserve.dispose()
         self.engine.dispose()
 
     def _connect(self, *, autocommit: bool = False) -> psycopg.Connection:
@@ -160,6 +154,22 @@ class PostgresBackend:
         # Of the two that psycopg has for this type COPY would take the one of DB-API's `Binary`, which is slow.
         connection.adapters.register_dumper(bytes, BytesBinaryDumper)
         return connection
+
+
+def _engine(
+    address: URL,
+    connect: Callable[[], psycopg.Connection],
+    ping: Callable[[psycopg.Connection], None],
+    **pool: Any,
+) -> Engine:
+    engine = create_engine(address, creator=connect, isolation_level="READ COMMITTED", max_overflow=0, **pool)
+    _ping_after_rest(engine, ping)
+
+    @event.listens_for(engine, "handle_error")
+    def on_error(context: ExceptionContext) -> BaseException | None:
+        return judge(context.original_exception, is_disconnect=context.is_disconnect)
+
+    return engine
 
 
 def _notice_server(connection: psycopg.Connection) -> None:
@@ -281,9 +291,9 @@ def _judge_state(error: psycopg.Error, state: str, text: str, *, is_disconnect: 
     if state == "42P01":
         return SchemaMissing(f"{text}; the database has not been migrated")
     if state in _TRY_AGAIN or _was_partitioned_meanwhile(error, state):
-        return Transient("the database wants it tried again", driver=text)
+        return Transient("the database wants it tried again", driver=text, busy=True)
     if state in _UNAVAILABLE:
-        return StoreUnavailable(_UNAVAILABLE[state], driver=text)
+        return StoreUnavailable(_UNAVAILABLE[state], driver=text, busy=state == _CANCELLED)
     if is_disconnect or state in _GONE or state.startswith("08"):
         return Transient(_LOST, driver=text, outcome_known=False)
     if state[:2] in _DATA_CLASSES:

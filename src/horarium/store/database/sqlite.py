@@ -66,6 +66,7 @@ class SqliteBackend:
         self._patience = _Patience()
         prepare = _prepare_writer if durable else _prepare_passing_writer
         self.engine = _engine(path, "BEGIN IMMEDIATE", prepare, self._patience, pool_size=1, pool_timeout=pool_seconds)
+        self.reserve = self.engine  # a second writer would only wait for the same lock
         self._readers = _engine(
             path, "BEGIN", _prepare_reader, self._patience, pool_size=pool_size, pool_timeout=pool_seconds
         )
@@ -226,7 +227,7 @@ def judge(error: BaseException) -> HorariumError | None:
         return None
     primary, text = _primary(error), str(error)
     if primary in _TRY_AGAIN:
-        return Transient("another process is writing to the database", driver=text)
+        return Transient("another process is writing to the database", driver=text, busy=True)
     if primary == sqlite3.SQLITE_IOERR:
         return StoreUnavailable("the disk does not answer", driver=text, outcome_known=False)
     if primary in _UNAVAILABLE:

@@ -46,6 +46,8 @@ class Backend(Protocol):
     def url(self) -> str: ...
     @property
     def engine(self) -> Engine: ...
+    @property
+    def reserve(self) -> Engine: ...
     def check(self) -> None: ...
     def run(self, call: Callable[[], T]) -> T: ...
     def reader(self) -> Connection: ...
@@ -78,10 +80,14 @@ class Database:
 
     def write(self, work: Callable[[Connection], T]) -> T:
         """Committed when this returns, and nothing is left of it when this raises - but for CommitUnknown."""
-        self._refuse_nesting()
-        result, messages = self._backend.run(lambda: _patiently(lambda: self._transaction(work)))
-        self._backend.after_commit(messages)
-        return result
+        return self._write(self._backend.engine, work)
+
+    def write_reserved(self, work: Callable[[Connection], T]) -> T:
+        """Write through the connection that is kept for heartbeats: they must not wait for one of the pool.
+
+        SQLite has one writer and no such connection.
+        """
+        return self._write(self._backend.reserve, work)
 
     def read(self, work: Callable[[Connection], T]) -> T:
         """All that `work` asks is answered from one moment; it cannot write."""
@@ -121,11 +127,17 @@ class Database:
     def close(self) -> None:
         self._backend.close()
 
-    def _transaction(self, work: Callable[[Connection], T]) -> tuple[T, dict[str, str]]:
+    def _write(self, engine: Engine, work: Callable[[Connection], T]) -> T:
+        self._refuse_nesting()
+        result, messages = self._backend.run(lambda: _patiently(lambda: self._transaction(engine, work)))
+        self._backend.after_commit(messages)
+        return result
+
+    def _transaction(self, engine: Engine, work: Callable[[Connection], T]) -> tuple[T, dict[str, str]]:
         messages: dict[str, str] = {}
         self._inside.messages = messages
         try:
-            with self._backend.engine.connect() as connection:  # leaving it open-handed rolls back
+            with engine.connect() as connection:  # leaving it open-handed rolls back
                 transaction = connection.begin()
                 self._backend.after_begin(connection)
                 result = work(connection)
@@ -161,9 +173,10 @@ def open_database(
 ) -> Database:
     """`sqlite:///file`, a path, or `postgresql://…`; connects once, so that a wrong address fails here.
 
-    `pool_size` is the most that are open at once, but for one that listens (PostgreSQL) or writes (SQLite). A
-    statement that takes longer than the timeout is stopped; None or 0 = none, and SQLite has none. What is not
-    `durable` may be lost by a power cut, on SQLite: a test has nothing to keep, and does not wait for the disk.
+    `pool_size` is the most that are open at once, but for one that listens and one for heartbeats (PostgreSQL) or one
+    that writes (SQLite). A statement that takes longer than the timeout is stopped; None or 0 = none, and SQLite has
+    none. What is not `durable` may be lost by a power cut, on SQLite: a test has nothing to keep, and does not wait for
+    the disk.
     """
     if pool_size < 1:
         raise InvalidDefinition({"pool_size": [f"{pool_size} connections are too few"]})
@@ -209,7 +222,7 @@ def _attempt(attempt: Callable[[], T]) -> T:
         return attempt()
     except PoolTimeout as crowded:
         message = f"no connection to the database became free in {_POOL_SECONDS:g} seconds; see pool_size"
-        raise StoreUnavailable(message) from crowded
+        raise StoreUnavailable(message, busy=True) from crowded
 
 
 def _pause(number: int) -> float:

@@ -24,7 +24,7 @@ Told = Callable[[str, str], None]
 _log = logging.getLogger("horarium.store")
 # A connection that died without a word is noticed after this long.
 _HEALTH_SECONDS = 30.0
-_LONGEST_PAUSE_SECONDS = 5.0
+_LONGEST_PAUSE_SECONDS = 1.5
 _FIRST_SUBSCRIPTION_SECONDS = 5.0
 
 
@@ -118,12 +118,15 @@ class PostgresListener:
             try:
                 with self._connect() as connection:
                     self._subscribe(connection)
+                    if failures > 1:
+                        _log.warning("listening again after %d failures", failures)
                     failures = 0
                     self._hear(connection)
             except (psycopg.Error, OSError) as lost:
                 failures += 1
                 pause = min(_LONGEST_PAUSE_SECONDS, 0.1 * 2 ** min(failures, 10))
-                _log.warning("listening broke off, again in %.1f s: %s", pause, lost)
+                if failures == 1:
+                    _log.warning("listening broke off, again in %.1f s: %s", pause, lost)
                 self._closing.wait(pause)
         self._asleep.close()
         self._alarm.close()

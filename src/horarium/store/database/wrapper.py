@@ -24,6 +24,9 @@ class DatabaseWrapper(Database):
     def write(self, work: Callable[[Connection], T]) -> T:
         return self._inner.write(work)
 
+    def write_reserved(self, work: Callable[[Connection], T]) -> T:
+        return self._inner.write_reserved(work)
+
     def read(self, work: Callable[[Connection], T]) -> T:
         return self._inner.read(work)
 
