@@ -195,14 +195,14 @@ def _unset(known: Lookups, definition: Definition, given: Collection[str]) -> tu
     if not named:
         return ()
     found = known.secrets({each.name for each in named})
-    [host] = hosts_of(definition.action) or [""]
+    [destination] = hosts_of(definition.action) or [""]
     warnings = []
     for path, name in named:
         secret = found.get(name)
         if secret is None:
             warnings.append(f"{path}: the secret {name!r} is not set; without it no run can be launched")
-        elif not may_go_to(secret.hosts, host):
-            warnings.append(f"{path}: {not_allowed(name, secret.hosts, host)}; set it again with its hosts")
+        elif not may_go_to(secret.hosts, destination):
+            warnings.append(f"{path}: {not_allowed(name, secret.hosts, destination)}")
     return tuple(warnings)
 
 
