@@ -17,7 +17,15 @@ brings = "bounded standing approvals and a feed that no foreign transaction dela
 
 def _added() -> dict[str, tuple[sa.Column[Any], ...]]:
     """Return the new columns by table. SQLAlchemy lets a column object be used only once."""
-    return {}
+    return {
+        "standing_approvals": (
+            sa.Column("made_token", sa.LargeBinary(16)),
+            sa.Column("bound_to", sa.Text()),
+            sa.Column("ended_at", sa.BigInteger()),
+            sa.Column("ended_reason", sa.Text()),
+        ),
+        "schedules": (sa.Column("written_by", sa.Text()),),
+    }
 
 
 def upgrade() -> None:
