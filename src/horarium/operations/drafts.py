@@ -340,6 +340,9 @@ def _wrong_assignment(found: Assignment | Unreadable | None, definition: Definit
             return f"the assignment {name!r} cannot be read: {why}"
         case _ if found.workflow_id != definition.action.workflow:
             return f"the assignment {name!r} is for the workflow {found.workflow_id!r}, not for this one"
+        case _ if definition.assignee not in (None, found.assignee):
+            who = f"{found.assignee.type.value} {found.assignee.id!r}"
+            return f"the assignment {name!r} is for the {who}; name that assignee, or none"
         case _:
             return None
 
