@@ -259,6 +259,9 @@ def test_an_assignment_is_refused_with_another_assignee(http: httpx.Client, door
                 document = {**nodes, "triggers": [{"key": "k", "schedule": schedule}]}
                 return http.put("/api/workflows/brief", json=document)
 
+    if door == "put":
+        first = {**said, "assignee_id": "a1", "schedule_id": "s", "action": action}
+        assert http.post("/api/schedules", json=first).status_code == 201
     other = sent("a2")
     assert other.status_code == 422
     assert "is for the agent 'a1'" in other.text
