@@ -231,3 +231,38 @@ def test_who_is_to_take_over_and_is_not_there_is_warned_of(horarium: TestService
     made(http, "/api/agents", id="spare")
     again = http.patch("/api/schedules/s", json={"failure_policy": policy, "name": "n"}).json()
     assert not [each for each in again.get("warnings", ()) if "fallback" in each]
+
+
+@pytest.mark.parametrize("dialect", ["sqlite"], indirect=True)
+@pytest.mark.parametrize("door", ["create", "put", "apply", "trigger"])
+def test_an_assignment_is_refused_with_another_assignee(http: httpx.Client, door: str) -> None:
+    for agent in ("a1", "a2"):
+        made(http, "/api/agents", id=agent)
+    work = {"kind": "pull", "workflow_type": "report", "queue": "reports"}
+    nodes = {"nodes": [{"id": "n", "action": work}]}
+    assert http.put("/api/workflows/brief", json=nodes).status_code == 201
+    made(http, "/api/assignments", assignment_id="g", workflow_id="brief", assignee_type="agent", assignee_id="a1")
+    said = {"cron_expressions": ["0 0 1 1 *"], "workflow_assignment_id": "g", "assignee_type": "agent"}
+    action = {"kind": "workflow", "workflow_id": "brief"}
+
+    def sent(assignee: str) -> httpx.Response:
+        schedule = {**said, "assignee_id": assignee}
+        whole = {**schedule, "schedule_id": "s", "action": action}
+        match door:
+            case "create":
+                return http.post("/api/schedules", json=whole)
+            case "put":
+                return http.put("/api/schedules/s", json=whole)
+            case "apply":
+                return http.post("/api/apply", json={"bundle": "b", "schedules": [whole]})
+            case _:
+                document = {**nodes, "triggers": [{"key": "k", "schedule": schedule}]}
+                return http.put("/api/workflows/brief", json=document)
+
+    if door == "put":
+        first = {**said, "assignee_id": "a1", "schedule_id": "s", "action": action}
+        assert http.post("/api/schedules", json=first).status_code == 201
+    other = sent("a2")
+    assert other.status_code == 422
+    assert "is for the agent 'a1'" in other.text
+    assert sent("a1").status_code < 300

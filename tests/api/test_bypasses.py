@@ -170,3 +170,61 @@ def test_lowering_the_policy_leaves_a_waiting_run_waiting(horarium: TestService)
     horarium.settle()
     assert [run.state for run in horarium.runs()] == ["awaiting_approval", "queued"]
     assert len(horarium.http().get("/api/approvals").json()["approvals"]) == 1
+
+
+# ── runs of which only a step needs approval ─────────────────────────────────────────────────────────
+
+
+def gated(name: str, **more: Any) -> dict[str, Any]:
+    """A workflow whose second step is gated."""
+    work = {"kind": "pull", "workflow_type": "report", "queue": "reports"}
+    return {"workflow_id": name, "nodes": [{"id": "a", "action": work},
+            {"id": "b", "action": work, "gates": ["publish"], "needs": ["a"], **more}]}  # fmt: skip
+
+
+GATES = {"approval_policy": {"gates": ["publish"]}}
+INNER = {"nodes": [{"id": "x", "action": {"kind": "workflow", "workflow_id": "inner"}}]}
+# The workflows that are stored, and what the schedule or the start says beside them.
+STEPS: dict[str, tuple[list[dict[str, Any]], dict[str, Any], bool]] = {
+    "its own policy": ([{**gated("flow"), **GATES}], {}, True),
+    "of the schedule": ([gated("flow")], GATES, True),
+    "a sub-workflow": ([{**gated("inner"), **GATES}, {**INNER, "workflow_id": "flow"}], {}, True),
+    "the agent of the step": ([gated("flow", assignee_type="agent", assignee_id="writer")], {}, True),
+    "no gate in force": ([gated("flow")], {}, False),
+}
+
+
+@pytest.mark.parametrize("name", STEPS)
+def test_a_gated_step_alone_makes_a_request_to_skip_an_attempt(horarium: TestService, name: str) -> None:
+    stored, said, is_attempt = STEPS[name]
+    http = horarium.http()
+    http.post("/api/agents", json={"id": "writer", "policies": GATES})
+    for each in stored:
+        assert http.put(f"/api/workflows/{each['workflow_id']}", json=each).status_code == 201
+    horarium.create({"schedule_id": "brief", "cron_expressions": ["0 0 1 1 *"], **said,
+                     "action": {"kind": "workflow", "workflow_id": "flow"}})  # fmt: skip
+    standing = {"schedule_id": "brief", "gates": ["publish"]}
+    door(horarium, "ada", "operator").post("/api/approvals/standing", json=standing)  # which changes nothing
+    triggered = http.post("/api/schedules/brief/trigger", json=SKIP)
+    assert triggered.status_code == (403 if is_attempt else 200), triggered.text
+    assert in_history(horarium) == is_attempt
+    if said:
+        return
+    for path, body in {
+        "/api/workflows/flow/runs": {**SKIP},
+        "/api/run-launcher/start": {**NOT_REQUIRED, "workflow_id": "flow", "idempotency_key": "k"},
+    }.items():
+        started = http.post(path, json=body)
+        assert (started.status_code == 403) is is_attempt, started.text
+    most = 3 if is_attempt else 0
+    assert len(attempts(horarium, most)) == most
+    assert bool(http.get("/api/runs").json()["runs"]) is not is_attempt
+
+
+def test_a_repeated_start_of_a_run_with_a_gated_step_is_an_attempt_too(horarium: TestService) -> None:
+    http = horarium.http()
+    assert http.put("/api/workflows/flow", json={**gated("flow"), **GATES}).status_code == 201
+    body = {"workflow_id": "flow", "idempotency_key": "k"}
+    assert http.post("/api/run-launcher/start", json=body).status_code < 300
+    assert http.post("/api/run-launcher/start", json={**body, **SKIP}).status_code == 403
+    assert http.post("/api/run-launcher/start", json=body).status_code < 300

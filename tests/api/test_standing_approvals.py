@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import copy
 from typing import Any
 
 import httpx
 import pytest
+import sqlalchemy as sa
 
+from horarium.ids import id_text
 from horarium.operations import tokens
+from horarium.store.tables import standing_approvals
+from horarium.store.tables import tokens as token_rows
 from horarium.testing import TestService
 
 ACTION = {"kind": "http", "url": "http://target.test/hook", "input": {"n": 1}}
@@ -102,3 +107,106 @@ def test_one_that_makes_no_sense_is_refused(horarium: TestService, body: dict[st
     answer = door(horarium, "ada").post("/api/approvals/standing", json=body)
     assert answer.status_code == 422
     assert field in answer.json()["errors"]
+
+
+# ── its end ──────────────────────────────────────────────────────────────────────────────────────────
+
+
+def state_of(horarium: TestService) -> list[str | None]:
+    listed = horarium.http().get("/api/approvals/standing").json()["standing"]
+    assert all(each["active"] is (each["ended_reason"] is None) for each in listed)
+    return [each["ended_reason"] for each in listed]
+
+
+def audited(horarium: TestService) -> list[str]:
+    entries = horarium.http().get("/api/audit").json()["entries"]
+    return [each["detail"]["reason"] for each in entries if each["act"] == "end_standing_approval"]
+
+
+@pytest.mark.parametrize("how", ["revoked", "expired", "lowered"])
+def test_it_ends_with_the_token_or_the_role_of_its_grantor(horarium: TestService, how: str) -> None:
+    horarium.create(DOCUMENT)
+    expires = horarium.clock.now() + 3_600_000_000 if how == "expired" else None
+    issued = tokens.issue(
+        horarium.resources, horarium.caller, name="ada", role="operator", subject="ada", expires_at=expires
+    )
+    door(horarium, "ada")  # another token of the same grantor does not keep it
+    made = horarium.http(token=issued.secret).post("/api/approvals/standing", json=STANDING)
+    assert made.status_code == 201, made.text
+    assert trigger(horarium.http())["state"] == "ready"
+    if how == "revoked":
+        tokens.revoke(horarium.resources, horarium.caller, id_text(issued.token_id))
+    elif how == "expired":
+        horarium.advance(hours=1)
+    else:
+        lower = sa.update(token_rows).where(token_rows.c.token_id == issued.token_id).values(role="viewer")
+        horarium.resources.database.write(lambda connection: connection.execute(lower))
+    assert trigger(horarium.http())["state"] == "awaiting_approval"
+    reason = "role_changed" if how == "lowered" else "credential_ended"
+    assert (state_of(horarium), audited(horarium)) == ([reason], [reason])
+
+
+@pytest.mark.parametrize("recorded", [True, False], ids=["new", "from before its bounds were recorded"])
+def test_without_an_end_or_a_number_of_uses_it_lasts_ninety_days(horarium: TestService, recorded: bool) -> None:
+    horarium.create(DOCUMENT)
+    door(horarium, "ada").post("/api/approvals/standing", json=STANDING)
+    if not recorded:
+        before = sa.update(standing_approvals).values(until=None, made_token=None, bound_to=None)
+        horarium.resources.database.write(lambda connection: connection.execute(before))
+    horarium.advance(days=89)
+    assert trigger(horarium.http())["state"] == "ready"
+    horarium.advance(days=1)
+    assert trigger(horarium.http())["state"] == "awaiting_approval"
+    assert state_of(horarium) == ["expired"]
+
+
+def test_one_from_before_ends_with_the_last_token_of_its_grantor(horarium: TestService) -> None:
+    horarium.create(DOCUMENT)
+    issued = tokens.issue(horarium.resources, horarium.caller, name="ada", role="operator", subject="ada")
+    horarium.http(token=issued.secret).post("/api/approvals/standing", json=STANDING)
+    before = sa.update(standing_approvals).values(made_token=None)
+    horarium.resources.database.write(lambda connection: connection.execute(before))
+    assert trigger(horarium.http())["state"] == "ready"
+    tokens.revoke(horarium.resources, horarium.caller, id_text(issued.token_id))
+    assert trigger(horarium.http())["state"] == "awaiting_approval"
+
+
+FLOW: dict[str, Any] = {
+    "workflow_id": "flow",
+    "nodes": [
+        {"id": "a", "action": {"kind": "http", "url": "http://a.test/"}, "gates": ["publish"]},
+        {"id": "b", "action": {"kind": "http", "url": "http://b.test/"}},
+    ],
+    "approval_policy": {"gates": ["publish"]},
+}
+
+
+def started(horarium: TestService) -> str:
+    """The state of the gated step of a run of the workflow."""
+    run = horarium.http().post("/api/run-launcher/start", json={"workflow_id": "flow", "idempotency_key": "k"})
+    assert run.status_code in (200, 201, 202), run.text
+    horarium.settle()
+    [step] = [
+        s for s in horarium.http().get(f"/api/runs/{run.json()['run_id']}").json()["steps"] if s["node_id"] == "a"
+    ]
+    return str(step["state"])
+
+
+@pytest.mark.parametrize("change", ["none", "another node", "the gated node", "created again"])
+def test_it_ends_with_its_workflow_and_with_an_edit_of_the_gated_node(horarium: TestService, change: str) -> None:
+    http = horarium.http()
+    assert http.put("/api/workflows/flow", json=FLOW).status_code == 201
+    given = {"workflow_id": "flow", "gates": ["publish"]}
+    assert door(horarium, "ada").post("/api/approvals/standing", json=given).status_code == 201
+    number = {"another node": 1, "the gated node": 0}.get(change)
+    if number is not None:
+        edited = copy.deepcopy(FLOW)
+        edited["nodes"][number]["action"]["url"] = "http://elsewhere.test/"
+        assert http.put("/api/workflows/flow", json=edited).status_code in (200, 201)
+    if change == "created again":
+        assert http.delete("/api/workflows/flow").status_code == 200
+        assert http.put("/api/workflows/flow", json=FLOW).status_code == 201
+    waits = change in ("the gated node", "created again")
+    assert (started(horarium) == "awaiting_approval") is waits
+    reason = {"the gated node": "workflow_changed", "created again": "workflow_deleted"}.get(change)
+    assert (state_of(horarium), audited(horarium)) == ([reason], [reason] if reason else [])

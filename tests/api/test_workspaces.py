@@ -376,3 +376,77 @@ def test_health_shows_peers_neither_prompts_nor_times(http: httpx.Client, horari
     assert {agent: answer.json() for agent, answer in peers.items()} == {"lead": [shown], "critic": [shown]}
     stranger = of_agent(horarium, "loner").get(path, headers={"X-Workspace-ID": "loner"})
     assert refused(stranger, 403) == "access denied"
+
+
+# ── whose schedules an agent's token may write ───────────────────────────────────────────────────────
+
+
+def tried(agent: httpx.Client, schedule_id: str) -> list[int]:
+    """Changed, paused, enabled, run and deleted by the agent's own token."""
+    path = f"/workspaces/writer/schedules/{schedule_id}"
+    return [
+        agent.patch(path, json={"prompt": "other"}).status_code,
+        agent.patch(path, json={"enabled": False}).status_code,
+        agent.patch(path, json={"enabled": True}).status_code,
+        agent.post(f"{path}/run").status_code,
+        agent.delete(path).status_code,
+    ]
+
+
+PEOPLE: dict[str, Any] = {
+    "cron_expr": "0 * * * *",
+    "assignee_type": "agent",
+    "assignee_id": "writer",
+    "action": {"kind": "prompt", "prompt": "x"},
+    "approval_policy": {"requires_approval": False},
+}
+
+
+def by_people(http: httpx.Client, door: str) -> str:
+    document = {**PEOPLE, "schedule_id": "theirs"}
+    if door == "bundle":
+        assert http.post("/api/apply", json={"bundle": "b", "schedules": [document]}).status_code == 200
+    else:
+        assert http.post("/api/schedules", json=document).status_code == 201
+    return "theirs"
+
+
+@pytest.mark.parametrize(
+    ("setting", "door", "answers"),
+    [
+        (None, "api", [403, 403, 403, 200, 403]),
+        ("own", "bundle", [403, 403, 403, 200, 403]),
+        ("all", "api", [200, 200, 200, 200, 200]),
+        ("none", "api", [403, 403, 403, 200, 403]),
+        (None, "workspace", [200, 200, 200, 200, 200]),
+        (None, "agent", [200, 200, 200, 200, 200]),
+        ("none", "workspace", [403, 403, 403, 200, 403]),
+    ],
+)
+def test_the_token_of_an_agent_writes_what_its_setting_allows(
+    http: httpx.Client, horarium: TestService, setting: str | None, door: str, answers: list[int]
+) -> None:
+    agent = of_agent(horarium, "writer")
+    written = {"workspace": lambda: make(http), "agent": lambda: make(agent)}.get(door, lambda: by_people(http, door))()
+    if setting is not None:
+        body = {"url": "https://agents.example.com/writer", "schedules": setting}
+        assert http.put("/api/agents/writer", json=body).json()["schedules"] == setting
+    assert tried(agent, written) == answers
+    made = agent.post("/workspaces/writer/schedules", json={**BODY, "name": "More"})
+    assert made.status_code == (403 if setting == "none" else 201)
+
+
+def test_the_refusal_names_the_setting_and_people_are_not_bound_by_it(
+    http: httpx.Client, horarium: TestService
+) -> None:
+    written, agent = by_people(http, "api"), of_agent(horarium, "writer")
+    answer = agent.delete(f"/workspaces/writer/schedules/{written}")
+    assert "set schedules: all on the agent" in refused(answer, 403)
+    assert http.delete(f"/workspaces/writer/schedules/{written}").status_code == 200
+
+
+def test_a_run_that_awaits_approval_was_not_fired(http: httpx.Client) -> None:
+    document = {**PEOPLE, "schedule_id": "asks", "approval_policy": {"requires_approval": True}}
+    assert http.post("/api/schedules", json=document).status_code == 201
+    answer = http.post("/workspaces/writer/schedules/asks/run")
+    assert (answer.status_code, answer.json()["status"]) == (200, "awaiting_approval")

@@ -6,7 +6,7 @@ import pytest
 
 from horarium.cli.agent_view import agent_lines, check_lines, in_tree
 from horarium.instant import to_datetime
-from horarium.schedule.agent_words import AgentContext, AgentProtocol
+from horarium.schedule.agent_words import AgentContext, AgentProtocol, AgentSchedules
 from horarium.wire.assignees import Agent, AgentCard, AgentChecked, AgentInterface
 
 NOW = to_datetime(0)
@@ -25,6 +25,7 @@ def agent(agent_id: str, parent_id: str | None) -> Agent:
         policies={},
         native_scheduler=False,
         allowed_hosts=(),
+        schedules=AgentSchedules.OWN,
         last_seen_at=None,
         card=None,
         card_at=None,

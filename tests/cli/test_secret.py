@@ -64,7 +64,7 @@ def test_what_is_no_value_is_refused_before_anybody_is_asked(
     monkeypatch.setattr(sys, "stdin", None)  # as after `<&-`
     assert empty_server.ask("secret", "set", "erp").err == "error: the value: is empty\n"
     pipe(monkeypatch, b"x")
-    wrong = empty_server.ask("secret", "set", "erp", "--host", "https://a.example")
+    wrong = empty_server.ask("secret", "set", "erp", "--host", "https://a.example/x")
     assert (wrong.code, wrong.err.startswith("error: --host: ")) == (2, True)
 
 

@@ -71,7 +71,7 @@ def test_a_prompt_is_launched_with_its_agent_and_the_token_is_shown_nowhere(data
     world.dispatcher = Dispatcher(database, world.clock, world.registry, "test", sealer=sealer)
     add_agent(world, context="schedule", protocol="0.3")
     add_prompts(world)
-    keep = ("default", "agent.writer.token", "s3cret-token", ["writer.test"], True, world.clock.now())
+    keep = ("default", "agent.writer.token", "s3cret-token", ["http://writer.test:80"], True, world.clock.now())
     world.write(lambda connection: secrets.put(connection, sealer, *keep))
     world.dispatch()
     (request,) = world.launcher.deliveries
@@ -80,21 +80,47 @@ def test_a_prompt_is_launched_with_its_agent_and_the_token_is_shown_nowhere(data
     assert (line.agent_id, line.url, line.protocol, line.context, line.token) == (
         "writer", "http://writer.test/", "0.3", "schedule", "s3cret-token",
     )  # fmt: skip
+    assert line.token_hosts == ("http://writer.test:80",)
     assert (request.reference, request.heard, request.answer) == (None, False, None)
     run = one(world)
     assert (run.state, run.target) == ("succeeded", "prompt:agent/writer")
     assert "s3cret-token" not in run.result
 
 
+def test_a_prompt_carries_the_pins_of_the_secrets_in_its_input(database: Database) -> None:
+    """By them its launcher leaves out what the card of the agent may point to."""
+    sealer = Sealer(b"k" * 32)
+    world = world_of(database)
+    world.dispatcher = Dispatcher(database, world.clock, world.registry, "test", sealer=sealer)
+    add_agent(world, allowed_hosts=("other.test",))
+    inputs = {"a": {"$secret": "pinned"}, "b": {"$secret": "free"}}
+    add_prompts(world, action={"input": inputs})
+    for name, hosts in {"pinned": ["http://writer.test:80"], "free": None}.items():
+        keep = ("default", name, "sesame", hosts, False, world.clock.now())
+        world.write(lambda connection, keep=keep: secrets.put(connection, sealer, *keep))
+    world.dispatch()
+    (request,) = world.launcher.deliveries
+    assert request.agent is not None
+    assert request.inputs == {"a": "sesame", "b": "sesame"}
+    assert request.agent.input_hosts == (("http://writer.test:80",),)
+
+
 BROKEN: dict[str, tuple[Callable[[World], None], str]] = {
     "gone": (lambda world: None, "there is no agent 'writer'"),
     "no url": (lambda world: add_agent(world, url=None), "the agent 'writer' has no url"),
     "sealed for another key": (lambda world: _with_token(world, "agent.writer.token"), "cannot be opened"),
-    "for another host": (lambda world: _with_token(world, "agent.writer.token", "old.test"), "not for the host"),
+    "for another host": (
+        lambda world: _with_token(world, "agent.writer.token", "old.test"),
+        "may be sent to old.test only, not to http://writer.test:80",
+    ),
+    "for https": (
+        lambda world: _with_token(world, "agent.writer.token", "writer.test"),
+        "not to http://writer.test:80",
+    ),
 }
 
 
-def _with_token(world: World, name: str, host: str = "writer.test") -> None:
+def _with_token(world: World, name: str, host: str = "http://writer.test:80") -> None:
     add_agent(world)
     other = Sealer(b"o" * 32)
     world.write(lambda c: secrets.put(c, other, "default", name, "t", [host], True, world.clock.now()))

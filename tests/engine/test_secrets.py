@@ -49,7 +49,8 @@ def fetch(tmp_path: Path, service_url: str) -> Callable[..., Fetched]:
         async def talk(service: Service) -> Fetched:
             async with HttpFarEnd() as far_end:
                 far_end.routes |= {"/repeats": _repeats, "/redirects": _redirects, "/ok": _ok}
-                _make(service, f"http://127.0.0.1:{far_end.port}{path}", hosts)
+                origin = f"http://127.0.0.1:{far_end.port}"
+                _make(service, f"{origin}{path}", None if hosts is None else [h.format(origin=origin) for h in hosts])
                 await service.engine.dispatcher.step()
                 return far_end.received, _only_run(service)
 
@@ -75,7 +76,7 @@ def _make(service: Service, url: str, hosts: list[str] | None) -> None:
 
 
 def test_the_target_is_sent_the_value_and_the_run_keeps_a_mask(fetch: Callable[..., Fetched]) -> None:
-    [received], run = fetch("/ok", ["127.0.0.1"])
+    [received], run = fetch("/ok", ["{origin}"])
     assert received.headers["authorization"] == TOKEN
     assert received.event["data"]["inputs"] == {"key": TOKEN}
     assert (run.state, run.result) == ("succeeded", {"echo": "***", "data": {"key": "***"}})
@@ -87,15 +88,16 @@ def test_an_error_that_repeats_the_header_is_masked(fetch: Callable[..., Fetched
 
 
 def test_a_redirect_takes_the_secret_nowhere(fetch: Callable[..., Fetched]) -> None:
-    received, run = fetch("/redirects", ["127.0.0.1"])
+    received, run = fetch("/redirects", ["{origin}"])
     assert [each.path for each in received] == ["/redirects"]
     assert run.state == "launch_failed"
 
 
-def test_a_host_that_may_not_have_it_is_not_called(fetch: Callable[..., Fetched]) -> None:
-    received, run = fetch("/ok", ["api.example.com"])
+@pytest.mark.parametrize("host", ["api.example.com", "127.0.0.1", "http://127.0.0.1", "https://127.0.0.1:1"])
+def test_a_place_that_no_pin_names_is_not_called(fetch: Callable[..., Fetched], host: str) -> None:
+    received, run = fetch("/ok", [host])
     assert received == []
-    assert "may be sent to api.example.com only, not to 127.0.0.1" in run.error
+    assert "only, not to http://127.0.0.1:" in run.error
 
 
 def _only_run(service: Service) -> RunRow:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from horarium.launchers.a2a.card import Card, CardError, Endpoint, Interface, card_urls, endpoints, read_card, summary
 from horarium.launchers.a2a.dialect import Dialect
+from horarium.launchers.launcher import AgentLine
 
 OLD, NEW = Dialect.V0_3, Dialect.V1_0
 HERE = "https://agent.test/rpc"
@@ -134,12 +136,44 @@ ELSEWHERE = "https://other.test/rpc"
 def test_the_card_proposes_and_the_registered_address_decides(
     offered: Card | None, allowed: tuple[str, ...], expected: tuple[Endpoint, ...]
 ) -> None:
-    assert endpoints(HERE, offered, allowed) == expected
+    assert endpoints(AgentLine("a", HERE, allowed_hosts=allowed), offered) == expected
+
+
+def test_the_token_goes_only_to_the_place_that_its_pins_name() -> None:
+    """Another port of the same host is another place, which is called without the token or not at all."""
+    port = "https://agent.test:8443/v1"
+    offered = card(Interface("https://AGENT.test./v1", NEW), Interface(port, NEW), Interface("http://agent.test/", NEW))
+    pinned = AgentLine("a", HERE, token="t", token_hosts=("agent.test",))
+    assert endpoints(pinned, offered) == (at("https://AGENT.test./v1", NEW), at(HERE, NEW))
+    listed = replace(pinned, allowed_hosts=("agent.test",))
+    assert at(port, NEW, token=False) in endpoints(listed, offered)
+    both = replace(pinned, token_hosts=("agent.test", "https://agent.test:8443"))
+    assert at(port, NEW) in endpoints(both, offered)
+
+
+@pytest.mark.parametrize(
+    ("pins", "used"),
+    [
+        ((), True),
+        ((("other.test", "agent.test"),), True),
+        ((("agent.test",),), False),
+        ((("other.test", "agent.test"), ("agent.test",)), False),
+        ((("http://other.test:80", "agent.test"),), False),
+    ],
+    ids=["no pinned secret", "both places", "the agent's own", "one of two", "another scheme"],
+)
+def test_a_prompt_goes_nowhere_that_one_of_its_secrets_may_not_go(
+    pins: tuple[tuple[str, ...], ...], used: bool
+) -> None:
+    line = AgentLine("a", HERE, allowed_hosts=("other.test",), input_hosts=pins)
+    found = endpoints(line, card(Interface(ELSEWHERE, NEW)))
+    assert (at(ELSEWHERE, NEW, token=False) in found) is used
+    assert found[-1] == at(HERE, NEW)
 
 
 def test_the_generation_that_is_wanted_comes_first() -> None:
     both = card(Interface("https://agent.test/v1", NEW), Interface("https://agent.test/old", OLD))
-    assert [each.dialect for each in endpoints(HERE, both, prefer=OLD)] == [OLD, NEW, OLD]
+    assert [each.dialect for each in endpoints(AgentLine("a", HERE), both, prefer=OLD)] == [OLD, NEW, OLD]
 
 
 @pytest.mark.parametrize(

@@ -345,6 +345,9 @@ def test_a_card_that_points_elsewhere_is_not_followed_and_the_token_stays() -> N
             assert isinstance(await launcher().launch(prompt(agent, "echo", agent=allowed)), Finished)
             assert len(other.sent) == 1
             assert "authorization" not in other.heads[-1]
+            pinned = agent.line(allowed_hosts=("localhost",), input_hosts=((agent.url.rstrip("/"),),))
+            assert isinstance(await launcher().launch(prompt(agent, "echo", agent=pinned)), Finished)
+            assert (len(agent.sent), len(other.sent)) == (2, 1)
 
     with_agent(run)
 

@@ -6,6 +6,7 @@ import pytest
 
 from horarium.launchers.a2a.card import Card, Interface
 from horarium.launchers.a2a.dialect import Dialect
+from horarium.launchers.launcher import AgentLine
 from horarium.operations.agent_checks import checked_interfaces, spoken_dialect
 from horarium.schedule.agent_words import AgentProtocol
 
@@ -31,9 +32,15 @@ def test_an_address_of_a_card_is_used_or_it_is_said_why_not(
     url: str, allowed: list[str], used: bool, with_token: bool, why_not: str | None
 ) -> None:
     card = Card("Writer", None, "1.0", (Interface(url, Dialect.V1_0),))
-    [found] = checked_interfaces(HOME, card, allowed)
+    [found] = checked_interfaces(AgentLine("a", HOME, allowed_hosts=tuple(allowed)), card)
     assert (found.why_not is None, found.with_token) == (used, with_token)
     assert (why_not or "") in (found.why_not or "")
+
+
+def test_an_address_that_the_token_may_not_see_says_so() -> None:
+    card = Card("Writer", None, "1.0", (Interface("https://agents.example.com:8443/", Dialect.V1_0),))
+    [found] = checked_interfaces(AgentLine("a", HOME, token_hosts=("agents.example.com",)), card)
+    assert found.why_not == "the agent's token may not be sent to https://agents.example.com:8443"
 
 
 @pytest.mark.parametrize(
@@ -52,4 +59,4 @@ def test_the_dialect_is_that_of_whoever_is_surest(
     protocol: AgentProtocol, last: str | None, interfaces: list[Interface] | None, dialect: str | None
 ) -> None:
     card = None if interfaces is None else Card("Writer", None, None, tuple(interfaces))
-    assert spoken_dialect(protocol, last, checked_interfaces(HOME, card, ()), card) == dialect
+    assert spoken_dialect(protocol, last, checked_interfaces(AgentLine("a", HOME), card), card) == dialect

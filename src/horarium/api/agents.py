@@ -20,7 +20,7 @@ from horarium.launchers.a2a.card import summary
 from horarium.operations import agent_checks, agents
 from horarium.operations.agent_checks import AgentCheck
 from horarium.operations.agents import AgentView
-from horarium.schedule.agent_words import AgentContext, AgentProtocol
+from horarium.schedule.agent_words import AgentContext, AgentProtocol, AgentSchedules
 from horarium.schedule.worker_policies import policies_document
 from horarium.wire.answer import time_of
 from horarium.wire.assignees import Agent, AgentBody, AgentCard, AgentChecked, AgentDeleted, AgentInterface, AgentList
@@ -46,6 +46,7 @@ _EXAMPLE = Agent(
     policies=_SENT["policies"],
     native_scheduler=False,
     allowed_hosts=(),
+    schedules=AgentSchedules.OWN,
     last_seen_at=None,
     card=AgentCard(name="Writer", version="2.1.0", protocol="1.0"),
     card_at=AT,
@@ -228,6 +229,7 @@ def _shown(view: AgentView) -> Agent:
         policies=policies_document(agent.policies),
         native_scheduler=agent.native_scheduler,
         allowed_hosts=agent.allowed_hosts,
+        schedules=agent.schedules,
         last_seen_at=time_of(view.seen.last_seen_at),
         card=shown_card(view.seen.card),
         card_at=time_of(view.seen.card_at),

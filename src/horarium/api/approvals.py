@@ -28,6 +28,7 @@ from horarium.policy.approval import NEVER, ApprovalDecision
 from horarium.policy.deciding import Decision
 from horarium.policy.names import PolicyError, parse_name
 from horarium.policy.replying import may_show_reply, proposed_reply
+from horarium.policy.standing_end import StandingEnd, Terms, expiry_of
 from horarium.schedule.damage import damage_of, known
 from horarium.schedule.redaction import MASK
 from horarium.schedule.run import Origin
@@ -87,6 +88,8 @@ _STANDING = StandingApproval(
     until=examples.LATER,
     max_uses=30,
     uses=0,
+    active=True,
+    ended_reason=None,
     reason="the board agreed for this month",
     made_by="ada",
     created_at=examples.AT,
@@ -175,7 +178,15 @@ def list_standing_approvals(
 ) -> Reply:
     """Oldest first, also those that are used up or over."""
     page = standing.list_standing(resources, caller, page_size=page_size, next_page_token=next_page_token)
-    shown: Any = tuple(readable(resources, "standing approval", page.standing, _stands, lambda each: each.standing_id))
+    shown: Any = tuple(
+        readable(
+            resources,
+            "standing approval",
+            page.standing,
+            lambda each: _stands(each.row, each.end),
+            lambda each: each.row.standing_id,
+        )
+    )
     return Reply(StandingList(standing=shown, next_page_token=page.next_page_token))
 
 
@@ -335,7 +346,7 @@ def _reply(row: QuestionRow) -> str | None:
     return reply if reply is None or may_show_reply(from_text(row.gates)) else MASK
 
 
-def _stands(row: StandingRow) -> StandingApproval:
+def _stands(row: StandingRow, end: StandingEnd | None = None) -> StandingApproval:
     broken = damage_of(row.gates)
     return StandingApproval(
         standing_id=id_text(row.standing_id),
@@ -343,13 +354,15 @@ def _stands(row: StandingRow) -> StandingApproval:
         workflow_id=row.workflow_id,
         revision=row.revision,
         gates=known(row.gates),
-        until=time_of(row.until),
+        until=time_of(expiry_of(Terms(row.created_at, row.until, row.max_uses, row.uses))),
         max_uses=row.max_uses,
         uses=row.uses,
         reason=row.reason,
         made_by=row.made_by,
         created_at=_time(row.created_at),
         broken=None if broken is None else f"gates: {broken}",
+        active=end is None,
+        ended_reason=None if end is None else end.value,
     )
 
 

@@ -40,12 +40,17 @@ class TokenMissing(Unauthorized):
 
 @dataclass(frozen=True, slots=True)
 class Identity:
-    """`home` is the namespace of the credential; None = at home everywhere. `queues` None = all."""
+    """`home` is the namespace of the credential; None = at home everywhere. `queues` None = all.
+
+    `token_id` is that of a stored token, `ends_at` the end of a signed token or a certificate.
+    """
 
     principal: str
     role: Role
     home: str | None
     queues: frozenset[str] | None = None
+    token_id: bytes | None = None
+    ends_at: Instant | None = None
 
     @property
     def everywhere(self) -> bool:
@@ -86,7 +91,7 @@ class Authenticator:
         """The same, without counting; `again`: in the midst of a long answer."""
         holder = None
         if certificate is not None and self._holders:
-            holder = Identity(*self._holders.identify(certificate))
+            holder = Identity(*self._holders.identify(certificate), ends_at=int(certificate.expires_at) * SECOND)
         if holder is not None and authorization is None:
             return holder
         recognise = self.recognise_again if again else self.recognise
@@ -137,13 +142,13 @@ class Authenticator:
         if at_once is not None:
             return at_once
         if self._jwts.trusted and looks_signed(secret):
-            return Identity(*self._jwts.identify(secret))
+            return Identity(*self._jwts.identify(secret), ends_at=int(expiry_of(secret)) * SECOND)
         now = self._resources.clock.now()
         row = self._resources.database.glance(lambda connection: tokens.find_by_secret(connection, secret, now=now))
         if row is None:
             raise Unauthorized("this token is unknown, revoked or expired")
         self._touch(row, now)
-        return Identity(row.subject or row.name, Role(row.role), row.namespace, row.queues)
+        return Identity(row.subject or row.name, Role(row.role), row.namespace, row.queues, row.token_id)
 
     def recognise_again(self, secret: str) -> Identity:
         """In the midst of a long answer: a signed token ends when it says, without the leeway of a new request."""

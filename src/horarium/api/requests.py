@@ -119,6 +119,8 @@ def _of_request(request: Request, known: Identity, namespace: str) -> Caller:
         everywhere=known.everywhere,
         address=client_address(request.scope),
         queues=known.queues,
+        token_id=known.token_id,
+        credential_ends_at=known.ends_at,
     )
     request.state.caller = caller
     body_of(request).release()

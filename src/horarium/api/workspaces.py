@@ -14,7 +14,7 @@ The same schedules show below `/api/schedules`.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 from urllib.parse import quote
 
 from fastapi import Depends, Header, Query
@@ -33,6 +33,7 @@ from horarium.operations import workspaces
 from horarium.operations.occurrences import Skipped
 from horarium.operations.runs import Run
 from horarium.operations.workspaces import MOST_LISTED, WorkspaceHistory, WorkspacePage
+from horarium.schedule.run import RunState
 from horarium.schedule.source import Source
 from horarium.schedule.workspace_request import cron_of, cut_prompt, prompt_of, zone_of
 from horarium.wire import workspaces as wire
@@ -213,8 +214,11 @@ def run_workspace_schedule(
     resources: ResourcesOf, caller: CallerOf, workspace_id: str, workspace_schedule_id: str
 ) -> Reply:
     """Outside its cadence, which does not move. 409 where something stands against it, such as a run that goes on."""
-    prompt = workspaces.run(resources, caller, workspace_id, workspace_schedule_id)
-    return Reply(wire.WorkspaceFired(status="fired", workspace_id=workspace_id, prompt=prompt))
+    prompt, state = workspaces.run(resources, caller, workspace_id, workspace_schedule_id)
+    status: Literal["fired", "awaiting_approval"] = (
+        "awaiting_approval" if state is RunState.AWAITING_APPROVAL else "fired"
+    )
+    return Reply(wire.WorkspaceFired(status=status, workspace_id=workspace_id, prompt=prompt))
 
 
 @routes(

@@ -20,6 +20,7 @@ from horarium.cli.remote import ExitCode, Remote, remote_options, with_remote
 from horarium.cli.render import Format, talk
 from horarium.cli.times import TIME, Times, time_options
 from horarium.cli.token import show_issued
+from horarium.schedule.agent_words import AgentSchedules
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -31,7 +32,8 @@ app = typer.Typer(
 _MAX_TOKEN = 4_096
 _FLAGS = {
     "name": "--name", "url": "--url", "parent_id": "--parent", "capacity": "--capacity", "protocol": "--protocol",
-    "context": "--conversation", "token": "--token-file", "allowed_hosts": "--allowed-host", "policies": "--policies",
+    "context": "--conversation", "token": "--token-file", "allowed_hosts": "--allowed-host", "schedules": "--schedules",
+    "policies": "--policies",
     "policies.approval_policy.requires_approval": "--requires-approval",
     "policies.budget.spending_limit_credits": "--spending-limit", "policies.budget.max_daily_runs": "--max-daily-runs",
 }  # fmt: skip
@@ -98,6 +100,12 @@ def put_command(
             "--allowed-host", metavar="HOST", show_default=False, help="Where its card may point too; repeatable."
         ),
     ] = None,
+    schedules: Annotated[
+        AgentSchedules | None,
+        typer.Option(
+            "--schedules", show_default="own", help="Schedules of its workspace that its token may change and delete."
+        ),
+    ] = None,
     if_version: IfVersion = None,
 ) -> None:
     """Make an agent, or make the one with this id say the same. What is not said has its default.
@@ -116,6 +124,7 @@ def put_command(
         "context": conversation,
         "native_scheduler": native_scheduler or None,
         "allowed_hosts": allowed_host,
+        "schedules": schedules,
         "token": None if token_file is None else _token(token_file),
         "policies": None if policies is None else json_value("--policies", policies),
         "policies.approval_policy.requires_approval": requires_approval,

@@ -51,7 +51,7 @@ def set_command(
             "--host",
             metavar="HOST",
             show_default="as before; a new one may go to any",
-            help="Where it may be sent; several. '*' = anywhere.",
+            help="Where it may be sent: a host (https, port 443) or scheme://host:port; repeatable. '*' = anywhere.",
         ),
     ] = None,
 ) -> None:

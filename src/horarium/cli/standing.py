@@ -60,7 +60,8 @@ def create_command(
         ),
     ] = None,
     until: Annotated[
-        str | None, typer.Option("--until", metavar=TIME, show_default="it is deleted", help="When it ends.")
+        str | None,
+        typer.Option("--until", metavar=TIME, show_default="in 90 days, without --max-uses", help="When it ends."),
     ] = None,
     max_uses: Annotated[
         int | None, typer.Option("--max-uses", metavar="N", show_default="any number", help="How often it answers.")
@@ -97,7 +98,7 @@ def create_command(
 @app.command("list")
 @with_remote
 def list_command(remote: Remote) -> None:
-    """All that last.
+    """List standing approvals, and the reason for which each has ended.
 
     Example: horarium approval standing list
     """
@@ -107,9 +108,9 @@ def list_command(remote: Remote) -> None:
         remote,
         "standing",
         list(Listing(remote, ApprovalCalls.list_standing_approvals(), Paging("standing"), None)),
-        ("Standing ID", "Schedule ID", "Workflow ID", "Gates", "Until", "Uses", "Of", "By"),
+        ("Standing ID", "Schedule ID", "Workflow ID", "Gates", "Until", "Uses", "Of", "By", "State"),
         lambda s: (s.standing_id, s.schedule_id, s.workflow_id, ", ".join(s.gates), s.until, s.uses, s.max_uses,
-                   s.made_by),
+                   s.made_by, "active" if s.active else f"ended: {s.ended_reason}"),
     )  # fmt: skip
 
 

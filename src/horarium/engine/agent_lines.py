@@ -1,6 +1,6 @@
 """How a prompt finds its agent: its row and token, fetched for all runs of a claim, and what was answered to it.
 
-The token is opened for the launch, goes to the host of the agent's address and to no other, and is kept nowhere.
+The token is opened for the launch, goes where its pins allow and nowhere else, and is kept nowhere.
 """
 
 from __future__ import annotations
@@ -12,12 +12,13 @@ from typing import Final, TypeAlias
 
 from horarium.engine.secrets import Found, fetch
 from horarium.launchers.launcher import AgentLine, LaunchRequest
+from horarium.launchers.outgoing import destination_of
 from horarium.life.outcome import Refused
 from horarium.schedule.agent import Agent
 from horarium.schedule.credentials import agent_token_name
 from horarium.schedule.kinds import PROMPT
-from horarium.schedule.secret_value import may_go_to
-from horarium.schedule.target import agent_in, host_in
+from horarium.schedule.secret_value import may_go_to, not_allowed
+from horarium.schedule.target import agent_in
 from horarium.store.database import Connection
 from horarium.store.policies import Key, Unreadable, find_agents
 from horarium.store.runs.work import Work
@@ -84,10 +85,12 @@ def line_to(
         return Refused(f"the agent {agent_id!r} cannot be read: {agent.why}")
     if agent.url is None:
         return Refused(f"the agent {agent_id!r} has no url to send a prompt to")
-    token = _token(sealer, agent_id, agent.url, secrets.get(agent_token_name(agent_id)))
+    row = secrets.get(agent_token_name(agent_id))
+    token = _token(sealer, agent_id, agent.url, row)
     if isinstance(token, Refused):
         return token
-    return AgentLine(agent_id, agent.url, agent.protocol, agent.context, token, agent.allowed_hosts)
+    token_hosts = None if row is None else row.hosts
+    return AgentLine(agent_id, agent.url, agent.protocol, agent.context, token, agent.allowed_hosts, token_hosts)
 
 
 def _token(sealer: Sealer | None, agent_id: str, url: str, row: SecretRow | None) -> str | Refused | None:
@@ -95,8 +98,9 @@ def _token(sealer: Sealer | None, agent_id: str, url: str, row: SecretRow | None
         return None
     if sealer is None:
         return Refused(f"this process has no secret key, and cannot open the token of the agent {agent_id!r}")
-    if not may_go_to(row.hosts, host_in(url) or ""):
-        return Refused(f"the token of the agent {agent_id!r} is not for the host of its url; set it again")
+    destination = destination_of(url)
+    if not may_go_to(row.hosts, destination):
+        return Refused(f"{not_allowed(row.name, row.hosts, destination)}, or write the agent again with its token")
     try:
         return row.unseal(sealer)
     except CannotUnseal:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import Final, NamedTuple
 
@@ -29,7 +29,7 @@ from horarium.engine.agent_room import begun_before, hold_places, places_at_agen
 from horarium.engine.elsewhere import without_those_of_others
 from horarium.engine.requests import build_request, named_secrets, rules_of, with_approved
 from horarium.engine.room import Limits, Room, Seat, choose, places_for
-from horarium.engine.secrets import Found, fetch, open_secrets
+from horarium.engine.secrets import Found, fetch, open_secrets, pins_of
 from horarium.errors import HorariumError
 from horarium.instant import Instant
 from horarium.job.run_log import KEPT_BYTES, RunLog
@@ -46,7 +46,6 @@ from horarium.policy.retry import LaunchRetry
 from horarium.schedule.definition import RunDefinition
 from horarium.schedule.document import run_part_of
 from horarium.schedule.kinds import PROMPT, WORKFLOW
-from horarium.schedule.target import host_in
 from horarium.store import namespaces
 from horarium.store.database import Connection, Database
 from horarium.store.database.channels import READY
@@ -319,14 +318,15 @@ class Claimer:
         line = line_of(self._sealer, work, read.agents, found) if work.kind == PROMPT.name else None
         if isinstance(line, Refused):
             return line
-        host = None if line is None else host_in(line.url or "")
-        opened = open_secrets(self._sealer, definition.action, names, found, host)
+        url = None if line is None else line.url
+        opened = open_secrets(self._sealer, definition.action, names, found, url)
         if isinstance(opened, Refused):
             return opened
         request = build_request(work, definition, self._tokens, cancelled, self._log(), opened)
         if line is None:
             return request
         answer = None if work.reference is None else read.answers.get(work.approval_id or b"")
+        line = replace(line, input_hosts=pins_of(names, found))
         return to_agent(request, line, answer, read.confided.get(work.run_id, ()))
 
     def _log(self) -> RunLog | None:

@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TypeAlias
 
-from horarium.launchers.outgoing import BadAction, place_of
+from horarium.launchers.outgoing import destination_of
 from horarium.life.outcome import Refused
 from horarium.schedule.definition import Action
 from horarium.schedule.secret_value import may_go_to, not_allowed
@@ -45,24 +45,24 @@ def open_secrets(
     action: Action,
     names: frozenset[str],
     rows: Mapping[str, SecretRow],
-    host: str | None = None,
+    url: str | None = None,
 ) -> dict[str, str] | Refused:
-    """The values that a launch of this action needs, or why it cannot be launched.
+    """Open the values that a launch of this action needs, or say why it cannot be launched.
 
-    `host` is where it goes; None = to the address that stands in the action.
+    `url` is where it goes; None = to the address that stands in the action.
     """
     if not names:
         return {}
     if sealer is None:
         return Refused("this process has no secret key, and cannot open the secrets of this run")
-    host = host_called(action) if host is None else host
+    destination = destination_of(action.target.get("url") if url is None else url)
     values: dict[str, str] = {}
     for name in sorted(names):
         row = rows.get(name)
         if row is None:
             return Refused(f"the secret {name!r} is not set")
-        if not may_go_to(row.hosts, host):
-            return Refused(not_allowed(name, row.hosts, host))
+        if not may_go_to(row.hosts, destination):
+            return Refused(not_allowed(name, row.hosts, destination))
         try:
             values[name] = row.unseal(sealer)
         except CannotUnseal:
@@ -72,10 +72,7 @@ def open_secrets(
     return values
 
 
-def host_called(action: Action) -> str:
-    """As the launcher will read the address; empty for what goes to no host, such as a queue."""
-    url = action.target.get("url")
-    try:
-        return "" if url is None else place_of(url)[0].host
-    except BadAction:  # which the launch will say
-        return ""
+def pins_of(names: frozenset[str], rows: Mapping[str, SecretRow]) -> tuple[tuple[str, ...], ...]:
+    """Return the pins of each of these secrets that has any: what carries them goes only where all allow it."""
+    found = (rows[name].hosts for name in sorted(names) if name in rows)
+    return tuple(tuple(hosts) for hosts in found if hosts is not None)

@@ -24,9 +24,11 @@ from horarium.schedule.terms import Terms
 
 @dataclass(frozen=True, slots=True)
 class AgentLine:
-    """How an agent is spoken to. `token` is for the host of `url` and for no other.
+    """The address of an agent and what a call to it carries.
 
-    `allowed_hosts` are other hosts that its card may point to; what goes there goes without the token.
+    `allowed_hosts` are other hosts that its card may point to; what goes there goes without the token. `token_hosts`
+    are the pins of the token, None = any. `input_hosts` are those of each pinned secret in the prompt itself: an
+    address is called only if all of them allow it.
     """
 
     agent_id: str
@@ -35,6 +37,8 @@ class AgentLine:
     context: AgentContext = AgentContext.FRESH
     token: str | None = field(default=None, repr=False)
     allowed_hosts: tuple[str, ...] = ()
+    token_hosts: tuple[str, ...] | None = None
+    input_hosts: tuple[tuple[str, ...], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

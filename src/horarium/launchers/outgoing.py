@@ -14,7 +14,7 @@ from horarium.launchers.payload import clean_text
 from horarium.schedule.checks import MAX_HEADER_VALUE, METHODS
 from horarium.schedule.definition import Action
 from horarium.schedule.json_limits import MAX_URL
-from horarium.schedule.target import DEFAULT_PORTS
+from horarium.schedule.secret_value import DEFAULT_PORTS, pin
 
 WITH_BODY = frozenset({"POST", "PUT", "PATCH"})
 _MAX_REMEMBERED = 1_024
@@ -100,6 +100,15 @@ def place_of(value: object) -> tuple[Place, bytes]:
     if not isinstance(value, str) or not 0 < len(value) <= MAX_URL:
         raise BadAction(f"url must be a text of 1 to {MAX_URL} characters")
     return _parsed(value)
+
+
+def destination_of(url: object) -> str:
+    """Return the pin of the place that will be dialled; empty for what cannot be called, which the launch will say."""
+    try:
+        place, _ = place_of(url)
+    except BadAction:
+        return ""
+    return pin("https" if place.secure else "http", place.host, place.port)
 
 
 @lru_cache(maxsize=_MAX_REMEMBERED)

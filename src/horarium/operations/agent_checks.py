@@ -15,17 +15,21 @@ from horarium.errors import InvalidDefinition
 from horarium.instant import Instant
 from horarium.launchers.a2a.card import Card, CardError, Endpoint, Interface, endpoints, read_card, summary
 from horarium.launchers.launcher import AgentLine, CardSeen
+from horarium.launchers.outgoing import destination_of
 from horarium.operations.agents import AGENTS
 from horarium.operations.caller import Caller
 from horarium.operations.errors import Refused
 from horarium.operations.resources import Resources
 from horarium.schedule.agent import Agent
 from horarium.schedule.agent_words import AgentProtocol
+from horarium.schedule.credentials import agent_token_name
+from horarium.schedule.secret_value import may_go_to
 from horarium.schedule.target import host_in
-from horarium.store import agent_cards, assignees
+from horarium.store import agent_cards, assignees, secrets
 from horarium.store.agent_cards import SeenCard
 from horarium.store.assignees import AgentSeen
 from horarium.store.database import Connection
+from horarium.store.secrets import SecretName
 from horarium.wire.roles import Permission
 
 CHECK_SECONDS: Final = 10.0
@@ -56,10 +60,18 @@ class AgentCheck:
 def line_of(resources: Resources, caller: Caller, agent_id: str) -> AgentLine:
     """How the agent is asked for its card, which needs no token. Raises InvalidDefinition where it has no address."""
     caller.require(Permission.OPERATE)
-    agent = resources.database.read(lambda connection: _agent(connection, caller, agent_id))
+
+    def look(connection: Connection) -> tuple[Agent, SecretName | None]:
+        token = secrets.find(connection, caller.namespace, agent_token_name(agent_id))
+        return _agent(connection, caller, agent_id), token
+
+    agent, token = resources.database.read(look)
     if agent.url is None:
         raise InvalidDefinition({"url": [f"the agent {agent_id!r} has no address"]})
-    return AgentLine(agent_id, agent.url, agent.protocol, agent.context, allowed_hosts=agent.allowed_hosts)
+    token_hosts = None if token is None else token.hosts
+    return AgentLine(
+        agent_id, agent.url, agent.protocol, agent.context, allowed_hosts=agent.allowed_hosts, token_hosts=token_hosts
+    )
 
 
 async def ask(resources: Resources, caller: Caller, line: AgentLine) -> CardSeen:
@@ -92,17 +104,17 @@ def keep(resources: Resources, caller: Caller, line: AgentLine, seen: CardSeen) 
         return assignees.seen_of(connection, caller.namespace, [line.agent_id])[line.agent_id]
 
     known = resources.database.write(work)
-    offered = checked_interfaces(line.url or "", card, line.allowed_hosts)
+    offered = checked_interfaces(line, card)
     dialect = spoken_dialect(line.protocol, known.dialect, offered, card)
     return AgentCheck(line.agent_id, seen, card, offered, dialect, now)
 
 
-def checked_interfaces(url: str, card: Card | None, allowed_hosts: Collection[str]) -> tuple[CheckedInterface, ...]:
-    """Each that the card offers, in its order."""
+def checked_interfaces(line: AgentLine, card: Card | None) -> tuple[CheckedInterface, ...]:
+    """Return each that the card offers, in its order."""
     if card is None:
         return ()
-    usable = {each.url: each for each in endpoints(url, card, allowed_hosts)}
-    return tuple(_checked(each, usable.get(each.url), url) for each in card.interfaces)
+    usable = {each.url: each for each in endpoints(line, card)}
+    return tuple(_checked(each, usable.get(each.url), line) for each in card.interfaces)
 
 
 def spoken_dialect(
@@ -115,13 +127,15 @@ def spoken_dialect(
     return last or (used[0].dialect.value if used else None)
 
 
-def _checked(interface: Interface, endpoint: Endpoint | None, url: str) -> CheckedInterface:
+def _checked(interface: Interface, endpoint: Endpoint | None, line: AgentLine) -> CheckedInterface:
     if endpoint is not None:
         return CheckedInterface(interface, endpoint.with_token)
     host = host_in(interface.url)
     if host is None:
         why_not = "it is no address that can be called"
-    elif host == host_in(url):
+    elif host == host_in(line.url or "") and not may_go_to(line.token_hosts, destination_of(interface.url)):
+        why_not = f"the agent's token may not be sent to {destination_of(interface.url)}"
+    elif host == host_in(line.url or ""):
         why_not = "what is sent there can be read on the way, and the agent is registered with https"
     else:
         why_not = f"{host} is neither the agent's own host nor among its allowed_hosts"

@@ -21,8 +21,7 @@ from horarium.schedule.assignee import Assignee, AssigneeType
 from horarium.schedule.credentials import agent_token_name
 from horarium.schedule.damage import Unreadable
 from horarium.schedule.position import Status
-from horarium.schedule.secret_value import checked_hosts
-from horarium.schedule.target import host_in
+from horarium.schedule.target import pin_of
 from horarium.store import assignees, secrets, tokens
 from horarium.store.assignees import AgentSeen
 from horarium.store.database import Connection
@@ -191,6 +190,10 @@ def _check(
     before = assignees.AGENTS.find(connection, caller.namespace, agent.agent_id)
     has_moved = before is not None and before.document.get("url") != agent.url
     columns = {"parent_id": agent.parent_id, **(assignees.NOT_SEEN if has_moved else {})}
+    if (
+        token is _UNSAID and before is not None and not has_moved
+    ):  # also where its pins are those of another release, or of an operator
+        return Written(columns, False)
     return Written(columns, _keep_token(resources, connection, caller, agent, token))
 
 
@@ -207,10 +210,10 @@ def _check_parent(connection: Connection, caller: Caller, agent: Agent) -> None:
 
 
 def _keep_token(resources: Resources, connection: Connection, caller: Caller, agent: Agent, token: object) -> bool:
-    """Whether it has changed. It may be sent to the agent's own host, and to no other."""
+    """Keep the token, pinned to scheme, host and port of the agent's url; return whether it has changed."""
     name, namespace = token_name(agent.agent_id), caller.namespace
-    host = None if agent.url is None else host_in(agent.url)
-    hosts = () if host is None else checked_hosts([host]) or ()
+    destination = pin_of(agent.url)
+    hosts = (destination,) if destination else ()
     before = secrets.find_all(connection, namespace, [name]).get(name)
     if token is None:
         return secrets.delete(connection, namespace, name)

@@ -12,10 +12,13 @@ from horarium.ids import id_text
 from horarium.instant import Instant
 from horarium.operations.caller import Caller
 from horarium.operations.errors import ApprovalRequired, BundleRefused
+from horarium.operations.gated_steps import any_step_waits
 from horarium.operations.resources import Resources
-from horarium.policy.approval import BYPASS_EVENT, Skipping, detect_bypass
+from horarium.policy.approval import BYPASS_EVENT, NO_SKIPPING, ApprovalPolicy, Skipping, detect_bypass
+from horarium.schedule.effective import read_effective
 from horarium.schedule.event import EventType, NoticeType, RunEventType
 from horarium.schedule.run import RunState
+from horarium.schedule.sub_workflows import Use
 from horarium.store.database import Connection
 from horarium.store.history import events, notices
 from horarium.store.history.append import Journal
@@ -37,10 +40,22 @@ def refuse_skipping(skipping: Skipping, *, needs_approval: bool, about: bytes | 
         raise ApprovalRequired(f"this waits for approval, and a request cannot skip that ({asked})", asked, about)
 
 
-def refuse_skipping_again(caller: Caller, run: RunRow) -> None:
-    """Of a request that is repeated, and names a run that waits."""
+def refuse_skipping_again(
+    connection: Connection, caller: Caller, run: RunRow, policy: ApprovalPolicy | None = None, *, is_new: bool = False
+) -> None:
+    """Refuse a request to skip approval for a run that awaits approval, or has steps that would.
+
+    `policy` is that of its definition, for a run that keeps none of its own. `is_new`: the refusal undoes the run.
+    """
+    if caller.skipping == NO_SKIPPING:
+        return
     waits = run.state is RunState.AWAITING_APPROVAL
-    refuse_skipping(caller.skipping, needs_approval=waits, about=run.run_id)
+    if not waits and run.workflow is not None and run.workflow_version is not None:
+        kept = policy if run.effective is None else read_effective(run.effective).approval
+        root = Use(run.workflow, run.workflow_version)
+        has_assignee = run.assignee is not None
+        waits = any_step_waits(connection, run.namespace, root, kept or ApprovalPolicy(), has_assignee=has_assignee)
+    refuse_skipping(caller.skipping, needs_approval=waits, about=None if is_new else run.run_id)
 
 
 @contextmanager

@@ -8,6 +8,7 @@ from types import MappingProxyType
 from typing import Protocol
 
 from horarium.ids import id_text
+from horarium.instant import Instant
 from horarium.operations.errors import Forbidden
 from horarium.policy.approval import NO_SKIPPING, Skipping
 from horarium.schedule.assignee import AssigneeType
@@ -55,7 +56,8 @@ class Caller:
     `everywhere`: an admin whose credential is good in every namespace, whichever is spoken for now. `address` is where
     the request came from. `queues`: those that its credential is good for, None = all. The principal of an agent is
     its agent id. `confirmed`: what is asked for is meant, also where it starts very many runs at once. `skipping`: what
-    the request says to get round an approval.
+    the request says to get round an approval. `token_id` is that of a stored token, `credential_ends_at` the end of a
+    signed token or a certificate.
     """
 
     principal: str | None
@@ -69,6 +71,8 @@ class Caller:
     queues: frozenset[str] | None = None
     confirmed: bool = False
     skipping: Skipping = NO_SKIPPING
+    token_id: bytes | None = None
+    credential_ends_at: Instant | None = None
 
     @property
     def is_admin(self) -> bool:

@@ -15,13 +15,17 @@ from horarium.instant import MINUTE, SECOND, Instant
 from horarium.operations.bypasses import refuse_skipping
 from horarium.operations.caller import Caller
 from horarium.operations.errors import QuotaExceeded, ScheduleBroken
+from horarium.operations.gated_steps import any_step_waits
 from horarium.operations.resources import Opened, Resources
+from horarium.policy.approval import NO_SKIPPING, ApprovalPolicy
 from horarium.policy.overlap import OverlapPolicy
 from horarium.policy.quotas import Exceeded, Quota
+from horarium.schedule.document import from_canonical
 from horarium.schedule.planning import Planning
 from horarium.schedule.position import Position, Status
 from horarium.schedule.reason import Reason
 from horarium.schedule.run import Origin, RunState
+from horarium.schedule.sub_workflows import Use
 from horarium.store import usage
 from horarium.store.database import Connection
 from horarium.store.database.channels import READY
@@ -30,6 +34,7 @@ from horarium.store.quotas import QuotaBook
 from horarium.store.runs import approvals, open_runs
 from horarium.store.runs.side_effects import new_ids, settle_side_effects
 from horarium.store.schedules import facts
+from horarium.store.schedules import rows as schedules
 from horarium.store.schedules.decisions import ScheduleRecord, write_records
 
 # Seconds until somebody whose runs are all open may ask again.
@@ -90,8 +95,9 @@ def write_decisions(
     """
     row, planning, now = opened.row, opened.sound, opened.now
     policies = known.policies if isinstance(known.policies, BirthPolicies) else None
-    waits = planning.needs_approval or (policies is not None and policies.waits())
-    refuse_skipping(caller.skipping, needs_approval=waits)
+    if caller.skipping != NO_SKIPPING:
+        waits = planning.needs_approval or (policies is not None and policies.waits())
+        refuse_skipping(caller.skipping, needs_approval=waits or _steps_wait(connection, opened, policies))
     told = [*decisions, *_left_over(opened, position)]
     if position.status is Status.DELETED:
         position = position._replace(decided_until=max(position.decided_until, now))
@@ -113,6 +119,26 @@ def write_decisions(
         size = 0 if inputs is None else len(entry.runs) * len(to_text(inputs))
         usage.add(connection, {row.namespace: usage.Growth(births=len(entry.runs), bytes=size)}, now)
     return entry
+
+
+def policy_of(connection: Connection, opened: Opened) -> ApprovalPolicy:
+    """Return the approval policy of the schedule itself."""
+    found = schedules.find_revision(connection, opened.row.schedule_uid, opened.row.revision)
+    return ApprovalPolicy() if found is None else from_canonical(found.document).approval
+
+
+def _steps_wait(connection: Connection, opened: Opened, policies: BirthPolicies | None) -> bool:
+    """Check whether a step of the stored workflow would await approval, whichever member of a team works."""
+    name = opened.sound.workflow
+    if policies is None or policies.workflow_version is None or name is None:
+        return False
+    own = policy_of(connection, opened)
+    said = {own if each.effective is None else each.effective.approval for each in policies.bundles.values()} or {own}
+    root = Use(name, policies.workflow_version)
+    has_assignee = policies.assignee is not None
+    return any(
+        any_step_waits(connection, opened.row.namespace, root, policy, has_assignee=has_assignee) for policy in said
+    )
 
 
 def _let_go(entry: Entry, run_ids: Collection[bytes]) -> Entry:

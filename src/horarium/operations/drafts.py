@@ -195,14 +195,14 @@ def _unset(known: Lookups, definition: Definition, given: Collection[str]) -> tu
     if not named:
         return ()
     found = known.secrets({each.name for each in named})
-    [host] = hosts_of(definition.action) or [""]
+    [destination] = hosts_of(definition.action) or [""]
     warnings = []
     for path, name in named:
         secret = found.get(name)
         if secret is None:
             warnings.append(f"{path}: the secret {name!r} is not set; without it no run can be launched")
-        elif not may_go_to(secret.hosts, host):
-            warnings.append(f"{path}: {not_allowed(name, secret.hosts, host)}; set it again with its hosts")
+        elif not may_go_to(secret.hosts, destination):
+            warnings.append(f"{path}: {not_allowed(name, secret.hosts, destination)}")
     return tuple(warnings)
 
 
@@ -340,6 +340,9 @@ def _wrong_assignment(found: Assignment | Unreadable | None, definition: Definit
             return f"the assignment {name!r} cannot be read: {why}"
         case _ if found.workflow_id != definition.action.workflow:
             return f"the assignment {name!r} is for the workflow {found.workflow_id!r}, not for this one"
+        case _ if definition.assignee not in (None, found.assignee):
+            who = f"{found.assignee.type.value} {found.assignee.id!r}"
+            return f"the assignment {name!r} is for the {who}; name that assignee, or none"
         case _:
             return None
 

@@ -9,7 +9,7 @@ from typing import Any
 from horarium.decision.births import Settled
 from horarium.ids import id_text, new_id
 from horarium.instant import DAY, SECOND, Instant, to_rfc3339
-from horarium.operations.bypasses import bypass_on_record, refuse_skipping, refuse_skipping_again
+from horarium.operations.bypasses import bypass_on_record, refuse_skipping_again
 from horarium.operations.caller import Caller
 from horarium.operations.credentials import keep_credentials
 from horarium.operations.decisions import births_exceed
@@ -18,6 +18,7 @@ from horarium.operations.errors import KeyReused, WorkflowNotFound
 from horarium.operations.resources import Resources
 from horarium.operations.started_policies import settle_start
 from horarium.operations.triggers import check_key
+from horarium.policy.approval import NO_SKIPPING
 from horarium.policy.quotas import ROOM_WITHOUT_END
 from horarium.schedule.credentials import of_run
 from horarium.schedule.definition import Definition, SpecText
@@ -78,13 +79,16 @@ def start_run(
     def work(connection: Connection) -> Started:
         earlier = None if key is None else runs_read.find_by_callers_key(connection, caller.namespace, key)
         if earlier is not None:
-            refuse_skipping_again(caller, earlier)
+            refuse_skipping_again(connection, caller, earlier, definition.approval)
             return _again(earlier, definition.action.workflow)
         keep_credentials(resources, connection, caller, parsed)
         draft = check_draft(resources, connection, caller, definition)
         _check_room(resources, connection, caller.namespace)
         started = _start(resources, connection, draft, run_id, key, nominal)
-        refuse_skipping(caller.skipping, needs_approval=started.state is RunState.AWAITING_APPROVAL)
+        if caller.skipping != NO_SKIPPING:
+            row = runs_read.find(connection, caller.namespace, run_id)
+            assert row is not None  # it was inserted above
+            refuse_skipping_again(connection, caller, row, definition.approval, is_new=True)
         open_runs.set_requested_by(connection, [started.run_id], caller.context())
         if started.state is RunState.AWAITING_APPROVAL and approvals.request(connection, [run_id], now):
             return replace(started, state=RunState.READY)  # somebody had said yes beforehand

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from horarium.errors import InvalidDefinition
 from horarium.ids import id_text, new_id, parse_id
@@ -18,10 +19,14 @@ from horarium.operations.resources import Resources, not_found
 from horarium.policy.approval import AGENT_INPUT, NEVER, ApprovalPolicy, parse_approval_policy
 from horarium.policy.deciding import Question, Refusal, Voter, may_decide
 from horarium.policy.names import PolicyError, texts
+from horarium.policy.standing_end import StandingEnd, Terms, expiry_of
 from horarium.schedule.document import from_canonical
+from horarium.schedule.sub_workflows import Use
 from horarium.store.database import Connection
+from horarium.store.database.json_text import to_text
 from horarium.store.runs import standing_approvals
 from horarium.store.runs.standing_approvals import StandingRow
+from horarium.store.runs.standing_ends import bound_to, ends_of
 from horarium.store.schedules import references
 from horarium.store.schedules import rows as schedules
 from horarium.wire.approvals import StandingBody
@@ -31,9 +36,16 @@ MAX_STANDING = 1_000
 """In one namespace: each question looks at those that may be about it."""
 
 
+class Standing(NamedTuple):
+    """`end` is the reason for which it has ended; None = it is active."""
+
+    row: StandingRow
+    end: StandingEnd | None
+
+
 @dataclass(frozen=True, slots=True)
 class StandingPage:
-    standing: tuple[StandingRow, ...]
+    standing: tuple[Standing, ...]
     next_page_token: str | None
 
 
@@ -47,12 +59,16 @@ class _Subject:
     policy: ApprovalPolicy
     requesters: frozenset[str]
     schedule_id: str | None = None
+    workflow: Use | None = None
 
 
 def create(resources: Resources, caller: Caller, asked: StandingBody) -> StandingRow:
     """Raises Forbidden for whoever could not decide such questions one by one."""
     caller.require(Permission.READ)
-    gates, until = _checked(asked, resources.clock.now())
+    now = resources.clock.now()
+    gates, until = _checked(asked, now)
+    ends = (expiry_of(Terms(now, until, asked.max_uses, 0)), caller.credential_ends_at)
+    until = min((each for each in ends if each is not None), default=None)
 
     def work(connection: Connection) -> StandingRow:
         hold_namespace(connection, caller.namespace)
@@ -75,6 +91,8 @@ def create(resources: Resources, caller: Caller, asked: StandingBody) -> Standin
             resources.clock.now(),
             caller.role.value,
             subject.schedule_id,
+            caller.token_id or standing_approvals.NO_TOKEN,
+            to_text(bound_to(connection, caller.namespace, subject.workflow)),
         )
         standing_approvals.insert(connection, row)
         return row
@@ -92,7 +110,9 @@ def list_standing(
     def look(connection: Connection) -> StandingPage:
         require_namespace(connection, caller.namespace)
         rows, more = standing_approvals.page(connection, caller.namespace, after=after, limit=limit)
-        return StandingPage(rows, id_text(rows[-1].standing_id) if more else None)
+        ends = ends_of(connection, rows, resources.clock.now())
+        shown = tuple(Standing(row, ends[row.standing_id]) for row in rows)
+        return StandingPage(shown, id_text(rows[-1].standing_id) if more else None)
 
     return resources.database.read(look)
 
@@ -151,9 +171,12 @@ def _subject(resources: Resources, connection: Connection, caller: Caller, asked
         if row is None:
             raise not_found(resources, connection, caller, asked.schedule_id)
         revision = schedules.find_revision(connection, row.schedule_uid, row.revision)
-        policy = ApprovalPolicy() if revision is None else from_canonical(revision.document).approval
+        definition = None if revision is None else from_canonical(revision.document)
+        policy = ApprovalPolicy() if definition is None else definition.approval
         wrote = frozenset(who for who in (row.created_by, row.edited_by) if who is not None)
-        return _Subject(row.schedule_uid, None, row.revision, policy, wrote, row.schedule_id)
+        version = None if definition is None else definition.action.target.get("version")
+        use = None if row.workflow is None else Use(row.workflow, version if isinstance(version, int) else None)
+        return _Subject(row.schedule_uid, None, row.revision, policy, wrote, row.schedule_id, use)
     assert asked.workflow_id is not None  # one of the two is given
     found = references.workflow_author(connection, caller.namespace, asked.workflow_id)
     if found is None:
@@ -161,7 +184,8 @@ def _subject(resources: Resources, connection: Connection, caller: Caller, asked
     document, created_by = found
     given = document.get("approval_policy")
     policy = ApprovalPolicy() if given is None else parse_approval_policy(given)
-    return _Subject(None, asked.workflow_id, None, policy, frozenset({created_by} if created_by else ()))
+    wrote = frozenset({created_by} if created_by else ())
+    return _Subject(None, asked.workflow_id, None, policy, wrote, workflow=Use(asked.workflow_id, None))
 
 
 def _check_decider(caller: Caller, subject: _Subject) -> None:

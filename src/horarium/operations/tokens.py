@@ -17,6 +17,7 @@ from horarium.policy.names import PolicyError, parse_name, text
 from horarium.store import tokens
 from horarium.store.database import Connection
 from horarium.store.errors import StoreUnavailable
+from horarium.store.runs import standing_approvals
 from horarium.store.tokens import IssuedToken, TokenRow
 from horarium.wire.roles import Permission, Role
 
@@ -153,7 +154,10 @@ def revoke(resources: Resources, caller: Caller, token_id: str) -> bool:
     def work(connection: Connection) -> bool:
         if tokens.find(connection, caller.namespace, identity) is None:
             raise TokenNotFound(token_id)
-        return tokens.revoke(connection, caller.namespace, identity, now=resources.clock.now())
+        now = resources.clock.now()
+        revoked = tokens.revoke(connection, caller.namespace, identity, now=now)
+        standing_approvals.close_ended(connection, caller.namespace, now)
+        return revoked
 
     return resources.database.write(work)
 

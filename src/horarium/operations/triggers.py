@@ -12,7 +12,7 @@ from horarium.ids import id_text
 from horarium.instant import Instant
 from horarium.operations.bypasses import bypass_on_record, refuse_skipping_again
 from horarium.operations.caller import Caller
-from horarium.operations.decisions import gather_facts, refuse_beyond_quota, under_policies, write_decisions
+from horarium.operations.decisions import gather_facts, policy_of, refuse_beyond_quota, under_policies, write_decisions
 from horarium.operations.drafts import check_input
 from horarium.operations.errors import KeyReused
 from horarium.operations.resources import Opened, Resources, open_schedule
@@ -97,7 +97,7 @@ class _Wish:
         namespace = self.caller.namespace
         earlier = None if self.key is None else runs_read.find_by_callers_key(connection, namespace, self.key)
         if earlier is not None:
-            refuse_skipping_again(self.caller, earlier)
+            refuse_skipping_again(connection, self.caller, earlier, policy_of(connection, opened))
             return _again(opened, earlier), None
         known, shared = gather_facts(connection, opened, Origin.MANUAL, quotas=self.resources.quotas)
         opened = under_policies(opened, known)

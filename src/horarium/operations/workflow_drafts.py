@@ -231,13 +231,13 @@ def warnings_of(
     named = {path: names_in(action, given) for path, action, given in actions}
     known = secrets.find_names(connection, namespace, set().union(*named.values()))
     for path, action, _ in actions:
-        [host] = hosts_of(action) or [""]
+        [destination] = hosts_of(action) or [""]
         for name in sorted(named[path].difference(will_be_set)):
             secret = known.get(name)
             if secret is None:
                 found.append(f"{path}: the secret {name!r} is not set; without it the step cannot be launched")
-            elif not may_go_to(secret.hosts, host):
-                found.append(f"{path}: {not_allowed(name, secret.hosts, host)}; set it again with its hosts")
+            elif not may_go_to(secret.hosts, destination):
+                found.append(f"{path}: {not_allowed(name, secret.hosts, destination)}")
     found += _unserved(resources, connection, namespace, [(path, action) for path, action, _ in actions])
     more = len(found) - _MAX_WARNINGS
     return (*found[:_MAX_WARNINGS], f"… and {more} more") if more > 0 else tuple(found)

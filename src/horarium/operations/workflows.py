@@ -44,6 +44,7 @@ from horarium.schedule.workflow_document import (
 from horarium.store import namespaces, workflows
 from horarium.store.database import Connection
 from horarium.store.errors import Conflict
+from horarium.store.runs import standing_approvals
 from horarium.store.workflows import WorkflowRow, WorkflowSummary
 from horarium.wire.outcomes import WriteOutcome
 from horarium.wire.roles import Permission
@@ -222,6 +223,7 @@ def delete_in(
         raise WorkflowInUse(workflow_id, tuple(schedules), tuple(others), open_runs)
     gone = delete_templates(resources, connection, caller, workflow_id)
     workflows.delete(connection, namespace, workflow_id, secret_prefix=of_workflow(workflow_id))
+    standing_approvals.close_ended(connection, namespace, resources.clock.now())
     return gone
 
 

@@ -29,8 +29,11 @@ from horarium.operations.workspace_errors import (
     WorkspaceNameTaken,
     WorkspaceRequestInvalid,
 )
+from horarium.schedule.agent import Agent
+from horarium.schedule.agent_words import AgentSchedules
 from horarium.schedule.position import Status
 from horarium.schedule.reason import Reason
+from horarium.schedule.run import RunState
 from horarium.schedule.workspace_request import (
     Wish,
     Wrong,
@@ -44,6 +47,7 @@ from horarium.schedule.workspace_request import (
 from horarium.store import assignees
 from horarium.store.database import Connection
 from horarium.store.database.joined_transaction import JoinedTransaction
+from horarium.store.policies import find_agents
 from horarium.store.schedules import workspaces
 from horarium.store.schedules.rows import ScheduleRow
 from horarium.store.schedules.workspaces import Found
@@ -172,7 +176,10 @@ def create(resources: Resources, caller: Caller, workspace_id: str, body: object
     def work(connection: Connection, inside: Resources) -> ScheduleChange:
         able = enter(connection, caller, workspace_id, Permission.SCHEDULE, lock=True)
         _check_name(connection, caller, workspace_id, wish.name)
-        return _said(wish, lambda: schedules.create(inside, able, new_document(wish, workspace_id)))
+        _require_writable(connection, caller, workspace_id)
+        done = _said(wish, lambda: schedules.create(inside, able, new_document(wish, workspace_id)))
+        workspaces.set_written_here(connection, caller.namespace, done.schedule_id)
+        return done
 
     return _written(resources, work)
 
@@ -191,7 +198,8 @@ def change(
 
     def work(connection: Connection, inside: Resources) -> ScheduleChange:
         able = enter(connection, caller, workspace_id, Permission.SCHEDULE, lock=wish.name is not None)
-        _own(connection, caller, workspace_id, schedule_id)
+        row, _ = _own(connection, caller, workspace_id, schedule_id)
+        _require_writable(connection, caller, workspace_id, row)
         _check_name(connection, caller, workspace_id, wish.name, beside=schedule_id)
         document = change_document(wish)
         return _said(wish, lambda: schedules.update(inside, able, schedule_id, document, if_version=if_version))
@@ -202,17 +210,17 @@ def change(
 def delete(
     resources: Resources, caller: Caller, workspace_id: str, schedule_id: str, *, if_version: int | None = None
 ) -> ScheduleChange:
-    able, _ = _entered(resources, caller, workspace_id, schedule_id, Permission.SCHEDULE)
+    able, _ = _entered(resources, caller, workspace_id, schedule_id, Permission.SCHEDULE, writes=True)
     return lifecycles.delete(resources, able, schedule_id, if_version=if_version)
 
 
-def run(resources: Resources, caller: Caller, workspace_id: str, schedule_id: str) -> str:
-    """Starts a run and returns its prompt. Raises NotFired where something stands against it, which is recorded."""
+def run(resources: Resources, caller: Caller, workspace_id: str, schedule_id: str) -> tuple[str, RunState | None]:
+    """Start a run and return its prompt and state. Raises NotFired where a guard refuses it, which is recorded."""
     able, (row, document) = _entered(resources, caller, workspace_id, schedule_id, Permission.RUN)
     done = triggers.trigger(resources, able, schedule_id)
     if done.outcome in (TriggerOutcome.SKIPPED, TriggerOutcome.BUFFER_FULL):
         raise NotFired(_why_not(row, done.reason))
-    return prompt_of(document)
+    return prompt_of(document), done.state
 
 
 def enter(
@@ -237,13 +245,46 @@ def _require_workspace(connection: Connection, caller: Caller, workspace_id: str
 
 
 def _entered(
-    resources: Resources, caller: Caller, workspace_id: str, schedule_id: str, permission: Permission
+    resources: Resources,
+    caller: Caller,
+    workspace_id: str,
+    schedule_id: str,
+    permission: Permission,
+    *,
+    writes: bool = False,
 ) -> tuple[Caller, Found]:
     def look(connection: Connection) -> tuple[Caller, Found]:
         able = enter(connection, caller, workspace_id, permission)
-        return able, _own(connection, caller, workspace_id, schedule_id)
+        found = _own(connection, caller, workspace_id, schedule_id)
+        if writes:
+            _require_writable(connection, caller, workspace_id, found[0])
+        return able, found
 
     return resources.database.read(look)
+
+
+def _require_writable(
+    connection: Connection, caller: Caller, workspace_id: str, row: ScheduleRow | None = None
+) -> None:
+    """Refuse an agent's own token what the agent's setting `schedules` keeps from it; `row` None = a new schedule.
+
+    With `own` it writes those that were created through the workspace. Of schedules from before this was recorded it
+    writes those that it created itself.
+    """
+    if caller.agent_id is None:
+        return
+    found = find_agents(connection, [(caller.namespace, workspace_id)]).get((caller.namespace, workspace_id))
+    allowed = found.schedules if isinstance(found, Agent) else AgentSchedules.OWN
+    if allowed is AgentSchedules.NONE:
+        raise Forbidden("this agent may not write schedules; its setting schedules is none")
+    if row is None or allowed is AgentSchedules.ALL:
+        return
+    created_here = row.created_by == workspace_id or workspaces.is_written_here(connection, row.schedule_uid)
+    if row.bundle is not None or not created_here:
+        raise Forbidden(
+            f"the schedule {row.schedule_id!r} was not created through this workspace, so the agent's token may not "
+            "change or delete it; ask its author, or set schedules: all on the agent"
+        )
 
 
 def _own(connection: Connection, caller: Caller, workspace_id: str, schedule_id: str) -> Found:

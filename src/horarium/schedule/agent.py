@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from horarium.policy.names import PolicyError, flag, parse_name, read_object, shown, whole_number
 from horarium.schedule import checks
-from horarium.schedule.agent_words import AgentContext, AgentProtocol
+from horarium.schedule.agent_words import AgentContext, AgentProtocol, AgentSchedules
 from horarium.schedule.naming import checked_id
 from horarium.schedule.secret_value import host_names
 from horarium.schedule.worker_policies import (
@@ -42,6 +42,7 @@ class Agent:
     policies: WorkerPolicies = field(default_factory=WorkerPolicies)
     native_scheduler: bool = False
     allowed_hosts: tuple[str, ...] = ()
+    schedules: AgentSchedules = AgentSchedules.OWN
 
     def __post_init__(self) -> None:
         checked_id("id", self.agent_id)
@@ -64,6 +65,7 @@ FIELDS: Final = (
     "policies",
     "native_scheduler",
     "allowed_hosts",
+    "schedules",
 )
 
 
@@ -116,7 +118,12 @@ _READERS: Final[Mapping[str, Callable[[Any], Any]]] = {
     "parent_id": lambda value: checked_id("parent_id", value),
     "protocol": lambda value: parse_name(AgentProtocol, {}, value, "protocol"),
     "context": lambda value: parse_name(AgentContext, {}, value, "context"),
+    "schedules": lambda value: parse_name(AgentSchedules, {}, value, "schedules"),
     "policies": lambda value: read_part("policies", parse_worker_policies, value),
     "allowed_hosts": lambda value: host_names("allowed_hosts", value),
 }
-_WRITERS: Final[Mapping[str, Callable[[Any], Any]]] = {"policies": policies_document, "allowed_hosts": list}
+_WRITERS: Final[Mapping[str, Callable[[Any], Any]]] = {
+    "policies": policies_document,
+    "allowed_hosts": list,
+    "schedules": lambda value: value.value,
+}

@@ -13,6 +13,14 @@ class AgentProtocol(StrEnum):
     V1_0 = "1.0"
 
 
+class AgentSchedules(StrEnum):
+    """The schedules of its workspace that an agent's own token may change and delete."""
+
+    OWN = "own"  # those that were written through the workspace
+    ALL = "all"
+    NONE = "none"
+
+
 class AgentContext(StrEnum):
     """Whether each run begins a new conversation, or those of a schedule share one."""
 

@@ -13,12 +13,10 @@ from dataclasses import replace
 from hashlib import sha256
 from typing import Final
 
-from horarium.policy.names import PolicyError
 from horarium.schedule.definition import Action
 from horarium.schedule.naming import MAX_ID
 from horarium.schedule.secret import KEY, WITH_HEADERS
-from horarium.schedule.secret_value import checked_hosts
-from horarium.schedule.target import host_of
+from horarium.schedule.target import pin_of
 
 # A header carries credentials if one of the words between its dashes is one of these …
 _WORDS: Final = frozenset(
@@ -141,15 +139,9 @@ def moved(action: Action, owner: str) -> tuple[Action, dict[str, str]]:
 
 
 def hosts_of(action: Action) -> tuple[str, ...]:
-    """The hosts that its credentials may go to: the one that it calls, and none where nothing can be called.
-
-    An odd name stays as it is written, so that it is compared with what will be dialled; never is it any host.
-    """
-    host = host_of(action)
-    try:
-        return checked_hosts([host]) or ()
-    except PolicyError:
-        return (host,) if host else ()
+    """Return the pin of its credentials: scheme, host and port that it calls; none where it calls no address."""
+    destination = pin_of(action.target.get("url"))
+    return (destination,) if destination else ()
 
 
 def _digest(text: str) -> str:

@@ -1,18 +1,27 @@
-"""What a secret may be: its text, and the hosts that it may be sent to."""
+"""The values of secrets and their pins: the destinations that a secret may be sent to.
+
+A pin names scheme, host and port. `erp.example.com` stands for https on port 443; everything else is written as
+`scheme://host:port`. Both spellings are kept in one canonical form, so that pins are compared as text.
+"""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from ipaddress import ip_address
+from typing import Final
 
 from horarium.policy.names import PolicyError, shown
 
 MAX_VALUE_BYTES = 65_536
 MAX_HOSTS = 20
 ANY = ("*",)
+DEFAULT_PORTS: Final[Mapping[str, int]] = {"http": 80, "https": 443}
 # RFC 1035: a name has at most 253 characters, and a label 63.
 _MAX_HOST = 253
+_NAME = r"(\[[^\[\]]{1,80}\]|[^\[\]:/?#@\\]{1,254})"
+_HOST_AND_PORT = re.compile(rf"{_NAME}:[0-9]{{1,5}}", re.ASCII)
+_DESTINATION = re.compile(rf"(https?)://{_NAME}(?::([0-9]{{1,5}}))?", re.ASCII | re.IGNORECASE)
 _LABEL = re.compile(r"[a-z0-9_]([a-z0-9_-]{0,61}[a-z0-9_])?", re.ASCII)
 
 
@@ -40,32 +49,51 @@ def checked_hosts(hosts: object) -> tuple[str, ...] | None:
     if hosts is None or hosts in (list(ANY), ANY):
         return None
     if not isinstance(hosts, list | tuple) or not 0 < len(hosts) <= MAX_HOSTS:
-        raise PolicyError("hosts", f"must be a list of 1 to {MAX_HOSTS} host names, or * alone for any host")
-    return _each_host("hosts", hosts)
+        raise PolicyError("hosts", f"must be a list of 1 to {MAX_HOSTS} hosts, or * alone for any host")
+    return tuple(dict.fromkeys(_checked_pin(f"hosts.{index}", host) for index, host in enumerate(hosts)))
 
 
 def host_names(field: str, hosts: object) -> tuple[str, ...]:
     """Each once, as they are compared; there may be none, and none of them stands for others."""
     if not isinstance(hosts, list | tuple) or len(hosts) > MAX_HOSTS:
         raise PolicyError(field, f"must be a list of at most {MAX_HOSTS} host names")
-    return _each_host(field, hosts)
-
-
-def may_go_to(hosts: Collection[str] | None, host: str) -> bool:
-    """Whether a secret may be sent to `host`, as it stands in an address, with brackets or without."""
-    return hosts is None or _plain(host) in hosts
-
-
-def not_allowed(name: str, hosts: Collection[str] | None, host: str) -> str:
-    """What is said of a secret that may not be sent to `host`."""
-    where = host or "a target that has no host"
-    if not hosts:
-        return f"the secret {name!r} may be sent nowhere, and so not to {where}"
-    return f"the secret {name!r} may be sent to {', '.join(hosts)} only, not to {where}"
-
-
-def _each_host(field: str, hosts: Collection[object]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(_checked_host(f"{field}.{index}", host) for index, host in enumerate(hosts)))
+
+
+def pin(scheme: str, host: str, port: int) -> str:
+    """Return the canonical pin of a destination: the bare host for https on port 443, else scheme, host and port."""
+    plain = _plain(host)
+    if (scheme, port) == ("https", DEFAULT_PORTS["https"]):
+        return plain
+    return f"{scheme}://{f'[{plain}]' if ':' in plain else plain}:{port}"
+
+
+def may_go_to(hosts: Collection[str] | None, destination: str) -> bool:
+    """Check whether a secret with these pins may be sent to `destination`, a pin. Empty: it has no host."""
+    return hosts is None or destination in hosts
+
+
+def not_allowed(name: str, hosts: Collection[str] | None, destination: str) -> str:
+    """Say that a secret with these pins may not be sent to `destination`, and which pin is missing."""
+    allowed = f"may be sent to {', '.join(hosts)} only" if hosts else "has no host that it may be sent to"
+    if not destination:
+        return f"the secret {name!r} {allowed}, and this target has no host"
+    return f"the secret {name!r} {allowed}, not to {destination}; set it again with {destination} among its hosts"
+
+
+def _checked_pin(field: str, given: object) -> str:
+    if not isinstance(given, str) or "://" not in given:
+        if isinstance(given, str) and _HOST_AND_PORT.fullmatch(given):
+            raise PolicyError(field, f"{shown(given)} names no scheme; write https://{given} or http://{given}")
+        return _checked_host(field, given)
+    found = _DESTINATION.fullmatch(given)
+    scheme, host, digits = ("", "", None) if found is None else found.groups()
+    port = DEFAULT_PORTS.get(scheme.lower(), 0) if digits is None else int(digits)
+    if not 0 < port < 65_536 or not _is_host(_plain(host)):
+        raise PolicyError(
+            field, f"{shown(given)} is not a destination; write https://host:port or http://host:port without a path"
+        )
+    return pin(scheme.lower(), host, port)
 
 
 def _checked_host(field: str, host: object) -> str:

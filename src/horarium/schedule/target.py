@@ -19,17 +19,15 @@ nothing we could count has the bare kind, and shares its room with others of its
 from __future__ import annotations
 
 import ipaddress
-from collections.abc import Mapping
 from hashlib import sha256
-from typing import Final
 from urllib.parse import urlsplit
 
 from horarium.schedule.assignee import Assignee, AssigneeType, worker_of
 from horarium.schedule.definition import Action
+from horarium.schedule.secret_value import DEFAULT_PORTS, pin
 
 DEFAULT_QUEUE = "default"
 DEFAULT_CONNECTION = "default"
-DEFAULT_PORTS: Final[Mapping[str, int]] = {"http": 80, "https": 443}
 MAX_TARGET_LENGTH = 320
 # RFC 1035 section 2.3.4; no longer name can be looked up.
 _MAX_HOST_NAME = 253
@@ -91,10 +89,10 @@ def work(action: Action, _assignee: Assignee | None) -> str:
     return _text(action.workflow)
 
 
-def host_of(action: Action) -> str | None:
-    """The host in its address, as it is written there, but in ASCII."""
-    url = action.target.get("url")
-    return host_in(url) if isinstance(url, str) else None
+def pin_of(url: object) -> str:
+    """Return scheme, host and port of an address as pins of secrets name them; empty for what is no address."""
+    place = _place(url)
+    return "" if place is None else pin(*place)
 
 
 def host_in(url: str) -> str | None:
@@ -106,17 +104,22 @@ def host_in(url: str) -> str | None:
 
 
 def _origin(url: object) -> str:
-    """Scheme, host and port in one spelling (RFC 3986 section 6.2); empty for what is no address."""
+    """Return scheme, host and port in one spelling (RFC 3986 section 6.2); empty for what is no address."""
+    place = _place(url)
+    return "" if place is None else "{}://{}:{}".format(*place)
+
+
+def _place(url: object) -> tuple[str, str, int] | None:
     if not isinstance(url, str):
-        return ""
+        return None
     try:
         parts = urlsplit(url)
         host, port = parts.hostname, parts.port
         if parts.scheme not in DEFAULT_PORTS or not host or port == 0:
-            return ""
-        return f"{parts.scheme}://{_host(host)}:{port or DEFAULT_PORTS[parts.scheme]}"
+            return None
+        return parts.scheme, _host(host), port or DEFAULT_PORTS[parts.scheme]
     except ValueError:  # also what no name can be made of, a UnicodeError
-        return ""
+        return None
 
 
 def _host(name: str) -> str:

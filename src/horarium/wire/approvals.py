@@ -116,7 +116,9 @@ class DecidedMany(Answer, frozen=True, kw_only=True):
 class StandingApproval(Answer, frozen=True, kw_only=True):
     """A yes to future questions about these gates. `revision` is the schedule's when it was given.
 
-    `broken` says why it cannot be read, where somebody has damaged it: it says yes to nothing then.
+    `broken` says why it cannot be read: it approves nothing then. `active` is false once it has ended, and
+    `ended_reason` says why: `expired`, `used_up`, `credential_ended`, `role_changed`, `schedule_deleted`,
+    `schedule_changed`, `workflow_deleted` or `workflow_changed`.
     """
 
     standing_id: str
@@ -130,6 +132,8 @@ class StandingApproval(Answer, frozen=True, kw_only=True):
     reason: str | None
     made_by: str
     created_at: Time
+    active: bool
+    ended_reason: str | None
     broken: str | None = None
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from horarium.schedule.agent_words import AgentContext, AgentProtocol
+from horarium.schedule.agent_words import AgentContext, AgentProtocol, AgentSchedules
 from horarium.schedule.assignee import AssigneeType, TeamStrategy
 from horarium.wire.answer import Answer, Object, Rows, Time
 from horarium.wire.bodies import Body
@@ -15,7 +15,9 @@ class AgentBody(Body, frozen=True, kw_only=True):
     """A write says all that the agent is, but for its `token`: without it that stays, and null takes it away.
 
     `policies` holds `approval_policy`, `retry_policy`, `failure_policy`, `limits` and `budget`. `allowed_hosts` are
-    those to which its card may point beside the host of `url`; the token goes to none of them.
+    those to which its card may point beside the host of `url`; the token goes to none of them. `schedules` says which
+    schedules of its workspace the agent's own token may change and delete: `own` (default), those that were created
+    through the workspace, `all` or `none`.
     """
 
     OTHER_NAMES: ClassVar = {"agent_id": "id"}
@@ -31,6 +33,7 @@ class AgentBody(Body, frozen=True, kw_only=True):
     policies: Object | None = None
     native_scheduler: bool | None = None
     allowed_hosts: tuple[str, ...] | None = None
+    schedules: AgentSchedules | None = None
 
     def __repr__(self) -> str:
         return "AgentBody(…)"
@@ -91,6 +94,7 @@ class Agent(Answer, frozen=True, kw_only=True):
     policies: Object
     native_scheduler: bool
     allowed_hosts: tuple[str, ...]
+    schedules: AgentSchedules
     last_seen_at: Time | None
     card: AgentCard | None
     card_at: Time | None

@@ -13,7 +13,11 @@ from horarium.wire.outcomes import WriteOutcome
 
 
 class SecretBody(Body, frozen=True, kw_only=True):
-    """`hosts` are those that the secret may be sent to, `["*"]` = any. Without them they stay; a new one has any."""
+    """`hosts` are the destinations that the secret may be sent to, `["*"]` = any.
+
+    A bare host is https on port 443; anything else is `scheme://host:port`. Without hosts those of the secret stay; a
+    new one may go anywhere.
+    """
 
     value: Annotated[str, Meta(max_length=MAX_VALUE_BYTES)]
     hosts: tuple[str, ...] | None = None
@@ -23,7 +27,7 @@ class SecretBody(Body, frozen=True, kw_only=True):
 
 
 class Secret(Answer, frozen=True, kw_only=True):
-    """`hosts` null = it may go to any. `generated`: made of a credential that a schedule held in plain."""
+    """`hosts` null = it may go anywhere. `generated`: made of a credential that a schedule held in plain."""
 
     name: str
     hosts: tuple[str, ...] | None

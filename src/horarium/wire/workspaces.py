@@ -73,9 +73,9 @@ class WorkspaceScheduleDeleted(Answer, frozen=True, kw_only=True):
 
 
 class WorkspaceFired(Answer, frozen=True, kw_only=True):
-    """A run was started; `prompt` is what it says."""
+    """A run was created; `prompt` is what it says. `awaiting_approval`: the prompt is sent once it is approved."""
 
-    status: Literal["fired"]
+    status: Literal["fired", "awaiting_approval"]
     workspace_id: str
     prompt: str
 

@@ -101,11 +101,12 @@ def test_generated_names_are_ids_and_no_two_owners_share_one() -> None:
 @pytest.mark.parametrize(
     ("url", "hosts"),
     [
-        ("https://API.example.com:8443/x?y", ("api.example.com",)),
-        ("http://[::1]:80/", ("::1",)),
-        ("http://exa%6dple.com/", ("exa%6dple.com",)),
-        ("http://erp+x.example.com/", ("erp+x.example.com",)),
-        ("http://b\u00fccher.example/", ("xn--bcher-kva.example",)),
+        ("https://API.example.com/x?y", ("api.example.com",)),
+        ("https://API.example.com:8443/x?y", ("https://api.example.com:8443",)),
+        ("http://[::1]:80/", ("http://[::1]:80",)),
+        ("http://exa%6dple.com/", ("http://exa%6dple.com:80",)),
+        ("http://erp+x.example.com/", ("http://erp+x.example.com:80",)),
+        ("http://b\u00fccher.example/", ("http://xn--bcher-kva.example:80",)),
         ("http://[", ()),
         (None, ()),
     ],

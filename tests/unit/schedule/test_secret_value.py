@@ -4,8 +4,18 @@ from __future__ import annotations
 
 import pytest
 
+from horarium.launchers.outgoing import destination_of
 from horarium.policy.names import PolicyError
-from horarium.schedule.secret_value import MAX_HOSTS, MAX_VALUE_BYTES, checked_hosts, checked_value, may_go_to
+from horarium.schedule.secret_value import (
+    MAX_HOSTS,
+    MAX_VALUE_BYTES,
+    checked_hosts,
+    checked_value,
+    host_names,
+    may_go_to,
+    not_allowed,
+)
+from horarium.schedule.target import pin_of
 
 
 @pytest.mark.parametrize(
@@ -48,8 +58,12 @@ def test_a_problem_names_the_field_and_never_the_value(value: object, problem: s
         (["a.example", "A.example"], ("a.example",)),
         (["10.0.0.1", "[2001:DB8:0::1]"], ("10.0.0.1", "2001:db8::1")),
         (["localhost", "x_y.internal"], ("localhost", "x_y.internal")),
+        (["https://A.example:443", "https://a.example"], ("a.example",)),
+        (["HTTP://a.example.", "http://a.example:80"], ("http://a.example:80",)),
+        (["https://a.example:8443", "http://[2001:DB8::1]:81"], ("https://a.example:8443", "http://[2001:db8::1]:81")),
+        (["https://[::1]"], ("::1",)),
     ],
-    ids=["not-said", "any", "case-and-dot", "once", "addresses", "short-names"],
+    ids=["not-said", "any", "case-and-dot", "once", "addresses", "short-names", "https", "http", "ports", "ipv6"],
 )
 def test_hosts_are_kept_as_they_are_compared(given: object, kept: tuple[str, ...] | None) -> None:
     assert checked_hosts(given) == kept
@@ -58,7 +72,10 @@ def test_hosts_are_kept_as_they_are_compared(given: object, kept: tuple[str, ...
 @pytest.mark.parametrize(
     "given",
     [
-        [], "a.example", [""], [None], ["https://a.example"], ["a.example:443"], ["a.example/x"], ["*.example"],
+        [], "a.example", [""], [None], ["https://a.example/"], ["a.example:443"], ["a.example/x"], ["*.example"],
+        ["ftp://a.example"], ["http://u@a.example"], ["http://a.example:0"], ["http://a.example:65536"],
+        ["http://a.example:"], ["http://"], ["http://a.example?x"], ["http://a.example#x"], ["http://::1"],
+        ["http://a.example\\@b.example"], ["http://a.example\n"], ["http://b\u00fccher.example"], ["http://*"],
         ["*", "a.example"], "*",
         ["a..b"], ["user@a.example"], ["-a.example"], ["bücher.example"], ["x" * 254], ["a" * 64 + ".example"],
         ["a.example"] * (MAX_HOSTS + 1), {"a.example": True},
@@ -69,18 +86,51 @@ def test_what_is_no_host_name_is_refused(given: object) -> None:
         checked_hosts(given)
 
 
+def test_a_host_with_a_port_and_no_scheme_is_told_what_to_write() -> None:
+    with pytest.raises(PolicyError, match=r"write https://a\.example:8443 or http://a\.example:8443"):
+        checked_hosts(["a.example:8443"])
+
+
+def test_the_hosts_of_a_card_are_names_and_no_pins() -> None:
+    assert host_names("allowed_hosts", ["A.example."]) == ("a.example",)
+    with pytest.raises(PolicyError, match="allowed_hosts"):
+        host_names("allowed_hosts", ["https://a.example"])
+
+
 @pytest.mark.parametrize(
-    ("hosts", "host", "may"),
+    ("hosts", "url", "may"),
     [
-        (None, "anywhere.example", True),
-        (("a.example",), "a.example", True),
-        (("a.example",), "A.EXAMPLE.", True),
-        (("a.example",), "b.a.example", False),
-        (("a.example",), "a.example.evil.example", False),
-        (("a.example",), "", False),
-        (("2001:db8::1",), "[2001:db8:0:0::1]", True),
-        (("10.0.0.1",), "10.0.0.2", False),
+        (None, "http://anywhere.example/", True),
+        (["a.example"], "https://a.example/x", True),
+        (["a.example"], "HTTPS://A.EXAMPLE.:443/x", True),
+        (["a.example"], "http://a.example/", False),
+        (["a.example"], "http://a.example:443/", False),
+        (["a.example"], "https://a.example:8443/", False),
+        (["a.example"], "https://b.a.example/", False),
+        (["a.example"], "https://a.example.evil.example/", False),
+        (["a.example"], "", False),
+        (["http://a.example:80"], "http://a.example/", True),
+        (["http://a.example"], "https://a.example/", False),
+        (["https://a.example:8443"], "https://a.example:8443/", True),
+        (["https://a.example:8443"], "https://a.example/", False),
+        (["2001:db8::1"], "https://[2001:db8:0:0::1]/", True),
+        (["2001:db8::1"], "http://[2001:db8::1]/", False),
+        (["http://[::1]:9000"], "http://[0:0:0:0:0:0:0:1]:9000/", True),
+        (["10.0.0.1"], "https://10.0.0.2/", False),
+        (["xn--bcher-kva.example"], "https://b\u00fccher.example/", True),
     ],
 )
-def test_a_secret_goes_to_its_hosts_only(hosts: tuple[str, ...] | None, host: str, may: bool) -> None:
-    assert may_go_to(hosts, host) is may
+def test_a_secret_goes_only_where_scheme_host_and_port_are_those_of_a_pin(
+    hosts: list[str] | None, url: str, may: bool
+) -> None:
+    assert may_go_to(checked_hosts(hosts), pin_of(url)) is may
+    assert may_go_to(checked_hosts(hosts), destination_of(url)) is may  # as it will be dialled
+
+
+def test_a_refusal_names_the_missing_pin() -> None:
+    text = not_allowed("erp", ("a.example",), "http://a.example:80")
+    assert text == (
+        "the secret 'erp' may be sent to a.example only, not to http://a.example:80; "
+        "set it again with http://a.example:80 among its hosts"
+    )
+    assert "this target has no host" in not_allowed("erp", ("a.example",), "")

@@ -1,21 +1,24 @@
 """What an agent's card says, and which addresses follow from it: the card proposes, the registered address decides.
 
-A card is written by the agent, or by whoever can change what its host serves. An address on another host is used
-only where the registration lists that host, and then without the agent's token. The same holds for plain `http` on
-the host of an agent that was registered with `https`: what is sent there can be read on the way.
+A card is written by the agent, or by another party that can change what its host serves. An address on another host is
+used only where the registration lists that host, and then without the agent's token. The same holds for an address that
+the pins of the token do not allow, and for plain `http` on the host of an agent that was registered with `https`. An
+address that a secret in the prompt may not be sent to is not used at all.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 from urllib.parse import urlsplit
 
 from horarium.launchers.a2a.dialect import Dialect
-from horarium.launchers.outgoing import BadAction, place_of
+from horarium.launchers.launcher import AgentLine
+from horarium.launchers.outgoing import BadAction, destination_of, place_of
 from horarium.launchers.payload import clean_text
 from horarium.schedule.json_limits import MAX_URL, Json
+from horarium.schedule.secret_value import may_go_to
 
 MAX_CARD_BYTES: Final = 262_144
 WELL_KNOWN: Final = "/.well-known/agent-card.json"
@@ -97,14 +100,16 @@ def dialect_of(version: str | None) -> Dialect | None:
     return Dialect.V1_0 if version.split(".")[0] == "1" else None
 
 
-def endpoints(
-    line_url: str, card: Card | None, allowed_hosts: Collection[str] = (), *, prefer: Dialect = Dialect.V1_0
-) -> tuple[Endpoint, ...]:
-    """In the order of preference: what the card offers and may be used, then the registered address."""
+def endpoints(agent: AgentLine, card: Card | None, *, prefer: Dialect = Dialect.V1_0) -> tuple[Endpoint, ...]:
+    """Return the addresses in the order of preference: what the card offers and may be used, then the registered one.
+
+    The registered address is always among them: what may not be sent there is refused before.
+    """
+    line_url = agent.url or ""
     interfaces = () if card is None else _ordered(card.interfaces, prefer)
     found: dict[str, Endpoint] = {}
     for each in interfaces:
-        endpoint = _usable(each, line_url, allowed_hosts)
+        endpoint = _usable(each, line_url, agent)
         if endpoint is not None:
             found.setdefault(endpoint.url, endpoint)
     # What an agent says of an address that we may not use is still what it says of itself.
@@ -152,16 +157,20 @@ def _ordered(interfaces: Iterable[Interface], first: Dialect) -> list[Interface]
     return sorted(interfaces, key=lambda each: each.dialect is not first)
 
 
-def _usable(interface: Interface, line_url: str, allowed_hosts: Collection[str]) -> Endpoint | None:
+def _usable(interface: Interface, line_url: str, agent: AgentLine) -> Endpoint | None:
     """The addresses are read by what will dial them: two readers could see two hosts in one text."""
     try:
         (here, _), (there, _) = place_of(line_url), place_of(interface.url)
     except BadAction:
         return None
+    destination = destination_of(interface.url)
+    if not all(may_go_to(hosts, destination) for hosts in agent.input_hosts):
+        return None
     host = _name(there.host)
-    if host == _name(here.host) and (there.secure or not here.secure):
+    is_own = host == _name(here.host) and (there.secure or not here.secure)
+    if is_own and may_go_to(agent.token_hosts, destination):
         return Endpoint(interface.url, interface.dialect, with_token=True)
-    allowed = {_name(each) for each in allowed_hosts}
+    allowed = {_name(each) for each in agent.allowed_hosts}
     if host in allowed or f"{host}:{there.port}" in allowed:
         return Endpoint(interface.url, interface.dialect, with_token=False)
     return None

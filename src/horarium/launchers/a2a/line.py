@@ -83,7 +83,7 @@ class Line:
                 seen = await means.cards.of(namespace, agent)
         except TimeoutError:
             seen = CardSeen(None, error="the agent's card did not come in time", answered=False)
-        found = endpoints(agent.url or "", _card(seen), agent.allowed_hosts)
+        found = endpoints(agent, _card(seen))
         ways = ways_to(found, agent.protocol, means.dialects.last(namespace, agent))
         return cls(means, namespace, agent, headers, seen, ways)
 

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import Any, Final
 
 import sqlalchemy as sa
 from sqlalchemy import Connection
 
+from horarium.audit import Deed
 from horarium.ids import id_text
 from horarium.instant import Instant
 from horarium.life.change import Admit, Change
@@ -18,8 +19,10 @@ from horarium.life.live_run import NO_RULES
 from horarium.life.react import react
 from horarium.policy.approval import ApprovalDecision
 from horarium.policy.deciding import Agreed, Decision, Question, Standing, Vote, Voter, count, covers
+from horarium.policy.standing_end import StandingEnd
 from horarium.schedule.damage import UNREADABLE
 from horarium.schedule.event import CommandContext, NoticeType
+from horarium.store import audit, schema_state
 from horarium.store.database.json_text import from_text, names_from_text, to_text
 from horarium.store.database.set_wise import Insert
 from horarium.store.database.typed_rows import TypedRows
@@ -27,10 +30,12 @@ from horarium.store.history import notices
 from horarium.store.history.notices import Notice
 from horarium.store.runs.changes import write_changes
 from horarium.store.runs.new_approval import NewApproval, told_of
+from horarium.store.runs.standing_ends import Unchanged, ends_of
 from horarium.store.runs.work import Work
 from horarium.store.tables import approval_votes, approvals, schedules, standing_approvals
 
 SOURCE = "standing"
+ENDED: Final = "end_standing_approval"
 """Through which door such a vote came, and the first word of its reason."""
 
 
@@ -52,12 +57,24 @@ class StandingRow:
     created_at: Instant
     made_role: str
     schedule_id: str | None = None
+    made_token: bytes | None = None
+    bound_to: str | None = None
+    ended_at: Instant | None = None
+    ended_reason: str | None = None
 
+
+REVISION: Final = "0020"
+"""Of the tables that record the credential of a standing approval, what it is bound to, and its end."""
+NO_TOKEN: Final = b""
+"""The token of an approval that was created with another credential than a stored token."""
+ADDED: Final = ("made_token", "bound_to", "ended_at", "ended_reason")
 
 _ROWS = TypedRows(StandingRow, schedules, standing_approvals, gates=names_from_text)
-_SELECT = _ROWS.select.outerjoin_from(
-    standing_approvals, schedules, standing_approvals.c.schedule_uid == schedules.c.schedule_uid
-)
+_JOINED = standing_approvals.outerjoin(schedules, standing_approvals.c.schedule_uid == schedules.c.schedule_uid)
+_SELECT = _ROWS.select.select_from(_JOINED)
+_SELECT_BEFORE = _SELECT.with_only_columns(
+    *(sa.null().label(column.name) if column.name in ADDED else column for column in _SELECT.selected_columns)
+).select_from(_JOINED)
 _VOTES = Insert(approval_votes, ("approval_id", "principal", "input_hash", "decision", "reason", "voted_at"))
 
 
@@ -65,8 +82,21 @@ _VOTES = Insert(approval_votes, ("approval_id", "principal", "input_hash", "deci
 
 
 def insert(connection: Connection, row: StandingRow) -> None:
-    values = {column.name: getattr(row, column.name) for column in standing_approvals.columns}
+    known = has_bounds(connection)
+    values = {
+        column.name: getattr(row, column.name)
+        for column in standing_approvals.columns
+        if known or column.name not in ADDED
+    }
     connection.execute(sa.insert(standing_approvals).values({**values, "gates": to_text(sorted(row.gates))}))
+
+
+def has_bounds(connection: Connection) -> bool:
+    return schema_state.has(connection, REVISION)
+
+
+def _select(connection: Connection) -> sa.Select[Any]:
+    return _SELECT if has_bounds(connection) else _SELECT_BEFORE
 
 
 def count_of(connection: Connection, namespace: str) -> int:
@@ -81,13 +111,15 @@ def page(
     own = [standing_approvals.c.namespace == namespace]
     if after is not None:
         own.append(standing_approvals.c.standing_id > after)
-    rows = _ROWS.all_listed(connection, _SELECT.where(*own).order_by(standing_approvals.c.standing_id).limit(limit + 1))
+    rows = _ROWS.all_listed(
+        connection, _select(connection).where(*own).order_by(standing_approvals.c.standing_id).limit(limit + 1)
+    )
     return tuple(rows[:limit]), len(rows) > limit
 
 
 def find(connection: Connection, namespace: str, standing_id: bytes) -> StandingRow | None:
     mine = (standing_approvals.c.namespace == namespace, standing_approvals.c.standing_id == standing_id)
-    return _ROWS.one(connection, _SELECT.where(*mine))
+    return _ROWS.one(connection, _select(connection).where(*mine))
 
 
 def delete(connection: Connection, standing_id: bytes) -> None:
@@ -107,6 +139,7 @@ def answer(
     standing = _locked(connection, asked, now)
     if not standing:
         return []
+    unchanged = Unchanged(connection)
     uses = {row.standing_id: row.uses for row in standing}
     votes: list[tuple[Any, ...]] = []
     agreed: list[tuple[Work, NewApproval, StandingRow]] = []
@@ -120,6 +153,8 @@ def answer(
                 continue
             brings = run.inputs is not None
             about = partial(covers, revision=made.revision, whole_run=whole_run, brings_inputs=brings)
+            if not unchanged.since(row, run):
+                continue
             if about(yes, question, gates=gates, now=now):
                 uses[row.standing_id] += 1
                 heard.append(Vote(row.made_by, made.input_hash))
@@ -139,10 +174,34 @@ def _locked(connection: Connection, asked: Sequence[tuple[Work, NewApproval]], n
     spaces = sorted({made.namespace for _, made in asked})
     mine = standing_approvals.c
     about = sa.or_(mine.schedule_uid.in_(uids), mine.workflow_id.in_(names))
-    lasts = sa.or_(mine.until.is_(None), mine.until > now)
-    statement = _SELECT.where(mine.namespace.in_(spaces), about, lasts).order_by(mine.standing_id)
+    statement = _select(connection).where(mine.namespace.in_(spaces), about).order_by(mine.standing_id)
+    if has_bounds(connection):
+        statement = statement.where(mine.ended_at.is_(None))
     rows = _ROWS.all(connection, statement.with_for_update(of=standing_approvals))
-    return [row for row in rows if row.gates != UNREADABLE]  # nobody knows to what it says yes
+    ends = ends_of(connection, rows, now)
+    _record_ends(connection, [(row, end) for row in rows if (end := ends[row.standing_id]) is not None], now)
+    return [row for row in rows if ends[row.standing_id] is None and row.gates != UNREADABLE]
+
+
+def close_ended(connection: Connection, namespace: str, now: Instant) -> None:
+    """Record the end of the standing approvals of a namespace that have ended, with an entry in the audit for each."""
+    if not has_bounds(connection):
+        return
+    mine = standing_approvals.c
+    statement = _SELECT.where(mine.namespace == namespace, mine.ended_at.is_(None)).order_by(mine.standing_id)
+    rows = _ROWS.all(connection, statement.with_for_update(of=standing_approvals))
+    ends = ends_of(connection, rows, now)
+    _record_ends(connection, [(row, end) for row in rows if (end := ends[row.standing_id]) is not None], now)
+
+
+def _record_ends(connection: Connection, ended: Sequence[tuple[StandingRow, StandingEnd]], now: Instant) -> None:
+    if not has_bounds(connection):
+        return
+    for row, end in ended:
+        own = sa.update(standing_approvals).where(standing_approvals.c.standing_id == row.standing_id)
+        connection.execute(own.values(ended_at=now, ended_reason=end.value))
+        detail = {"standing_id": id_text(row.standing_id), "reason": end.value, "made_by": row.made_by}
+        audit.append(connection, row.namespace, [Deed(ENDED, source=SOURCE, detail=detail)], now=now)
 
 
 def _is_about(row: StandingRow, made: NewApproval) -> bool:

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import sqlalchemy as sa
 from sqlalchemy import Connection
 
 from horarium.instant import Instant
+from horarium.store import schema_state
 from horarium.store.database.page_bytes import Row, page, sized
 from horarium.store.schedules.rows import ROWS, SELECT_WITH_DOCUMENT, ScheduleRow, listed_with_document, with_document
 from horarium.store.tables import schedule_revisions, schedules
 
+REVISION: Final = "0020"
+"""Of the tables that record the surface which created a schedule."""
+WORKSPACE: Final = "workspace"
 Found = tuple[ScheduleRow, dict[str, Any]]
 _SIZED = sized(SELECT_WITH_DOCUMENT, schedule_revisions.c.document)
 _DOCUMENT = len(_SIZED.selected_columns) - 2  # before its size
@@ -82,3 +86,21 @@ def _load(connection: Connection) -> Callable[[Sequence[Row]], Mapping[Row, Any]
         return {by_key[uid, revision]: document for uid, revision, document in found}
 
     return load
+
+
+# ── the surface that created one ─────────────────────────────────────────────────────────────────────
+
+
+def set_written_here(connection: Connection, namespace: str, schedule_id: str) -> None:
+    """Record that a schedule was created through its workspace, where the tables can hold it."""
+    if schema_state.has(connection, REVISION):
+        mine = (schedules.c.namespace == namespace, schedules.c.schedule_id == schedule_id)
+        statement = sa.update(schedules).where(*mine, schedules.c.deleted_at.is_(None))
+        connection.execute(statement.values(written_by=WORKSPACE))
+
+
+def is_written_here(connection: Connection, schedule_uid: bytes) -> bool:
+    if not schema_state.has(connection, REVISION):
+        return False
+    found = sa.select(schedules.c.written_by).where(schedules.c.schedule_uid == schedule_uid)
+    return connection.execute(found).scalar_one_or_none() == WORKSPACE

@@ -274,6 +274,10 @@ standing_approvals = Table(
     Column("made_by", Text, nullable=False),
     Column("created_at", BigInteger, nullable=False),
     Column("made_role", Text, nullable=False),  # the maker's, when it was made: a list of approvers may name roles
+    Column("made_token", LargeBinary(16)),  # empty = no stored token; NULL = not recorded before revision 0020
+    Column("bound_to", Text),  # digests of the workflows and nodes that it was given for
+    Column("ended_at", BigInteger),
+    Column("ended_reason", Text),
     Index("standing_approvals_by_schedule", "schedule_uid"),
     Index("standing_approvals_by_namespace", "namespace", "workflow_id"),
 )

@@ -31,6 +31,7 @@ schedules = Table(
     Column("created_by", Text),  # who may not approve its runs, beside whoever asks for one
     Column("edited_by", Text),
     Column("workspace", Text),  # the agent that its prompt goes to, where it is a prompt to one agent
+    Column("written_by", Text),  # the surface that created it; NULL = not recorded before revision 0020
     # A deleted id may be used again; the new schedule has a new uid and its own history.
     partial_index("schedules_live_id", "namespace", "schedule_id", unique=True, where="deleted_at IS NULL"),
     Index("schedules_by_id", "namespace", "schedule_id", "created_at"),

@@ -133,7 +133,7 @@ function PutSecret({
         rows={3}
         value={hosts}
         onChange={(event) => setHosts(event.target.value)}
-        hint="one a line; none = any host"
+        hint="One per line: erp.example.com (https, port 443) or http://host:port. Empty = any host"
       />
     </Dialog>
   );

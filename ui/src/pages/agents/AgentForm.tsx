@@ -17,6 +17,12 @@ const CONTEXTS = [
   ["schedule", "all runs of a schedule are one conversation"],
 ] as const;
 
+const SCHEDULES = [
+  ["own", "Created through its workspace"],
+  ["all", "All of its workspace"],
+  ["none", "None"],
+] as const;
+
 interface Props {
   agent?: Schemas["Agent"];
   etag?: string | null;
@@ -37,6 +43,7 @@ export function AgentForm({ agent, etag, onClose }: Props) {
   const [context, setContext] = useState(agent?.context ?? "fresh");
   const [hosts, setHosts] = useState(agent?.allowed_hosts.join("\n") ?? "");
   const [token, setToken] = useState("");
+  const [schedules, setSchedules] = useState(agent?.schedules ?? "own");
   const [native, setNative] = useState(agent?.native_scheduler ?? false);
   const [begun] = useState(etag); // what somebody else saves meanwhile is not overwritten
   const failure = create.error ?? change.error;
@@ -51,6 +58,7 @@ export function AgentForm({ agent, etag, onClose }: Props) {
       context,
       allowed_hosts: hosts.split(/[\s,]+/).filter(Boolean),
       native_scheduler: native,
+      schedules,
       ...(agent ? { policies: agent.policies } : {}),
       ...(token ? { token } : {}),
     };
@@ -127,6 +135,12 @@ export function AgentForm({ agent, etag, onClose }: Props) {
         rows={2}
         value={hosts}
         onChange={(event) => setHosts(event.target.value)}
+      />
+      <SelectField
+        label="Schedules its token may change"
+        choices={SCHEDULES}
+        value={schedules}
+        onChange={(event) => setSchedules(event.target.value as typeof schedules)}
       />
       <CheckField
         label="It keeps its own time: our schedules for it do not fire"

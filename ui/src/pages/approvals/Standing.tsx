@@ -100,7 +100,11 @@ function Rows({
                 )}
               </td>
               <td>
-                <When at={row.until} none="it is revoked" />
+                {row.active ? (
+                  <When at={row.until} none="No end date" />
+                ) : (
+                  <span className="tone-bad">Ended: {row.ended_reason?.replaceAll("_", " ")}</span>
+                )}
               </td>
               <td className="number nowrap">{row.max_uses === null ? row.uses : `${row.uses} of ${row.max_uses}`}</td>
               <td>

@@ -23,6 +23,13 @@ def _added() -> dict[str, tuple[sa.Column[Any], ...]]:
             sa.Column("unreadable_count", sa.BigInteger()),
             sa.Column("last_unreadable", sa.Text()),
         ),
+        "standing_approvals": (
+            sa.Column("made_token", sa.LargeBinary(16)),
+            sa.Column("bound_to", sa.Text()),
+            sa.Column("ended_at", sa.BigInteger()),
+            sa.Column("ended_reason", sa.Text()),
+        ),
+        "schedules": (sa.Column("written_by", sa.Text()),),
     }
 
 
