@@ -24,6 +24,12 @@ class DatabaseWrapper(Database):
     def write(self, work: Callable[[Connection], T]) -> T:
         return self._inner.write(work)
 
+    def write_planned(self, work: Callable[[Connection], T]) -> T:
+        return self._inner.write_planned(work)
+
+    def preview(self, work: Callable[[Connection], T]) -> T:
+        return self._inner.preview(work)
+
     def read(self, work: Callable[[Connection], T]) -> T:
         return self._inner.read(work)
 
