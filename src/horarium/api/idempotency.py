@@ -51,10 +51,11 @@ class _Asked:
     others: tuple[str, ...] = ()
 
 
-def idempotent(endpoint: Endpoint, marks: Mapping[str, Any]) -> Endpoint:
-    """Around an endpoint that takes `resources` and `caller` and works through them alone.
+def idempotent(endpoint: Endpoint, marks: Mapping[str, Any], *, planned: bool = False) -> Endpoint:
+    """Wrap an endpoint that takes `resources` and `caller` and works through them alone.
 
-    An answer that was kept says so by its `marks`.
+    A stored answer says so by its `marks`. Requests that compute for long are `planned`: the endpoint runs before the
+    writer is taken.
     """
     signature = inspect.signature(endpoint, eval_str=True)
     wants_key = "idempotency_key" in signature.parameters
@@ -70,8 +71,9 @@ def idempotent(endpoint: Endpoint, marks: Mapping[str, Any]) -> Endpoint:
         check_key(idempotency_key)
         mark, *others = (_fingerprint(key, request, given) for key in resources.tokens.keys)
         asked = _Asked(f"{caller.principal or ''}\n{idempotency_key}", mark, tuple(others))
+        write = resources.database.write_planned if planned else resources.database.write
         return _answer_once(
-            resources, caller, asked, lambda inside: endpoint(resources=inside, caller=caller, **given), marks
+            resources, caller, asked, lambda inside: endpoint(resources=inside, caller=caller, **given), marks, write
         )
 
     keyed.__signature__ = _with_key(signature)  # type: ignore[attr-defined]  # what FastAPI reads
@@ -89,7 +91,12 @@ def _with_key(signature: inspect.Signature) -> inspect.Signature:
 
 
 def _answer_once(
-    resources: Resources, caller: Caller, asked: _Asked, act: Callable[[Resources], Reply], marks: Mapping[str, Any]
+    resources: Resources,
+    caller: Caller,
+    asked: _Asked,
+    act: Callable[[Resources], Reply],
+    marks: Mapping[str, Any],
+    write: Callable[[Callable[[Connection], Reply | ApprovalRequired]], Reply | ApprovalRequired],
 ) -> Reply:
     telemetry = Deferred(resources.telemetry)
 
@@ -117,7 +124,7 @@ def _answer_once(
         return answer
 
     try:
-        answer = resources.database.write(work)
+        answer = write(work)
     except Conflict as taken:
         if taken.constraint != "idempotency_pkey":
             raise

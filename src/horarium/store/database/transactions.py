@@ -13,8 +13,8 @@ from __future__ import annotations
 import os
 import threading
 import time
-from collections.abc import Callable, Iterable, Mapping
-from contextlib import suppress
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from hashlib import blake2b
 from typing import Literal, Protocol, TypeVar, cast
 
@@ -76,9 +76,14 @@ class Database:
     def __init__(self, backend: Backend) -> None:
         self._backend = backend
         self._inside = _Inside()
+        self._observe: Callable[[float], None] = _unobserved
         self.dialect: Dialect = backend.dialect
         self.engine = backend.engine
         self.url = backend.url
+
+    def watch_writes(self, observe: Callable[[float], None]) -> None:
+        """Call `observe` with the seconds of each write transaction, from its begin to its end."""
+        self._observe = observe
 
     def write(self, work: Callable[[Connection], T]) -> T:
         """Committed when this returns, and nothing is left of it when this raises - but for CommitUnknown."""
@@ -99,8 +104,7 @@ class Database:
         for _ in range(_REHEARSALS):
             try:
                 result, messages, recording = self._rehearsed(self._backend, work)
-            except NotRehearsable as e:
-                print("NR", str(e)[:300])
+            except NotRehearsable:
                 return self.write(work)
             if self._executed(self._backend, recording, messages):
                 return result
@@ -151,8 +155,7 @@ class Database:
         messages: dict[str, str] = {}
         self._inside.messages = messages
         try:
-            with self._backend.engine.connect() as connection:  # leaving it open-handed rolls back
-                transaction = connection.begin()
+            with self._backend.engine.connect() as connection, self._timed(connection) as transaction:
                 result = work(connection)
                 if self._backend.is_aborted(connection):
                     raise RuntimeError("the work went on after an error that had already undone its transaction")
@@ -162,6 +165,15 @@ class Database:
             return result, messages
         finally:
             self._inside.messages = None
+
+    @contextmanager
+    def _timed(self, connection: Connection) -> Iterator[RootTransaction]:
+        """Open a transaction that the caller commits: one left open is rolled back with its connection."""
+        transaction, began = connection.begin(), time.monotonic()
+        try:
+            yield transaction
+        finally:
+            self._observe(time.monotonic() - began)
 
     def _rehearsed(
         self, backend: sqlite.SqliteBackend, work: Callable[[Connection], T]
@@ -182,8 +194,7 @@ class Database:
 
     def _executed(self, backend: sqlite.SqliteBackend, recording: Recording, messages: dict[str, str]) -> bool:
         def attempt() -> bool:
-            with self._backend.engine.connect() as connection:
-                transaction = connection.begin()
+            with backend.engine.connect() as connection, self._timed(connection) as transaction:
                 try:
                     fits = backend.execute(connection, recording)
                 except Conflict:  # a row that the rehearsal could not see
@@ -261,6 +272,10 @@ def _taken_back(write: Callable[[Callable[[Connection], None]], None], work: Cal
     except _TakenBack as done:
         return cast("T", done.result)
     raise AssertionError("the transaction of a preview was committed")
+
+
+def _unobserved(seconds: float) -> None:
+    """Until a service watches."""
 
 
 def _commit(transaction: RootTransaction) -> None:

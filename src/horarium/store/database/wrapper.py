@@ -21,6 +21,9 @@ class DatabaseWrapper(Database):
         self.engine = inner.engine
         self.url = inner.url
 
+    def watch_writes(self, observe: Callable[[float], None]) -> None:
+        self._inner.watch_writes(observe)
+
     def write(self, work: Callable[[Connection], T]) -> T:
         return self._inner.write(work)
 
