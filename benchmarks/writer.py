@@ -22,6 +22,7 @@ from rich.table import Table
 from horarium.instant import to_rfc3339
 from horarium.schedule.bundle import MAX_DOCUMENTS
 from horarium.schedule.workflow_parts import MAX_TRIGGERS
+from horarium.testing import Accepted
 from horarium.testing.service import TestService, service
 
 _START = "2026-03-01T00:00:00Z"
@@ -69,16 +70,10 @@ def main() -> None:
     parser.add_argument("--only", default="", metavar="WORD", help="Print the requests whose name contains it.")
     only = parser.parse_args().only
     for part in (bundles, workflows, windows, many, lives):
-        with service(at=_START, answer=_accepted()) as running:
+        with service(at=_START, answer=Accepted()) as running:
             survey = Survey(running, only)
             part(survey)
             console.print(survey.table)
-
-
-def _accepted() -> Any:
-    from horarium.testing import Accepted
-
-    return Accepted()
 
 
 def _schedules(count: int, hour: int, **more: Any) -> list[dict[str, Any]]:
@@ -107,7 +102,7 @@ def bundles(on: Survey) -> None:
         body = {"bundle": "s", "schedules": _schedules(MAX_DOCUMENTS, hour)}
         key = {"Idempotency-Key": what} if what == "equal" else {}
         on.ask(f"apply, {MAX_DOCUMENTS} schedules, {what}", "POST", path, body, **key)
-    calendars = [{"name": f"c{n}", "dates": ["2026-12-25"]} for n in range(500)]
+    calendars = [{"name": f"c{n}", "kind": "skip_dates", "dates": ["2026-12-25"]} for n in range(500)]
     agents = [{"id": f"a{n}", "endpoint": "http://example.com/a"} for n in range(500)]
     body = {"bundle": "k", "calendars": calendars, "agents": agents}
     on.ask("apply, 500 calendars and 500 agents", "POST", path, body)
@@ -160,8 +155,9 @@ def many(on: Survey) -> None:
     runs = [each.run_id for each in on.service.runs()][:100]
     on.ask("bulk terminate, 100 runs", "POST", "/api/runs/bulk", {"action": "terminate", "filter": {"ids": runs}})
     dates = [to_rfc3339(1_772_323_200_000_000 + n * 86_400_000_000)[:10] for n in range(10_000)]
-    body = {"dates": dates}
-    on.ask("put calendar, 10,000 dates", "PUT", "/api/calendars/large", body)
+    body = {"kind": "skip_dates", "dates": dates}
+    on.ask("create calendar, 10,000 dates", "POST", "/api/calendars", {"name": "large", **body})
+    on.ask("put calendar, 10,000 dates", "PUT", "/api/calendars/large", {**body, "dates": dates[1:]})
     crons = [f"{n % 60} {n % 24} * * {n % 7}" for n in range(100)]
     body = {"schedule_id": "x", "spec": {"cron_expressions": crons}, "action": _HTTP, "calendars": ["large"]}
     on.ask("create, 100 crons", "POST", "/api/schedules", body)
@@ -175,9 +171,8 @@ def lives(on: Survey) -> None:
     tenant = on.service.http(namespace="tenant")
     body = {"schedules": [{**each, "overlap_policy": "allow_all"} for each in _schedules(2_000, 1)]}
     tenant.post("/api/apply?confirm=true", json=body).raise_for_status()
-    for _ in range(3):
-        on.act("the engine: a day of 2000 schedules", lambda: on.service.advance(days=1))
-    on.ask("delete a namespace, 2000 schedules, 6000 runs", "DELETE", "/api/namespaces/tenant?confirm=true")
+    on.act("the engine: a day of 2000 schedules", lambda: on.service.advance(days=1))
+    on.ask("delete a namespace, 2000 schedules and runs", "DELETE", "/api/namespaces/tenant?force=true")
     on.act("the engine: removes what is left", lambda: on.service.advance(hours=1))
 
 

@@ -202,6 +202,8 @@ def _change(sql: str) -> _Change:
         wanted = None if found["target"] is None else _names(found["target"])
         return _Change(table, changed, upsert=(_names(found["columns"]), wanted))
     place = _where(rest)
+    if place is None and "WHERE" not in rest.upper():
+        return _Change(table, changed, "1", rest.count("?"))
     if place is None:
         raise NotRehearsable(sql)
     condition = re.split(r"\sRETURNING\s", rest[place + len("WHERE") :], flags=re.IGNORECASE)[0]
