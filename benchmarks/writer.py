@@ -103,7 +103,7 @@ def bundles(on: Survey) -> None:
         key = {"Idempotency-Key": what} if what == "equal" else {}
         on.ask(f"apply, {MAX_DOCUMENTS} schedules, {what}", "POST", path, body, **key)
     calendars = [{"name": f"c{n}", "kind": "skip_dates", "dates": ["2026-12-25"]} for n in range(500)]
-    agents = [{"id": f"a{n}", "endpoint": "http://example.com/a"} for n in range(500)]
+    agents = [{"id": f"a{n}", "url": "http://example.com/a"} for n in range(500)]
     body = {"bundle": "k", "calendars": calendars, "agents": agents}
     on.ask("apply, 500 calendars and 500 agents", "POST", path, body)
     body = {"bundle": "s", "prune": True, "schedules": _schedules(MAX_DOCUMENTS - 1_000, 2)}

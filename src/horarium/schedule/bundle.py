@@ -27,7 +27,7 @@ from horarium.schedule.workflow_document import TEMPLATES
 
 Document = Mapping[str, Any]
 
-MAX_DOCUMENTS = 2_500
+MAX_DOCUMENTS = 2_000
 """Documents of all kinds and triggers of workflows in one request: one transaction writes them all, and on SQLite
 every other write waits for it.
 """
