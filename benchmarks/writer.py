@@ -95,7 +95,10 @@ def bundles(on: Survey) -> None:
     """Bundles of as many documents as one may have."""
     path, whole = "/api/apply?confirm=true", MAX_DOCUMENTS // (MAX_TRIGGERS + 1)
     for hour, what in ((1, "new"), (2, "changed")):
-        body = {"bundle": "w", "workflows": [_workflow(f"w{n}", MAX_TRIGGERS, hour) for n in range(whole)]}
+        body: dict[str, Any] = {
+            "bundle": "w",
+            "workflows": [_workflow(f"w{n}", MAX_TRIGGERS, hour) for n in range(whole)],
+        }
         on.ask(f"dry run, {whole} x {MAX_TRIGGERS} triggers, {what}", "POST", path, {**body, "dry_run": True})
         on.ask(f"apply, {whole} x {MAX_TRIGGERS} triggers, {what}", "POST", path, body)
     for hour, what in ((1, "new"), (2, "changed"), (2, "equal")):
@@ -127,7 +130,7 @@ def workflows(on: Survey) -> None:
 
 def windows(on: Survey) -> None:
     """Backfills, buffers and storms."""
-    body = {"spec": {"cron_expressions": ["* * * * *"]}, "action": _HTTP, "overlap_policy": "allow_all"}
+    body: dict[str, Any] = {"spec": {"cron_expressions": ["* * * * *"]}, "action": _HTTP, "overlap_policy": "allow_all"}
     for name in ("b1", "b2", "b3"):
         on.http.post("/api/schedules", json={**body, "schedule_id": name}).raise_for_status()
     window = {"start_time": "2026-02-01T00:00:00Z", "end_time": "2026-02-01T16:40:00Z"}
@@ -155,7 +158,7 @@ def many(on: Survey) -> None:
     runs = [each.run_id for each in on.service.runs()][:100]
     on.ask("bulk terminate, 100 runs", "POST", "/api/runs/bulk", {"action": "terminate", "filter": {"ids": runs}})
     dates = [to_rfc3339(1_772_323_200_000_000 + n * 86_400_000_000)[:10] for n in range(10_000)]
-    body = {"kind": "skip_dates", "dates": dates}
+    body: dict[str, Any] = {"kind": "skip_dates", "dates": dates}
     on.ask("create calendar, 10,000 dates", "POST", "/api/calendars", {"name": "large", **body})
     on.ask("put calendar, 10,000 dates", "PUT", "/api/calendars/large", {**body, "dates": dates[1:]})
     crons = [f"{n % 60} {n % 24} * * {n % 7}" for n in range(100)]
@@ -169,7 +172,7 @@ def lives(on: Survey) -> None:
     """Namespaces that end, and what the engine does by itself."""
     on.http.post("/api/namespaces", json={"namespace": "tenant"}).raise_for_status()
     tenant = on.service.http(namespace="tenant")
-    body = {"schedules": [{**each, "overlap_policy": "allow_all"} for each in _schedules(2_000, 1)]}
+    body: dict[str, Any] = {"schedules": [{**each, "overlap_policy": "allow_all"} for each in _schedules(2_000, 1)]}
     tenant.post("/api/apply?confirm=true", json=body).raise_for_status()
     on.act("the engine: a day of 2000 schedules", lambda: on.service.advance(days=1))
     on.ask("delete a namespace, 2000 schedules and runs", "DELETE", "/api/namespaces/tenant?force=true")

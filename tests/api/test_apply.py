@@ -12,6 +12,7 @@ from api.bundling import DAYS, HOURLY, apply, changes, ids, refused
 from horarium.decision import fires
 from horarium.instant import Instant
 from horarium.operations import bundle_steps, schedules
+from horarium.schedule import document
 from horarium.testing import TestService
 
 
@@ -128,7 +129,7 @@ def test_a_bundle_is_read_and_compiled_before_the_writer_is_taken(
     held: list[float] = []
     compiled: list[str] = []
     horarium.resources.database.watch_writes(held.append)
-    parse = schedules.parse_definition
+    parse = document.parse_definition
 
     def noted(*given: Any, **options: Any) -> Any:
         compiled.append(threading.current_thread().name)
