@@ -169,7 +169,8 @@ def metrics_page() -> str:
         ),
         "## Buckets",
         table(
-            ("histogram", "upper bounds in seconds"), [_buckets(each) for each in (metrics.drift, metrics.start_delay)]
+            ("histogram", "upper bounds in seconds"),
+            [_buckets(each) for each in (metrics.drift, metrics.start_delay, metrics.write_seconds)],
         ),
     )
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from typing import Any
 
 import httpx
@@ -10,7 +11,8 @@ from api.bundling import DAYS, HOURLY, apply, changes, ids, refused
 
 from horarium.decision import fires
 from horarium.instant import Instant
-from horarium.operations import bundle_steps
+from horarium.operations import bundle_steps, schedules
+from horarium.schedule import document
 from horarium.testing import TestService
 
 
@@ -117,3 +119,34 @@ def test_fires_are_counted_when_nothing_is_locked_any_more(
     apply(http, bundle="b", schedules=[{**HOURLY, "cron_expr": "30 * * * *"}])
     apply(http, bundle="b", schedules=[], prune=True)
     assert counts == [(168, 0), (168, 0), (168, 168), (0, 168)]
+
+
+@pytest.mark.parametrize("dialect", ["sqlite"])
+def test_a_bundle_is_read_and_compiled_before_the_writer_is_taken(
+    http: httpx.Client, horarium: TestService, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With and without a key; a dry run opens no write transaction at all."""
+    held: list[float] = []
+    compiled: list[str] = []
+    horarium.resources.database.watch_writes(held.append)
+    parse = document.parse_definition
+
+    def noted(*given: Any, **options: Any) -> Any:
+        compiled.append(threading.current_thread().name)
+        return parse(*given, **options)
+
+    monkeypatch.setattr(schedules, "parse_definition", noted)
+    triggers = [{"schedule": {"spec": {"cron_expressions": [f"{n} 2 * * *"]}}} for n in range(20)]
+    nodes = [{"id": "n", "action": {"kind": "http", "url": "http://example.com"}}]
+    body = {"bundle": "b", "workflows": [{"workflow_id": "w", "nodes": nodes, "triggers": triggers}]}
+    planned = http.post("/api/apply", json={**body, "dry_run": True})
+    assert (planned.status_code, held) == (200, [])
+    for key in ({}, {"Idempotency-Key": "k"}):
+        held.clear()
+        assert http.post("/api/apply", json=body, headers=key).status_code == 200
+        assert len(held) == 1
+    again = http.post("/api/apply", json=body, headers={"Idempotency-Key": "k"})
+    assert again.headers["Idempotency-Replayed"] == "true"
+    assert len(http.get("/api/schedules").json()["schedules"]) == 20
+    assert len(compiled) >= 60
+    assert not any(name.startswith("horarium-write") for name in compiled)

@@ -5,11 +5,13 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from hashlib import sha256
 from typing import Any
 
 import httpx
 import pytest
 
+from horarium.api import idempotency as responses
 from horarium.operations import schedules
 from horarium.store import idempotency
 from horarium.store.database import Database
@@ -196,3 +198,27 @@ def test_the_operations_are_the_usual_ones(horarium: TestService) -> None:
     horarium.advance(days=1)
     assert [event.event_type for event in horarium.history("s")] == [e.event_type for e in horarium.history("t")]
     assert horarium.verify() == []
+
+
+def test_a_large_response_is_stored_without_its_lists(http: httpx.Client, horarium: TestService) -> None:
+    """The repetition has the counts and the hash of what was answered first, and does nothing."""
+    horarium.create({**NIGHTLY, "schedule_id": "s"})
+    window = {"start_time": "2025-01-01T00:00:00Z", "end_time": "2026-02-28T00:00:00Z", "overlap_policy": "allow_all"}
+    first = post(http, "/api/schedules/s/backfill", window)
+    again = post(http, "/api/schedules/s/backfill", window)
+    assert len(first.content) > responses.MOST_STORED_BYTES > len(again.content)
+    assert (again.status_code, again.headers[responses.REPLAYED]) == (first.status_code, "true")
+    assert again.headers[responses.COMPACT] == sha256(first.content).hexdigest()
+    assert again.json() == {**first.json(), "results": []}
+    assert responses.COMPACT not in first.headers
+
+
+def test_stored_responses_count_as_bytes(http: httpx.Client, horarium: TestService) -> None:
+    """Where none are left a request with a key is refused as a whole; one that deletes is not."""
+    horarium.create({**NIGHTLY, "schedule_id": "s"})
+    http.patch("/api/namespaces/default", json={"quotas": {"bytes_stored": 100}}).raise_for_status()
+    refused = post(http, "/api/schedules/s/pause", {})
+    assert (refused.status_code, refused.json()["reason"]) == (422, "quota_exceeded")
+    assert http.get("/api/schedules/s").json()["status"] == "active"
+    assert http.post("/api/schedules/s/pause", json={}).status_code == 200, "without a key nothing is stored"
+    assert http.delete("/api/schedules/s", headers={"Idempotency-Key": "k"}).status_code == 200

@@ -72,6 +72,27 @@ def test_a_resume_that_lets_go_a_thousand_runs_must_be_meant(crowded: httpx.Clie
     assert client.resume_schedule("s", confirm=True).outcome == "resumed"
 
 
+def test_a_pause_whose_end_releases_a_thousand_runs_must_be_meant(crowded: httpx.Client, horarium: TestService) -> None:
+    opened, end = {"overlap_policy": "allow_all"}, {"until": "4h"}
+    assert crowded.post("/api/schedules/s/pause", json=end).status_code == 200, "one at a time is no storm"
+    refused(crowded.patch("/api/schedules/s", json=opened))
+    crowded.post("/api/schedules/s/pause")
+    assert crowded.patch("/api/schedules/s", json=opened).status_code == 200, "without an end nothing starts"
+    refused(crowded.post("/api/schedules/s/pause", json=end))
+    refused(crowded.post("/schedules/pause", json={"schedule_id": "s", "paused": True, **end}))
+    refused(crowded.post("/api/schedules/bulk", json={"action": "pause", "all": True, **end}))
+    assert crowded.get("/api/schedules/s").json()["paused_until"] is None
+    assert crowded.post("/api/schedules/s/pause", json={"note": "n"}).status_code == 200
+    client = horarium.client()
+    with pytest.raises(ConfirmNeeded) as needed:
+        client.pause_schedule("s", until="4h")
+    assert needed.value.count == MANY
+    assert client.pause_schedule("s", until="4h", confirm=True).paused_until is not None
+    every = {"action": "pause", "all": True, "until": "5h"}
+    meant = crowded.post("/api/schedules/bulk", params={"confirm": "true"}, json=every)
+    assert [each["outcome"] for each in meant.json()["outcomes"]] == ["paused"]
+
+
 def test_a_bundle_counts_what_all_its_edits_let_go_together(http: httpx.Client, horarium: TestService) -> None:
     edited = [{**crowd(http, horarium, name, 501), "overlap_policy": "allow_all"} for name in ("a", "b")]
     asked = {"schedules": edited, "adopt": True}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -14,10 +15,11 @@ from horarium.instant import MINUTE, SECOND
 from horarium.life.change import End
 from horarium.policy.quotas import Quota, Quotas, Usage
 from horarium.schedule.run import RunState
-from horarium.store import bytes_stored, usage
+from horarium.store import bytes_stored, row_limits, usage
 from horarium.store.bytes_stored import BEGIN, Place
 from horarium.store.database import Database
 from horarium.store.quotas import QuotaBook
+from horarium.store.row_limits import RowLimit
 from horarium.store.runs.writer import change_runs
 from horarium.store.schedules.due import Plannings
 from horarium.store.schedules.write import insert_schedule
@@ -134,14 +136,53 @@ def counted(database: Database) -> int:
     return found
 
 
-@pytest.mark.parametrize("name", ["calendars", "workflows", "agents", "teams", "assignments"])
-def test_documents_that_schedules_refer_to_are_counted(database: Database, name: str) -> None:
-    table = metadata.tables[name]
-    zeros: dict[str, Any] = {"TEXT": "x", "BIGINT": 0, "INTEGER": 1}
-    row = {column.name: zeros[str(column.type)] for column in table.columns if not column.nullable}
-    row |= {"namespace": "default", "document": "x" * 5_000}
-    database.write(lambda c: c.execute(table.insert().values(**row)))
+_VALUES: dict[str, Any] = {"TEXT": "x", "BIGINT": 0, "INTEGER": 1, "BOOLEAN": False, "BLOB": b"x" * 16}
+
+
+def filled(of: str, **values: Any) -> dict[str, Any]:
+    """A row of the table, each column that must have a value with one."""
+    columns = [column for column in metadata.tables[of].columns if not column.nullable]
+    return {column.name: _VALUES[str(column.type)] for column in columns} | {"namespace": "default", **values}
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        *((name, "document") for name in ("calendars", "workflows", "agents", "teams", "assignments")),
+        ("idempotency", "answer"),
+        ("audit", "detail"),
+        ("secrets", "sealed"),
+        ("subscriptions", "filter"),
+        ("dead_letters", "body"),
+    ],
+)
+def test_what_requests_leave_behind_is_counted(database: Database, name: str, text: str) -> None:
+    row = filled(name, **{text: "x" * 5_000})
+    database.write(lambda c: c.execute(metadata.tables[name].insert().values(**row)))
     assert 5_000 < counted(database) < 6_000
+
+
+def test_each_table_is_counted_or_exempt_with_a_reason() -> None:
+    parts = {"definitions": "schedules", "archive": "runs_archive"}
+    found = {parts.get(part.value, part.value) for part in bytes_stored.Part}
+    assert found.isdisjoint(bytes_stored.NOT_COUNTED)
+    assert found | bytes_stored.NOT_COUNTED.keys() == {*metadata.tables, "runs_archive"}
+
+
+@pytest.mark.parametrize("rows", row_limits.LIMITS, ids=lambda rows: rows.table.name)
+def test_rows_of_a_namespace_are_limited(database: Database, rows: RowLimit) -> None:
+    name, few = rows.table.name, replace(rows, most=2)
+    *_, key = rows.table.primary_key.columns
+    for number, expected in enumerate([False, False, True]):
+        assert database.read(partial(row_limits.is_full, rows=few, namespace="default")) is expected
+        unlike = {str: f"x{number}", bytes: bytes([number] * 16), int: number}[key.type.python_type]
+        values = {key.name: unlike} | ({"sha256": str(number)} if name == "tokens" else {})
+        database.write(partial(insert, name=name, row=filled(name, **values)))
+    assert not database.read(partial(row_limits.is_full, rows=few, namespace="other"))
+
+
+def insert(connection: Connection, name: str, row: dict[str, Any]) -> None:
+    connection.execute(metadata.tables[name].insert().values(**row))
 
 
 def test_bytes_are_counted_in_pieces_and_what_comes_meanwhile_is_added(database: Database) -> None:

@@ -127,15 +127,21 @@ class _Telling(DatabaseWrapper):
         self._told = False
 
     def write(self, work: Callable[[Connection], T]) -> T:
+        return self._once(super().write, work)
+
+    def write_planned(self, work: Callable[[Connection], T]) -> T:
+        return self._once(super().write_planned, work)
+
+    def _once(self, write: Callable[[Callable[[Connection], T]], T], work: Callable[[Connection], T]) -> T:
         if self._told:
-            return super().write(work)
+            return write(work)
 
         def both(connection: Connection) -> T:
             result = work(connection)
             self._tell(connection, result)
             return result
 
-        result = super().write(both)
+        result = write(both)
         self._told = True
         return result
 

@@ -38,3 +38,8 @@ class CommitNoting(DatabaseWrapper):
         result = super().write(work)
         self._state[_MARK] = True
         return result
+
+    def write_planned(self, work: Callable[[Connection], T]) -> T:
+        result = super().write_planned(work)
+        self._state[_MARK] = True
+        return result

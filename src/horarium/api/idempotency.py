@@ -23,11 +23,13 @@ from fastapi import Header, Request
 from horarium.api.answers import Reply
 from horarium.operations.caller import Caller
 from horarium.operations.errors import ApprovalRequired, KeyReused, RequestInProgress
+from horarium.operations.quotas import check_stored
 from horarium.operations.resources import Resources
 from horarium.operations.triggers import check_key
 from horarium.store import idempotency
 from horarium.store.database import Connection
 from horarium.store.database.joined_transaction import JoinedTransaction
+from horarium.store.database.json_text import to_text
 from horarium.store.errors import Conflict
 from horarium.store.idempotency import Remembered
 from horarium.telemetry.deferred import Deferred
@@ -39,22 +41,30 @@ Endpoint = Callable[..., Reply]
 
 _KEPT_HEADERS = ("etag",)
 REPLAYED = "Idempotency-Replayed"
+COMPACT = "Idempotency-Compact"
+"""The SHA-256 of the first response, where the repetition leaves out lists of it."""
+MOST_STORED_BYTES = 16_384
 _PURPOSE = b"idempotency:"
 
 
 @dataclass(frozen=True, slots=True)
 class _Asked:
-    """`of` tells two requests apart that have the same key; so do the others, which older keys have made."""
+    """`of` tells two requests apart that have the same key; so do the others, which older keys have made.
+
+    A request that `deletes` makes room: its response is stored also where the quota of bytes is used up.
+    """
 
     key: str
     of: str
     others: tuple[str, ...] = ()
+    deletes: bool = False
 
 
-def idempotent(endpoint: Endpoint, marks: Mapping[str, Any]) -> Endpoint:
-    """Around an endpoint that takes `resources` and `caller` and works through them alone.
+def idempotent(endpoint: Endpoint, marks: Mapping[str, Any], *, planned: bool = False) -> Endpoint:
+    """Wrap an endpoint that takes `resources` and `caller` and works through them alone.
 
-    An answer that was kept says so by its `marks`.
+    A stored answer says so by its `marks`. Requests that compute for long are `planned`: the endpoint runs before the
+    writer is taken.
     """
     signature = inspect.signature(endpoint, eval_str=True)
     wants_key = "idempotency_key" in signature.parameters
@@ -69,9 +79,10 @@ def idempotent(endpoint: Endpoint, marks: Mapping[str, Any]) -> Endpoint:
             return endpoint(resources=resources, caller=caller, **given)
         check_key(idempotency_key)
         mark, *others = (_fingerprint(key, request, given) for key in resources.tokens.keys)
-        asked = _Asked(f"{caller.principal or ''}\n{idempotency_key}", mark, tuple(others))
+        asked = _Asked(f"{caller.principal or ''}\n{idempotency_key}", mark, tuple(others), request.method == "DELETE")
+        write = resources.database.write_planned if planned else resources.database.write
         return _answer_once(
-            resources, caller, asked, lambda inside: endpoint(resources=inside, caller=caller, **given), marks
+            resources, caller, asked, lambda inside: endpoint(resources=inside, caller=caller, **given), marks, write
         )
 
     keyed.__signature__ = _with_key(signature)  # type: ignore[attr-defined]  # what FastAPI reads
@@ -89,7 +100,12 @@ def _with_key(signature: inspect.Signature) -> inspect.Signature:
 
 
 def _answer_once(
-    resources: Resources, caller: Caller, asked: _Asked, act: Callable[[Resources], Reply], marks: Mapping[str, Any]
+    resources: Resources,
+    caller: Caller,
+    asked: _Asked,
+    act: Callable[[Resources], Reply],
+    marks: Mapping[str, Any],
+    write: Callable[[Callable[[Connection], Reply | ApprovalRequired]], Reply | ApprovalRequired],
 ) -> Reply:
     telemetry = Deferred(resources.telemetry)
 
@@ -105,19 +121,22 @@ def _answer_once(
             answer = act(replace(resources, database=joined, telemetry=telemetry))
         except ApprovalRequired as refused:
             return refused  # what it has written must be committed: a key would hide the attempt
+        kept, now = _kept(answer), resources.clock.now()
+        if not asked.deletes:
+            check_stored(resources, connection, caller.namespace, len(asked.key) + len(to_text(kept)), now)
         idempotency.remember(
             connection,
             caller.namespace,
             asked.key,
             request_hash=asked.of,
             status=answer.status_code,
-            answer=_kept(answer),
-            now=resources.clock.now(),
+            answer=kept,
+            now=now,
         )
         return answer
 
     try:
-        answer = resources.database.write(work)
+        answer = write(work)
     except Conflict as taken:
         if taken.constraint != "idempotency_pkey":
             raise
@@ -133,12 +152,23 @@ def _again(earlier: Remembered, asked: _Asked, marks: Mapping[str, Any]) -> Repl
         raise KeyReused("this Idempotency-Key belongs to another request")
     kept = earlier.answer
     body = {**kept["body"], **marks} if marks else kept["body"]
-    return Reply(body, earlier.status, headers={**kept["headers"], REPLAYED: "true"})
+    compact = {COMPACT: kept["sha256"]} if "sha256" in kept else {}
+    return Reply(body, earlier.status, headers={**kept["headers"], REPLAYED: "true", **compact})
 
 
 def _kept(answer: Reply) -> dict[str, Any]:
+    """Store a large response without its lists, the longest first, and with the hash of the whole."""
     headers = {name: answer.headers[name] for name in _KEPT_HEADERS if name in answer.headers}
-    return {"body": json.loads(bytes(answer.body)), "headers": headers}
+    whole = bytes(answer.body)
+    body = json.loads(whole)
+    if len(whole) <= MOST_STORED_BYTES or not isinstance(body, dict):
+        return {"body": body, "headers": headers}
+    left = len(whole)
+    sizes = {name: len(to_text(value)) for name, value in body.items() if isinstance(value, list)}
+    for name in sorted(sizes, key=lambda name: -sizes[name]):
+        if left > MOST_STORED_BYTES:
+            body[name], left = [], left - sizes[name]
+    return {"body": body, "headers": headers, "sha256": sha256(whole).hexdigest()}
 
 
 def _fingerprint(key: bytes, request: Request, given: Mapping[str, Any]) -> str:

@@ -92,15 +92,18 @@ def upsert_trigger(resources: ResourcesOf, caller: CallerOf, document: Document,
     ),
 )
 def pause_trigger(resources: ResourcesOf, caller: CallerOf, body: Document, confirm: Confirm = False) -> Reply:
-    """`paused: false` resumes; a pause with `until` ends by itself."""
+    """Resume with `paused: false`; a pause with `until` ends by itself.
+
+    Where that resumes more than 1,000 held runs at once, `confirm` is needed.
+    """
     asked = read_body(PauseBody, body)
+    meant = caller.confirming(confirm)
     if asked.paused:
         until = written_end(asked.until, asked.timezone)
-        done = lifecycles.pause(resources, caller, asked.schedule_id, reason=asked.reason, until=until)
+        done = lifecycles.pause(resources, meant, asked.schedule_id, reason=asked.reason, until=until)
     elif asked.until is not None:
         raise InvalidDefinition({"until": ["is the end of a pause, and this resumes"]})
     else:
-        meant = caller.confirming(confirm)
         done = lifecycles.resume(resources, meant, asked.schedule_id, reason=asked.reason)
     return Reply(
         TriggerPaused(

@@ -106,12 +106,14 @@ class Routes:
         media_type: str = JSON,
         repeatable: bool = True,
         marks: Mapping[str, Any] | None = None,
+        planned: bool = False,
         audited: Audited | None = None,
         name: str | None = None,
     ) -> Callable[[Endpoint], Endpoint]:
         """`sends` is the example of a body. `many`: the answer is a list of such answers.
 
         A write that is `repeatable` happens once for each Idempotency-Key; the answer to a repetition has `marks`.
+        `planned`: it may compute for long, and with a key it is planned before the writer is taken.
         `audited` None = by the rule for what admins do.
         """
 
@@ -135,7 +137,7 @@ class Routes:
             )
             if _declared.setdefault((method, operation.path), operation) is not operation:
                 raise ValueError(f"{method} {operation.path} is declared twice")
-            called = _wrapped(endpoint, operation, marks or {})
+            called = _wrapped(endpoint, operation, marks or {}, planned=planned)
             if not iscoroutinefunction(called):
                 called = in_turn(called)
             self.router.add_api_route(
@@ -154,11 +156,11 @@ class Routes:
         return declare
 
 
-def _wrapped(endpoint: Endpoint, operation: Operation, marks: Mapping[str, Any]) -> Endpoint:
+def _wrapped(endpoint: Endpoint, operation: Operation, marks: Mapping[str, Any], *, planned: bool) -> Endpoint:
     """A repetition is answered before anything is told of it."""
     if operation.audited is not Audited.NEVER:
         endpoint = leaving_entry(endpoint, operation.name, operation.audited)
-    return idempotent(endpoint, marks) if operation.repeatable else endpoint
+    return idempotent(endpoint, marks, planned=planned) if operation.repeatable else endpoint
 
 
 def permission_for(method: str, path: str) -> Permission | Open:

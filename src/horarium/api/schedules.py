@@ -257,13 +257,22 @@ def delete_schedule(resources: ResourcesOf, caller: CallerOf, schedule_id: str, 
     example=examples.PAUSED,
 )
 def pause_schedule(
-    resources: ResourcesOf, caller: CallerOf, schedule_id: str, body: Document, if_match: IfMatch = None
+    resources: ResourcesOf,
+    caller: CallerOf,
+    schedule_id: str,
+    body: Document,
+    confirm: Confirm = False,
+    if_match: IfMatch = None,
 ) -> Reply:
-    """Nothing fires until it is resumed, or until `until`; what runs goes on. A new pause replaces it."""
+    """Stop firing until the schedule is resumed, or until `until`. Active runs continue; a new pause replaces this one.
+
+    Where the end of the pause would release more than 1,000 held runs, `confirm` is needed.
+    """
     asked, version = read_body(PauseScheduleBody, body), version_of(if_match)
     same_namespace(caller, asked.namespace)
     until = written_end(asked.until, asked.timezone)
-    done = lifecycles.pause(resources, caller, schedule_id, reason=asked.note, until=until, if_version=version)
+    meant = caller.confirming(confirm)
+    done = lifecycles.pause(resources, meant, schedule_id, reason=asked.note, until=until, if_version=version)
     return reply_written(done)
 
 

@@ -76,6 +76,7 @@ def trigger_schedule(
     sends={"start_time": "2026-02-27T00:00:00Z", "end_time": "2026-02-28T00:00:00Z", "dry_run": True},
     answer=Backfilled,
     example=examples.BACKFILLED,
+    planned=True,
 )
 def backfill_schedule(resources: ResourcesOf, caller: CallerOf, schedule_id: str, body: Document) -> Reply:
     """From `start_time` on and before `end_time`; occurrences that have a run are left alone.

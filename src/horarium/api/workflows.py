@@ -128,6 +128,7 @@ def validate_workflow(resources: ResourcesOf, caller: CallerOf, document: Docume
     answer=WorkflowWritten,
     also=(201,),
     example=WorkflowWritten(workflow_id="brief", version=1, outcome=WriteOutcome.CREATED, schedules=_SCHEDULES),
+    planned=True,
 )
 def put_workflow(
     resources: ResourcesOf, caller: CallerOf, workflow_id: str, document: Document, if_match: IfMatch = None
@@ -194,6 +195,7 @@ def workflow_versions(
     summary="Delete a workflow",
     answer=WorkflowDeleted,
     example=WorkflowDeleted(workflow_id="brief", outcome=WriteOutcome.DELETED, schedules=()),
+    planned=True,
 )
 def delete_workflow(resources: ResourcesOf, caller: CallerOf, workflow_id: str) -> Reply:
     """All versions, with the schedules of its triggers. Refused while a schedule, run or workflow needs it."""

@@ -140,8 +140,9 @@ def pause_command(
     label: Labels = None,
     everything: Everything = False,
     yes: Yes = False,
+    confirm: Confirm = False,
 ) -> None:
-    """Nothing fires until it is resumed; what runs goes on. With --until it goes on by itself.
+    """Stop firing until the schedule is resumed, or until --until. Active runs continue.
 
     A second pause replaces the first one: its end, its reason and its author.
 
@@ -152,10 +153,15 @@ def pause_command(
         times = times.of_schedule(remote, chosen)
     until = times.future("--until", until)
     if isinstance(chosen, Selection):
-        _change_many(remote, "pause", chosen, if_version, yes, until=until, reason=note)
+        _change_many(remote, "pause", chosen, if_version, yes, confirm, until=until, reason=note)
         return
     with by_flags({"until": "--until", "note": "--reason"}):
-        done = remote.client.pause_schedule(chosen, note=note, until=until, if_version=if_version)
+        done = if_meant(
+            lambda meant: remote.client.pause_schedule(
+                chosen, note=note, until=until, if_version=if_version, confirm=meant
+            ),
+            confirm,
+        )
     show_written(remote, done)
 
 

@@ -182,13 +182,15 @@ class ScheduleCalls:
         until: When | None = None,
         timezone: str | None = None,
         if_version: int | None = None,
+        confirm: bool | None = None,
     ) -> Call[WriteResult]:
-        """Nothing fires until it is resumed, or until `until`, when it goes on by itself; what runs goes on.
+        """Stop firing until the schedule is resumed, or until `until`. Active runs continue.
 
         `until` may be a length of time from now, such as `4h`, or a local time, such as `2026-11-17T09:00`: of
-        `timezone`, or else of the schedule's zone.
+        `timezone`, or else of the schedule's zone. An end that releases more than 1,000 held runs needs `confirm`.
         """
-        return _send("POST", "pause", schedule_id, given(note=note, until=until, timezone=timezone), if_version)
+        body = given(note=note, until=until, timezone=timezone)
+        return replace(_send("POST", "pause", schedule_id, body, if_version), query={"confirm": confirm})
 
     @Method
     @staticmethod

@@ -1,4 +1,4 @@
-"""How many runs an act of a caller would let loose at once; beyond a thousand it must be meant."""
+"""Count the runs that a request would start at once; more than a thousand need a confirmation."""
 
 from __future__ import annotations
 
@@ -22,9 +22,14 @@ def released_at_once(planning: Planning, *, active: int, held: int) -> int:
     return max(0, min(limits))
 
 
-def released_by_edit(before: Planning | None, after: Planning, status: Status, *, active: int, held: int) -> int:
-    """What the old definition would have let go as well is nobody's edit; None = it could not be read."""
-    if status is not Status.ACTIVE and status is not Status.FINISHED:
+def released_by_edit(
+    before: Planning | None, after: Planning, status: Status, *, active: int, held: int, paused_until: Instant | None
+) -> int:
+    """Count the held runs that only the new definition releases; `before` None = the old one could not be read.
+
+    A pause with an end releases them then, without another request: an edit during it counts as one after it.
+    """
+    if status not in (Status.ACTIVE, Status.FINISHED) and (status is not Status.PAUSED or paused_until is None):
         return 0
     old = 0 if before is None else released_at_once(before, active=active, held=held)
     return max(0, released_at_once(after, active=active, held=held) - old)

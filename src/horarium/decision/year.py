@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import date
+from itertools import takewhile
 from typing import Final
 
 from horarium.decision.guards import attached
@@ -28,6 +29,8 @@ MAX_WORK: Final = 200_000
 count days in, so only a spec of a hundred parts, with calendars of many zones, ever meets it.
 """
 
+# Up to so many steps the occurrences are walked over: fewer than there are pieces of a year.
+_SPARSE: Final = 5_000
 _EPOCH_ORDINAL = date(1970, 1, 1).toordinal()
 
 
@@ -56,21 +59,37 @@ def look_at_year(
     planning: Planning, calendars: Mapping[str, Calendar], year: int, *, max_work: int = MAX_WORK
 ) -> YearOverview:
     """`calendars` by the names under which the schedule attaches them; one that is missing allows nothing."""
-    zone = planning.spec.zone.key
+    spec, zone = planning.spec, planning.spec.zone.key
     obeyed = attached(planning, calendars)
     zones = {each.timezone or zone for each in obeyed if isinstance(each, Calendar)} & zone_names()
     days: dict[date, YearDay] = {}
-    left = max_work // len(planning.spec.parts)
+
+    def add(at: Instant, count: int) -> None:
+        day = local_date(zone, at)
+        if day.year != year:  # where clocks go back over the end of a year
+            return
+        blocked = check(obeyed, at, zone)
+        days[day] = _with(days.get(day) or YearDay(day), count, None if blocked is None else blocked.detail)
+
+    first, end_of_year = _bounds(zone, year)
+    if spec.steps(first - 1, end_of_year - 1) <= _SPARSE:
+        for nominal in takewhile(lambda each: each < end_of_year, spec.occurrences(first - 1)):
+            add(nominal, 1)
+        return YearOverview(year, zone, tuple(days.values()))
+    left, count = max_work // len(spec.parts), spec.counter()
     for begin, end in _pieces(frozenset({zone, *zones}), zone, year):
         if left <= 0:
             return YearOverview(year, zone, tuple(days.values()), bounded=True)
         left -= 1
-        count = planning.spec.count(begin - 1, end - 1)
-        if count:
-            day = local_date(zone, begin)
-            blocked = check(obeyed, begin, zone)
-            days[day] = _with(days.get(day) or YearDay(day), count, None if blocked is None else blocked.detail)
+        if found := count(begin - 1, end - 1):
+            add(begin, found)
     return YearOverview(year, zone, tuple(days.values()))
+
+
+def _bounds(zone: str, year: int) -> tuple[Instant, Instant]:
+    """From the first instant of the year in the zone to before the first one of the next year."""
+    pieces = [*_pieces(frozenset({zone}), zone, year)]
+    return pieces[0][0], pieces[-1][1]
 
 
 def _with(day: YearDay, count: int, refusal: str | None) -> YearDay:

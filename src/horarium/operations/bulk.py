@@ -87,7 +87,7 @@ def change_many(
     _check(asked, resources.clock.now())
     wanted = filter_of(choice, everything=everything)
     if not asked.dry_run:  # on every page: a token for the second one can be had without the first
-        require_confirmed(caller, _started(resources, caller, asked.action, wanted))
+        require_confirmed(caller, _started(resources, caller, asked, wanted))
     chosen = _choose(resources, caller, wanted, checked_limit(limit), next_page_token)
     done = [_outcome(resources, caller, asked, schedule_id, status) for schedule_id, status in chosen.schedules]
     gone = [_failed(schedule_id, ScheduleNotFound(schedule_id)) for schedule_id in chosen.missing]
@@ -98,22 +98,25 @@ def change_many(
 _WRITES = (BulkAction.DELETE, BulkAction.LABEL)
 
 
-def _started(resources: Resources, caller: Caller, action: BulkAction, wanted: ScheduleFilter) -> int:
-    """How many runs would start with all pages together; of very many schedules, at least so many."""
-    asked = wanted.filter()
-    if caller.confirmed or asked is None or action not in (BulkAction.TRIGGER, BulkAction.RESUME):
+def _started(resources: Resources, caller: Caller, asked: Bulk, wanted: ScheduleFilter) -> int:
+    """Count the runs that all pages together start; of more schedules than are counted, at least these.
+
+    A pause with an end starts them then: what is active now is counted as ended.
+    """
+    chosen, pauses = wanted.filter(), asked.action is BulkAction.PAUSE and asked.until is not None
+    if caller.confirmed or chosen is None or not (pauses or asked.action in (BulkAction.TRIGGER, BulkAction.RESUME)):
         return 0
-    held_only = action is BulkAction.RESUME
+    held_only = asked.action is not BulkAction.TRIGGER
 
     def look(connection: Connection) -> int:
-        found = lists.holding(connection, caller.namespace, asked, held_only=held_only, limit=_MOST_COUNTED)
-        if action is BulkAction.TRIGGER:
+        found = lists.holding(connection, caller.namespace, chosen, held_only=held_only, limit=_MOST_COUNTED)
+        if not held_only:
             return len(found)
         known = resources.known.load(connection, {each.planning for each in found})
         return sum(
-            released_at_once(planning, active=each.active, held=each.held)
+            released_at_once(planning, active=0 if pauses else each.active, held=each.held)
             for each in found
-            if not isinstance(planning := known[each.planning], Exception) and each.status is Status.PAUSED
+            if not isinstance(planning := known[each.planning], Exception) and (pauses or each.status is Status.PAUSED)
         )
 
     return resources.database.read(look)

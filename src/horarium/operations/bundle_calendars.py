@@ -9,11 +9,11 @@ from horarium.errors import InvalidCalendar
 from horarium.operations.bundle_documents import Stored, Written
 from horarium.operations.bundle_steps import Applying
 from horarium.operations.errors import CalendarInUse
-from horarium.operations.quotas import check_bytes
+from horarium.operations.quotas import check_bytes, check_rows
 from horarium.schedule.bundle import BundleKind, Document
 from horarium.schedule.calendar import BUILT_IN, parse_calendar, shared_calendar, to_document
 from horarium.schedule.holidays import is_rule_name
-from horarium.store import calendars
+from horarium.store import calendars, row_limits
 from horarium.store.database import Connection
 from horarium.store.schedules import references
 
@@ -49,6 +49,7 @@ class BundledCalendars:
         check_bytes(applying.resources, connection, namespace, whole, now, before=before)
         if there is None:
             owner = applying.caller.principal
+            check_rows(connection, row_limits.CALENDARS, namespace)
             calendars.insert(connection, namespace, name, whole, now=now, owner=owner)
         else:
             calendars.update(connection, namespace, name, whole, expected_version=there.version, now=now)

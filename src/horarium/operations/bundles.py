@@ -1,4 +1,4 @@
-"""How a bundle is applied: all of it in one transaction, or nothing; a dry run does the same and takes it back."""
+"""Apply a bundle: all of it in one planned write, or nothing. A dry run only previews the write."""
 
 from __future__ import annotations
 
@@ -26,13 +26,6 @@ from horarium.store.database import Connection
 from horarium.store.errors import Conflict
 from horarium.store.schedules import rows
 from horarium.wire.roles import Permission
-
-
-class _TakenBack(Exception):
-    """Ends the transaction of a dry run."""
-
-    def __init__(self, steps: tuple[Step, ...]) -> None:
-        self.steps = steps
 
 
 def apply_bundle(
@@ -65,25 +58,21 @@ def apply_bundle(
             raise OwnedByAnotherBundle(f"the bundle {bundle.name!r} is that of an application; choose another name")
         # How many runs start is asked of all together, and a dry run only tells it.
         steps = _apply(resources, connection, caller.confirming(True), bundle, kinds, prune=prune, adopt=adopt)
-        if dry_run:
-            raise _TakenBack(steps)
-        require_confirmed(caller, sum(step.starts_soon for step in steps))
+        if not dry_run:
+            require_confirmed(caller, sum(step.starts_soon for step in steps))
         return steps
 
-    try:
-        with bypass_on_record(resources, caller):
-            steps = _written(resources, work)
-    except _TakenBack as done:
-        steps = done.steps
+    with bypass_on_record(resources, caller):
+        steps = resources.database.preview(work) if dry_run else _written(resources, work)
     now = resources.clock.now()
     return tuple(counted(step, now) for step in steps)
 
 
 def _written(resources: Resources, work: Callable[[Connection], tuple[Step, ...]]) -> tuple[Step, ...]:
     try:
-        return resources.database.write(work)
-    except Conflict:  # somebody made one of them meanwhile; now it is there
-        return resources.database.write(work)
+        return resources.database.write_planned(work)
+    except Conflict:  # another request made one of them meanwhile; now it is there
+        return resources.database.write_planned(work)
 
 
 def _apply(

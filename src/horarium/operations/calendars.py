@@ -21,7 +21,7 @@ from horarium.operations.errors import (
     PreconditionFailed,
 )
 from horarium.operations.pages import MAX_LIMIT, checked_limit
-from horarium.operations.quotas import check_bytes
+from horarium.operations.quotas import check_bytes, check_rows
 from horarium.operations.resources import Resources
 from horarium.schedule.calendar import (
     LISTED,
@@ -33,7 +33,7 @@ from horarium.schedule.calendar import (
     to_document,
 )
 from horarium.schedule.damage import Unreadable, unreadable_of
-from horarium.store import calendars
+from horarium.store import calendars, row_limits
 from horarium.store.calendars import CalendarRow
 from horarium.store.database import Connection
 from horarium.store.errors import CannotRead, Conflict
@@ -142,6 +142,7 @@ def _insert(resources: Resources, caller: Caller, calendar: Calendar) -> Kept:
     def work(connection: Connection) -> None:
         hold_namespace(connection, caller.namespace)
         document = to_document(calendar)
+        check_rows(connection, row_limits.CALENDARS, caller.namespace)
         calendars.insert(connection, caller.namespace, calendar.name, document, now=now, owner=caller.principal)
         check_bytes(resources, connection, caller.namespace, document, now)
 

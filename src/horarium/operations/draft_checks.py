@@ -135,7 +135,14 @@ def _check_edit(
     if base.inputs_rotation != parsed.definition.inputs_rotation:
         position = position._replace(rotation_index=0)
     before = None if isinstance(opened.planning, Exception) else opened.planning
-    started = released_by_edit(before, draft.planning, position.status, active=row.active, held=row.held)
+    started = released_by_edit(
+        before,
+        draft.planning,
+        position.status,
+        active=row.active,
+        held=row.held,
+        paused_until=row.paused_until,
+    )
     storm = (f"{WHOLE}: {ConfirmNeeded(started, MOST_AT_ONCE).message}",) if must_be_confirmed(started) else ()
     warnings = (*parsed.warnings, *draft.warnings, *draft.zone_warnings, *storm)
     return Checked(draft, _paused(parsed, draft, opened, position), warnings, opened)

@@ -12,13 +12,14 @@ from horarium.operations.caller import Caller
 from horarium.operations.drafts import hold_namespace, require_namespace
 from horarium.operations.errors import AlreadyExists, NotFound, PreconditionFailed
 from horarium.operations.pages import checked_limit
-from horarium.operations.quotas import check_bytes
+from horarium.operations.quotas import check_bytes, check_rows
 from horarium.operations.resources import Resources
 from horarium.policy.names import PolicyError
 from horarium.schedule.damage import Unreadable
 from horarium.schedule.naming import checked_id
 from horarium.schedule.problems import Problems
 from horarium.schedule.storable import check_storable
+from horarium.store import row_limits
 from horarium.store.database import Connection
 from horarium.store.errors import CannotRead, Conflict
 from horarium.store.named_documents import NamedDocument, NamedDocuments
@@ -182,6 +183,7 @@ class DocumentKind(Generic[V]):
     ) -> Kept[V]:
         now, document = resources.clock.now(), self.document(value)
         name = self.name_of(value)
+        check_rows(connection, row_limits.of_table(self.rows.table), caller.namespace)
         self.rows.insert(connection, caller.namespace, name, document, now=now, **written.columns)
         check_bytes(resources, connection, caller.namespace, document, now)
         return Kept(value, 1, now, now, None, WriteOutcome.CREATED)

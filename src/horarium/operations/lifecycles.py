@@ -57,15 +57,19 @@ def pause(
     until: Written | Instant | None = None,
     if_version: int | None = None,
 ) -> ScheduleChange:
-    """Stops ticks and releases, not what runs; at `until` the ticker lets it go on.
+    """Stop ticks and releases, not active runs; at `until` the ticker resumes the schedule.
 
-    A local time is read in the zone of the schedule, unless another is named.
+    A local time is read in the zone of the schedule, unless another is named. The end of the pause releases held runs
+    without another request: more than the limit of a storm need a confirmation now.
     """
     caller.require(Permission.OPERATE)
 
     def work(connection: Connection) -> ScheduleChange:
         opened = open_schedule(resources, connection, caller, schedule_id, if_version=if_version)
         end = until.instant(opened.now, zone_of(opened)) if isinstance(until, Written) else until
+        if end is not None and isinstance(opened.planning, Planning):
+            # What runs now has ended by then, or is counted as if it had.
+            require_confirmed(caller, released_at_once(opened.planning, active=0, held=opened.row.held))
         return pause_opened(connection, caller.because(reason), opened, end)
 
     return resources.database.write(work)

@@ -6,14 +6,15 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from horarium.instant import Instant
-from horarium.operations.errors import QuotaExceeded
+from horarium.operations.errors import QuotaExceeded, Refused
 from horarium.operations.resources import Resources
 from horarium.policy.quotas import Quotas, definitions_exceed, gap_exceeds
 from horarium.recurrence.gaps import shortest_gap
 from horarium.recurrence.spec import Spec
-from horarium.store import usage
+from horarium.store import row_limits, usage
 from horarium.store.database import Connection
 from horarium.store.database.json_text import to_text
+from horarium.store.row_limits import RowLimit
 from horarium.store.schedules.write import Revision
 
 # Occurrences are whole seconds: no spec is closer than that.
@@ -56,6 +57,17 @@ def check_bytes(
     size = len(to_text(document)) - (0 if before is None else len(to_text(before)))
     if size > 0:
         _check(resources, connection, namespace, usage.Growth(bytes=size), now)
+
+
+def check_stored(resources: Resources, connection: Connection, namespace: str, size: int, now: Instant) -> None:
+    """Raise QuotaExceeded for `size` bytes beside documents; write down that they are stored."""
+    _check(resources, connection, namespace, usage.Growth(bytes=size), now)
+
+
+def check_rows(connection: Connection, rows: RowLimit, namespace: str) -> None:
+    """Raise Refused where the namespace has as many of these rows as one namespace may have."""
+    if row_limits.is_full(connection, rows, namespace):
+        raise Refused(f"the namespace has {rows.most} {rows.what}, the most that one may have; delete some first")
 
 
 def require_room(

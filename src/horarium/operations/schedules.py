@@ -270,7 +270,8 @@ def _revise(
     before = None if isinstance(opened.planning, Exception) else opened.planning
     draft = check_draft(resources, connection, caller, definition, before)
     change = planned_edit(opened, draft, spec_changed=not spec_equal(base, definition))
-    started = released_by_edit(before, draft.planning, change.position.status, active=row.active, held=row.held)
+    status, until = change.position.status, row.paused_until
+    started = released_by_edit(before, draft.planning, status, active=row.active, held=row.held, paused_until=until)
     require_confirmed(caller, started)
     position, revision = change.position, draft.revision(change.position.generation)
     specs = [] if spec_equal(base, definition) else [draft.planning.spec]

@@ -10,6 +10,7 @@ from horarium.operations.caller import Caller
 from horarium.operations.drafts import hold_namespace, require_namespace
 from horarium.operations.errors import Forbidden, Refused, SecretInUse, SecretNotFound
 from horarium.operations.pages import checked_limit
+from horarium.operations.quotas import check_stored
 from horarium.operations.resources import Resources
 from horarium.policy.names import PolicyError
 from horarium.schedule.naming import checked_id
@@ -64,6 +65,8 @@ def keep(
     before = secrets.find(connection, caller.namespace, name)
     if before is None and secrets.count(connection, caller.namespace) >= most:
         raise Refused(f"the namespace has {most} secrets, which is the most that the operator allows")
+    if before is None:
+        check_stored(resources, connection, caller.namespace, len(value), resources.clock.now())
     return secrets.put(
         connection,
         resources.sealer,

@@ -12,9 +12,10 @@ from horarium.operations.agents import AGENTS
 from horarium.operations.caller import Caller
 from horarium.operations.drafts import hold_namespace
 from horarium.operations.errors import TokenNotFound, TokenNotLive
+from horarium.operations.quotas import check_rows
 from horarium.operations.resources import Resources
 from horarium.policy.names import PolicyError, parse_name, text
-from horarium.store import tokens
+from horarium.store import row_limits, tokens
 from horarium.store.database import Connection
 from horarium.store.errors import StoreUnavailable
 from horarium.store.runs import standing_approvals
@@ -61,6 +62,7 @@ def issue(
     def work(connection: Connection) -> IssuedToken:
         hold_namespace(connection, caller.namespace)
         check(connection)
+        check_rows(connection, row_limits.TOKENS, caller.namespace)
         return tokens.issue(connection, namespace=caller.namespace, now=now, expires_at=expires_at, **asked)
 
     return resources.database.write(work)

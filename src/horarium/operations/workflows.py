@@ -16,7 +16,7 @@ from horarium.operations.caller import Caller
 from horarium.operations.drafts import require_namespace
 from horarium.operations.errors import NamespaceNotFound, PreconditionFailed, WorkflowInUse, WorkflowNotFound
 from horarium.operations.pages import checked_limit
-from horarium.operations.quotas import check_bytes
+from horarium.operations.quotas import check_bytes, check_rows
 from horarium.operations.resources import Resources
 from horarium.operations.workflow_drafts import (
     check_references,
@@ -41,7 +41,7 @@ from horarium.schedule.workflow_document import (
     template_bundle,
     workflow_document,
 )
-from horarium.store import namespaces, workflows
+from horarium.store import namespaces, row_limits, workflows
 from horarium.store.database import Connection
 from horarium.store.errors import Conflict
 from horarium.store.runs import standing_approvals
@@ -178,6 +178,7 @@ def _insert(
         uses=tuple(dict.fromkeys(Use(sub.name, sub.version) for sub in sub_workflows(workflow))),
         document=document,
     )
+    check_rows(connection, row_limits.WORKFLOWS, caller.namespace)
     workflows.insert(connection, row)
     check_bytes(resources, connection, caller.namespace, document, now)
 
@@ -203,7 +204,7 @@ def validate(resources: Resources, caller: Caller, document: Mapping[str, Any]) 
 def delete(resources: Resources, caller: Caller, workflow_id: str) -> tuple[TemplateChange, ...]:
     """All versions, with the schedules of its triggers. Refused while anything else needs it."""
     caller.require(Permission.WRITE)
-    return resources.database.write(lambda connection: delete_in(resources, connection, caller, workflow_id))
+    return resources.database.write_planned(lambda connection: delete_in(resources, connection, caller, workflow_id))
 
 
 def delete_in(
@@ -337,6 +338,6 @@ def _token(text: str) -> int:
 def _written_once(resources: Resources, work: Callable[[Connection], T]) -> T:
     """Somebody was faster: the second time their version is seen."""
     try:
-        return resources.database.write(work)
+        return resources.database.write_planned(work)
     except Conflict:
-        return resources.database.write(work)
+        return resources.database.write_planned(work)

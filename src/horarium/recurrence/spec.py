@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import heapq
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import islice, takewhile
 from typing import TypeAlias, TypeVar
@@ -18,7 +18,7 @@ from horarium.instant import HOUR, SECOND, Instant, from_rfc3339
 from horarium.recurrence.cron import compile_cron, has_hash
 from horarium.recurrence.interval import Interval, parse_interval
 from horarium.recurrence.jitter import jitter_delay
-from horarium.recurrence.union import unite
+from horarium.recurrence.union import Union, unite
 from horarium.recurrence.wall import CronSchedule, DstFold, DstGap
 from horarium.recurrence.zone import EARLIEST, LATEST, Zone, load_zone
 
@@ -121,19 +121,39 @@ class Spec:
             nominal = self.next_after(nominal)
 
     def count(self, after: Instant, until: Instant) -> int:
-        """How many occurrences lie in (after, until]; by arithmetic, whatever the distance."""
-        if self.start_at is not None:
-            after = max(after, self.start_at - 1)
-        if self.end_at is not None:
-            until = min(until, self.end_at)
-        low, high = max(after // SECOND, EARLIEST), min(until // SECOND, LATEST - 1)
+        """Count the occurrences in (after, until] by arithmetic, whatever the distance."""
+        low, high = self._seconds(after, until)
         if high <= low:
             return 0
         if len(self.parts) == 1:
             return self.parts[0].count(low, high)
-        last = high * SECOND
-        few = sum(1 for _ in islice(takewhile(lambda nominal: nominal <= last, self._merged(after)), _FEW))
-        return few if few < _FEW else self._count_union(low, high)
+        # Steps and not occurrences: parts that coincide take a step each.
+        steps = list(islice(takewhile(lambda t: t <= high, self._steps(low)), _FEW))
+        return len(set(steps)) if len(steps) < _FEW else self._count_union(self._united(), low, high)
+
+    def counter(self) -> Callable[[Instant, Instant], int]:
+        """Return a `count` for many spans, each with many occurrences: the parts are united once."""
+        united = self._united() if len(self.parts) > 1 else None
+
+        def count(after: Instant, until: Instant) -> int:
+            low, high = self._seconds(after, until)
+            if high <= low:
+                return 0
+            return self.parts[0].count(low, high) if united is None else self._count_union(united, low, high)
+
+        return count
+
+    def steps(self, after: Instant, until: Instant) -> int:
+        """Count the occurrences of each part in (after, until]: as many steps as a walk over all of them takes."""
+        low, high = self._seconds(after, until)
+        return sum(part.count(low, high) for part in self.parts) if low < high else 0
+
+    def _seconds(self, after: Instant, until: Instant) -> tuple[int, int]:
+        if self.start_at is not None:
+            after = max(after, self.start_at - 1)
+        if self.end_at is not None:
+            until = min(until, self.end_at)
+        return max(after // SECOND, EARLIEST), min(until // SECOND, LATEST - 1)
 
     def newest(self, after: Instant, until: Instant, most: int) -> tuple[Instant | None, int]:
         """Where the newest `most` occurrences of (after, until] begin, and how many they are; None = nowhere.
@@ -165,28 +185,36 @@ class Spec:
         """The occurrences of several parts; each step asks only the parts that have come round."""
         if self.start_at is not None:
             after = max(after, self.start_at - 1)
-        t = max(after // SECOND, EARLIEST)
-        heads = [(n, place) for place, part in enumerate(self.parts) if (n := part.next_after(t)) is not None]
-        heapq.heapify(heads)
-        while heads:
-            t = heads[0][0]
+        last = None
+        for t in self._steps(max(after // SECOND, EARLIEST)):
+            if t == last:
+                continue
             nominal = self._nominal(t)
             if nominal is None:
                 return
             yield nominal
-            while heads and heads[0][0] == t:
-                place = heads[0][1]
-                following = self.parts[place].next_after(t)
-                if following is None:
-                    heapq.heappop(heads)
-                else:
-                    heapq.heapreplace(heads, (following, place))
+            last = t
 
-    def _count_union(self, low: int, high: int) -> int:
+    def _steps(self, t: int) -> Iterator[int]:
+        """The occurrences of each part after `t`, in order; what two parts share comes twice."""
+        heads = [(n, place) for place, part in enumerate(self.parts) if (n := part.next_after(t)) is not None]
+        heapq.heapify(heads)
+        while heads:
+            t, place = heads[0]
+            yield t
+            following = self.parts[place].next_after(t)
+            if following is None:
+                heapq.heappop(heads)
+            else:
+                heapq.heapreplace(heads, (following, place))
+
+    def _united(self) -> Union:
         crons = tuple(part for part in self.parts if isinstance(part, CronSchedule))
-        intervals = tuple(part for part in self.parts if isinstance(part, Interval))
-        periodic: tuple[Part, ...] = (*intervals, *crons)
-        total = unite(crons, intervals).count(low + 1, high + 1) if periodic else 0
+        return unite(crons, tuple(part for part in self.parts if isinstance(part, Interval)))
+
+    def _count_union(self, united: Union, low: int, high: int) -> int:
+        periodic = tuple(part for part in self.parts if not isinstance(part, OneOffs))
+        total = united.count(low + 1, high + 1) if periodic else 0
         for part in self.parts:
             if isinstance(part, OneOffs):
                 total += sum(not any(other.contains(t) for other in periodic) for t in part.between(low, high))

@@ -45,6 +45,9 @@ class Union:
         self._members: dict[tuple[int, int, int], tuple[Members, ...]] = {}
         self._months: dict[tuple[int, int, int, int, Members], int] = {}
         self._days: dict[tuple[Members, Phases], int] = {}
+        # The day that was looked at last, and the pieces of a segment: one day is asked about many times in a row.
+        self._last_day: tuple[tuple[Members, Phases], int] | None = None
+        self._cut: tuple[Segment, list[tuple[int, int, Members]]] | None = None
 
     def count(self, start: int, stop: int) -> int:
         """How many seconds of [start, stop) at least one part has."""
@@ -61,8 +64,13 @@ class Union:
             t = segment.stop
         return total
 
-    def _pieces(self, segment: Segment) -> Iterator[tuple[int, int, Members]]:
+    def _pieces(self, segment: Segment) -> list[tuple[int, int, Members]]:
         """A segment's wall times, cut where a cron begins or ceases to count, with those that count in each piece."""
+        if self._cut is None or self._cut[0] != segment:
+            self._cut = segment, list(self._cut_into(segment))
+        return self._cut[1]
+
+    def _cut_into(self, segment: Segment) -> Iterator[tuple[int, int, Members]]:
         walls = [cron.walls(segment) for cron in self._crons]
         cuts = {segment.start + segment.offset, segment.stop + segment.offset}
         for begin, end in pairwise(sorted(cuts.union(*walls))):
@@ -165,6 +173,12 @@ class Union:
 
     def _day(self, members: Members, phases: Phases) -> int:
         """The seconds of a day that have a match."""
+        key = (members, phases)
+        if self._last_day is None or self._last_day[0] != key:
+            self._last_day = key, self._seconds_of(members, phases)
+        return self._last_day[1]
+
+    def _seconds_of(self, members: Members, phases: Phases) -> int:
         found = 0
         for place, seconds in enumerate(self._seconds):
             if members >> place & 1:

@@ -27,8 +27,10 @@ from horarium.schedule.workflow_document import TEMPLATES
 
 Document = Mapping[str, Any]
 
-MAX_DOCUMENTS = 5_000
-"""Of each kind; one transaction writes them all."""
+MAX_DOCUMENTS = 2_000
+"""Documents of all kinds and triggers of workflows in one request: one transaction writes them all, and on SQLite
+every other write waits for it.
+"""
 MAX_DIFFERENCES = 50
 _MAX_SHOWN = 500
 _MAX_PROBLEMS = 20
@@ -94,9 +96,19 @@ def read_bundle(name: str | None, members: Mapping[str, object], *, prune: bool 
     given[BundleKind.AGENT] = org.agents
     given[BundleKind.SCHEDULE] += org.schedules
     documents = {kind: _named(kind, rows, problems) for kind, rows in given.items()}
+    total = sum(map(len, documents.values())) + sum(map(_triggers, documents[BundleKind.WORKFLOW].values()))
+    if total > MAX_DOCUMENTS:
+        kinds = "documents and triggers of workflows"
+        problems.setdefault("bundle", []).append(f"has {total} {kinds}; at most {MAX_DOCUMENTS} go in one request")
     if problems:
         raise InvalidDefinition(problems)
     return Bundle(name, documents, dict(_places(org)))
+
+
+def _triggers(workflow: Document) -> int:
+    """Count the triggers of a document that may not be a workflow."""
+    triggers = workflow.get("triggers")
+    return len(triggers) if isinstance(triggers, list | tuple) else 0
 
 
 def _rows(kind: BundleKind, rows: object, problems: dict[str, list[str]]) -> list[tuple[str, object]]:

@@ -155,6 +155,7 @@ def _compose(
 ) -> Service:
     logger = make_logger(level=settings.log_level, format=settings.log_format, stream=log_to, clock=clock)
     telemetry = Telemetry(clock, logger=logger, decisions_per_second=settings.log_decisions_per_second)
+    database.watch_writes(telemetry.metrics.write_seconds.observe)
     shared = SharedClock(clock, database)
     tokens = ReportTokens(key.signing, settings.own_url, key.previous)
     registry = registry or _registry(settings, shared, application, telemetry)

@@ -1,4 +1,4 @@
-"""How many bytes each namespace stores: texts by their length, and something for each row around them.
+"""Count the bytes that each namespace stores: texts by their length, and a constant for the rest of each row.
 
 It is counted in pieces in the order of the keys, since a whole table may take longer than a statement is given.
 """
@@ -19,8 +19,11 @@ from horarium.store.tables import (
     agents,
     approvals,
     assignments,
+    audit,
     calendars,
+    dead_letters,
     history,
+    idempotency,
     namespace_usage,
     namespaces,
     run_definitions,
@@ -30,8 +33,11 @@ from horarium.store.tables import (
     runs_archive,
     schedule_revisions,
     schedules,
+    secrets,
     standing_approvals,
+    subscriptions,
     teams,
+    tokens,
     workflows,
 )
 
@@ -54,6 +60,12 @@ class Part(Enum):
     TEAMS = "teams"
     ASSIGNMENTS = "assignments"
     STANDING_APPROVALS = "standing_approvals"
+    IDEMPOTENCY = "idempotency"
+    AUDIT = "audit"
+    SECRETS = "secrets"
+    SUBSCRIPTIONS = "subscriptions"
+    DEAD_LETTERS = "dead_letters"
+    TOKENS = "tokens"
 
 
 @dataclass(frozen=True, slots=True)
@@ -211,7 +223,38 @@ _PARTS: Mapping[Part, tuple[tuple[ColumnElement[Any], ...], _Count]] = {
     Part.TEAMS: _rows_of(teams, teams.c.document),
     Part.ASSIGNMENTS: _rows_of(assignments, assignments.c.document),
     Part.STANDING_APPROVALS: _rows_of(standing_approvals, standing_approvals.c.gates, standing_approvals.c.reason),
+    Part.IDEMPOTENCY: _rows_of(idempotency, idempotency.c.answer, idempotency.c.key),
+    Part.AUDIT: _rows_of(audit, audit.c.detail),
+    Part.SECRETS: _rows_of(secrets, secrets.c.sealed, secrets.c.hosts),
+    Part.SUBSCRIPTIONS: _rows_of(subscriptions, subscriptions.c.kinds, subscriptions.c.filter, subscriptions.c.url),
+    Part.DEAD_LETTERS: _rows_of(dead_letters, dead_letters.c.body, dead_letters.c.error),
+    Part.TOKENS: _rows_of(tokens),
 }
+
+NOT_COUNTED: Mapping[str, str] = {
+    "run_definitions": "part of its run",
+    "run_events": "part of its run",
+    "run_logs": "part of its run",
+    "approvals": "part of its run",
+    "approval_votes": "part of its run: at most one of each approver",
+    "schedule_revisions": "part of its schedule",
+    "schedule_attributes": "part of the constant of a revision: as many as labels and search attributes are allowed",
+    "plannings": "shared by schedules that read alike, and shorter than their documents",
+    "positions": "one of each schedule",
+    "unwell_schedules": "one of each schedule at most",
+    "checkpoints": "one of each schedule at most",
+    "counters": "one of each schedule and day, and retention deletes them",
+    "step_changes": "one of each step that has ended, until its workflow has taken note",
+    "unwanted_tasks": "one of each open prompt at most, until the agent has been told",
+    "releases": "one of each release of an application that the operator starts",
+    "namespaces": "only an operator makes one",
+    "namespace_usage": "a few of each namespace",
+    "audit_heads": "one of each namespace",
+    "feed_epochs": "one of each database server",
+    "leases": "of processes, not of tenants",
+    "installation": "of the installation, not of tenants",
+}
+"""The tables that no part counts by themselves, each with the reason."""
 
 
 def _first(key: Sequence[ColumnElement[Any]]) -> tuple[Any, ...]:

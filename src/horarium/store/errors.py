@@ -2,7 +2,8 @@
 
 HorariumError
 ├── StoreUnavailable       store_unavailable      the database is down, full or read-only: try later
-│   └── Transient          store_unavailable      this attempt lost a race or its connection: `write` tries again
+│   ├── Transient          store_unavailable      this attempt lost a race or its connection: `write` tries again
+│   └── Contended          store_unavailable      others change what the write reads: try later, or write less at once
 ├── CommitUnknown          commit_unknown         the connection broke while committing: look before trying again
 ├── DataError              data_error             a value that the database cannot hold: the row's own fault
 ├── CannotRead             unreadable_row         a stored row that this program cannot read: damaged, or of a newer one
@@ -41,6 +42,10 @@ class StoreUnavailable(HorariumError):
 
 class Transient(StoreUnavailable):
     """The same transaction may succeed if it is run again from its start."""
+
+
+class Contended(StoreUnavailable):
+    """Others change what a planned write has read, each time before it is written."""
 
 
 class CommitUnknown(HorariumError):

@@ -19,6 +19,7 @@ CONTENT_TYPE = CONTENT_TYPE_LATEST
 # From 0 on: a histogram that could be negative has no sum. What is early is counted apart.
 _DRIFT = (0, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300, 3_600, 86_400)
 _DELAY = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300, 3_600)
+_WRITE = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10)
 
 
 class Metrics:
@@ -114,6 +115,13 @@ class Metrics:
             "horarium_start_delay_seconds",
             "From the decision to fire to the start of the work.",
             buckets=_DELAY,
+            registry=self.registry,
+        )
+
+        self.write_seconds = Histogram(
+            "horarium_write_seconds",
+            "From the begin of a write transaction to its end. On SQLite all writes wait for it.",
+            buckets=_WRITE,
             registry=self.registry,
         )
 

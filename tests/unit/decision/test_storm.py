@@ -12,7 +12,7 @@ from horarium.decision.storm import (
     released_at_once,
     released_by_edit,
 )
-from horarium.instant import MINUTE
+from horarium.instant import MINUTE, Instant
 from horarium.policy.overlap import Overlap, OverlapPolicy
 from horarium.schedule.planning import Planning
 from horarium.schedule.position import Status
@@ -41,21 +41,34 @@ def test_what_finds_room_is_let_go(planning: Planning, active: int, held: int, c
 
 
 @pytest.mark.parametrize(
-    ("before", "after", "status", "count"),
+    ("before", "after", "status", "until", "count"),
     [
-        (ONE_BY_ONE, ALL, Status.ACTIVE, 5_000),
-        (ALL, ALL, Status.ACTIVE, 0),
-        (None, ALL, Status.ACTIVE, 5_000),
-        (ONE_BY_ONE, ALL, Status.PAUSED, 0),
-        (ALL, ONE_BY_ONE, Status.ACTIVE, 0),
-        (ONE_BY_ONE, ALL, Status.FINISHED, 5_000),
+        (ONE_BY_ONE, ALL, Status.ACTIVE, None, 5_000),
+        (ALL, ALL, Status.ACTIVE, None, 0),
+        (None, ALL, Status.ACTIVE, None, 5_000),
+        (ONE_BY_ONE, ALL, Status.PAUSED, None, 0),
+        (ONE_BY_ONE, ALL, Status.PAUSED, NOON, 5_000),
+        (ALL, ALL, Status.PAUSED, NOON, 0),
+        (ALL, ONE_BY_ONE, Status.ACTIVE, None, 0),
+        (ONE_BY_ONE, ALL, Status.FINISHED, None, 5_000),
+        (ONE_BY_ONE, ALL, Status.BROKEN, NOON, 0),
     ],
-    ids=["opened", "on their way already", "mended", "paused", "closed", "without a future"],
+    ids=[
+        "opened",
+        "on their way already",
+        "mended",
+        "paused",
+        "paused until",
+        "paused until, on their way already",
+        "closed",
+        "without a future",
+        "broken",
+    ],
 )
 def test_an_edit_answers_for_what_it_lets_go(
-    before: Planning | None, after: Planning, status: Status, count: int
+    before: Planning | None, after: Planning, status: Status, until: Instant | None, count: int
 ) -> None:
-    assert released_by_edit(before, after, status, active=1, held=5_000) == count
+    assert released_by_edit(before, after, status, active=1, held=5_000, paused_until=until) == count
 
 
 def test_what_fires_within_a_minute_is_counted() -> None:

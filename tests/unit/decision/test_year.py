@@ -11,9 +11,11 @@ from zoneinfo import ZoneInfo
 import pytest
 from unit.decision.builders import make_planning, make_spec
 
+from horarium.decision import year as years
 from horarium.decision.year import FIRST_YEAR, LAST_YEAR, YearDay, look_at_year
 from horarium.instant import from_datetime, to_datetime
 from horarium.recurrence.spec import compile_spec
+from horarium.recurrence.wall import CronSchedule
 from horarium.schedule.calendar import Calendar, CalendarKind
 from horarium.schedule.planning import Planning
 from horarium.schedule.reason import Reason
@@ -103,7 +105,37 @@ def test_every_year_has_all_its_days(year: int, zone: str) -> None:
 
 
 def test_work_is_bounded_and_says_so() -> None:
-    found = look_at_year(make_planning("0 9 * * *", "0 10 * * *"), {}, 2026, max_work=20)
+    dense = make_planning("* 9 * * *", "* 10 * * *")
+    found = look_at_year(dense, {}, 2026, max_work=20)
     assert found.bounded
     assert [day.date.day for day in found.days] == list(range(1, 11))
-    assert not look_at_year(make_planning("0 9 * * *", "0 10 * * *"), {}, 2026, max_work=730).bounded
+    assert not look_at_year(dense, {}, 2026, max_work=730).bounded
+
+
+DENSE = [f"{n}-59 * * * * *" for n in range(50)] + [f"* {n}-59 * * * *" for n in range(50)]
+SPARSE = [f"{n % 60} {n % 24} * * {n % 7}" for n in range(40)]
+
+
+@pytest.mark.parametrize("crons", [DENSE, SPARSE], ids=["dense", "sparse"])
+def test_a_hundred_parts_and_many_zones_cost_few_steps(crons: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each step asks one part for its next occurrence: 20 zones cut a year into 7,000 pieces."""
+    steps = 0
+    ask = CronSchedule.next_after
+
+    def counted(part: CronSchedule, t: int) -> int | None:
+        nonlocal steps
+        steps += 1
+        return ask(part, t)
+
+    monkeypatch.setattr(CronSchedule, "next_after", counted)
+    zones = ["Asia/Tokyo", "Asia/Kolkata", "Asia/Kabul", "Asia/Kathmandu", "America/Caracas", "Pacific/Chatham"]
+    calendars = {zone: calendar(date(2026, 12, 25), zone=zone) for zone in zones}
+    look_at_year(make_planning(*crons, calendars=zones), calendars, 2026)
+    assert steps <= 6_000
+
+
+def test_a_walk_and_a_count_agree(monkeypatch: pytest.MonkeyPatch) -> None:
+    planning, closed = make_planning(*SPARSE, calendars=["c"]), {"c": calendar(date(2026, 12, 25), zone="Asia/Tokyo")}
+    walked = look_at_year(planning, closed, 2026)
+    monkeypatch.setattr(years, "_SPARSE", 0)
+    assert look_at_year(planning, closed, 2026) == walked

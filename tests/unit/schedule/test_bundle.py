@@ -59,6 +59,8 @@ def test_a_bundle_changes_its_own(
         ({"agents": [{"name": "w"}]}, "agents.0", "needs an id"),
         ({"schedules": {}}, "schedules", "array"),
         ({"schedules": [{}] * (MAX_DOCUMENTS + 1)}, "schedules", "at most"),
+        ({"schedules": [{"id": f"s{n}"} for n in range(MAX_DOCUMENTS)], "teams": [{"team_id": "t"}]}, "bundle", "most"),
+        ({"workflows": [{"workflow_id": "w", "triggers": [{}] * MAX_DOCUMENTS}]}, "bundle", "triggers of workflows"),
         ({"schedules": [1]}, "schedules.0", "must be an object"),
         ({"schedules": [{}]}, "schedules.0", "needs a schedule_id"),
         ({"schedules": [{"schedule_id": "a"}, {"id": "a"}]}, "schedules.1", "twice"),

@@ -74,12 +74,13 @@ function PauseDialog(props: Props) {
   const viewer = useViewerZone();
   const end = useEnd(props);
   const pause = useWrite("post", "/api/schedules/{schedule_id}/pause");
+  const confirm = asksToConfirm(pause.error);
   const run = () => {
     const { body, wrong } = endOf(form.wish, viewer);
     if (wrong) return form.setWrong(wrong);
     const until = (at: string | null) => (at ? ` until ${dateTimeText(at, viewer)}` : "");
     pause.mutate(
-      { path: { schedule_id: on.scheduleId }, body: { note: form.wish.reason || null, ...body } },
+      { path: { schedule_id: on.scheduleId }, query: { confirm }, body: { note: form.wish.reason || null, ...body } },
       { onSuccess: ({ paused_until: at }) => end(`${nameOf(on)} is paused${until(at ?? null)}.`) },
     );
   };
@@ -88,7 +89,7 @@ function PauseDialog(props: Props) {
       title={`Pause ${nameOf(on)}`}
       onClose={onClose}
       failure={pause.error}
-      action={{ text: "Pause", busy: pause.isPending, run }}
+      action={{ text: confirm ? "Pause, then start them all" : "Pause", busy: pause.isPending, run }}
     >
       <p className="muted">Nothing fires while it is paused. What runs already goes on.</p>
       <PauseFields form={form} zone={on.zone} reasonHint={noteHint(on)} />

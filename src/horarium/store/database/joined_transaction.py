@@ -31,6 +31,18 @@ class JoinedTransaction(DatabaseWrapper):
     def write_reserved(self, work: Callable[[Connection], T]) -> T:
         return self.write(work)
 
+    def write_planned(self, work: Callable[[Connection], T]) -> T:
+        """Do as `write`: whoever opened the transaction has planned it."""
+        return self.write(work)
+
+    def preview(self, work: Callable[[Connection], T]) -> T:
+        """Take the savepoint back in the end."""
+        savepoint = self._connection.begin_nested()
+        try:
+            return work(self._connection)
+        finally:
+            savepoint.rollback()
+
     def read(self, work: Callable[[Connection], T]) -> T:
         """Sees what the outer transaction has written."""
         return work(self._connection)

@@ -19,10 +19,11 @@ from typing import Any, Literal, TypeVar, cast
 
 from sqlalchemy import URL, Connection, Engine, Table, UniqueConstraint, create_engine, event
 from sqlalchemy.engine import ExceptionContext
-from sqlalchemy.pool import QueuePool
+from sqlalchemy.pool import NullPool, QueuePool
 
 from horarium.clock import Clock
 from horarium.errors import HorariumError, InvalidDefinition
+from horarium.store.database.rehearsal import Overlay, Recording, execute, open_overlay
 from horarium.store.database.wakeups import Bell, Listener, Told, Wake
 from horarium.store.errors import Conflict, DataError, SchemaMissing, StoreUnavailable, Transient
 from horarium.store.tables import metadata
@@ -71,6 +72,14 @@ class SqliteBackend:
             path, "BEGIN", _prepare_reader, self._patience, pool_size=pool_size, pool_timeout=pool_seconds
         )
         self._writer = ThreadPoolExecutor(max_workers=1, thread_name_prefix="horarium-write")
+        self._overlays = _listening(
+            create_engine(
+                URL.create("sqlite", database=str(path)),
+                poolclass=NullPool,
+                creator=lambda: open_overlay(path, _BUSY_SECONDS),
+            ),
+            "BEGIN",
+        )
         self._bell = Bell()
 
     def check(self) -> None:
@@ -100,6 +109,21 @@ class SqliteBackend:
     def glance(self) -> Connection:
         return self.reader()
 
+    def rehearsal(self) -> Connection:
+        """Open a connection whose changes nobody else sees and whose statements are recorded."""
+        return self._overlays.connect()
+
+    def recorded(self, connection: Connection) -> Recording:
+        """Return the statements of a rehearsal."""
+        return cast("Overlay", connection.connection.dbapi_connection).recording
+
+    def execute(self, connection: Connection, recording: Recording) -> bool:
+        """Execute recorded statements; False = an answer differs, and the transaction must be rolled back."""
+        try:
+            return execute(_raw(connection), recording)
+        except sqlite3.Error as error:
+            raise judge(error) or error from error
+
     def is_aborted(self, connection: Connection) -> bool:
         """SQLite undoes the failed statement only; what SQLite rolled back itself has no transaction left."""
         return not _raw(connection).in_transaction
@@ -127,6 +151,7 @@ class SqliteBackend:
     def close(self) -> None:
         self._writer.shutdown(wait=True)
         self._readers.dispose()
+        self._overlays.dispose()
         self.engine.dispose()
 
 
@@ -175,6 +200,12 @@ def _engine(
     @event.listens_for(engine, "connect")
     def on_connect(connection: sqlite3.Connection, _record: object) -> None:
         prepare(connection)
+
+    return _listening(engine, begin)
+
+
+def _listening(engine: Engine, begin: str) -> Engine:
+    """Begin each transaction by `begin`, and judge the errors of the driver."""
 
     @event.listens_for(engine, "begin")
     def on_begin(connection: Connection) -> None:

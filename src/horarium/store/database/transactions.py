@@ -13,9 +13,10 @@ from __future__ import annotations
 import os
 import threading
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from hashlib import blake2b
-from typing import Literal, Protocol, TypeVar
+from typing import Literal, Protocol, TypeVar, cast
 
 from sqlalchemy import Connection, Engine
 from sqlalchemy.engine import RootTransaction
@@ -24,13 +25,18 @@ from sqlalchemy.exc import TimeoutError as PoolTimeout
 from horarium.clock import Clock
 from horarium.errors import InvalidDefinition
 from horarium.store.database import postgres, sqlite
+from horarium.store.database.rehearsal import NotRehearsable, Recording
 from horarium.store.database.wakeups import Listener, Told, Wake
-from horarium.store.errors import CommitUnknown, StoreUnavailable, Transient
+from horarium.store.errors import CommitUnknown, Conflict, Contended, StoreUnavailable, Transient
 
 T = TypeVar("T")
 Dialect = Literal["sqlite", "postgresql"]
 
 _TRIES = 6
+# How often a write is planned anew because others changed what it had read.
+_REHEARSALS = 5
+# A write of so few statements may still be done at once, under the write lock.
+_FEW_STATEMENTS = 500
 _PAUSE_SECONDS = 0.02
 _LONGEST_PAUSE_SECONDS = 1.0
 # Whoever asks over HTTP is told to come again before their own patience, often half a minute, is over.
@@ -74,9 +80,14 @@ class Database:
     def __init__(self, backend: Backend) -> None:
         self._backend = backend
         self._inside = _Inside()
+        self._observe: Callable[[float], None] = _unobserved
         self.dialect: Dialect = backend.dialect
         self.engine = backend.engine
         self.url = backend.url
+
+    def watch_writes(self, observe: Callable[[float], None]) -> None:
+        """Call `observe` with the seconds of each write transaction, from its begin to its end."""
+        self._observe = observe
 
     def write(self, work: Callable[[Connection], T]) -> T:
         """Committed when this returns, and nothing is left of it when this raises - but for CommitUnknown."""
@@ -88,6 +99,34 @@ class Database:
         SQLite has one writer and no such connection.
         """
         return self._write(self._backend.reserve, work)
+
+    def write_planned(self, work: Callable[[Connection], T]) -> T:
+        """Write what takes long to compute. On SQLite the writer is held for the recorded statements alone.
+
+        Raises Contended where what `work` has read is changed by others again and again.
+        """
+        if not isinstance(self._backend, sqlite.SqliteBackend):
+            return self.write(work)
+        self._refuse_nesting()
+        recording = None
+        for _ in range(_REHEARSALS):
+            try:
+                result, messages, recording = self._rehearsed(self._backend, work)
+            except NotRehearsable:
+                return self.write(work)
+            if self._executed(self._backend, recording, messages):
+                return result
+        if recording is not None and len(recording.steps) > _FEW_STATEMENTS:
+            raise Contended("what this request reads is changed faster than it can be planned")
+        return self.write(work)
+
+    def preview(self, work: Callable[[Connection], T]) -> T:
+        """Return what `work` would, and write nothing. On SQLite the writer takes no part in it."""
+        if isinstance(self._backend, sqlite.SqliteBackend):
+            self._refuse_nesting()
+            with suppress(NotRehearsable):
+                return self._rehearsed(self._backend, work)[0]
+        return _taken_back(self.write, work)
 
     def read(self, work: Callable[[Connection], T]) -> T:
         """All that `work` asks is answered from one moment; it cannot write."""
@@ -137,9 +176,7 @@ class Database:
         messages: dict[str, str] = {}
         self._inside.messages = messages
         try:
-            with engine.connect() as connection:  # leaving it open-handed rolls back
-                transaction = connection.begin()
-                self._backend.after_begin(connection)
+            with engine.connect() as connection, self._timed(connection) as transaction:
                 result = work(connection)
                 if self._backend.is_aborted(connection):
                     raise RuntimeError("the work went on after an error that had already undone its transaction")
@@ -149,6 +186,49 @@ class Database:
             return result, messages
         finally:
             self._inside.messages = None
+
+    @contextmanager
+    def _timed(self, connection: Connection) -> Iterator[RootTransaction]:
+        """Open a transaction that the caller commits: one left open is rolled back with its connection."""
+        transaction, began = connection.begin(), time.monotonic()
+        try:
+            self._backend.after_begin(connection)
+            yield transaction
+        finally:
+            self._observe(time.monotonic() - began)
+
+    def _rehearsed(
+        self, backend: sqlite.SqliteBackend, work: Callable[[Connection], T]
+    ) -> tuple[T, dict[str, str], Recording]:
+        def attempt() -> tuple[T, dict[str, str], Recording]:
+            messages: dict[str, str] = {}
+            self._inside.messages = messages
+            try:
+                with backend.rehearsal() as connection, connection.begin() as transaction:
+                    recording = backend.recorded(connection)
+                    result = work(connection)
+                    transaction.rollback()
+                return result, messages, recording
+            finally:
+                self._inside.messages = None
+
+        return _patiently(attempt)
+
+    def _executed(self, backend: sqlite.SqliteBackend, recording: Recording, messages: dict[str, str]) -> bool:
+        def attempt() -> bool:
+            with backend.engine.connect() as connection, self._timed(connection) as transaction:
+                try:
+                    fits = backend.execute(connection, recording)
+                except Conflict:  # a row that the rehearsal could not see
+                    fits = False
+                if fits:
+                    _commit(transaction)
+                return fits
+
+        fits = backend.run(lambda: _patiently(attempt))
+        if fits:
+            backend.after_commit(messages)
+        return fits
 
     def _snapshot(self, work: Callable[[Connection], T]) -> T:
         self._inside.messages = {}
@@ -197,6 +277,28 @@ def open_database(
         backend.close()
         raise
     return Database(backend)
+
+
+class _TakenBack(Exception):
+    """Ends a transaction whose result alone is wanted."""
+
+    def __init__(self, result: object) -> None:
+        self.result = result
+
+
+def _taken_back(write: Callable[[Callable[[Connection], None]], None], work: Callable[[Connection], T]) -> T:
+    def tried(connection: Connection) -> None:
+        raise _TakenBack(work(connection))
+
+    try:
+        write(tried)
+    except _TakenBack as done:
+        return cast("T", done.result)
+    raise AssertionError("the transaction of a preview was committed")
+
+
+def _unobserved(seconds: float) -> None:
+    """Until a service watches."""
 
 
 def _commit(transaction: RootTransaction) -> None:

@@ -21,11 +21,20 @@ class DatabaseWrapper(Database):
         self.engine = inner.engine
         self.url = inner.url
 
+    def watch_writes(self, observe: Callable[[float], None]) -> None:
+        self._inner.watch_writes(observe)
+
     def write(self, work: Callable[[Connection], T]) -> T:
         return self._inner.write(work)
 
     def write_reserved(self, work: Callable[[Connection], T]) -> T:
         return self._inner.write_reserved(work)
+
+    def write_planned(self, work: Callable[[Connection], T]) -> T:
+        return self._inner.write_planned(work)
+
+    def preview(self, work: Callable[[Connection], T]) -> T:
+        return self._inner.preview(work)
 
     def read(self, work: Callable[[Connection], T]) -> T:
         return self._inner.read(work)
