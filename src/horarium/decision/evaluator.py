@@ -313,6 +313,8 @@ class Forecaster:
         if first_refusal(self._guards, question) is not None:
             return None
         level, doubt = self._doubts.of(self._guards, None)
+        if apart and level is Level.CERTAIN:
+            return None  # those that follow are less certain
         last = self._last_within(self._unchanged(question, max(nominal, self._last), None))
         count = self.spec.count(nominal - 1, last)
         index = self.tally.rotation_index if planning.rotation else None
