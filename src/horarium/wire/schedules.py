@@ -31,7 +31,8 @@ class ScheduleState(Answer, frozen=True, kw_only=True):
     """What we compute about a schedule beside what its author wrote: none of it can be set.
 
     `next_fire_at` is when the next occurrence of the spec acts, also while it is paused; `next_run_at` when the first
-    does that the forecast dispatches, or null together with `next_run_reason`. Both include jitter. `words` is the spec as a sentence. `broken` says
+    does that the forecast dispatches, or null together with `next_run_reason`. Both include jitter. `words` is the
+    spec as a sentence. `broken` says
     why its definition cannot be read, where somebody has damaged what is stored: then what the definition says is
     not in the answer.
     """
