@@ -49,6 +49,12 @@ def test_a_year_of_seconds_has_an_answer(http: httpx.Client) -> None:
     assert sum(day["skips"] for day in days) == 86_400
 
 
+def test_a_year_far_ahead_is_not_walked_to(http: httpx.Client) -> None:
+    add(http, cron_expressions=["* * * * * *"])
+    days = http.get("/api/schedules/s/year", params={"year": 9891}).json()["days"]
+    assert sum(day["fires"] for day in days) == 365 * 86_400
+
+
 @pytest.mark.parametrize("year", ["1900", "9892", "-1", "soon", "99999999999999999999"])
 @pytest.mark.parametrize("dialect", ["sqlite"], indirect=True)
 def test_years_that_are_none_are_refused(http: httpx.Client, year: str) -> None:

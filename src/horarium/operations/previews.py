@@ -106,7 +106,7 @@ def look_at_year(resources: Resources, caller: Caller, schedule_id: str, year: i
             year or local_date(planning.spec.zone.key, opened.now).year,
             since=row.created_at,
             decided_until=row.decided_until,
-            coming=forecaster.stretches(row.decided_until),
+            coming=forecaster.stretches,
         )
 
     return resources.database.read(work)

@@ -370,6 +370,11 @@ def test_the_simulation_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     assert decided == MAX_STEPS
 
 
+def test_the_counts_of_an_instant_far_ahead_are_those_where_the_simulation_ends() -> None:
+    asked = forecaster(make_planning("* * * * * *"), Facts(times=RunTimes((), 1_500_000)))
+    assert asked.tally_at(NOON + 3_000 * DAY).runs_born == asked.tally_at(NOON + 2_000 * DAY).runs_born > 400
+
+
 def test_runs_that_end_before_the_next_begins_are_counted_and_not_simulated(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(evaluator, "MAX_STEPS", 3)
     [row] = look(make_planning(rotation=7), Facts(times=BRIEF), after=NOON + 30 * DAY, rows=1)
