@@ -356,6 +356,26 @@ def test_beyond_the_simulation_guards_alone_decide() -> None:
     assert rows[0].doubt == "It is too far ahead to predict the runs before it."
 
 
+@pytest.mark.parametrize(
+    ("fields", "expected"),
+    [
+        ({}, (GO, UNKNOWN)),
+        ({"overlap": FREE}, (GO, CERTAIN)),
+        ({"overlap": FREE, "budget": Budget(None, 5)}, (GO, UNKNOWN)),
+        ({"overlap": FREE, "max_runs": 10**9}, (GO, UNKNOWN)),
+        ({"overlap": FREE, "max_runs": 5}, (SKIP, CERTAIN)),
+        ({"calendars": ("gone",)}, (SKIP, CERTAIN)),
+        ({"calendars": ("gone",), "max_runs": 10**9}, (SKIP, UNKNOWN)),
+        ({"budget": Budget(0)}, (SKIP, CERTAIN)),
+    ],
+    ids=str,
+)
+def test_the_table_of_certainty_beyond_the_simulation(
+    fields: dict[str, Any], expected: tuple[Forecast, Certainty]
+) -> None:
+    assert said(look(make_planning(**fields), after=NOON + 4_000 * DAY, rows=1)) == [expected]
+
+
 def test_the_simulation_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     decided = 0
     real = evaluator.decide
