@@ -9,7 +9,7 @@ from fastapi import Query
 from horarium.api import examples
 from horarium.api.answers import Reply
 from horarium.api.pages import within_bytes
-from horarium.api.previews import MOMENT, written
+from horarium.api.previews import MOMENT, forecast_fields, written
 from horarium.api.requests import CallerOf, ResourcesOf
 from horarium.api.routing import READ, Routes
 from horarium.api.schedule_filters import check_texts, labels_of, status_of
@@ -129,4 +129,5 @@ def _row(entry: Entry) -> AgendaRow:
         count=entry.count,
         started_at=time_of(entry.started_at),
         finished_at=time_of(entry.finished_at),
+        **({} if entry.forecast is None else forecast_fields(entry.forecast)),
     )

@@ -1,20 +1,24 @@
-"""What a schedule has on each day of a year: how many fires, and how many that its calendars refuse.
+"""The fires and skips of a schedule on each day of a year.
 
-It is an overlay and no history. Past days too are what the spec and the calendars say now; a condition, a budget or an
-overlap is nobody's guess for a whole year. Days are those of the schedule's own zone, so that one of them may have 23
-or 25 hours. Occurrences are counted by arithmetic: a year of seconds costs what a year of days does.
+What is not decided yet is what the forecast says. Earlier days, from the creation of the schedule on, are what the spec
+and the calendars say now: they are no history. Days are those of the schedule's own zone, so that one of them may have
+23 or 25 hours. Occurrences are counted by arithmetic: a year of seconds costs what a year of days does.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from bisect import bisect_right
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import date
 from itertools import takewhile
+from math import inf
 from typing import Final
 
+from horarium.decision.forecast_rows import Stretch
 from horarium.decision.guards import attached
 from horarium.instant import DAY, Instant
+from horarium.recurrence.spec import Spec
 from horarium.recurrence.zone import zone_names
 from horarium.schedule.calendar import Calendar, check, date_ends, local_date
 from horarium.schedule.planning import Planning
@@ -31,6 +35,8 @@ count days in, so only a spec of a hundred parts, with calendars of many zones, 
 
 # Up to so many steps the occurrences are walked over: fewer than there are pieces of a year.
 _SPARSE: Final = 5_000
+# Later than any occurrence.
+_NEVER: Final = 2**62
 _EPOCH_ORDINAL = date(1970, 1, 1).toordinal()
 
 
@@ -56,34 +62,59 @@ class YearOverview:
 
 
 def look_at_year(
-    planning: Planning, calendars: Mapping[str, Calendar], year: int, *, max_work: int = MAX_WORK
+    planning: Planning,
+    calendars: Mapping[str, Calendar],
+    year: int,
+    *,
+    max_work: int = MAX_WORK,
+    since: Instant | None = None,
+    decided_until: Instant = _NEVER,
+    coming: Callable[[Instant], Iterable[Stretch]] | None = None,
 ) -> YearOverview:
-    """`calendars` by the names under which the schedule attaches them; one that is missing allows nothing."""
+    """`calendars` by the names under which the schedule attaches them; one that is missing allows nothing.
+
+    Nothing is shown up to `since`. What comes after `decided_until` is what `coming` says, which is told from where.
+    """
     spec, zone = planning.spec, planning.spec.zone.key
     obeyed = attached(planning, calendars)
     zones = {each.timezone or zone for each in obeyed if isinstance(each, Calendar)} & zone_names()
     days: dict[date, YearDay] = {}
-
-    def add(at: Instant, count: int) -> None:
-        day = local_date(zone, at)
-        if day.year != year:  # where clocks go back over the end of a year
-            return
-        blocked = check(obeyed, at, zone)
-        days[day] = _with(days.get(day) or YearDay(day), count, None if blocked is None else blocked.detail)
-
-    first, end_of_year = _bounds(zone, year)
-    if spec.steps(first - 1, end_of_year - 1) <= _SPARSE:
-        for nominal in takewhile(lambda each: each < end_of_year, spec.occurrences(first - 1)):
-            add(nominal, 1)
-        return YearOverview(year, zone, tuple(days.values()))
-    left, count = max_work // len(spec.parts), spec.counter()
+    left: float = max_work // len(spec.parts)
+    count = _sparse_counter(spec, *_bounds(zone, year))
+    if count is None:
+        count = spec.counter()
+    else:
+        left = inf
+    forecast: _Counted | None = None
     for begin, end in _pieces(frozenset({zone, *zones}), zone, year):
         if left <= 0:
             return YearOverview(year, zone, tuple(days.values()), bounded=True)
         left -= 1
-        if found := count(begin - 1, end - 1):
-            add(begin, found)
+        low, high = begin - 1 if since is None else max(begin - 1, since), end - 1
+        if high <= low:
+            continue
+        day = local_date(zone, begin)
+        found = count(low, min(high, decided_until)) if low < decided_until else 0
+        if found:
+            blocked = check(obeyed, begin, zone)
+            refused = (Reason.CALENDAR, blocked.detail) if blocked is not None else None
+            days[day] = _with(days.get(day) or YearDay(day), found, refused)
+        if high > decided_until and coming is not None:
+            forecast = forecast or _Counted(count, coming(max(low, decided_until)))
+            for found, refused in forecast.between(max(low, decided_until), high):
+                days[day] = _with(days.get(day) or YearDay(day), found, refused)
     return YearOverview(year, zone, tuple(days.values()))
+
+
+_Count = Callable[[Instant, Instant], int]
+
+
+def _sparse_counter(spec: Spec, begin: Instant, end: Instant) -> _Count | None:
+    """Walk over the few occurrences of a year once; None = there are many, which arithmetic counts."""
+    if spec.steps(begin - 1, end - 1) > _SPARSE:
+        return None
+    nominals = [*takewhile(lambda each: each < end, spec.occurrences(begin - 1))]
+    return lambda after, until: bisect_right(nominals, until) - bisect_right(nominals, after)
 
 
 def _bounds(zone: str, year: int) -> tuple[Instant, Instant]:
@@ -92,11 +123,38 @@ def _bounds(zone: str, year: int) -> tuple[Instant, Instant]:
     return pieces[0][0], pieces[-1][1]
 
 
-def _with(day: YearDay, count: int, refusal: str | None) -> YearDay:
-    if refusal is None:
+class _Counted:
+    """Counts of a forecast in one stretch of time after the other."""
+
+    def __init__(self, count: _Count, coming: Iterable[Stretch]) -> None:
+        self._count, self._coming = count, iter(coming)
+        self._stretch = next(self._coming, None)
+
+    def between(self, low: Instant, high: Instant) -> Iterator[tuple[int, _Refused | None]]:
+        """How many occurrences in (low, high] are decided alike, and why they are skipped."""
+        while (stretch := self._stretch) is not None and stretch.first <= high:
+            count = self._count(max(low, stretch.first - 1), min(high, stretch.last))
+            if count:
+                yield count, None if stretch.reason is None else (stretch.reason, _detail(stretch))
+            if stretch.last > high:
+                return
+            self._stretch = next(self._coming, None)
+
+
+_Refused = tuple[Reason, str | None]
+
+
+def _detail(stretch: Stretch) -> str | None:
+    text = None if stretch.detail is None else stretch.detail.get("text")
+    return text if isinstance(text, str) else None
+
+
+def _with(day: YearDay, count: int, refused: _Refused | None) -> YearDay:
+    if refused is None:
         return YearDay(day.date, day.fires + count, day.skips, day.reasons, day.detail)
-    skips = day.skips + count
-    return YearDay(day.date, day.fires, skips, {Reason.CALENDAR: skips}, day.detail or refusal)
+    reason, detail = refused
+    reasons = {**day.reasons, reason: day.reasons.get(reason, 0) + count}
+    return YearDay(day.date, day.fires, day.skips + count, reasons, day.detail or detail)
 
 
 def _pieces(zones: frozenset[str], zone: str, year: int) -> Iterator[tuple[Instant, Instant]]:

@@ -14,14 +14,15 @@ from typing import Final, NamedTuple
 
 from horarium.decision import agenda
 from horarium.decision.agenda import MAX_ROWS, Bucket, Coming, Entry
+from horarium.decision.evaluator import FACTS
 from horarium.decision.facts import NO_FACTS, UnreadablePolicies
 from horarium.decision.forecast import Forecast
-from horarium.decision.preview import HORIZON
 from horarium.errors import InvalidDefinition
 from horarium.instant import DAY, LAST, Instant
 from horarium.operations.caller import Caller
 from horarium.operations.drafts import require_namespace
 from horarium.operations.filters import ScheduleFilter
+from horarium.operations.previews import HORIZON
 from horarium.operations.resources import Resources
 from horarium.schedule.event import EventType
 from horarium.schedule.planning import Planning
@@ -31,6 +32,7 @@ from horarium.schedule.run import Origin
 from horarium.store.database import Connection
 from horarium.store.history import occurrences
 from horarium.store.history.occurrences import OccurrenceEvent
+from horarium.store.quotas import QuotaBook
 from horarium.store.schedules import coming, facts
 from horarium.store.schedules import lists as schedule_lists
 from horarium.store.schedules.coming import Candidate
@@ -259,7 +261,7 @@ def _coming(
         among = coming.among(connection, namespace, window[1], list(choice.uids))
         nearest, is_cut = _nearest(resources, connection, among, window, limit, now), choice.is_cut
     chosen = [(first.candidate, first.planning) for first in nearest]
-    return list(_with_facts(connection, namespace, chosen, window[0], now)), is_cut
+    return list(_with_facts(connection, namespace, chosen, window[0], now, resources.quotas)), is_cut
 
 
 class _First(NamedTuple):
@@ -317,14 +319,21 @@ def _nearest(
 
 
 def _with_facts(
-    connection: Connection, namespace: str, chosen: Sequence[tuple[Candidate, Planning]], start: Instant, now: Instant
+    connection: Connection,
+    namespace: str,
+    chosen: Sequence[tuple[Candidate, Planning]],
+    start: Instant,
+    now: Instant,
+    quotas: QuotaBook,
 ) -> Iterator[Coming]:
     for place in range(0, len(chosen), _TOGETHER):
         part = chosen[place : place + _TOGETHER]
         subjects = [
             facts.Subject(each.schedule_uid, namespace, planning, each.active, each.held) for each, planning in part
         ]
-        found, shared = facts.gather(connection, subjects, now, Origin.SCHEDULED, lock=False)
+        found, shared = facts.gather(
+            connection, subjects, now, Origin.SCHEDULED, lock=False, kinds=FACTS, timed=facts.is_timed, quotas=quotas
+        )
         for each, planning in part:
             told = found.get(each.schedule_uid, NO_FACTS)
             if isinstance(told.policies, UnreadablePolicies):

@@ -4,17 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from horarium.decision.forecast import Forecast
+from horarium.decision.forecast import Certainty, Forecast
 from horarium.schedule.position import Status
 from horarium.schedule.run import RunState
 from horarium.wire.answer import Answer, Time
+from horarium.wire.schedules import Moved
 
 
 class AgendaRow(Answer, frozen=True, kw_only=True):
     """`reason` says why there was, or will be, no run; `count` is how many missed occurrences the row stands for.
 
     A row that was decided and had a run names it; `state` is what that run is doing now, `started_at` and `finished_at`
-    from when to when it did. `predicted` rows are those that nobody has decided yet.
+    from when to when it did. `predicted` rows are those that are not decided yet: they alone have a `certainty`, a
+    `sentence` and what `moved` the instant, as in a preview.
     """
 
     schedule_id: str
@@ -27,6 +29,11 @@ class AgendaRow(Answer, frozen=True, kw_only=True):
     count: int = 1
     started_at: Time | None = None
     finished_at: Time | None = None
+    due: Time | None = None
+    held: bool = False
+    certainty: Certainty | None = None
+    moved: tuple[Moved, ...] = ()
+    sentence: str | None = None
 
 
 class AgendaBucket(Answer, frozen=True, kw_only=True):
