@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from horarium.decision.health import FAILING_AFTER
 from horarium.errors import HorariumError
 from horarium.instant import SECOND, Instant
 from horarium.operations.resources import Resources
@@ -52,7 +51,7 @@ def ready(resources: Resources) -> Readiness:
                 lambda connection: [
                     _tick(resources, connection),
                     _undecided(resources, connection),
-                    _outcomes(connection),
+                    _outcomes(connection, resources.settings.failing_after),
                 ]
             )
         except HorariumError as wrong:
@@ -115,10 +114,10 @@ def _undecided(resources: Resources, connection: Connection) -> Check:
     return Check("deciding", late <= limit, detail, remedy)
 
 
-def _outcomes(connection: Connection) -> Check:
+def _outcomes(connection: Connection, failing_after: int) -> Check:
     """What runs come to is the business of those who wrote them: it never makes the service unready."""
-    failing, broken = schedule_health.count_failing(connection), audit.count_broken(connection)
-    detail = f"schedules whose last {FAILING_AFTER} runs failed: {failing}; schedules that are broken: {broken}"
+    failing, broken = schedule_health.count_failing(connection, failing_after), audit.count_broken(connection)
+    detail = f"failing schedules: {failing}; schedules that are broken: {broken}"
     return Check("outcomes", True, detail)
 
 

@@ -22,6 +22,7 @@ MOST_OF_ONE: Final = 5_000
 """Of one schedule's history the newest numbers are looked at, where only some schedules are asked about."""
 
 _MOST_OPEN: Final = 2_000
+_UNDER_WAY: Final = (RunState.RUNNING.value, RunState.AWAITING_APPROVAL.value)
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +85,7 @@ def of_some(
 
 
 def under_way(connection: Connection, namespace: str, before: Instant, most: int) -> list[OccurrenceEvent]:
-    """Occurrences of before an instant whose runs go on, the oldest first.
+    """Occurrences of before an instant whose runs go on or await an approval, the oldest first.
 
     Of a namespace with very many open runs some are looked at, lest those that wait make the question dear.
     """
@@ -92,7 +93,7 @@ def under_way(connection: Connection, namespace: str, before: Instant, most: int
     mine = (
         sa.select(runs.c.schedule_uid, schedules.c.schedule_id, runs.c.nominal, runs.c.run_id, *_RUN)
         .join_from(runs, schedules, runs.c.schedule_uid == schedules.c.schedule_uid)
-        .where(runs.c.run_id.in_(some), runs.c.state == RunState.RUNNING, runs.c.nominal < before)
+        .where(runs.c.run_id.in_(some), runs.c.state.in_(_UNDER_WAY), runs.c.nominal < before)
         .order_by(runs.c.nominal, schedules.c.schedule_id)
         .limit(most)
     )

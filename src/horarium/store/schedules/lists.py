@@ -33,8 +33,8 @@ class Cursor:
 class Filter:
     """None = any. A schedule must have all the `attributes`; `text` is part of its id or name.
 
-    `health`: those of which the word may hold at the instant `now`. `mentions`: those whose document has each of these
-    pieces of JSON somewhere. Whoever asks for one of these has to judge them.
+    `health`: those of which the word may hold at `now`, under the setting `failing_after`. `mentions`: those whose
+    document has each of these pieces of JSON somewhere. Whoever asks for one of these has to judge them.
     """
 
     statuses: Collection[Status] | None = None
@@ -49,6 +49,7 @@ class Filter:
     include_deleted: bool = False
     health: HealthStatus | None = None
     now: Instant = 0
+    failing_after: int = 0
     mentions: tuple[str, ...] = ()
 
 
@@ -240,6 +241,8 @@ def _values(wanted: Filter) -> dict[str, Any]:
         found["ids"] = list(wanted.schedule_ids)
     if wanted.health is not None:
         found["now"] = wanted.now
+        if wanted.health is HealthStatus.FAILING:
+            found["failing_after"] = wanted.failing_after
     return found | {f"mention{place}": _part(each) for place, each in enumerate(wanted.mentions)}
 
 
@@ -263,7 +266,8 @@ def _conditions(shape: _Shape) -> Iterator[sa.ColumnElement[bool]]:
     if shape.has_ids:
         yield schedules.c.schedule_id.in_(sa.bindparam("ids", expanding=True))
     if shape.health is not None:
-        yield sign(shape.health, sa.bindparam("namespace"), sa.bindparam("now", type_=sa.BigInteger))
+        numbers = [sa.bindparam(name, type_=sa.BigInteger) for name in ("now", "failing_after")]
+        yield sign(shape.health, sa.bindparam("namespace"), *numbers)
     yield from map(_mentions, range(shape.mentions))
     if shape.has_text:
         yield schedules.c.search_text.like(sa.bindparam("part"), escape="/")
