@@ -64,8 +64,8 @@ def in_window(
     `most` are looked at, and of these the ones of the schedules that are `wanted` are told; None = of all. And up to
     where that is; None = to the end.
     """
-    rows, until = _rows(connection, _window(start, end).where(history.c.namespace == namespace), most)
-    return _events(connection, [row for row in rows if wanted is None or row.schedule_uid in wanted]), until
+    rows, until = _rows(connection, window(start, end).where(history.c.namespace == namespace), most)
+    return events_of(connection, [row for row in rows if wanted is None or row.schedule_uid in wanted]), until
 
 
 def of_some(
@@ -79,9 +79,9 @@ def of_some(
         positions.c.schedule_uid == history.c.schedule_uid,
         history.c.sequence >= positions.c.next_sequence - MOST_OF_ONE,
     )
-    own = _window(start, end).join(positions, looked_at).where(positions.c.schedule_uid.in_(list(uids)))
+    own = window(start, end).join(positions, looked_at).where(positions.c.schedule_uid.in_(list(uids)))
     rows, until = _rows(connection, own, most)
-    return _events(connection, rows), until
+    return events_of(connection, rows), until
 
 
 def under_way(connection: Connection, namespace: str, before: Instant, most: int) -> list[OccurrenceEvent]:
@@ -118,7 +118,7 @@ def reaches_back(connection: Connection, uids: Sequence[bytes], start: Instant) 
     return connection.execute(mine.limit(1)).first() is None
 
 
-def _window(start: Instant, end: Instant) -> sa.Select[Any]:
+def window(start: Instant, end: Instant) -> sa.Select[Any]:
     return (
         sa.select(*_EVENT, *_RUN)
         .join_from(history, schedules, history.c.schedule_uid == schedules.c.schedule_uid)
@@ -137,7 +137,7 @@ def _rows(connection: Connection, statement: sa.Select[Any], most: int) -> tuple
     return rows, rows[-1].nominal if len(rows) == most else None
 
 
-def _events(connection: Connection, rows: Sequence[sa.Row[Any]]) -> list[OccurrenceEvent]:
+def events_of(connection: Connection, rows: Sequence[sa.Row[Any]]) -> list[OccurrenceEvent]:
     moved = _archived(connection, [row.run_id for row in rows if row.run_id is not None and row.state is None])
     return [_event(*row[: len(_EVENT)], *moved.get(row.run_id, row[len(_EVENT) :])) for row in rows]
 
