@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any, Final
 
-from horarium.decision.forecast import Forecast, NoRun
+from horarium.decision.forecast import Certainty, Forecast, NoRun
 from horarium.decision.health_status import HealthStatus
 from horarium.decision.last_status import LastStatus
 from horarium.policy.catchup import CatchupPolicy
@@ -199,7 +199,15 @@ EVENT = HistoryEvent(
     payload={"occurrence_time": "2026-03-01T23:00:00Z", "workflow_run_id": RUN_ID},
 )
 PREVIEW = PreviewRow(
-    tick_at=AT, decision=Forecast.SKIP, reason=Reason.CALENDAR, inputs=None, due=AT, detail=None, rotation_index=None
+    tick_at=AT,
+    decision=Forecast.SKIP,
+    reason=Reason.CALENDAR,
+    inputs=None,
+    due=AT,
+    detail=None,
+    rotation_index=None,
+    certainty=Certainty.CERTAIN,
+    sentence="The occurrence will be skipped: a calendar excludes the day.",
 )
 EXPLANATION = Explanation(
     schedule_id="nightly-report",

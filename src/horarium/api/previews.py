@@ -16,7 +16,8 @@ from horarium.api.answers import Reply
 from horarium.api.requests import CallerOf, ResourcesOf
 from horarium.api.routing import READ, Routes
 from horarium.decision import explain
-from horarium.decision.preview import Row
+from horarium.decision.forecast import MoveKind
+from horarium.decision.forecast_rows import Row
 from horarium.decision.recent import HAPPENED
 from horarium.decision.recorded import Recorded
 from horarium.decision.year import YearOverview
@@ -30,7 +31,7 @@ from horarium.schedule.reason import Reason
 from horarium.store.database.page_bytes import MAX_PAGE_BYTES
 from horarium.wire.answer import encode, time_of
 from horarium.wire.outcomes import ExplainedOutcome, ExplainedSource
-from horarium.wire.schedules import Explanation, Finding, Preview, PreviewRow, RecordedEvent, Year, YearDay
+from horarium.wire.schedules import Explanation, Finding, Moved, Preview, PreviewRow, RecordedEvent, Year, YearDay
 
 routes = Routes("/api/schedules/{schedule_id}", tag="previews")
 
@@ -92,7 +93,9 @@ def get_schedule_year(
     schedule_id: str,
     year: Annotated[int | None, Query(description="1901 to 9891; the present one, unless given")] = None,
 ) -> Reply:
-    """What the spec and the calendars say now, of past days too: it is no history. Days are those of its zone."""
+    """The forecast by days of the schedule's zone. Past days, from its creation on, are what the spec and the calendars
+    say now: they are no history.
+    """
     return Reply(shown_year(schedule_id, previews.look_at_year(resources, caller, schedule_id, year)))
 
 
@@ -175,7 +178,29 @@ def _row(row: Row, inputs: Any, *, omitted: bool) -> PreviewRow:
         due=to_datetime(row.due),
         detail=row.detail,
         rotation_index=row.rotation_index,
+        held=row.held,
+        certainty=row.certainty,
+        moved=moved(row),
+        sentence=row.sentence,
     )
+
+
+def moved(row: Row) -> tuple[Moved, ...]:
+    return tuple(
+        Moved(kind=MoveKind(each.kind), local_time=each.local_time, seconds=each.seconds, parts=each.parts)
+        for each in row.moved
+    )
+
+
+def forecast_fields(row: Row) -> dict[str, Any]:
+    """The fields of a row that say how an occurrence is forecast."""
+    return {
+        "due": to_datetime(row.due),
+        "held": row.held,
+        "certainty": row.certainty,
+        "moved": moved(row),
+        "sentence": row.sentence,
+    }
 
 
 def _explained(schedule_id: str, found: explain.Explanation) -> Explanation:
@@ -201,8 +226,12 @@ def _explained(schedule_id: str, found: explain.Explanation) -> Explanation:
 
 def _predicted(found: explain.Explanation) -> dict[str, Any]:
     fires = ExplainedOutcome.FIRES if found.fires else ExplainedOutcome.SKIPS
+    row = found.forecast
+    known = {} if row is None else {"certainty": row.certainty, "held": row.held, "moved": moved(row)}
     return {
-        "outcome": fires if found.on_spec else ExplainedOutcome.NOTHING,
+        **known,
+        "existed": found.existed,
+        "outcome": fires if found.on_spec and found.existed else ExplainedOutcome.NOTHING,
         "fires": found.fires,
         "reason": found.reason,
         "source": ExplainedSource.PREDICTION,

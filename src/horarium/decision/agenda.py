@@ -8,12 +8,14 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import islice, takewhile
 from operator import add, attrgetter
-from typing import Final
+from typing import Final, NamedTuple
 
+from horarium.decision.evaluator import Forecaster
 from horarium.decision.facts import Facts, Shared
 from horarium.decision.forecast import Forecast
-from horarium.decision.preview import forecasts
+from horarium.decision.forecast_rows import Row
 from horarium.instant import SECOND, Instant
+from horarium.recurrence.spec import Spec
 from horarium.schedule.planning import Planning
 from horarium.schedule.position import Position, Status
 from horarium.schedule.reason import Reason
@@ -26,19 +28,23 @@ MISSED_REASONS: Final = frozenset({Reason.MISSED, Reason.CATCHUP_CAP})
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One occurrence, or a row of missed ones; `predicted`: nobody has decided it yet."""
+    """One occurrence, or a row of missed ones. `forecast` is what is predicted, where it is not decided yet."""
 
     at: Instant
     schedule_id: str
     decision: Forecast
     reason: str | None = None
-    predicted: bool = False
+    forecast: Row | None = None
     run_id: bytes | None = None
     state: RunState | None = None
     count: int = 1
     started_at: Instant | None = None
     finished_at: Instant | None = None
     held: bool = False
+
+    @property
+    def predicted(self) -> bool:
+        return self.forecast is not None
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,20 +88,23 @@ def predict(schedules: Iterable[Coming], *, now: Instant, end: Instant) -> Itera
     return heapq.merge(*(_entries(each, now, end) for each in schedules), key=_IN_ORDER)
 
 
-def _entries(coming: Coming, now: Instant, end: Instant) -> Iterator[Entry]:
-    rows = forecasts(
+def forecaster_of(coming: Coming, now: Instant) -> Forecaster:
+    return Forecaster(
         coming.planning,
         coming.schedule_uid,
         coming.position,
         coming.facts,
-        after=coming.after,
         now=now,
         shared=coming.shared,
         paused_until=coming.paused_until,
     )
+
+
+def _entries(coming: Coming, now: Instant, end: Instant) -> Iterator[Entry]:
+    rows = forecaster_of(coming, now).rows(coming.after)
     for row in takewhile(lambda row: row.tick_at < end, rows):
         reason = None if row.reason is None else row.reason.value
-        yield Entry(row.tick_at, coming.schedule_id, row.decision, reason, predicted=True)
+        yield Entry(row.tick_at, coming.schedule_id, row.decision, reason, forecast=row, held=row.held)
 
 
 def arrange(
@@ -175,7 +184,9 @@ def count_coming(coming: Coming, grid: Grid, *, now: Instant) -> dict[int, LaneC
     """Count the undecided occurrences of a schedule by bucket, by arithmetic where they are many."""
     found: dict[int, LaneCounts] = {}
     spec = coming.planning.spec
-    for stretch in _stretches(coming, now, grid.end):
+    for stretch in takewhile(
+        lambda stretch: stretch.first < grid.end, forecaster_of(coming, now).stretches(coming.after)
+    ):
         first, last = max(stretch.first, coming.after + 1), min(stretch.last, grid.end - 1)
         for place, count in _by_place(spec, grid, first, last):
             counts = counts_of(stretch.decision, stretch.reason, held=stretch.held, count=count)

@@ -1,7 +1,8 @@
-"""Why a schedule did, did not, will or will not fire at an instant, whatever the instant.
+"""Explain why a schedule did, did not, will or will not fire at an instant, whatever the instant.
 
-Of what is to come every question is answered, not only the first that says no: whoever asks wants to know
-all that must change. Of what was decided the answers are those of then, as far as history kept the decision.
+An instant that is not decided yet is what the forecast says of it. All guards are answered, not only the first that
+refuses, because a user wants to know all that must change. Of an instant that was decided the answers are those of
+then, as far as history kept the decision.
 """
 
 from __future__ import annotations
@@ -12,16 +13,19 @@ from typing import Any, assert_never
 
 from horarium.decision.births import BirthPolicies
 from horarium.decision.decide import key_is_free
+from horarium.decision.evaluator import Forecaster
 from horarium.decision.facts import Facts, Shared, Tally
+from horarium.decision.forecast_rows import Row, notes
 from horarium.decision.guards import GUARDS, Question
 from horarium.decision.health import Waiting, waiting_sentence
 from horarium.decision.plan import Detail
 from horarium.decision.recorded import OF_OVERLAP, OVERLAP, Finding, Recorded, findings_then
 from horarium.instant import SECOND, Instant, to_rfc3339
 from horarium.policy.overlap import Buffer, Refuse, Start, decide_overlap
+from horarium.policy.quotas import ROOM_WITHOUT_END, Room
 from horarium.recurrence.duration import format_duration
 from horarium.recurrence.interval import Interval
-from horarium.recurrence.spec import OneOffs, Part
+from horarium.recurrence.spec import OneOffs, Part, Spec
 from horarium.recurrence.wall import CronSchedule
 from horarium.recurrence.zone import EARLIEST, LATEST
 from horarium.schedule.planning import Planning
@@ -32,7 +36,10 @@ from horarium.schedule.run import FINAL, RunState
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
-    """`as_of` is when the findings were true: at the decision that history kept, or now."""
+    """`as_of` is when the findings were true: at the decision that history kept, or now.
+
+    `forecast` is that of an occurrence that is not decided yet; `existed`: the schedule did then.
+    """
 
     at: Instant
     as_of: Instant
@@ -45,6 +52,8 @@ class Explanation:
     previous: Instant | None
     following: Instant | None
     sentence: str
+    forecast: Row | None = None
+    existed: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,22 +79,28 @@ def explain(
     run: RunNow | None = None,
     waiting: Waiting | None = None,
     paused_until: Instant | None = None,
+    created_at: Instant | None = None,
 ) -> Explanation:
     """Facts are those of now. With `recorded`, which is about `at`, `planning` is the one that was in force then.
 
     `run` is the one that was born of it, where it is still kept; `waiting` are those of the schedule that wait for a
-    yes; `paused_until` is when a pause ends by itself.
+    yes; `paused_until` is when a pause ends by itself, and `created_at` when the schedule began to exist.
     """
     spec = planning.spec
     if not EARLIEST * SECOND < at < LATEST * SECOND:
         return _beyond_time(at, now)
     on_spec = recorded is not None or spec.contains(at)
     first = Finding("spec", on_spec, None if on_spec else {"parts": [_why_not(part, at) for part in spec.parts]})
+    if recorded is None and created_at is not None and at < created_at:
+        return _before_creation(spec, at, created_at, now, first)
+    row = None
     if recorded is None:
-        tally = Tally(planning, position, facts, Shared() if shared is None else shared.copy())
-        tally.status = status_at(tally.status, paused_until, at)
-        findings = [first, *_guard_findings(Question(planning, facts, tally, at)), _overlap_finding(tally, facts)]
-        reason = _first_reason(findings)
+        forecaster = Forecaster(planning, uid, position, facts, now=now, shared=shared, paused_until=paused_until)
+        planning = forecaster.planning
+        row = forecaster.at(at) if on_spec and at > position.decided_until else None
+        room = ROOM_WITHOUT_END if shared is None else shared.room
+        findings = [first, *_findings(forecaster, facts, at, row, paused_until, room)]
+        reason = _first_reason(findings) if row is None else row.reason
     else:
         findings, reason = [first, *findings_then(planning, recorded)], recorded.reason
     explanation = Explanation(
@@ -100,10 +115,54 @@ def explain(
         previous=spec.previous_before(at),
         following=spec.next_after(at),
         sentence="",
+        forecast=row,
     )
     said = _sentence(explanation, position, now)
     waits = planning.needs_approval or _others_ask(facts)
     return replace(explanation, sentence=" ".join([said, *_more(explanation, waits, run, waiting, now)]))
+
+
+def nominal_of(planning: Planning, uid: bytes, at: Instant) -> Instant:
+    """The occurrence that acts at an instant because of its jitter; else the instant itself."""
+    spec = planning.spec
+    if not spec.jitter_ms or spec.contains(at):
+        return at
+    before = spec.previous_before(at)
+    return before if before is not None and spec.due(uid, before) == at else at
+
+
+def _before_creation(spec: Spec, at: Instant, created_at: Instant, now: Instant, first: Finding) -> Explanation:
+    sentence = f"This schedule was created on {to_rfc3339(created_at)}; it did not exist then."
+    unasked = [Finding(each.reason, None) for each in GUARDS]
+    return Explanation(
+        at=at,
+        as_of=now,
+        on_spec=first.holds is True,
+        due=None,
+        fires=False,
+        reason=None,
+        findings=(first, *unasked, Finding(OVERLAP, None)),
+        recorded=None,
+        previous=None,
+        following=spec.next_after(created_at),
+        sentence=sentence,
+        existed=False,
+    )
+
+
+def _findings(
+    forecaster: Forecaster, facts: Facts, at: Instant, row: Row | None, paused_until: Instant | None, room: Room
+) -> list[Finding]:
+    """The answers about an occurrence as the forecast sees it; about any other instant those of now."""
+    if row is not None:
+        tally = forecaster.tally_at(at)
+        ended = {run.run_id for run in facts.times.open}.difference(forecaster.runs.active_ids)
+        facts = facts._replace(active_run_ids=tuple(each for each in facts.active_run_ids if each not in ended))
+    else:
+        tally = forecaster.tally
+        tally.status = status_at(tally.status, paused_until, at)
+    tally.shared.room = room
+    return [*_guard_findings(Question(forecaster.planning, facts, tally, at)), _overlap_finding(tally, facts)]
 
 
 def _more(found: Explanation, waits: bool, run: RunNow | None, waiting: Waiting | None, now: Instant) -> Iterator[str]:
@@ -165,7 +224,7 @@ def _overlap_finding(tally: Tally, facts: Facts) -> Finding:
         "held": tally.held,
         "active_run_ids": list(facts.active_run_ids),
     }
-    outcome = decide_overlap(tally.planning.overlap, active=tally.active, held=tally.held, backfilled=tally.backfilled)
+    outcome = decide_overlap(tally.planning.overlap, active=tally.busy, held=tally.held, backfilled=tally.backfilled)
     match outcome:
         case Refuse(reason):
             return Finding(OVERLAP, False, {**seen, "reason": reason})
@@ -227,4 +286,6 @@ def _sentence(found: Explanation, position: Position, now: Instant) -> str:
         said = f"{when} is on the spec and {tense}: {found.reason}."
     else:
         said = f"{when} is on the spec and nothing known now stands against it."
-    return said
+    if found.forecast is None:
+        return said
+    return " ".join([said, *notes(found.forecast.doubt, found.forecast.moved)])

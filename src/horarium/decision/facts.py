@@ -10,6 +10,7 @@ from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from horarium.decision.births import BirthPolicies, payer, reserve_of
+from horarium.instant import Instant
 from horarium.policy.approval import WhileWaiting
 from horarium.policy.limits import Budget
 from horarium.policy.quotas import ROOM_WITHOUT_END, Room
@@ -40,6 +41,31 @@ class Signal(NamedTuple):
     error: str | None = None
 
 
+class OpenRun(NamedTuple):
+    """A root run that has not ended. `since` is its start, or its creation where it has not started.
+
+    `is_held`: it waits in the buffer, with `release_at` not before then. `expires_at` is when the approval request
+    that it awaits expires. `stop_at` is when it was asked to stop.
+    """
+
+    run_id: str
+    since: Instant
+    nominal: Instant = 0
+    is_held: bool = False
+    is_waiting: bool = False
+    backfilled: bool = False
+    release_at: Instant | None = None
+    expires_at: Instant | None = None
+    stop_at: Instant | None = None
+
+
+class RunTimes(NamedTuple):
+    """The open runs of a schedule, oldest first, and the median duration of its last finished runs, if it has any."""
+
+    open: tuple[OpenRun, ...] = ()
+    median: Instant | None = None
+
+
 NO_SIGNAL = Signal()
 _NONE: Mapping[str, Any] = MappingProxyType({})
 
@@ -63,6 +89,7 @@ class Facts(NamedTuple):
     schedule's workflow, and `workflow_owner` is who owns that, where it is not the schedule's own owner. `waiting` are
     those of the active ones that wait for a yes, where that makes a difference to the schedule. `assignee_budget` is
     that of the agent or team that its work is given to; `policies` None = only the schedule itself says anything.
+    `times` are for forecasts alone: no decision reads them.
     """
 
     active: int = 0
@@ -79,6 +106,7 @@ class Facts(NamedTuple):
     workflow_owner: str | None = None
     waiting: int = 0
     policies: BirthPolicies | UnreadablePolicies | None = None
+    times: RunTimes = RunTimes()
 
 
 NO_FACTS = Facts()

@@ -11,9 +11,8 @@ from dataclasses import dataclass, replace
 from itertools import groupby
 from typing import Final, NamedTuple
 
-from horarium.decision.ahead import Ahead
-from horarium.decision.facts import Facts
-from horarium.decision.guards import guards_for
+from horarium.decision.facts import Facts, Shared, Tally
+from horarium.decision.guards import Question, first_refusal, guards_for
 from horarium.instant import DAY, SECOND, Instant
 from horarium.recurrence.spec import Spec
 from horarium.recurrence.zone import Zone
@@ -92,15 +91,15 @@ class Difference(NamedTuple):
 
 
 def coming(planning: Planning, position: Position, facts: Facts, *, now: Instant) -> Iterator[Coming]:
-    """One by one, for as long as somebody asks. `facts` hold the calendars that it names."""
+    """Yield the coming occurrences one by one. `facts` hold the calendars that the schedule names."""
     guards = tuple(guard for guard in guards_for(planning, Origin.SCHEDULED) if guard.reason in _LASTING)
-    ahead = Ahead(planning, position, facts, None, guards, now)
+    tally = Tally(planning, position, facts, Shared())
     for nominal in planning.spec.occurrences(now):
-        refusal = ahead.refusal(nominal)
+        refusal = first_refusal(guards, Question(planning, facts, tally, nominal))
         if refusal is not None and refusal[0] is Reason.REMAINING_ACTIONS_EXHAUSTED:
             return  # and it stays so
         if refusal is None:
-            ahead.tally.bear(held=False)
+            tally.bear(held=False)
         yield Coming(nominal, refusal is None)
 
 

@@ -1,19 +1,21 @@
-"""What a schedule has on each day of a year: how many fires, and how many that its calendars refuse.
+"""The fires and skips of a schedule on each day of a year.
 
-It is an overlay and no history. Past days too are what the spec and the calendars say now; a condition, a budget or an
-overlap is nobody's guess for a whole year. Days are those of the schedule's own zone, so that one of them may have 23
-or 25 hours. Occurrences are counted by arithmetic: a year of seconds costs what a year of days does.
+What is not decided yet is what the forecast says. Earlier days, from the creation of the schedule on, are what the spec
+and the calendars say now: they are no history. Days are those of the schedule's own zone, so that one of them may have
+23 or 25 hours. Occurrences are counted by arithmetic: a year of seconds costs what a year of days does.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import date
 from typing import Final
 
+from horarium.decision.forecast_rows import Stretch
 from horarium.decision.guards import attached
 from horarium.instant import DAY, Instant
+from horarium.recurrence.spec import Spec
 from horarium.recurrence.zone import zone_names
 from horarium.schedule.calendar import Calendar, check, date_ends, local_date
 from horarium.schedule.planning import Planning
@@ -28,6 +30,8 @@ MAX_WORK: Final = 200_000
 count days in, so only a spec of a hundred parts, with calendars of many zones, ever meets it.
 """
 
+# Later than any occurrence.
+_NEVER: Final = 2**62
 _EPOCH_ORDINAL = date(1970, 1, 1).toordinal()
 
 
@@ -53,31 +57,76 @@ class YearOverview:
 
 
 def look_at_year(
-    planning: Planning, calendars: Mapping[str, Calendar], year: int, *, max_work: int = MAX_WORK
+    planning: Planning,
+    calendars: Mapping[str, Calendar],
+    year: int,
+    *,
+    max_work: int = MAX_WORK,
+    since: Instant | None = None,
+    decided_until: Instant = _NEVER,
+    coming: Iterable[Stretch] = (),
 ) -> YearOverview:
-    """`calendars` by the names under which the schedule attaches them; one that is missing allows nothing."""
+    """`calendars` by the names under which the schedule attaches them; one that is missing allows nothing.
+
+    Nothing is shown up to `since`. What comes after `decided_until` is what `coming` says, in order.
+    """
     zone = planning.spec.zone.key
     obeyed = attached(planning, calendars)
     zones = {each.timezone or zone for each in obeyed if isinstance(each, Calendar)} & zone_names()
     days: dict[date, YearDay] = {}
     left = max_work // len(planning.spec.parts)
+    forecast = _Counted(planning.spec, coming)
     for begin, end in _pieces(frozenset({zone, *zones}), zone, year):
         if left <= 0:
             return YearOverview(year, zone, tuple(days.values()), bounded=True)
         left -= 1
-        count = planning.spec.count(begin - 1, end - 1)
+        low, high = begin - 1 if since is None else max(begin - 1, since), end - 1
+        if high <= low:
+            continue
+        day = local_date(zone, begin)
+        count = planning.spec.count(low, min(high, decided_until)) if low < decided_until else 0
         if count:
-            day = local_date(zone, begin)
             blocked = check(obeyed, begin, zone)
-            days[day] = _with(days.get(day) or YearDay(day), count, None if blocked is None else blocked.detail)
+            found = (Reason.CALENDAR, blocked.detail) if blocked is not None else None
+            days[day] = _with(days.get(day) or YearDay(day), count, found)
+        if high > decided_until:
+            for count, refused in forecast.between(max(low, decided_until), high):
+                days[day] = _with(days.get(day) or YearDay(day), count, refused)
     return YearOverview(year, zone, tuple(days.values()))
 
 
-def _with(day: YearDay, count: int, refusal: str | None) -> YearDay:
-    if refusal is None:
+class _Counted:
+    """Counts of a forecast in one stretch of time after the other."""
+
+    def __init__(self, spec: Spec, coming: Iterable[Stretch]) -> None:
+        self._spec, self._coming = spec, iter(coming)
+        self._stretch = next(self._coming, None)
+
+    def between(self, low: Instant, high: Instant) -> Iterator[tuple[int, _Refused | None]]:
+        """How many occurrences in (low, high] are decided alike, and why they are skipped."""
+        while (stretch := self._stretch) is not None and stretch.first <= high:
+            count = self._spec.count(max(low, stretch.first - 1), min(high, stretch.last))
+            if count:
+                yield count, None if stretch.reason is None else (stretch.reason, _detail(stretch))
+            if stretch.last > high:
+                return
+            self._stretch = next(self._coming, None)
+
+
+_Refused = tuple[Reason, str | None]
+
+
+def _detail(stretch: Stretch) -> str | None:
+    text = None if stretch.detail is None else stretch.detail.get("text")
+    return text if isinstance(text, str) else None
+
+
+def _with(day: YearDay, count: int, refused: _Refused | None) -> YearDay:
+    if refused is None:
         return YearDay(day.date, day.fires + count, day.skips, day.reasons, day.detail)
-    skips = day.skips + count
-    return YearDay(day.date, day.fires, skips, {Reason.CALENDAR: skips}, day.detail or refusal)
+    reason, detail = refused
+    reasons = {**day.reasons, reason: day.reasons.get(reason, 0) + count}
+    return YearDay(day.date, day.fires, day.skips + count, reasons, day.detail or detail)
 
 
 def _pieces(zones: frozenset[str], zone: str, year: int) -> Iterator[tuple[Instant, Instant]]:

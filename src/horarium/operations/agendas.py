@@ -13,15 +13,16 @@ from operator import itemgetter
 from typing import Final, NamedTuple
 
 from horarium.decision import agenda
-from horarium.decision.agenda import MAX_ROWS, Bucket, Coming, Entry
+from horarium.decision.agenda import MAX_ROWS, Bucket, Coming, Entry, LaneCounts
+from horarium.decision.evaluator import FACTS
 from horarium.decision.facts import NO_FACTS, UnreadablePolicies
 from horarium.decision.forecast import Forecast
-from horarium.decision.preview import HORIZON
 from horarium.errors import InvalidDefinition
 from horarium.instant import DAY, LAST, Instant
 from horarium.operations.caller import Caller
 from horarium.operations.drafts import require_namespace
 from horarium.operations.filters import ScheduleFilter
+from horarium.operations.previews import HORIZON
 from horarium.operations.resources import Resources
 from horarium.schedule.event import EventType
 from horarium.schedule.planning import Planning
@@ -31,6 +32,7 @@ from horarium.schedule.run import Origin, RunState
 from horarium.store.database import Connection
 from horarium.store.history import occurrences
 from horarium.store.history.occurrences import OccurrenceEvent
+from horarium.store.quotas import QuotaBook
 from horarium.store.schedules import coming, facts
 from horarium.store.schedules import lists as schedule_lists
 from horarium.store.schedules.coming import Candidate
@@ -125,9 +127,7 @@ def look(
     """From `start` on and before `end`; the coming 24 hours, unless they are given."""
     caller.require(Permission.READ)
     now = resources.clock.now()
-    first = now if start is None else start
-    last = min(first + DEFAULT_WINDOW, LAST) if end is None else end
-    check(first, last, limit, bucket_seconds)
+    first, last, limit = window(start, end, now, limit, bucket_seconds)
 
     def work(connection: Connection) -> Agenda:
         choice = _choose(connection, caller.namespace, wanted.schedules)
@@ -186,18 +186,24 @@ def _zone(planning: Planning | Exception) -> str | None:
     return None if isinstance(planning, Exception) else planning.spec.zone.key
 
 
-def check(start: Instant, end: Instant, limit: int, bucket_seconds: int) -> None:
+def window(
+    start: Instant | None, end: Instant | None, now: Instant, limit: int, bucket_seconds: int, *, least: int = 1
+) -> tuple[Instant, Instant, int]:
+    """Return the window that is asked for and the limit of rows, which is `least` or more."""
+    first = now if start is None else start
+    last = min(first + DEFAULT_WINDOW, LAST) if end is None else end
     wrong: dict[str, list[str]] = {}
-    if end <= start:
+    if last <= first:
         wrong["to"] = ["must be after `from`"]
-    elif end - start > HORIZON:
+    elif last - first > HORIZON:
         wrong["to"] = [f"must be at most {HORIZON // DAY} days after `from`"]
-    if not 1 <= limit <= MAX_ROWS:
-        wrong["limit"] = [f"must be between 1 and {MAX_ROWS}"]
+    if not least <= limit <= MAX_ROWS:
+        wrong["limit"] = [f"must be between {least} and {MAX_ROWS}"]
     if not 1 <= bucket_seconds <= MAX_BUCKET:
         wrong["bucket_seconds"] = [f"must be between 1 and {MAX_BUCKET}"]
     if wrong:
         raise InvalidDefinition(wrong)
+    return first, last, limit
 
 
 # ── what was decided ─────────────────────────────────────────────────────────────────────────────────
@@ -285,7 +291,7 @@ def _coming(
         among = coming.among(connection, namespace, window[1], list(choice.uids))
         nearest, is_cut = first_of(resources, connection, among, window, limit, now), choice.is_cut
     chosen = [(first.candidate, first.planning) for first in nearest]
-    return list(with_facts(connection, namespace, chosen, window[0], now)), is_cut
+    return list(with_facts(connection, namespace, chosen, window[0], now, resources.quotas)), is_cut
 
 
 class _First(NamedTuple):
@@ -343,14 +349,21 @@ def first_of(
 
 
 def with_facts(
-    connection: Connection, namespace: str, chosen: Sequence[tuple[Candidate, Planning]], start: Instant, now: Instant
+    connection: Connection,
+    namespace: str,
+    chosen: Sequence[tuple[Candidate, Planning]],
+    start: Instant,
+    now: Instant,
+    quotas: QuotaBook,
 ) -> Iterator[Coming]:
     for place in range(0, len(chosen), _TOGETHER):
         part = chosen[place : place + _TOGETHER]
         subjects = [
             facts.Subject(each.schedule_uid, namespace, planning, each.active, each.held) for each, planning in part
         ]
-        found, shared = facts.gather(connection, subjects, now, Origin.SCHEDULED, lock=False)
+        found, shared = facts.gather(
+            connection, subjects, now, Origin.SCHEDULED, lock=False, kinds=FACTS, timed=facts.is_timed, quotas=quotas
+        )
         for each, planning in part:
             told = found.get(each.schedule_uid, NO_FACTS)
             if isinstance(told.policies, UnreadablePolicies):

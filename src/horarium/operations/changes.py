@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from horarium.decision.ahead import NOT_TRIGGERABLE, NextRun
+from horarium.decision.forecast_rows import NOT_TRIGGERABLE, NextRun
 from horarium.instant import Instant
 from horarium.operations.resources import Opened
 from horarium.operations.upcoming import Planned, next_due, next_runs
@@ -56,7 +56,10 @@ def moved(
 ) -> ScheduleChange:
     """`position` and `planning` are those from now on."""
     row = opened.row
-    planned = Planned(row.schedule_uid, row.namespace, position, planning or opened.planning)
+    # A new pause ends as it says itself, whatever the one before it said.
+    until = None if outcome is WriteOutcome.PAUSED else row.paused_until
+    known = planning or opened.planning
+    planned = Planned(row.schedule_uid, row.namespace, position, known, row.active, row.held, until)
     return ScheduleChange(
         row.schedule_uid,
         row.namespace,

@@ -44,16 +44,24 @@ def gather_facts(
     lock: bool = True,
     signal: Signal = NO_SIGNAL,
     quotas: QuotaBook | None = None,
+    timed: bool = False,
 ) -> tuple[Facts, Shared]:
     """The facts that this schedule's guards ask for; `signal` was asked for before, outside of any transaction.
 
-    `quotas` are for whoever wants to know about now. Raises ScheduleBroken where somebody who has a word in its runs
-    cannot be read.
+    `quotas` are for a decision about now, and `timed` is for a forecast. Raises ScheduleBroken where the policies of a
+    run cannot be read.
     """
     row = opened.row
     subject = facts.Subject(row.schedule_uid, row.namespace, opened.sound, row.active, row.held)
     found, shared = facts.gather(
-        connection, [subject], opened.now, origin, lock=lock, signals={row.schedule_uid: signal}, quotas=quotas
+        connection,
+        [subject],
+        opened.now,
+        origin,
+        lock=lock,
+        signals={row.schedule_uid: signal},
+        quotas=quotas,
+        timed=facts.is_timed if timed else facts.never,
     )
     known = found.get(row.schedule_uid, NO_FACTS)
     if isinstance(known.policies, UnreadablePolicies):

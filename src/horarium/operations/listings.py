@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from horarium.decision.ahead import NOT_TRIGGERABLE, NextRun
+from horarium.decision.forecast_rows import NOT_TRIGGERABLE, NextRun
 from horarium.decision.health import judge
 from horarium.decision.recent import Recent, in_order
 from horarium.ids import id_text
@@ -33,6 +33,7 @@ from horarium.store.runs.read import RunFilter, RunRow
 from horarium.store.schedules import health
 from horarium.store.schedules import lists as schedule_lists
 from horarium.store.schedules import rows as schedules
+from horarium.store.schedules.graphs import stored_workflows
 from horarium.store.schedules.lists import Cursor, Filter, SchedulePage
 from horarium.store.schedules.rows import ScheduleRow
 from horarium.wire.roles import Permission
@@ -195,7 +196,10 @@ def _fitting(
 def _listed(resources: Resources, connection: Connection, page: SchedulePage) -> tuple[Listed, ...]:
     """Most need no more than their row; what the others need is looked up for all of them together."""
     both = list(zip(page.rows, page.documents, strict=True))
-    asked = [row for row, document in both if not is_plain(row, document)]
+    plain = [row for row, document in both if is_plain(row, document)]
+    stored = _stored_workflows(connection, plain)
+    settled = {row.schedule_uid for row in plain if row.workflow not in stored}
+    asked = [row for row in page.rows if row.schedule_uid not in settled]
     known = resources.known.load(connection, [row.planning for row in asked]) if asked else {}
     now = resources.clock.now()
     planned = [planned_row(row, known[row.planning]) for row in asked]
@@ -206,6 +210,12 @@ def _listed(resources: Resources, connection: Connection, page: SchedulePage) ->
         else Listed(row, document, row.next_due, NextRun(row.next_due))
         for row, document in both
     )
+
+
+def _stored_workflows(connection: Connection, rows: Sequence[ScheduleRow]) -> set[str | None]:
+    """A stored workflow may have a cycle, or another owner."""
+    names = {row.workflow for row in rows if row.workflow is not None}
+    return {*stored_workflows(connection, rows[0].namespace, names)} if names else set()
 
 
 def _with_recent(resources: Resources, connection: Connection, listed: Sequence[Listed]) -> tuple[Listed, ...]:

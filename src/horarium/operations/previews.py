@@ -1,25 +1,26 @@
-"""What the coming occurrences would bring, and why one did, did not, will or will not fire; nothing is written."""
+"""Preview coming occurrences, count a year and explain an instant; nothing is written."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cache
-from typing import Any
+from itertools import islice, takewhile
+from typing import Any, Final
 
 from horarium.decision import explain as explaining
-from horarium.decision import preview as previewing
 from horarium.decision import year as years
-from horarium.decision.explain import Explanation, RunNow
-from horarium.decision.facts import NO_FACTS, NO_SIGNAL, Fact, Signal
+from horarium.decision.evaluator import Forecaster
+from horarium.decision.explain import Explanation, RunNow, nominal_of
+from horarium.decision.facts import NO_FACTS, NO_SIGNAL, Signal
 from horarium.decision.forecast import Forecast
+from horarium.decision.forecast_rows import Row
 from horarium.decision.guards import reads_signal
-from horarium.decision.preview import MAX_ROWS, Row
 from horarium.decision.recorded import Recorded
 from horarium.decision.year import FIRST_YEAR, LAST_YEAR, YearOverview
 from horarium.errors import InvalidDefinition
 from horarium.ids import id_text, parse_id
-from horarium.instant import Instant
+from horarium.instant import DAY, Instant
 from horarium.operations.caller import Caller
 from horarium.operations.decisions import gather_facts
 from horarium.operations.history import find_any
@@ -39,10 +40,11 @@ from horarium.store.runs import open_runs
 from horarium.store.runs import read as runs_read
 from horarium.store.runs.newest_approvals import waiting_below
 from horarium.store.schedules import rows as schedules
-from horarium.store.schedules.facts import Subject, gather
 from horarium.store.schedules.health import waiting_runs
 from horarium.wire.roles import Permission
 
+HORIZON: Final = 31 * DAY
+MAX_ROWS: Final = 200
 _SHOWN_RUNS = 20
 
 
@@ -75,20 +77,11 @@ def preview(
 
     def work(connection: Connection) -> list[Previewed]:
         opened = _look_at(resources, connection, caller, schedule_id)
-        facts, shared = gather_facts(connection, opened, Origin.SCHEDULED, lock=False, signal=signal)
-        row, revision = opened.row, schedules.find_revision(connection, opened.row.schedule_uid, opened.row.revision)
+        revision = schedules.find_revision(connection, opened.row.schedule_uid, opened.row.revision)
         assert revision is not None  # a schedule has the revision that it names
-        found = previewing.preview(
-            opened.sound,
-            row.schedule_uid,
-            row.position(),
-            facts,
-            after=opened.now if after is None else after,
-            now=opened.now,
-            rows=rows,
-            shared=shared,
-            paused_until=row.paused_until,
-        )
+        start = opened.now if after is None else after
+        coming = _forecaster(resources, connection, opened, signal).rows(start)
+        found = islice(takewhile(lambda each: each.tick_at <= start + HORIZON, coming), rows)
         return with_inputs(found, from_canonical(revision.document))
 
     return resources.database.read(work)
@@ -103,12 +96,33 @@ def look_at_year(resources: Resources, caller: Caller, schedule_id: str, year: i
     def work(connection: Connection) -> YearOverview:
         opened = _look_at(resources, connection, caller, schedule_id)
         planning, row = opened.sound, opened.row
-        subject = Subject(row.schedule_uid, row.namespace, planning, 0, 0)
-        found, _ = gather(connection, [subject], opened.now, lock=False, kinds=frozenset({Fact.CALENDARS}))
-        known = found.get(row.schedule_uid, NO_FACTS).calendars
-        return years.look_at_year(planning, known, year or local_date(planning.spec.zone.key, opened.now).year)
+        forecaster = _forecaster(resources, connection, opened, NO_SIGNAL)
+        return years.look_at_year(
+            planning,
+            forecaster.calendars,
+            year or local_date(planning.spec.zone.key, opened.now).year,
+            since=row.created_at,
+            decided_until=row.decided_until,
+            coming=forecaster.stretches(row.decided_until),
+        )
 
     return resources.database.read(work)
+
+
+def _forecaster(resources: Resources, connection: Connection, opened: Opened, signal: Signal) -> Forecaster:
+    row = opened.row
+    facts, shared = gather_facts(
+        connection, opened, Origin.SCHEDULED, lock=False, signal=signal, quotas=resources.quotas, timed=True
+    )
+    return Forecaster(
+        opened.sound,
+        row.schedule_uid,
+        row.position(),
+        facts,
+        now=opened.now,
+        shared=shared,
+        paused_until=row.paused_until,
+    )
 
 
 def with_inputs(rows: Iterable[Row], definition: Definition) -> list[Previewed]:
@@ -120,14 +134,15 @@ def with_inputs(rows: Iterable[Row], definition: Definition) -> list[Previewed]:
     ]
 
 
-def explain(resources: Resources, caller: Caller, schedule_id: str, at: Instant) -> Explanation:
+def explain(resources: Resources, caller: Caller, schedule_id: str, moment: Instant) -> Explanation:
     """Also of a deleted schedule; what history recorded wins over what we would decide today."""
     caller.require(Permission.READ)
-    signal = _signal(resources, caller, schedule_id, at)
+    signal = _signal(resources, caller, schedule_id, moment)
 
     def work(connection: Connection) -> Explanation:
         opened = _look_at(resources, connection, caller, schedule_id)
         row = opened.row
+        at = moment if isinstance(opened.planning, Exception) else nominal_of(opened.planning, row.schedule_uid, moment)
         decided = _decided(resources, connection, opened, at)
         if decided is not None:
             recorded, then = decided
@@ -136,7 +151,7 @@ def explain(resources: Resources, caller: Caller, schedule_id: str, at: Instant)
                 then, row.schedule_uid, row.position(), NO_FACTS, at=at, now=opened.now, recorded=recorded, run=run
             )
         facts, shared = gather_facts(
-            connection, opened, Origin.SCHEDULED, lock=False, signal=signal, quotas=resources.quotas
+            connection, opened, Origin.SCHEDULED, lock=False, signal=signal, quotas=resources.quotas, timed=True
         )
         running = open_runs.open_run_ids(connection, row.schedule_uid, _SHOWN_RUNS)
         return explaining.explain(
@@ -149,6 +164,7 @@ def explain(resources: Resources, caller: Caller, schedule_id: str, at: Instant)
             shared=shared,
             waiting=waiting_runs(connection, [row.schedule_uid]).get(row.schedule_uid),
             paused_until=row.paused_until,
+            created_at=row.created_at,
         )
 
     return resources.database.read(work)

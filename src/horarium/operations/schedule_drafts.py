@@ -9,8 +9,8 @@ from itertools import islice
 from typing import Any, Final
 
 from horarium.decision import lifecycle
-from horarium.decision import preview as previewing
 from horarium.decision.births import BirthPolicies
+from horarium.decision.evaluator import FACTS, Forecaster
 from horarium.decision.facts import NO_FACTS, NO_SIGNAL, Fact, Facts, Shared, Signal, UnreadablePolicies
 from horarium.decision.fires import FireChanges, coming, compare_fires
 from horarium.decision.guards import reads_signal
@@ -107,7 +107,7 @@ def _signal(resources: Resources, caller: Caller, found: Checked, asked: Asked) 
 
 
 def _look_ahead(connection: Connection, found: Checked, asked: Asked, signal: Signal) -> ScheduleDraft:
-    definition, planning = found.draft.definition, found.draft.planning
+    definition = found.draft.definition
     facts, shared = _facts(connection, found, asked.now, signal)
     policies = facts.policies
     unreadable = (
@@ -120,7 +120,7 @@ def _look_ahead(connection: Connection, found: Checked, asked: Asked, signal: Si
         spec_words(spec_document(definition.spec), definition.schedule_id),
         (*found.warnings, *unreadable, *spec_warnings(definition.spec, key, now=asked.now)),
         () if unreadable else tuple(_fires(found, facts, shared, asked)),
-        look_at_year(planning, facts.calendars, _year(planning, asked)),
+        _look_at_year(found, facts, shared, asked),
         None if found.opened is None else _changes(connection, found, found.opened, asked.now),
         _policies(definition, policies, shared),
     )
@@ -134,27 +134,47 @@ def _facts(connection: Connection, found: Checked, now: Instant, signal: Signal)
     active, held = (0, 0) if found.opened is None else (found.opened.row.active, found.opened.row.held)
     subject = store_facts.Subject(found.uid, definition.namespace, planning, active, held)
     known, shared = store_facts.gather(
-        connection, [subject], now, Origin.SCHEDULED, lock=False, signals={found.uid: signal}
+        connection,
+        [subject],
+        now,
+        Origin.SCHEDULED,
+        lock=False,
+        kinds=FACTS,
+        signals={found.uid: signal},
+        timed=store_facts.is_timed,
     )
     return known.get(found.uid, NO_FACTS), shared[definition.namespace]
 
 
 def _fires(found: Checked, facts: Facts, shared: Shared, asked: Asked) -> list[Previewed]:
     """However far away they are. Of a schedule that is not there yet nobody knows the jitter."""
-    coming_rows = previewing.forecasts(
+    rows = list(islice(_forecaster(found, facts, shared, asked.now).rows(asked.now), asked.rows))
+    return with_inputs(rows if found.opened is not None else [row.unjittered() for row in rows], found.draft.definition)
+
+
+def _forecaster(found: Checked, facts: Facts, shared: Shared, now: Instant) -> Forecaster:
+    return Forecaster(
         found.draft.planning,
         found.uid,
         found.position,
         facts,
-        after=asked.now,
-        now=asked.now,
+        now=now,
         shared=shared,
         paused_until=None if found.opened is None else found.opened.row.paused_until,
     )
-    rows = list(islice(coming_rows, asked.rows))
-    if found.opened is None:
-        rows = [replace(row, due=row.tick_at) for row in rows]
-    return with_inputs(rows, found.draft.definition)
+
+
+def _look_at_year(found: Checked, facts: Facts, shared: Shared, asked: Asked) -> YearOverview:
+    planning, decided = found.draft.planning, found.position.decided_until
+    readable = not isinstance(facts.policies, UnreadablePolicies)
+    return look_at_year(
+        planning,
+        facts.calendars,
+        _year(planning, asked),
+        since=asked.now if found.opened is None else found.opened.row.created_at,
+        decided_until=decided,
+        coming=_forecaster(found, facts, shared, asked.now).stretches(decided) if readable else (),
+    )
 
 
 def _changes(connection: Connection, found: Checked, opened: Opened, now: Instant) -> FireChanges:
@@ -208,15 +228,23 @@ def _of_spec(found: Invalid, asked: Asked) -> ScheduleDraft:
     key = found.key or NAMELESS
     planning = Planning(found.spec.compile(key))
     position = lifecycle.begin(planning, NOBODY, now=asked.now)
-    rows = previewing.forecasts(planning, NOBODY, position, NO_FACTS, after=asked.now, now=asked.now)
-    shown = [Previewed(replace(row, due=row.tick_at), None) for row in islice(rows, asked.rows)]
+    forecaster = Forecaster(planning, NOBODY, position, NO_FACTS, now=asked.now)
+    rows = forecaster.rows(asked.now)
+    shown = [Previewed(row.unjittered(), None) for row in islice(rows, asked.rows)]
     return ScheduleDraft(
         found.errors,
         found.document,
         spec_words(spec_document(found.spec), key),
         spec_warnings(found.spec, found.key, now=asked.now),
         tuple(shown),
-        look_at_year(planning, {}, _year(planning, asked)),
+        look_at_year(
+            planning,
+            {},
+            _year(planning, asked),
+            since=asked.now,
+            decided_until=position.decided_until,
+            coming=forecaster.stretches(position.decided_until),
+        ),
     )
 
 

@@ -8,9 +8,12 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Any, NamedTuple
 
-from horarium.decision import lifecycle
-from horarium.decision.ahead import FACTS, NOT_TRIGGERABLE, NextRun, RefusedSpans, is_guarded, next_run
-from horarium.decision.facts import NO_FACTS, UnreadablePolicies
+from horarium.decision.calendar_spans import CalendarSpans
+from horarium.decision.certainty import is_independent
+from horarium.decision.evaluator import FACTS, Forecaster, is_guarded
+from horarium.decision.facts import NO_FACTS, Facts, Shared, UnreadablePolicies
+from horarium.decision.forecast import NoRun
+from horarium.decision.forecast_rows import NOT_TRIGGERABLE, NextRun
 from horarium.instant import Instant
 from horarium.schedule.planning import Planning
 from horarium.schedule.position import Position, Status
@@ -19,8 +22,8 @@ from horarium.store.schedules import facts
 from horarium.store.schedules.rows import ScheduleRow
 
 NEXT_FIRES = 5
-# What a document holds where something may stand against the next occurrence of an active schedule.
-GUARDED_BY = ("calendars", "max_runs", "budget", "assignee_id", "workflow_assignment_id")
+# What a document holds where a guard may refuse the next occurrence of an active schedule.
+GUARDED_BY = ("calendars", "max_runs", "budget", "assignee_id", "workflow_assignment_id", "pre_dispatch_condition")
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,20 +33,19 @@ class NextFire:
 
 
 class Planned(NamedTuple):
-    """Whose next run is asked for."""
+    """A schedule whose next run is asked for; `active` and `held` count its open runs."""
 
     schedule_uid: bytes
     namespace: str
     position: Position
     planning: Planning | Exception
+    active: int = 0
+    held: int = 0
+    paused_until: Instant | None = None
 
 
 def planned_row(row: ScheduleRow, planning: Planning | Exception) -> Planned:
-    """Of a pause that ends by itself, as it will be from then on."""
-    position = row.position()
-    if position.status is Status.PAUSED and row.paused_until is not None and isinstance(planning, Planning):
-        position = lifecycle.end_pause(planning, row.schedule_uid, position, until=row.paused_until)
-    return Planned(row.schedule_uid, row.namespace, position, planning)
+    return Planned(row.schedule_uid, row.namespace, row.position(), planning, row.active, row.held, row.paused_until)
 
 
 def next_fires(row: ScheduleRow, planning: Planning, now: Instant, count: int = NEXT_FIRES) -> tuple[NextFire, ...]:
@@ -65,30 +67,69 @@ def next_due(row: ScheduleRow, planning: Planning | Exception, now: Instant) -> 
 
 
 def is_plain(row: ScheduleRow, document: Mapping[str, Any]) -> bool:
-    """Whether its next run is its next fire, as far as one sees without a look at anything else."""
-    return row.status is Status.ACTIVE and all(document.get(name) is None for name in GUARDED_BY)
+    """Report whether its next run is its next fire, as far as the row and the document show."""
+    idle = row.status is Status.ACTIVE and not row.active and not row.held
+    return idle and all(document.get(name) is None for name in GUARDED_BY)
 
 
 def next_runs(connection: Connection, planned: Sequence[Planned], now: Instant) -> dict[bytes, NextRun]:
-    """By schedule, with one query for each kind of fact, and none for what nothing could stand against."""
-    guarded = [
-        facts.Subject(each.schedule_uid, each.namespace, each.planning, 0, 0)
-        for each in planned
-        if isinstance(each.planning, Planning) and each.position.status is Status.ACTIVE and is_guarded(each.planning)
+    """By schedule, with one query for each kind of fact, and none for schedules that nothing can refuse."""
+    asking = [each for each in planned if _needs_facts(each)]
+    subjects = [
+        facts.Subject(each.schedule_uid, each.namespace, each.planning, each.active, each.held)
+        for each in asking
+        if isinstance(each.planning, Planning)
     ]
-    known, shared = facts.gather(connection, guarded, now, lock=False, kinds=FACTS) if guarded else ({}, {})
-    spans: defaultdict[str, RefusedSpans] = defaultdict(RefusedSpans)
-    found: dict[bytes, NextRun] = {}
-    # The earliest first: what calendars refuse is then known from there on.
-    for uid, namespace, position, planning in sorted(planned, key=lambda each: each.position.next_due or 0):
-        if isinstance(planning, Exception):
-            found[uid] = NOT_TRIGGERABLE
-            continue
-        told = known.get(uid, NO_FACTS)
-        if isinstance(told.policies, UnreadablePolicies):
-            found[uid] = NOT_TRIGGERABLE  # the tick will set it aside
-            continue
-        found[uid] = next_run(
-            planning, uid, position, told, now=now, shared=shared.get(namespace), spans=spans[namespace]
+    # Only runs that are open can stand in the way of the next one.
+    known, shared = (
+        facts.gather(connection, subjects, now, lock=False, kinds=FACTS, timed=facts.has_open_runs)
+        if subjects
+        else ({}, {})
+    )
+    asked = {each.schedule_uid for each in asking}
+    spans: defaultdict[str, CalendarSpans] = defaultdict(CalendarSpans)
+    return {
+        each.schedule_uid: _next_run(
+            each,
+            known.get(each.schedule_uid, NO_FACTS),
+            shared.get(each.namespace),
+            spans[each.namespace],
+            now,
+            look=each.schedule_uid in asked,
         )
-    return found
+        for each in planned
+    }
+
+
+def _needs_facts(each: Planned) -> bool:
+    planning = each.planning
+    if isinstance(planning, Exception) or not _can_run(each):
+        return False
+    is_busy = (each.active or each.held) and not is_independent(planning)
+    return bool(is_busy) or is_guarded(planning)
+
+
+def _can_run(each: Planned) -> bool:
+    status = each.position.status
+    return status is Status.ACTIVE or (status is Status.PAUSED and each.paused_until is not None)
+
+
+def _next_run(
+    each: Planned, known: Facts, shared: Shared | None, spans: CalendarSpans, now: Instant, *, look: bool
+) -> NextRun:
+    planning, position = each.planning, each.position
+    # What cannot be read will be set aside by the tick.
+    if isinstance(planning, Exception) or isinstance(known.policies, UnreadablePolicies):
+        return NOT_TRIGGERABLE
+    if not look and position.status is Status.ACTIVE:
+        return NextRun(position.next_due, NoRun.FINISHED if position.next_due is None else None)
+    return Forecaster(
+        planning,
+        each.schedule_uid,
+        position,
+        known,
+        now=now,
+        shared=shared,
+        paused_until=each.paused_until,
+        spans=spans,
+    ).next_run()

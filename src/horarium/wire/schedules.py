@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from horarium.decision.forecast import Forecast, NoRun
+from horarium.decision.forecast import Certainty, Forecast, MoveKind, NoRun
 from horarium.decision.health_status import HealthStatus
 from horarium.decision.last_status import LastStatus
 from horarium.decision.recent import Happened
@@ -286,9 +286,22 @@ class History(Answer, frozen=True, kw_only=True):
     next_cursor: int | None
 
 
-class PreviewRow(Answer, frozen=True, kw_only=True):
-    """`decision` is `dispatch` or `skip`; `reason` says why it would be skipped, and then it has no `inputs`.
+class Moved(Answer, frozen=True, kw_only=True):
+    """What happened to the instant of an occurrence. `local_time` is the wall time that the expression names, in the
+    schedule's zone; `seconds` is the delay of jitter; `parts` are the expressions that name one instant.
+    """
 
+    kind: MoveKind
+    local_time: str | None = None
+    seconds: float | None = None
+    parts: tuple[str, ...] = ()
+
+
+class PreviewRow(Answer, frozen=True, kw_only=True):
+    """`tick_at` is the nominal time of the occurrence, `due` when it acts. `decision` is `dispatch` or `skip`; `reason`
+    says why it would be skipped, and then it has no `inputs`. `held`: its run waits in the buffer first.
+
+    `certainty` says what can change the decision, `moved` what happened to the instant, and `sentence` both in English.
     `inputs_omitted`: they do not fit in the answer any more; the schedule has them.
     """
 
@@ -300,6 +313,10 @@ class PreviewRow(Answer, frozen=True, kw_only=True):
     detail: Any
     rotation_index: int | None
     inputs_omitted: bool = False
+    held: bool = False
+    certainty: Certainty
+    moved: tuple[Moved, ...] = ()
+    sentence: str
 
 
 class Preview(Answer, frozen=True, kw_only=True):
@@ -347,7 +364,8 @@ class Explanation(Answer, frozen=True, kw_only=True):
     """`recorded` is what history says was decided; it wins over what would be decided today.
 
     `source` says which of the two `outcome`, `fires`, `reason` and `findings` are: `history` or `prediction`.
-    `as_of` is when the findings were true: at the decision, or now.
+    `as_of` is when the findings were true: at the decision, or now. `certainty`, `held` and `moved` are those of the
+    forecast of an occurrence that is not decided yet. `existed` is false for an instant before the creation.
     """
 
     schedule_id: str
@@ -364,6 +382,10 @@ class Explanation(Answer, frozen=True, kw_only=True):
     recorded: RecordedEvent | None
     previous: Time | None
     following: Time | None
+    certainty: Certainty | None = None
+    held: bool = False
+    moved: tuple[Moved, ...] = ()
+    existed: bool = True
 
 
 class ScheduleHealth(Answer, frozen=True, kw_only=True):

@@ -99,7 +99,8 @@ def test_it_is_told_that_the_run_of_an_occurrence_will_wait_and_behind_what_it_w
     assert will.sentence.endswith("stands against it. Its run will wait for approval.")
     busy = why(make_planning(needs_approval=True), facts=Facts(active=1), waiting=Waiting(1, NOON - MINUTE))
     assert busy.sentence == (
-        f"{ON_SPEC} would be skipped: overlap_policy_skip. A run has waited for approval since 2026-05-04T11:59:00Z."
+        f"{ON_SPEC} would be skipped: overlap_policy_skip. It depends on when earlier runs are approved."
+        " A run has waited for approval since 2026-05-04T11:59:00Z."
     )
 
 

@@ -6,7 +6,7 @@ order and after the positions, so that two tickers cannot both take the last pla
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from types import MappingProxyType
 from typing import Any, NamedTuple, assert_never
@@ -14,8 +14,9 @@ from typing import Any, NamedTuple, assert_never
 from sqlalchemy import ColumnElement, Connection, and_, func, select, text
 
 from horarium.decision.births import BirthPolicies, payer
+from horarium.decision.certainty import is_independent
 from horarium.decision.facts import NO_FACTS, Fact, Facts, Shared, Signal, UnreadablePolicies
-from horarium.decision.guards import context_needed, facts_needed
+from horarium.decision.guards import context_needed, facts_needed, is_given
 from horarium.errors import HorariumError
 from horarium.ids import id_at
 from horarium.instant import DAY, MINUTE, Instant
@@ -41,6 +42,7 @@ from horarium.store.runs.states import FINAL_NAMES
 from horarium.store.runs.waiting import waiting_roots
 from horarium.store.schedules.birth_policies import Birth, Gathered, gather_policies
 from horarium.store.schedules.graphs import NO_GRAPH, Graph, graphs_of
+from horarium.store.schedules.run_times import run_times
 from horarium.store.tables import calendars, runs
 
 _NO_SIGNALS: Mapping[bytes, Signal] = MappingProxyType({})
@@ -57,6 +59,10 @@ class Subject(NamedTuple):
     held: int
 
 
+def never(_subject: Subject) -> bool:
+    return False
+
+
 def gather(
     connection: Connection,
     subjects: Sequence[Subject],
@@ -67,12 +73,14 @@ def gather(
     kinds: frozenset[Fact] = frozenset(Fact),
     signals: Mapping[bytes, Signal] = _NO_SIGNALS,
     quotas: QuotaBook | None = None,
+    timed: Callable[[Subject], bool] = never,
 ) -> tuple[dict[bytes, Facts], dict[str, Shared]]:
     """Facts by schedule, and what schedules share by namespace: names of keys mean nothing outside one.
 
     Without `lock` counters are only read, for whoever looks and decides nothing; `kinds` are those it asks about.
     `signals` were asked for before, since nobody outside is called while rows are locked; a schedule that has none
     sees null. Without `quotas` there is room without end, for whoever looks ahead: they are about this minute.
+    `timed` says of which schedules a forecast needs the times of runs.
     """
     graphs = graphs_of(connection, subjects) if Fact.GRAPH in kinds else {}
     curious = [each for each in subjects if _asks_us(each.planning, origin) or each.schedule_uid in graphs]
@@ -94,7 +102,20 @@ def gather(
     apart = [each.schedule_uid for each in subjects if each.active and _tells_waiting_apart(each, known)]
     for uid, count in waiting_roots(connection, apart).items():
         known[uid] = known[uid]._replace(waiting=count)
+    asked = [each.schedule_uid for each in subjects if timed(each)]
+    for uid, times in (run_times(connection, asked, now) if asked else {}).items():
+        known[uid] = known.get(uid, NO_FACTS)._replace(times=times)
     return known, shared
+
+
+def is_timed(subject: Subject) -> bool:
+    """Report whether a forecast of the schedule depends on when runs end."""
+    return not is_independent(subject.planning) or is_given(subject.planning)
+
+
+def has_open_runs(subject: Subject) -> bool:
+    """Report whether its very next occurrence depends on when runs end."""
+    return bool(subject.active or subject.held) and is_timed(subject)
 
 
 def _tells_waiting_apart(subject: Subject, known: Mapping[bytes, Facts]) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import NamedTuple, Protocol
 
 from sqlalchemy import Connection, exists, or_, select
@@ -56,6 +56,15 @@ _TELLING = (
     .where(or_(workflows.c.cycle.is_not(None), _IS_NEWEST))
     .order_by(workflows.c.version)
 )
+
+
+def stored_workflows(connection: Connection, namespace: str, names: Collection[str]) -> set[str]:
+    """Which of the names are those of stored workflows."""
+    columns = (workflows.c.namespace, workflows.c.workflow_id)
+    wanted = {(namespace, name) for name in names}
+    return (
+        {name for _, name in rows_with(connection, select(*columns).distinct(), columns, wanted)} if wanted else set()
+    )
 
 
 def graphs_of(connection: Connection, subjects: Sequence[Subject]) -> dict[bytes, Graph]:

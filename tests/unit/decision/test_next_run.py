@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from datetime import date, timedelta
 from decimal import Decimal
+from itertools import islice
 from typing import Any
 
 import pytest
 from unit.decision.builders import NOON, UID, clock, make_planning, make_position, make_spec
 
 from horarium.condition import compile_condition
-from horarium.decision.ahead import FACTS, MAX_QUESTIONS, NextRun, is_guarded, next_run
-from horarium.decision.facts import NO_FACTS, Fact, Facts, Shared
+from horarium.decision.evaluator import FACTS, Forecaster, is_guarded
+from horarium.decision.facts import NO_FACTS, Fact, Facts, OpenRun, RunTimes, Shared
 from horarium.decision.forecast import Forecast, NoRun
+from horarium.decision.forecast_rows import NextRun
 from horarium.decision.guards import GUARDS
-from horarium.decision.preview import preview
-from horarium.instant import DAY, HOUR, MINUTE
+from horarium.decision.recorded import OF_OVERLAP
+from horarium.instant import DAY, HOUR, MINUTE, SECOND
 from horarium.policy.limits import Budget
 from horarium.policy.overlap import OverlapPolicy
 from horarium.recurrence.spec import compile_spec
@@ -46,7 +47,7 @@ def only(*offsets: int) -> Facts:
 def ahead(planning: Planning, facts: Facts = NO_FACTS, shared: Shared | None = None, **position: Any) -> NextRun:
     before = make_position(**position)
     before = before._replace(next_due=planning.spec.next_after(before.decided_until))
-    return next_run(planning, UID, before, facts, now=NOON - 1, shared=shared)
+    return Forecaster(planning, UID, before, facts, now=NOON - 1, shared=shared).next_run()
 
 
 def hourly(**rest: Any) -> Planning:
@@ -86,10 +87,22 @@ OUT = {
         make_planning(spec=compile_spec(at=["2031-05-04T12:00:00Z"]), max_runs=3),
         NO_FACTS, NextRun(clock("12:00", "2031-05-04")),
     ),
-    "what a condition will say, nobody knows": (
-        hourly(condition=compile_condition({"/x": {"eq": 1}})), NO_FACTS, NextRun(NOON),
+    "a condition that is false now": (
+        hourly(condition=compile_condition({"/x": {"eq": 1}})), NO_FACTS, NextRun(None, NoRun.CONDITION_FAILED),
     ),
-    "whether it will be busy, nobody knows": (hourly(overlap=OverlapPolicy.SKIP), Facts(active=1), NextRun(NOON)),
+    "a condition that is true now": (
+        hourly(condition=compile_condition({"/x": {"eq": 1}})), Facts(context={"x": 1}), NextRun(NOON),
+    ),
+    "an open run that ends in time": (
+        hourly(overlap=OverlapPolicy.SKIP),
+        Facts(active=1, times=RunTimes((OpenRun("r", NOON - MINUTE),), 30 * SECOND)), NextRun(NOON + HOUR),
+    ),
+    "a run that awaits approval": (
+        hourly(overlap=OverlapPolicy.SKIP),
+        Facts(active=1, times=RunTimes((OpenRun("r", NOON, is_waiting=True, expires_at=NOON + 3 * HOUR),))),
+        NextRun(NOON + 3 * HOUR),
+    ),
+    "a run that is buffered": (hourly(overlap=OverlapPolicy.BUFFER_ALL), Facts(active=1), NextRun(NOON)),
 }  # fmt: skip
 
 
@@ -143,37 +156,34 @@ def test_a_year_of_refusals_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
 
     monkeypatch.setattr(calendar_module, "local_date", counted)
     assert ahead(make_planning("* * * * * *", calendars=("c",)), only()) == NextRun(None, NoRun.CALENDAR)
-    assert 300 < looks <= 2 * MAX_QUESTIONS
+    assert 300 < looks <= 800
 
 
 @pytest.mark.parametrize(("planning", "facts"), [each[:2] for each in OUT.values()], ids=OUT)
-def test_preview_says_the_same(planning: Planning, facts: Facts) -> None:
-    """Whatever is within sight of both, and leaving conditions aside."""
+def test_it_is_the_first_row_that_is_dispatched(planning: Planning, facts: Facts) -> None:
     found = ahead(planning, facts)
-    rows = preview(
-        replace(planning, condition=None), UID, make_position(), facts, after=NOON - 1, now=NOON - 1, rows=200
-    )
-    dispatched = [row.tick_at for row in rows if row.decision is Forecast.DISPATCH]
-    if dispatched or found.due is None:
-        assert dispatched[:1] == ([] if found.due is None else [found.due])
+    rows = islice(Forecaster(planning, UID, make_position(), facts, now=NOON - 1).rows(NOON - 1), 2_000)
+    first = next((row for row in rows if row.decision is Forecast.DISPATCH), None)
+    if first is not None and first.tick_at <= NOON + 366 * DAY:
+        assert (first.due, None) == (found.due, found.reason)
     else:
-        assert all(row.tick_at < found.due for row in rows)
+        assert found.due is None or found.due > NOON + 80 * DAY
 
 
-def test_every_guard_is_foreseen_or_left_out_for_a_reason() -> None:
-    left_out = {"condition_failed", "cycle_detected", "not_the_owner", "quota_exceeded"}
-    assert {guard.reason.value for guard in GUARDS} - left_out == {each.value for each in NoRun} - {"finished"}
-    facts = {
-        guard.fact for guard in GUARDS if guard.reason.value not in left_out and Origin.SCHEDULED in guard.asked_of
-    }
-    assert facts - {None} | {Fact.POLICIES} == FACTS  # whose budgets they are
+def test_every_guard_is_foreseen_but_the_quota_of_this_minute() -> None:
+    words = {each.value for each in NoRun}
+    assert {guard.reason.value for guard in GUARDS} - words == {"quota_exceeded"}
+    assert {reason.value for reason in OF_OVERLAP} <= words
+    assert {guard.fact for guard in GUARDS if Origin.SCHEDULED in guard.asked_of} - {None} <= FACTS | {Fact.QUOTA}
 
 
 @pytest.mark.parametrize(
     ("fields", "expected"),
     [
         ({}, False),
-        ({"workflow": "w", "condition": compile_condition({"/x": {"eq": 1}}), "concurrency_key": "k"}, False),
+        ({"concurrency_key": "k"}, False),
+        ({"workflow": "w"}, True),
+        ({"condition": compile_condition({"/x": {"eq": 1}})}, True),
         ({"calendars": ("c",)}, True),
         ({"max_runs": 3}, True),
         ({"budget": Budget(1)}, True),

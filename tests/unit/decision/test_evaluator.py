@@ -1,20 +1,23 @@
-"""A preview says what the coming occurrences would bring, from one look at the world, and changes nothing."""
+"""The forecast decides coming occurrences as the engine will, says how certain that is, and changes nothing."""
 
 from __future__ import annotations
 
 from datetime import date
 from decimal import Decimal
+from itertools import islice
 from typing import Any
 
 import pytest
 from unit.decision.builders import NOON, UID, clock, make_planning, make_position, make_spec
 
 from horarium.condition import compile_condition
-from horarium.decision.facts import NO_FACTS, Facts, Shared
-from horarium.decision.forecast import Forecast
-from horarium.decision.preview import HORIZON, MAX_ROWS, Row, preview
-from horarium.instant import DAY, HOUR, MINUTE, Instant
+from horarium.decision.evaluator import Forecaster
+from horarium.decision.facts import NO_FACTS, Facts, RunTimes, Shared
+from horarium.decision.forecast import Certainty, Forecast
+from horarium.decision.forecast_rows import Row
+from horarium.instant import HOUR, MINUTE, SECOND, Instant
 from horarium.policy.limits import Budget
+from horarium.policy.overlap import OverlapPolicy
 from horarium.recurrence.spec import compile_spec
 from horarium.schedule.calendar import Calendar, CalendarKind
 from horarium.schedule.planning import Planning
@@ -22,39 +25,38 @@ from horarium.schedule.position import Status
 from horarium.schedule.reason import Reason
 
 GO, SKIP = Forecast.DISPATCH, Forecast.SKIP
+CERTAIN, LIKELY, UNKNOWN = Certainty.CERTAIN, Certainty.LIKELY, Certainty.UNKNOWN
+BRIEF = RunTimes((), 8 * SECOND)
+"""The history of a schedule whose runs take eight seconds."""
 
 
-def look(planning: Planning, facts: Facts = NO_FACTS, *, after: Instant = NOON, **rest: Any) -> tuple[Row, ...]:
-    options = {"now": NOON, "rows": 5, **rest}
-    position = options.pop("position", make_position(NOON))
-    return preview(planning, UID, position, facts, after=after, **options)
+def forecaster(planning: Planning, facts: Facts = NO_FACTS, **rest: Any) -> Forecaster:
+    options = {"now": NOON, "position": make_position(NOON), **rest}
+    return Forecaster(planning, UID, options.pop("position"), facts, **options)
+
+
+def look(
+    planning: Planning, facts: Facts = NO_FACTS, *, after: Instant = NOON, rows: int = 5, **rest: Any
+) -> list[Row]:
+    return list(islice(forecaster(planning, facts, **rest).rows(after), rows))
+
+
+def said(rows: list[Row]) -> list[tuple[Forecast, Certainty]]:
+    return [(row.decision, row.certainty) for row in rows]
+
+
+# ── what is decided ───────────────────────────────────────────────────────────────────────────────────
 
 
 def test_rows_are_the_next_occurrences() -> None:
-    rows = look(make_planning("0 * * * *"), rows=2)
-    assert rows == (Row(clock("13:00"), clock("13:00"), GO), Row(clock("14:00"), clock("14:00"), GO))
+    rows = look(make_planning("0 * * * *", overlap=OverlapPolicy.ALLOW_ALL), rows=2)
+    assert rows == [Row(clock("13:00"), clock("13:00"), GO), Row(clock("14:00"), clock("14:00"), GO)]
 
 
-def test_ten_rows_unless_asked_otherwise() -> None:
-    assert len(preview(make_planning(), UID, make_position(NOON), NO_FACTS, after=NOON, now=NOON)) == 10
-
-
-@pytest.mark.parametrize(("rows", "shown"), [(0, 0), (-3, 0), (1, 1), (200, 200), (201, 200), (10**9, 200)])
-def test_there_are_at_most_two_hundred_rows(rows: int, shown: int) -> None:
-    assert len(look(make_planning("* * * * * *"), rows=rows)) == shown
-    assert MAX_ROWS == 200
-
-
-def test_there_are_at_most_thirty_one_days() -> None:
-    rows = look(make_planning("0 12 * * *"), rows=200)
-    assert [row.tick_at for row in rows] == [NOON + n * DAY for n in range(1, 32)]
-    assert HORIZON == 31 * DAY
-
-
-def test_the_preview_ends_with_the_spec() -> None:
+def test_the_forecast_ends_with_the_spec() -> None:
     ending = make_planning(spec=make_spec("0 * * * *", end_at=clock("15:00")))
     assert [row.tick_at for row in look(ending)] == [clock("13:00"), clock("14:00"), clock("15:00")]
-    assert look(make_planning(spec=compile_spec(at=["2026-05-04T09:00:00Z"]))) == ()
+    assert look(make_planning(spec=compile_spec(at=["2026-05-04T09:00:00Z"]))) == []
 
 
 def test_a_row_shows_when_to_act_beside_its_name() -> None:
@@ -98,20 +100,14 @@ def test_credits_are_reserved_by_predicted_dispatches_and_come_back_at_midnight(
     assert [row.decision for row in rows] == [SKIP, GO, GO, SKIP, SKIP, GO]
 
 
-def test_a_preview_from_a_later_day_starts_with_a_fresh_day() -> None:
-    planning = make_planning("0 * * * *", budget=Budget(None, 1))
-    rows = look(planning, Facts(runs_today=1), after=NOON + 2 * DAY, rows=2)
-    assert [row.decision for row in rows] == [GO, SKIP]
-
-
 def test_the_runs_that_are_left_run_out() -> None:
-    rows = look(make_planning(max_runs=5), position=make_position(NOON, runs_born=3), rows=4)
+    rows = look(make_planning(max_runs=5), Facts(times=BRIEF), position=make_position(NOON, runs_born=3), rows=4)
     assert [row.reason for row in rows] == [None, None, *[Reason.REMAINING_ACTIONS_EXHAUSTED] * 2]
 
 
 def test_facts_are_a_snapshot() -> None:
     planning = make_planning(condition=compile_condition({"/last_24h_stats/total": {"lt": 3}}))
-    facts = Facts(context={"last_24h_stats": {"total": 2}})
+    facts = Facts(context={"last_24h_stats": {"total": 2}}, times=BRIEF)
     assert {row.decision for row in look(planning, facts)} == {GO}
 
 
@@ -119,10 +115,6 @@ def test_facts_are_a_snapshot() -> None:
 def test_a_schedule_that_cannot_fire_is_predicted_to_skip(status: Status) -> None:
     rows = look(make_planning(), position=make_position(NOON, status=status))
     assert {row.reason for row in rows} == {Reason.STATUS_NOT_TRIGGERABLE}
-
-
-def test_overlap_is_not_predicted() -> None:
-    assert {row.decision for row in look(make_planning(), Facts(active=1, held=1))} == {GO}
 
 
 def test_what_the_assignee_has_spent_today_counts_until_midnight() -> None:

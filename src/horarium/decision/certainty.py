@@ -1,0 +1,176 @@
+"""How certain a predicted decision is: what it depends on, and whether that can come out otherwise.
+
+A decision is certain where it is the same however many of the runs before it have ended, and however many of the
+uncertain occurrences before it were dispatched.
+"""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Final
+
+from horarium.decision.facts import Facts, Tally
+from horarium.decision.guards import Guard
+from horarium.decision.predicted_runs import Level, PredictedRuns
+from horarium.instant import MILLISECOND, SECOND, Instant
+from horarium.policy.limits import Budget
+from horarium.policy.overlap import OverlapPolicy, Refuse, decide_overlap
+from horarium.policy.quotas import ROOM_WITHOUT_END, Room
+from horarium.recurrence.gaps import shortest_gap
+from horarium.schedule.planning import Planning, remembered
+from horarium.schedule.reason import Reason
+
+_EARLIER: Final = "It depends on which of the occurrences before it run."
+_CONDITION: Final = "It depends on the condition at that time; the forecast evaluates it as of now."
+_BUDGET: Final = "It depends on what has been spent by then."
+_DAILY: Final = "It depends on how many runs there are that day by then."
+_KEY: Final = "It depends on other runs with the same concurrency key."
+_SMALL_QUOTA: Final = 1_000
+_BEYOND: Final = "It is too far ahead to predict the runs before it."
+
+
+@remembered
+def is_independent(planning: Planning) -> bool:
+    """Report whether no earlier run can change what overlap decides."""
+    overlap = planning.overlap
+    if planning.concurrency_key is not None:
+        return False
+    unlimited = overlap.policy is OverlapPolicy.ALLOW_ALL and overlap.max_concurrency is None
+    return unlimited or overlap.policy is OverlapPolicy.TERMINATE_OTHER
+
+
+def keeps_apart(planning: Planning, duration: Instant) -> bool:
+    """Report whether a run of that duration always ends before the next occurrence is due."""
+    gap = _gap(planning)
+    return gap is not None and duration + planning.spec.jitter_ms * MILLISECOND <= gap
+
+
+@remembered
+def _gap(planning: Planning) -> Instant | None:
+    """The shortest gap between two occurrences; None where it is not known for all of them."""
+    if len(planning.spec.parts) > 1:
+        return None
+    found = shortest_gap(planning.spec, after=0, enough=0)
+    return None if found is None else found * SECOND
+
+
+class Doubts:
+    """Bounds on the runs that are created before an occurrence, and what they leave uncertain."""
+
+    def __init__(self, tally: Tally, runs: PredictedRuns, facts: Facts, quotas: Room) -> None:
+        self._planning, self._tally, self._runs = tally.planning, tally, runs
+        planning = tally.planning
+        self._quota = _of_quota(quotas)
+        self._least = self._most = tally.runs_born
+        self._least_today = self._most_today = facts.runs_today
+        self._earlier = Level.CERTAIN
+        self._waiting = any(run.is_waiting for run in facts.times.open)
+        self._has_history = facts.times.median is not None
+        self.is_unlimited = (
+            planning.max_runs is None
+            and planning.concurrency_key is None
+            and planning.budget == Budget()
+            and all(budget == Budget() for _, budget in tally.budgets())
+        )
+
+    @property
+    def is_exhausted(self) -> bool:
+        return self._planning.max_runs is not None and self._tally.runs_born >= self._planning.max_runs
+
+    def add(self, least: int, most: int, level: Level) -> None:
+        """Count runs that are created at least, and at most."""
+        self._least += least
+        self._most += most
+        self._least_today += least
+        self._most_today += most
+        self._earlier = max(self._earlier, level)
+
+    def new_day(self) -> None:
+        self._least_today = self._most_today = 0
+
+    def of(self, guards: tuple[Guard, ...], refused_by: Reason | None) -> tuple[Level, str | None]:
+        """How certain a decision is, and what it depends on: `refused_by` None = it is dispatched."""
+        level, doubt = _SURE
+        for guard in guards:
+            found, why = self._of_guard(guard.reason)
+            if found > level:
+                level, doubt = found, why
+            if guard.reason is refused_by:
+                return level, doubt
+        for found, why in (self._quota, self._of_overlap()):
+            if found > level:
+                level, doubt = found, why
+        return level, doubt
+
+    def beyond(self) -> tuple[Level, str | None]:
+        """The same of what is not simulated."""
+        planning = self._planning
+        if self.is_exhausted and self._least >= (planning.max_runs or 0):
+            return _SURE
+        if self.is_unlimited and is_independent(planning) and planning.condition is None:
+            return self._quota
+        return Level.UNKNOWN, _BEYOND
+
+    def _of_guard(self, reason: Reason) -> tuple[Level, str | None]:
+        planning = self._planning
+        match reason:
+            case Reason.REMAINING_ACTIONS_EXHAUSTED:
+                most = planning.max_runs or 0
+                return _within(most, self._least, self._most, self._earlier, _EARLIER)
+            case Reason.CONDITION_FAILED:
+                return Level.UNKNOWN, _CONDITION
+            case Reason.BUDGET_EXCEEDED:
+                limits = [planning.budget, *(budget for _, budget in self._tally.budgets())]
+                said = [each.spending_limit_credits for each in limits if each.spending_limit_credits is not None]
+                return (Level.UNKNOWN, _BUDGET) if said and 0 not in said else _SURE
+            case Reason.DAILY_LIMIT_REACHED:
+                own = planning.budget.max_daily_runs
+                others = [budget.max_daily_runs for _, budget in self._tally.budgets()]
+                if any(each is not None and each > 0 for each in others):
+                    return Level.UNKNOWN, _DAILY
+                if own is None:
+                    return _SURE
+                return _within(own, self._least_today, self._most_today, Level.UNKNOWN, _DAILY)
+            case _:
+                return _SURE
+
+    def _of_overlap(self) -> tuple[Level, str | None]:
+        planning, runs = self._planning, self._runs
+        if planning.concurrency_key is not None:
+            return Level.UNKNOWN, _KEY
+        if not runs.level or is_independent(planning):
+            return _SURE
+        overlap, most = planning.overlap, runs.opened + runs.possible
+        outcomes = {
+            type(decide_overlap(overlap, active=active, held=held, backfilled=min(held, self._tally.backfilled)))
+            for active, held in ((0, 0), (most, 0), (0, most))
+        }
+        if outcomes == {Refuse} or len(outcomes) == 1:
+            return _SURE
+        return runs.level, self._about_runs()
+
+    def _about_runs(self) -> str:
+        if self._waiting and self._runs.level is Level.LIKELY:
+            return "It depends on when the run that awaits approval ends; its request expires in time or later."
+        if self._runs.waits:
+            return "It depends on when earlier runs are approved."
+        lasts = timedelta(seconds=max(1, round(self._runs.duration / SECOND)))
+        if self._has_history:
+            return (
+                f"It depends on when earlier runs end; they take about {lasts} (h:mm:ss, the median of the last runs)."
+            )
+        return f"It depends on when earlier runs end; none has finished yet, and the timeout is {lasts} (h:mm:ss)."
+
+
+_SURE: Final[tuple[Level, str | None]] = (Level.CERTAIN, None)
+
+
+def _of_quota(room: Room) -> tuple[Level, str | None]:
+    """A quota makes a difference where much of it is used, or where one burst of runs can use it up."""
+    is_tight = room is not ROOM_WITHOUT_END and (2 * room.births <= room.limit or room.limit < _SMALL_QUOTA)
+    return (Level.UNKNOWN, f"It depends on the quota {room.quota} of the namespace by then.") if is_tight else _SURE
+
+
+def _within(limit: int, least: int, most: int, level: Level, doubt: str) -> tuple[Level, str | None]:
+    """A count between two bounds that may not reach a limit."""
+    return _SURE if most < limit or least >= limit else (max(level, Level.LIKELY), doubt)
