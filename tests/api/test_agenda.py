@@ -50,7 +50,7 @@ def test_past_and_future_are_one_list_with_reasons(http: httpx.Client, horarium:
         ("01:00", "hourly", "dispatch", None, False),
         ("01:30", "workdays", "dispatch", None, False),
         ("02:00", "hourly", "skip", "overlap_policy_skip", False),
-        ("03:00", "hourly", "dispatch", None, True),
+        ("03:00", "hourly", "skip", "overlap_policy_skip", True),
         ("03:15", "resting", "skip", "status_not_triggerable", True),
         ("03:30", "workdays", "dispatch", None, True),
     ]
@@ -58,8 +58,9 @@ def test_past_and_future_are_one_list_with_reasons(http: httpx.Client, horarium:
     assert got["rows"][0]["run_id"] == http.get("/api/schedules/hourly/runs").json()["runs"][0]["run_id"]
     assert got["buckets"] == [
         {"at": "2026-03-01T00:30:00Z", "starts": 2, "skips": 1},
-        {"at": "2026-03-01T02:30:00Z", "starts": 2, "skips": 1},
+        {"at": "2026-03-01T02:30:00Z", "starts": 1, "skips": 2},
     ]
+    assert [row.get("certainty") for row in got["rows"]] == [None, None, None, "unknown", "certain", "unknown"]
     coming = look(http, to="2026-03-01T03:10:00Z")
     assert shown(coming) == [("02:00", "hourly", "skip", "overlap_policy_skip", False), *shown(got)[3:4]]
     tomorrow = look(http, **{"from": "2026-03-02T01:10:00Z", "to": "2026-03-02T02:00:00Z"})

@@ -52,12 +52,12 @@ def test_each_row_says_what_would_happen_and_why(http: httpx.Client) -> None:
 
 
 @pytest.mark.parametrize(
-    "start",
+    "begin",
     ["2026-04-01T02:00:00Z", "2026-04-01T05:00:00+03:00", "2026-04-01 02:00:00Z"],
     ids=["utc", "offset", "blank"],
 )
-def test_it_may_begin_anywhere_and_includes_its_beginning(http: httpx.Client, start: str) -> None:
-    assert preview(http, n=1, **{"from": start})[0]["tick_at"] == "2026-04-01T02:00:00Z"
+def test_it_may_begin_anywhere_and_includes_its_beginning(http: httpx.Client, begin: str) -> None:
+    assert preview(http, n=1, **{"from": begin})[0]["tick_at"] == "2026-04-01T02:00:00Z"
 
 
 def test_a_plus_sign_that_nobody_encoded_is_understood(http: httpx.Client) -> None:

@@ -25,15 +25,17 @@ def test_a_year_is_that_of_the_schedules_zone(http: httpx.Client) -> None:
     add(http, cron_expressions=["30 23 * * *"], timezone="Pacific/Auckland")
     got = http.get("/api/schedules/s/year").json()
     assert (got["schedule_id"], got["timezone"], got["year"], got["bounded"]) == ("s", "Pacific/Auckland", 2026, False)
-    assert len(got["days"]) == 365
-    assert got["days"][0] == {"date": "2026-01-01", "fires": 1, "skips": 0, "reasons": {}}
-    assert got["days"][1] == {
-        "date": "2026-01-02",
+    # It was created on 1 March at 13:00 of Auckland.
+    assert len(got["days"]) == 306
+    assert got["days"][0] == {"date": "2026-03-01", "fires": 1, "skips": 0, "reasons": {}}
+    assert got["days"][-7] == {
+        "date": "2026-12-25",
         "fires": 0,
         "skips": 1,
         "reasons": {"calendar": 1},
-        "detail": "mine skips 2026-01-02",
+        "detail": "mine skips 2026-12-25",
     }
+    assert http.get("/api/schedules/s/year", params={"year": 2025}).json()["days"] == []
     leap = http.get("/api/schedules/s/year", params={"year": 2028}).json()
     assert (len(leap["days"]), leap["days"][-1]["date"]) == (366, "2028-12-31")
     assert all(day["fires"] == 1 for day in leap["days"])
@@ -41,9 +43,16 @@ def test_a_year_is_that_of_the_schedules_zone(http: httpx.Client) -> None:
 
 def test_a_year_of_seconds_has_an_answer(http: httpx.Client) -> None:
     add(http, cron_expressions=["* * * * * *"])
+    assert http.patch("/api/schedules/s", json={"overlap_policy": "allow_all"}).is_success
     days = http.get("/api/schedules/s/year", params={"year": 2026}).json()["days"]
-    assert sum(day["fires"] for day in days) == 363 * 86_400
-    assert sum(day["skips"] for day in days) == 2 * 86_400
+    assert sum(day["fires"] for day in days) == 305 * 86_400 - 1  # that of its creation is not among them
+    assert sum(day["skips"] for day in days) == 86_400
+
+
+def test_a_year_far_ahead_is_not_walked_to(http: httpx.Client) -> None:
+    add(http, cron_expressions=["* * * * * *"])
+    days = http.get("/api/schedules/s/year", params={"year": 9891}).json()["days"]
+    assert sum(day["fires"] for day in days) == 365 * 86_400
 
 
 @pytest.mark.parametrize("year", ["1900", "9892", "-1", "soon", "99999999999999999999"])

@@ -12,7 +12,7 @@ from horarium.operations.errors import ScheduleNotFound
 
 
 def test_preview_shows_decision_reason_and_inputs(office: Office) -> None:
-    office.create(inputs_rotation=[{"n": 1}, {"n": 2}], budget={"max_daily_runs": 2})
+    office.create(overlap_policy="allow_all", inputs_rotation=[{"n": 1}, {"n": 2}], budget={"max_daily_runs": 2})
     rows = previews.preview(office.resources, VIEWER, "nightly", rows=3)
     assert [(each.row.tick_at, each.row.decision.value, each.row.reason) for each in rows] == [
         (NOON + MINUTE, "dispatch", None),

@@ -212,7 +212,7 @@ def _shown(found: Described) -> Trigger:
         overlap_policy=_OVERLAP_WORDS.get(overlap, overlap.value),
         catchup_policy=_CATCHUP_WORDS.get(catchup, catchup.value),
         updated_at=to_datetime(row.updated_at),
-        preview=tuple(to_datetime(fire.nominal) for fire in found.next_fires),
+        preview=tuple(to_datetime(fire.due) for fire in found.next_fires),
     )
 
 

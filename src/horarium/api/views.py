@@ -121,7 +121,7 @@ def _details(schedule: Described, state: Mapping[str, Any]) -> ScheduleDetails:
         latest_workflow_instance_id=schedule.last_instance_id,
         last_completed_run_id=None if last is None else id_text(last),
         last_result=schedule.last_result,
-        next_fire_times=tuple(to_datetime(fire.nominal) for fire in schedule.next_fires),
+        next_fire_times=tuple(to_datetime(fire.due) for fire in schedule.next_fires),
         error=schedule.error,
         state=Standing(
             status=schedule.row.status,
@@ -209,7 +209,7 @@ def _info(schedule: Described) -> ScheduleInfo:
     return ScheduleInfo(
         next_fire=time_of(schedule.next_due),
         last_fire=time_of(row.last_fired_at),
-        next_fire_times=tuple(to_datetime(fire.nominal) for fire in schedule.next_fires),
+        next_fire_times=tuple(to_datetime(fire.due) for fire in schedule.next_fires),
         fires_count=row.fires_count,
         failures_count=row.failures_count,
         skipped_trigger_count=row.skipped_count,

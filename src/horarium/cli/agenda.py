@@ -125,5 +125,5 @@ def _totals(lane: AgendaLane) -> tuple[int, ...]:
 
 def _cells(row: AgendaRow) -> tuple[object, ...]:
     reason = row.reason if row.count == 1 else f"{row.reason} ({row.count} occurrences)"
-    state = "predicted" if row.predicted else row.state
+    state = f"predicted, {row.certainty}" if row.predicted else row.state
     return row.at, row.schedule_id, row.decision, reason, state, row.run_id

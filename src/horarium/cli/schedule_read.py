@@ -201,10 +201,13 @@ def preview_command(
         str | None, typer.Option("--from", metavar=TIME, show_default="now", help="Look after this moment.")
     ] = None,
 ) -> None:
-    """What the coming occurrences would bring, and why; at most 31 days ahead. Nothing is written.
+    """Forecast the coming occurrences, at most 31 days ahead. Nothing is written.
+
+    Certainty is certain, likely (estimated from how long runs take) or unknown (a condition, a limit, no history).
 
     Example: horarium schedule preview nightly --count 5
     """
+    from horarium.cli.schedule_words import decided, notes
     from horarium.client.draft_calls import DraftCalls
 
     call = DraftCalls.preview_schedule(
@@ -212,8 +215,8 @@ def preview_command(
     )
     show_listing(
         Listing(remote, call, Paging("rows", "n"), count),
-        ("Tick At", "Decision", "Reason", "Inputs"),
-        lambda row: (row.tick_at, row.decision, row.reason, row.inputs),
+        ("Tick At", "Decision", "Reason", "Certainty", "Inputs", "Notes"),
+        lambda row: (row.tick_at, decided(row), row.reason, row.certainty, row.inputs, notes(row)),
         empty="nothing occurs within 31 days",
         hint=_MORE,
     )
@@ -238,6 +241,8 @@ def explain_command(
         show_document(found.raw, remote.output, [])
         return
     typer.echo(printable(found.sentence))
+    if found.certainty is not None:
+        typer.echo(f"Certainty: {found.certainty}.")
     if found.source == "history":
         typer.echo(f"The guards as they were asked at {cell(found.as_of)}:")
     typer.echo()
@@ -293,7 +298,7 @@ def _references(event: HistoryEvent) -> str:
 
 
 def _next_fire(remote: Remote, schedule_id: str) -> str:
-    """Its nominal time, which names it; a jittered one is later."""
+    """When it acts; `explain` finds the occurrence."""
     fires = remote.client.describe_schedule(schedule_id).next_fire_times
     if not fires:
         refuse("this schedule has no next fire; give --at")

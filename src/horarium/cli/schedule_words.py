@@ -13,7 +13,7 @@ from horarium.recurrence.words import describe
 from horarium.recurrence.zone import Zone, load_zone
 
 if TYPE_CHECKING:
-    from horarium.wire.schedules import Schedule, WriteResult
+    from horarium.wire.schedules import Moved, PreviewRow, Schedule, WriteResult
 
 Lines = Iterator[tuple[str, str]]
 
@@ -30,6 +30,21 @@ def outcome(done: WriteResult) -> str:
     if done.exhausted:
         following = "; its runs are used up"
     return f"{done.schedule_id}: {what}{following}"
+
+
+def decided(row: PreviewRow) -> str:
+    return f"{row.decision} (held)" if row.held else str(row.decision)
+
+
+def notes(row: PreviewRow) -> str:
+    """What happened to the instant of an occurrence."""
+    return ", ".join(_note(each) for each in row.moved)
+
+
+def _note(move: Moved) -> str:
+    seconds = "" if move.seconds is None else f" {move.seconds:g} s"
+    local = "" if move.local_time is None else f" {move.local_time}"
+    return f"{move.kind}{seconds}{local}"
 
 
 def next_run(known: Schedule | WriteResult) -> str:

@@ -10,7 +10,7 @@ from datetime import timedelta
 from typing import Final
 
 from horarium.decision.facts import Facts, Tally
-from horarium.decision.guards import Guard
+from horarium.decision.guards import Guard, guards_for
 from horarium.decision.predicted_runs import Level, PredictedRuns
 from horarium.instant import MILLISECOND, SECOND, Instant
 from horarium.policy.limits import Budget
@@ -19,6 +19,7 @@ from horarium.policy.quotas import ROOM_WITHOUT_END, Room
 from horarium.recurrence.gaps import shortest_gap
 from horarium.schedule.planning import Planning, remembered
 from horarium.schedule.reason import Reason
+from horarium.schedule.run import Origin
 
 _EARLIER: Final = "It depends on which of the occurrences before it run."
 _CONDITION: Final = "It depends on the condition at that time; the forecast evaluates it as of now."
@@ -27,6 +28,22 @@ _DAILY: Final = "It depends on how many runs there are that day by then."
 _KEY: Final = "It depends on other runs with the same concurrency key."
 _SMALL_QUOTA: Final = 1_000
 _BEYOND: Final = "It is too far ahead to predict the runs before it."
+
+
+# They never refuse the next occurrence of a schedule that is active: its spec keeps to the window.
+_SETTLED: Final = (Reason.STATUS_NOT_TRIGGERABLE, Reason.OUTSIDE_WINDOW)
+
+
+@remembered
+def forecast_guards(planning: Planning) -> tuple[Guard, ...]:
+    """The guards that a forecast asks: all but quotas, which are about this minute."""
+    return tuple(guard for guard in guards_for(planning, Origin.SCHEDULED) if guard.reason is not Reason.QUOTA_EXCEEDED)
+
+
+@remembered
+def is_guarded(planning: Planning) -> bool:
+    """Report whether a guard can refuse the next occurrence while the schedule is active."""
+    return any(guard.reason not in _SETTLED for guard in forecast_guards(planning))
 
 
 @remembered

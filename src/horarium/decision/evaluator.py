@@ -14,12 +14,12 @@ from typing import Final
 from horarium.decision import lifecycle
 from horarium.decision.births import BirthPolicies, under_policies
 from horarium.decision.calendar_spans import CalendarSpans
-from horarium.decision.certainty import Doubts, is_independent, keeps_apart
+from horarium.decision.certainty import Doubts, forecast_guards, is_independent, keeps_apart
 from horarium.decision.decide import decide
 from horarium.decision.facts import Fact, Facts, Shared, Tally
 from horarium.decision.forecast import Certainty, Forecast, NoRun
 from horarium.decision.forecast_rows import NOT_TRIGGERABLE, NextRun, Row, Stretch
-from horarium.decision.guards import Guard, Question, first_refusal, guards_for
+from horarium.decision.guards import Question, first_refusal
 from horarium.decision.plan import Birth, Fire, Hold, Missed, Skip
 from horarium.decision.predicted_runs import Level, PredictedRuns
 from horarium.decision.recorded import OF_OVERLAP
@@ -32,7 +32,6 @@ from horarium.schedule.calendar import Calendar
 from horarium.schedule.planning import Planning, remembered
 from horarium.schedule.position import Position, Status
 from horarium.schedule.reason import Reason
-from horarium.schedule.run import Origin
 
 MAX_STEPS: Final = 1_000
 """Decisions that are simulated; one may stand for all that are skipped until a run ends or a day is over."""
@@ -40,22 +39,6 @@ HORIZON: Final = 366 * DAY
 FACTS: Final = frozenset(Fact) - {Fact.QUOTA}
 _END: Final = LATEST * SECOND
 _OF_A_DAY: Final = (Reason.BUDGET_EXCEEDED, Reason.DAILY_LIMIT_REACHED)
-
-
-# They never refuse the next occurrence of a schedule that is active: its spec keeps to the window.
-_SETTLED: Final = (Reason.STATUS_NOT_TRIGGERABLE, Reason.OUTSIDE_WINDOW)
-
-
-@remembered
-def forecast_guards(planning: Planning) -> tuple[Guard, ...]:
-    """The guards that a forecast asks: all but quotas, which are about this minute."""
-    return tuple(guard for guard in guards_for(planning, Origin.SCHEDULED) if guard.reason is not Reason.QUOTA_EXCEEDED)
-
-
-@remembered
-def is_guarded(planning: Planning) -> bool:
-    """Report whether a guard can refuse the next occurrence while the schedule is active."""
-    return any(guard.reason not in _SETTLED for guard in forecast_guards(planning))
 
 
 class Forecaster:
@@ -83,6 +66,7 @@ class Forecaster:
         self._counts_days = any(guard.reason in _OF_A_DAY for guard in self._guards)
         self._last = now + HORIZON
         self._reset()
+        self._is_fresh = True
 
     def _reset(self) -> None:
         shared = Shared() if self._shared is None else self._shared.copy()
@@ -165,7 +149,9 @@ class Forecaster:
         """Yield the undecided occurrences in order, those decided alike as one; what ends before `after` may be left
         out.
         """
-        self._reset()
+        if not self._is_fresh:
+            self._reset()
+        self._is_fresh = False
         return self._stretches(after)
 
     # ── the walk ─────────────────────────────────────────────────────────────────────────────────
@@ -187,6 +173,9 @@ class Forecaster:
         steps = 0
         while self._next is not None and (until is None or self._next < until):
             if steps == MAX_STEPS or self._next > self._last:
+                if until is not None:
+                    self.tally.new_day()
+                    return
                 yield from self._without_counts(self._next, after)
                 return
             steps += 1
@@ -313,6 +302,8 @@ class Forecaster:
         if first_refusal(self._guards, question) is not None:
             return None
         level, doubt = self._doubts.of(self._guards, None)
+        if apart and level is Level.CERTAIN:
+            return None  # those that follow are less certain
         last = self._last_within(self._unchanged(question, max(nominal, self._last), None))
         count = self.spec.count(nominal - 1, last)
         index = self.tally.rotation_index if planning.rotation else None

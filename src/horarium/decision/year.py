@@ -7,7 +7,7 @@ and the calendars say now: they are no history. Days are those of the schedule's
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import date
 from typing import Final
@@ -64,18 +64,18 @@ def look_at_year(
     max_work: int = MAX_WORK,
     since: Instant | None = None,
     decided_until: Instant = _NEVER,
-    coming: Iterable[Stretch] = (),
+    coming: Callable[[Instant], Iterable[Stretch]] | None = None,
 ) -> YearOverview:
     """`calendars` by the names under which the schedule attaches them; one that is missing allows nothing.
 
-    Nothing is shown up to `since`. What comes after `decided_until` is what `coming` says, in order.
+    Nothing is shown up to `since`. What comes after `decided_until` is what `coming` says, which is told from where.
     """
     zone = planning.spec.zone.key
     obeyed = attached(planning, calendars)
     zones = {each.timezone or zone for each in obeyed if isinstance(each, Calendar)} & zone_names()
     days: dict[date, YearDay] = {}
     left = max_work // len(planning.spec.parts)
-    forecast = _Counted(planning.spec, coming)
+    forecast: _Counted | None = None
     for begin, end in _pieces(frozenset({zone, *zones}), zone, year):
         if left <= 0:
             return YearOverview(year, zone, tuple(days.values()), bounded=True)
@@ -89,7 +89,8 @@ def look_at_year(
             blocked = check(obeyed, begin, zone)
             found = (Reason.CALENDAR, blocked.detail) if blocked is not None else None
             days[day] = _with(days.get(day) or YearDay(day), count, found)
-        if high > decided_until:
+        if high > decided_until and coming is not None:
+            forecast = forecast or _Counted(planning.spec, coming(max(low, decided_until)))
             for count, refused in forecast.between(max(low, decided_until), high):
                 days[day] = _with(days.get(day) or YearDay(day), count, refused)
     return YearOverview(year, zone, tuple(days.values()))

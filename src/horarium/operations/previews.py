@@ -10,6 +10,7 @@ from typing import Any, Final
 
 from horarium.decision import explain as explaining
 from horarium.decision import year as years
+from horarium.decision.agenda import undecided_after
 from horarium.decision.evaluator import Forecaster
 from horarium.decision.explain import Explanation, RunNow, nominal_of
 from horarium.decision.facts import NO_FACTS, NO_SIGNAL, Signal
@@ -68,7 +69,7 @@ def moment_of(resources: Resources, caller: Caller, schedule_id: str, written: W
 def preview(
     resources: Resources, caller: Caller, schedule_id: str, *, rows: int = 10, after: Instant | None = None
 ) -> list[Previewed]:
-    """At most 31 days or 200 rows ahead. Without `after`, from where the clock has got to."""
+    """At most 31 days or 200 rows ahead. Without `after`, from the first occurrence that is not decided."""
     caller.require(Permission.READ)
     if not 1 <= rows <= MAX_ROWS:
         raise InvalidDefinition({"n": [f"must be between 1 and {MAX_ROWS}"]})
@@ -79,9 +80,11 @@ def preview(
         opened = _look_at(resources, connection, caller, schedule_id)
         revision = schedules.find_revision(connection, opened.row.schedule_uid, opened.row.revision)
         assert revision is not None  # a schedule has the revision that it names
-        start = opened.now if after is None else after
+        row = opened.row
+        start = undecided_after(row.decided_until, row.status, 0, opened.now) if after is None else after
+        last = (opened.now if after is None else after) + HORIZON
         coming = _forecaster(resources, connection, opened, signal).rows(start)
-        found = islice(takewhile(lambda each: each.tick_at <= start + HORIZON, coming), rows)
+        found = islice(takewhile(lambda each: each.tick_at <= last, coming), rows)
         return with_inputs(found, from_canonical(revision.document))
 
     return resources.database.read(work)
@@ -103,7 +106,7 @@ def look_at_year(resources: Resources, caller: Caller, schedule_id: str, year: i
             year or local_date(planning.spec.zone.key, opened.now).year,
             since=row.created_at,
             decided_until=row.decided_until,
-            coming=forecaster.stretches(row.decided_until),
+            coming=forecaster.stretches,
         )
 
     return resources.database.read(work)

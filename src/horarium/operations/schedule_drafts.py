@@ -173,7 +173,7 @@ def _look_at_year(found: Checked, facts: Facts, shared: Shared, asked: Asked) ->
         _year(planning, asked),
         since=asked.now if found.opened is None else found.opened.row.created_at,
         decided_until=decided,
-        coming=_forecaster(found, facts, shared, asked.now).stretches(decided) if readable else (),
+        coming=_forecaster(found, facts, shared, asked.now).stretches if readable else None,
     )
 
 
@@ -243,7 +243,7 @@ def _of_spec(found: Invalid, asked: Asked) -> ScheduleDraft:
             _year(planning, asked),
             since=asked.now,
             decided_until=position.decided_until,
-            coming=forecaster.stretches(position.decided_until),
+            coming=forecaster.stretches,
         ),
     )
 

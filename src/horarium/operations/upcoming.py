@@ -9,8 +9,8 @@ from itertools import islice
 from typing import Any, NamedTuple
 
 from horarium.decision.calendar_spans import CalendarSpans
-from horarium.decision.certainty import is_independent
-from horarium.decision.evaluator import FACTS, Forecaster, is_guarded
+from horarium.decision.certainty import is_guarded, is_independent
+from horarium.decision.evaluator import FACTS, Forecaster
 from horarium.decision.facts import NO_FACTS, Facts, Shared, UnreadablePolicies
 from horarium.decision.forecast import NoRun
 from horarium.decision.forecast_rows import NOT_TRIGGERABLE, NextRun

@@ -30,8 +30,9 @@ from horarium.wire.outcomes import (
 class ScheduleState(Answer, frozen=True, kw_only=True):
     """What we compute about a schedule beside what its author wrote: none of it can be set.
 
-    `next_fire_at` is the next occurrence of the spec, also while it is paused; `next_run_at` the next that nothing
-    known now stands against, or null together with `next_run_reason`. `words` is the spec as a sentence. `broken` says
+    `next_fire_at` is when the next occurrence of the spec acts, also while it is paused; `next_run_at` when the first
+    does that the forecast dispatches, or null together with `next_run_reason`. Both include jitter. `words` is the
+    spec as a sentence. `broken` says
     why its definition cannot be read, where somebody has damaged what is stored: then what the definition says is
     not in the answer. `consecutive_failures` is above 0 where the last run failed, also while its health is still `ok`.
     """

@@ -2,23 +2,31 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from datetime import date
 from decimal import Decimal
 from itertools import islice
 from typing import Any
 
 import pytest
-from unit.decision.builders import NOON, UID, clock, make_planning, make_position, make_spec
+from unit.decision.builders import NOON, UID, World, clock, make_planning, make_position, make_spec
 
 from horarium.condition import compile_condition
-from horarium.decision.evaluator import Forecaster
-from horarium.decision.facts import NO_FACTS, Facts, RunTimes, Shared
-from horarium.decision.forecast import Certainty, Forecast
-from horarium.decision.forecast_rows import Row
-from horarium.instant import HOUR, MINUTE, SECOND, Instant
+from horarium.decision import evaluator
+from horarium.decision.births import BirthPolicies, Bundle
+from horarium.decision.evaluator import MAX_STEPS, Forecaster
+from horarium.decision.facts import NO_FACTS, Facts, OpenRun, RunTimes, Shared
+from horarium.decision.forecast import Certainty, Forecast, MoveKind
+from horarium.decision.forecast_rows import SKIPPED, Row
+from horarium.decision.plan import Fire, Hold
+from horarium.instant import DAY, HOUR, MINUTE, SECOND, Instant, from_rfc3339, to_rfc3339
+from horarium.policy.approval import NEVER
+from horarium.policy.catchup import CatchupPolicy
 from horarium.policy.limits import Budget
-from horarium.policy.overlap import OverlapPolicy
-from horarium.recurrence.spec import compile_spec
+from horarium.policy.overlap import Overlap, OverlapPolicy
+from horarium.policy.queue import QueuePolicy
+from horarium.policy.quotas import Quota, Room
+from horarium.recurrence.spec import Spec, compile_spec
 from horarium.schedule.calendar import Calendar, CalendarKind
 from horarium.schedule.planning import Planning
 from horarium.schedule.position import Status
@@ -137,3 +145,360 @@ def test_the_same_question_has_the_same_answer() -> None:
     assert look(planning) == look(planning)
     assert look(planning, after=NOON + MINUTE)[0].tick_at == look(planning)[1].tick_at
     assert look(planning, after=NOON + HOUR)[0].tick_at == NOON + HOUR + MINUTE
+
+
+# ── overlap, from when runs are expected to end ───────────────────────────────────────────────────────
+
+
+def running(since: Instant, **rest: Any) -> OpenRun:
+    return OpenRun("r", since, **rest)
+
+
+def test_a_run_that_is_active_now_does_not_stay_open_until_tomorrow() -> None:
+    facts = Facts(active=1, times=RunTimes((running(NOON - SECOND),), 8 * SECOND))
+    assert said(look(make_planning("0 3 * * *"), facts, rows=2)) == [(GO, LIKELY), (GO, LIKELY)]
+
+
+def test_a_run_that_awaits_approval_is_open_until_its_request_expires() -> None:
+    waiting = running(NOON, is_waiting=True, expires_at=NOON + DAY)
+    planning = make_planning("30 * * * *", needs_approval=True)
+    rows = look(planning, Facts(active=1, times=RunTimes((waiting,))), rows=26)
+    assert said(rows[:25]) == [(SKIP, LIKELY)] * 24 + [(GO, LIKELY)]
+    assert {row.reason for row in rows[:24]} == {Reason.OVERLAP_POLICY_SKIP}
+    assert rows[25].certainty is UNKNOWN  # the next run awaits approval too
+
+
+def test_an_approval_that_never_expires_does_not_stop_the_forecast() -> None:
+    waiting = running(NOON, is_waiting=True, expires_at=NEVER)
+    rows = look(make_planning("0 * * * *"), Facts(active=1, times=RunTimes((waiting,))), rows=30)
+    assert {row.certainty for row in rows} == {UNKNOWN}
+    assert [row.decision for row in rows].index(GO) == 23
+
+
+@pytest.mark.parametrize(
+    ("times", "expected"),
+    [
+        (RunTimes((), 30 * SECOND), [(GO, CERTAIN), (GO, LIKELY), (GO, LIKELY)]),
+        (RunTimes((), 90 * SECOND), [(GO, CERTAIN), (SKIP, LIKELY), (GO, LIKELY)]),
+        (RunTimes(), [(GO, CERTAIN), (SKIP, UNKNOWN), (GO, UNKNOWN)]),
+    ],
+    ids=["short", "long", "no history"],
+)
+def test_only_the_next_occurrence_is_certain_while_no_run_is_open(
+    times: RunTimes, expected: list[tuple[Forecast, Certainty]]
+) -> None:
+    assert said(look(make_planning(timeout_seconds=120), Facts(times=times), rows=3)) == expected
+
+
+def test_without_history_a_run_takes_its_timeout() -> None:
+    rows = look(make_planning(timeout_seconds=300), rows=11)
+    assert [row.tick_at for row in rows if row.decision is GO] == [NOON + n * MINUTE for n in (1, 6, 11)]
+
+
+# How many of six occurrences, 1 minute apart, are dispatched, held and skipped; a run takes 150 seconds.
+POLICIES = {
+    "skip": (Overlap(), "g..g.."),
+    "buffer_one": (Overlap(OverlapPolicy.BUFFER_ONE), "gh.h.h"),
+    "buffer_all": (Overlap(OverlapPolicy.BUFFER_ALL), "ghhhhh"),
+    "two buffered": (Overlap(OverlapPolicy.BUFFER_ALL, max_buffered=2), "ghhh.h"),
+    "allow_all": (Overlap(OverlapPolicy.ALLOW_ALL), "gggggg"),
+    "two at once": (Overlap(OverlapPolicy.ALLOW_ALL, max_concurrency=2), "gg.gg."),
+    "cancel_other": (Overlap(OverlapPolicy.CANCEL_OTHER), "ghhhhh"),
+    "terminate_other": (Overlap(OverlapPolicy.TERMINATE_OTHER), "gggggg"),
+}
+
+
+def letters(rows: list[Row]) -> str:
+    return "".join("." if row.decision is SKIP else "h" if row.held else "g" for row in rows)
+
+
+@pytest.mark.parametrize(("overlap", "expected"), POLICIES.values(), ids=POLICIES)
+def test_the_table_of_policies(overlap: Overlap, expected: str) -> None:
+    rows = look(make_planning(overlap=overlap), Facts(times=RunTimes((), 150 * SECOND)), rows=6)
+    assert letters(rows) == expected
+
+
+@pytest.mark.parametrize(("overlap", "expected"), POLICIES.values(), ids=POLICIES)
+def test_it_is_what_the_engine_does_with_runs_of_that_length(overlap: Overlap, expected: str) -> None:
+    world = World(make_planning(overlap=overlap), NOON, duration=150 * SECOND).poll_until(NOON + 6 * MINUTE)
+    letter: dict[type, str] = {Fire: "g", Hold: "h"}
+    engine = "".join(letter.get(type(each), ".") for each in world.decisions())
+    assert engine == expected
+
+
+def test_with_no_limit_of_runs_every_occurrence_is_certain() -> None:
+    planning = make_planning("* * * * * *", overlap=OverlapPolicy.ALLOW_ALL, rotation=3)
+    rows = look(planning, Facts(active=5), after=NOON + 300 * DAY, rows=3)
+    assert said(rows) == [(GO, CERTAIN)] * 3
+    assert [row.rotation_index for row in rows] == [0, 1, 2]  # 300 days have so many seconds
+
+
+def test_as_many_are_certain_as_there_are_places() -> None:
+    planning = make_planning(overlap=Overlap(OverlapPolicy.ALLOW_ALL, max_concurrency=3))
+    facts = Facts(active=1, times=RunTimes((running(NOON),), SECOND))
+    assert [row.certainty for row in look(planning, facts, rows=4)] == [CERTAIN, CERTAIN, LIKELY, LIKELY]
+
+
+def test_held_runs_are_released_in_order_when_a_run_ends() -> None:
+    held = OpenRun("h", NOON - MINUTE, NOON - MINUTE, is_held=True)
+    times = RunTimes((running(NOON - 2 * MINUTE), held), 150 * SECOND)  # one ends at 12:00:30, the other at 12:03
+    facts = Facts(active=1, held=1, times=times)
+    assert letters(look(make_planning(overlap=OverlapPolicy.BUFFER_ONE), facts)) == "h.h.."
+
+
+def test_a_run_that_was_asked_to_stop_ends_after_its_grace() -> None:
+    run = running(NOON - HOUR, stop_at=NOON)
+    facts = Facts(active=1, times=RunTimes((run,), 9 * HOUR))
+    assert look(make_planning(), facts, rows=1)[0].decision is GO
+
+
+def test_no_two_occurrences_of_a_team_with_another_queue_policy_are_decided_by_the_schedule_alone() -> None:
+    policies = BirthPolicies(
+        None, {None: Bundle(None, None)}, queue=QueuePolicy(overlap_policy=OverlapPolicy.ALLOW_ALL)
+    )
+    rows = look(make_planning(), Facts(active=1, policies=policies), rows=3)
+    assert said(rows) == [(GO, CERTAIN)] * 3
+
+
+# ── what makes a decision uncertain ───────────────────────────────────────────────────────────────────
+
+FREE = Overlap(OverlapPolicy.ALLOW_ALL)
+HOLIDAY = Facts(calendars={"c": Calendar("c", CalendarKind.SKIP_DATES, "UTC", frozenset({date(2026, 5, 4)}))})
+TRUE = compile_condition({"/x": {"neq": 1}})
+
+
+@pytest.mark.parametrize(
+    ("fields", "facts", "shared", "expected"),
+    [
+        ({}, NO_FACTS, None, [(GO, CERTAIN)] * 4),
+        ({"calendars": ("c",)}, HOLIDAY, None, [(SKIP, CERTAIN)] * 4),
+        ({"calendars": ("c",), "condition": TRUE}, HOLIDAY, None, [(SKIP, CERTAIN)] * 4),
+        ({"condition": TRUE}, NO_FACTS, None, [(GO, UNKNOWN)] * 4),
+        ({"max_runs": 3}, NO_FACTS, None, [(GO, CERTAIN)] * 3 + [(SKIP, CERTAIN)]),
+        ({"max_runs": 3, "condition": TRUE}, NO_FACTS, None, [(GO, UNKNOWN)] * 3 + [(SKIP, UNKNOWN)]),
+        ({"max_runs": 9, "condition": TRUE}, NO_FACTS, None, [(GO, UNKNOWN)] * 4),
+        ({"max_runs": 0, "condition": TRUE}, NO_FACTS, None, [(SKIP, CERTAIN)] * 4),
+        ({"max_runs": 9, "condition": TRUE, "calendars": ("c",)}, HOLIDAY, None, [(SKIP, CERTAIN)] * 4),
+        ({"budget": Budget(5)}, NO_FACTS, None, [(GO, UNKNOWN)] * 4),
+        ({"budget": Budget(0)}, NO_FACTS, None, [(SKIP, CERTAIN)] * 4),
+        ({"budget": Budget(None, 2)}, NO_FACTS, None, [(GO, CERTAIN)] * 2 + [(SKIP, CERTAIN)] * 2),
+        ({"budget": Budget(None, 2), "condition": TRUE}, NO_FACTS, None, [(GO, UNKNOWN)] * 2 + [(SKIP, UNKNOWN)] * 2),
+        ({"concurrency_key": "k"}, NO_FACTS, None, [(GO, UNKNOWN)] * 4),
+        ({"workflow": "w"}, Facts(cycle=("a", "b")), None, [(SKIP, CERTAIN)] * 4),
+        ({"assignee": "ada"}, NO_FACTS, None, [(GO, CERTAIN)] * 4),
+        ({"assignee": "ada"}, Facts(assignee_budget=Budget(None, 9)), None, [(GO, UNKNOWN)] * 4),
+        ({}, NO_FACTS, Shared(room=Room(199_990, Quota.RUNS_PER_MINUTE, 200_000, 10)), [(GO, CERTAIN)] * 4),
+        ({}, NO_FACTS, Shared(room=Room(9_000, Quota.OPEN_RUNS, 200_000, 191_000)), [(GO, UNKNOWN)] * 4),
+        ({}, NO_FACTS, Shared(room=Room(10, Quota.RUNS_PER_MINUTE, 10, 0)), [(GO, UNKNOWN)] * 4),
+    ],
+    ids=str,
+)
+def test_the_table_of_certainty(
+    fields: dict[str, Any], facts: Facts, shared: Shared | None, expected: list[tuple[Forecast, Certainty]]
+) -> None:
+    assert said(look(make_planning(overlap=FREE, **fields), facts, shared=shared, rows=4)) == expected
+
+
+def test_a_sentence_says_what_it_depends_on() -> None:
+    [first, second] = look(make_planning(timeout_seconds=90), rows=2)
+    assert first.sentence == "The occurrence will run."
+    assert second.sentence == (
+        "The occurrence is expected to be skipped: an earlier run is still open."
+        " It depends on when earlier runs end; none has finished yet, and the timeout is 0:01:30 (h:mm:ss)."
+    )
+
+
+def test_every_reason_has_words() -> None:
+    assert set(SKIPPED) == set(Reason)
+
+
+# ── one answer for an instant, whoever asks ───────────────────────────────────────────────────────────
+
+WORLDS = {
+    "long runs": (make_planning(), Facts(times=RunTimes((), 150 * SECOND))),
+    "buffered": (make_planning(overlap=OverlapPolicy.BUFFER_ONE), Facts(times=RunTimes((), 150 * SECOND))),
+    "short runs": (make_planning("0 */2 * * *", rotation=3), Facts(times=BRIEF)),
+    "many parts": (make_planning("*/7 * * * *", "*/5 * * * *"), Facts(times=BRIEF)),
+    "a holiday": (make_planning("0 * * * *", calendars=("c",), rotation=2), HOLIDAY._replace(times=BRIEF)),
+    "a budget": (make_planning("0 * * * *", budget=Budget(None, 3)), Facts(times=BRIEF, runs_today=1)),
+    "few runs": (make_planning(max_runs=700), Facts(times=BRIEF)),
+    "every second": (make_planning("* * * * * *"), Facts(times=RunTimes((), 1_500_000))),
+    "jitter": (make_planning(spec=make_spec("* * * * *", jitter_ms=30_000)), Facts(times=RunTimes((), 40 * SECOND))),
+    "approval": (make_planning("0 * * * *", needs_approval=True), NO_FACTS),
+}
+
+
+@pytest.mark.parametrize(("planning", "facts"), WORLDS.values(), ids=WORLDS)
+def test_an_answer_does_not_depend_on_where_one_begins_to_look(planning: Planning, facts: Facts) -> None:
+    rows = look(planning, facts, rows=1_500)
+    asked = forecaster(planning, facts)
+    for place in (0, 1, 2, 40, 998, 999, 1_000, 1_001, 1_499):
+        assert asked.at(rows[place].tick_at) == rows[place]
+        assert next(asked.rows(rows[place].tick_at - 1)) == rows[place]
+
+
+@pytest.mark.parametrize(("planning", "facts"), WORLDS.values(), ids=WORLDS)
+def test_stretches_count_what_rows_show(planning: Planning, facts: Facts) -> None:
+    rows = look(planning, facts, rows=1_500)
+    until = rows[-1].tick_at
+    counted: Counter[tuple[Any, ...]] = Counter()
+    for each in forecaster(planning, facts).stretches(NOON):
+        if each.first > until:
+            break
+        count = planning.spec.count(each.first - 1, min(each.last, until))
+        counted[each.decision, each.reason, each.held, each.certainty] += count
+    assert counted == Counter((row.decision, row.reason, row.held, row.certainty) for row in rows)
+
+
+def test_beyond_the_simulation_guards_alone_decide() -> None:
+    rows = look(make_planning("* * * * * *"), Facts(times=RunTimes((), 1_500_000)), after=NOON + DAY, rows=2)
+    assert said(rows) == [(GO, UNKNOWN)] * 2
+    assert rows[0].doubt == "It is too far ahead to predict the runs before it."
+
+
+def test_the_simulation_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    decided = 0
+    real = evaluator.decide
+
+    def counted(*given: Any, **named: Any) -> Any:
+        nonlocal decided
+        decided += 1
+        return real(*given, **named)
+
+    monkeypatch.setattr(evaluator, "decide", counted)
+    look(make_planning("* * * * * *"), Facts(times=RunTimes((), 1_500_000)), after=NOON + 300 * DAY, rows=200)
+    assert decided == MAX_STEPS
+
+
+def test_the_counts_of_an_instant_far_ahead_are_those_where_the_simulation_ends() -> None:
+    asked = forecaster(make_planning("* * * * * *"), Facts(times=RunTimes((), 1_500_000)))
+    assert asked.tally_at(NOON + 3_000 * DAY).runs_born == asked.tally_at(NOON + 2_000 * DAY).runs_born > 400
+
+
+def test_runs_that_end_before_the_next_begins_are_counted_and_not_simulated(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(evaluator, "MAX_STEPS", 3)
+    [row] = look(make_planning(rotation=7), Facts(times=BRIEF), after=NOON + 30 * DAY, rows=1)
+    assert (row.decision, row.certainty, row.rotation_index) == (GO, LIKELY, 30 * 1_440 % 7)
+
+
+# ── what is overdue ───────────────────────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize(
+    ("policy", "expected"),
+    [
+        (CatchupPolicy.FIRE_ONCE, ["", "missed", "missed", "overlap_policy_skip"]),
+        (CatchupPolicy.SKIP, ["missed", "missed", "missed", "overlap_policy_skip"]),
+        (CatchupPolicy.FIRE_ALL, ["", "", "", "overlap_policy_skip"]),
+    ],
+    ids=str,
+)
+def test_what_is_overdue_is_decided_as_the_next_tick_will(policy: CatchupPolicy, expected: list[str]) -> None:
+    planning = make_planning("0 * * * *", catchup=policy, timeout_seconds=2 * 3_600)
+    now = NOON + 3 * HOUR + 10 * MINUTE
+    rows = look(planning, position=make_position(NOON), now=now, rows=4)
+    assert [row.reason or "" for row in rows[:3]] == expected[:3]
+    assert {row.certainty for row in rows[:3]} == {UNKNOWN}
+    busy = policy is not CatchupPolicy.SKIP
+    assert (rows[3].reason or "") == (expected[3] if busy else "")
+
+
+def test_what_is_a_little_late_is_decided_as_on_time() -> None:
+    rows = look(make_planning("0 * * * *"), now=clock("13:00:20"), rows=1)
+    assert said(rows) == [(GO, CERTAIN)]
+
+
+# ── a clock that stands still ─────────────────────────────────────────────────────────────────────────
+
+
+def test_a_pause_that_ends_by_itself_lets_held_runs_go_first() -> None:
+    held = OpenRun("h", NOON, NOON, is_held=True)
+    rows = look(
+        make_planning("*/10 * * * *", overlap=OverlapPolicy.BUFFER_ALL),
+        Facts(held=1, times=RunTimes((held,), 15 * MINUTE)),
+        position=make_position(NOON, status=Status.PAUSED),
+        paused_until=clock("13:00"),
+        rows=9,
+    )
+    assert [row.reason for row in rows[:5]] == [Reason.STATUS_NOT_TRIGGERABLE] * 5
+    assert {row.certainty for row in rows[:5]} == {CERTAIN}
+    assert letters(rows[5:]) == "hhhh"
+
+
+def test_the_counts_at_an_instant_are_those_of_its_decision() -> None:
+    asked = forecaster(make_planning(), Facts(times=RunTimes((), 150 * SECOND)))
+    assert [asked.tally_at(NOON + n * MINUTE).active for n in range(1, 6)] == [0, 1, 1, 0, 1]
+
+
+# ── moved instants ────────────────────────────────────────────────────────────────────────────────────
+
+
+def moved(spec: Spec, after: str) -> list[tuple[str, list[tuple[str, str | None]]]]:
+    start = from_rfc3339(after)
+    rows = look(make_planning(spec=spec), position=make_position(start), now=start, after=start, rows=2)
+    return [(to_rfc3339(row.tick_at), [(each.kind, each.local_time) for each in row.moved]) for row in rows]
+
+
+# Berlin's clocks leap from 02:00 to 03:00 on 29 March 2026, and show 02:00 to 03:00 twice on 25 October: zdump.
+@pytest.mark.parametrize(
+    ("spec", "after", "expected"),
+    [
+        (
+            make_spec("30 2 * * *", timezone="Europe/Berlin"),
+            "2026-03-28T12:00:00Z",
+            [("2026-03-29T01:00:00Z", [("dst_gap", "2026-03-29T02:30:00")]), ("2026-03-30T00:30:00Z", [])],
+        ),
+        (
+            make_spec("30 2 * * *", timezone="Europe/Berlin"),
+            "2026-10-24T12:00:00Z",
+            [("2026-10-25T00:30:00Z", [("dst_fold", "2026-10-25T02:30:00")]), ("2026-10-26T01:30:00Z", [])],
+        ),
+        (
+            make_spec("30 2 * * *", timezone="Europe/Berlin", dst_fold="both"),
+            "2026-10-24T12:00:00Z",
+            [
+                ("2026-10-25T00:30:00Z", [("dst_fold", "2026-10-25T02:30:00")]),
+                ("2026-10-25T01:30:00Z", [("dst_fold", "2026-10-25T02:30:00")]),
+            ],
+        ),
+        (
+            make_spec("30 * * * *", timezone="Europe/Berlin"),
+            "2026-03-29T00:00:00Z",
+            [("2026-03-29T00:30:00Z", []), ("2026-03-29T01:30:00Z", [])],
+        ),
+        (
+            make_spec("30 2 * * *", "0 3 * * *", timezone="Europe/Berlin"),
+            "2026-03-28T12:00:00Z",
+            [
+                ("2026-03-29T01:00:00Z", [("dst_gap", "2026-03-29T02:30:00"), ("deduplicated", None)]),
+                ("2026-03-30T00:30:00Z", []),
+            ],
+        ),
+        (make_spec("30 2 * * *"), "2026-03-28T12:00:00Z", [("2026-03-29T02:30:00Z", []), ("2026-03-30T02:30:00Z", [])]),
+    ],
+    ids=["gap", "fold", "both passes", "real time", "gap and two parts", "UTC"],
+)
+def test_clock_changes_and_parts_that_coincide_are_told(
+    spec: Spec, after: str, expected: list[tuple[str, list[tuple[str, str | None]]]]
+) -> None:
+    assert moved(spec, after) == expected
+
+
+def test_jitter_is_told() -> None:
+    spec = make_spec("0 * * * *", jitter_ms=600_000)
+    [row] = look(make_planning(spec=spec), rows=1)
+    assert [(each.kind, each.seconds) for each in row.moved] == [("jittered", (row.due - row.tick_at) / SECOND)]
+    assert row.unjittered().moved == ()
+    assert "Jitter delays it by" in row.sentence
+
+
+def test_every_kind_of_move_is_a_word_of_the_wire() -> None:
+    spec = make_spec("30 2 * * *", "0 3 * * *", timezone="Europe/Berlin", jitter_ms=60_000)
+    kinds = {
+        each.kind
+        for after in ("2026-03-28T12:00:00Z", "2026-10-24T12:00:00Z")
+        for row in look(make_planning(spec=spec), position=make_position(from_rfc3339(after)), now=from_rfc3339(after),
+                        after=from_rfc3339(after), rows=2)
+        for each in row.moved
+    }  # fmt: skip
+    assert kinds == {kind.value for kind in MoveKind}

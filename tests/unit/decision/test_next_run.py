@@ -11,7 +11,8 @@ import pytest
 from unit.decision.builders import NOON, UID, clock, make_planning, make_position, make_spec
 
 from horarium.condition import compile_condition
-from horarium.decision.evaluator import FACTS, Forecaster, is_guarded
+from horarium.decision.certainty import is_guarded
+from horarium.decision.evaluator import FACTS, Forecaster
 from horarium.decision.facts import NO_FACTS, Fact, Facts, OpenRun, RunTimes, Shared
 from horarium.decision.forecast import Forecast, NoRun
 from horarium.decision.forecast_rows import NextRun
