@@ -113,7 +113,7 @@ def test_a_dense_schedule_hides_no_other(http: httpx.Client, horarium: TestServi
     }  # fmt: skip
     for name in ("dense0", "dense1"):
         assert [bucket["dispatched"] for bucket in by_id[name]["buckets"]] == [86_399, *[86_400] * 30]
-    assert [bucket["skipped"] for bucket in by_id["dense2"]["buckets"]] == [86_400 - 61, *[86_400] * 30]
+    assert [bucket["skipped"] for bucket in by_id["dense2"]["buckets"]] == [86_400 - 6, *[86_400] * 30]
     assert [bucket["dispatched"] for bucket in by_id["hourly"]["buckets"]] == [23, *[24] * 30]
     assert found["rows"] == []
     assert found["truncated"] is True
