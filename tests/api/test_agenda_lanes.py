@@ -105,7 +105,7 @@ def test_a_dense_schedule_hides_no_other(http: httpx.Client, horarium: TestServi
         dense = {"intervals": [{"every": "PT1S"}], "cron_expressions": []}
         add(http, f"dense{number}", "", spec=dense, overlap_policy="allow_all", paused=number == 2)
     add(http, "hourly", "0 * * * *", overlap_policy="allow_all")
-    horarium.advance(minutes=1)
+    horarium.advance(seconds=5)
     found = look(http, to="2026-04-01T00:00:00Z", bucket_seconds=86_400)
     by_id = {lane["schedule_id"]: lane for lane in found["lanes"]}
     assert {name: lane["rows_complete"] for name, lane in by_id.items()} == {
