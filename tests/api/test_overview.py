@@ -7,10 +7,12 @@ from typing import Any
 import httpx
 import pytest
 
+from horarium.decision.ending import FAILURES
+from horarium.decision.health_status import HealthStatus
 from horarium.operations import listings, overviews
 from horarium.operations.overviews import BOUNDS, JUDGED, RUNS, Bounds
 from horarium.schedule.position import Status
-from horarium.store.schedules import positions
+from horarium.store.schedules import health, positions
 from horarium.testing import TestService
 from horarium.wire.overview import Overview, ScheduleCounts
 
@@ -44,6 +46,9 @@ def lengths(http: httpx.Client, shown: dict[str, Any]) -> dict[str, int]:
         **{word: len(ids(http, health=word)) for word in JUDGED},
         **{state: len(http.get("/api/runs", params={"state": state}).json()["runs"]) for state in RUNS},
         "waiting_for_approval": len(http.get("/api/approvals").json()["approvals"]),
+        "failed_24h": len(
+            http.get("/api/runs", params={"state": sorted(FAILURES), "finished_after": shown["since"]}).json()["runs"]
+        ),
         "missed_lately": len(http.get("/api/agenda", params={**window, "reason": "missed"}).json()["rows"]),
     }
 
@@ -147,7 +152,7 @@ def test_the_words_of_the_answer_are_those_that_are_counted() -> None:
     assert set(ScheduleCounts.__struct_fields__) == {status.value for status in Status} - {"deleted"}
     named = {word.value for word in (*JUDGED, *RUNS)}
     assert named <= set(Overview.__struct_fields__)
-    assert BOUNDS.judged <= 1_000
+    assert BOUNDS.judged <= 5_000
 
 
 def test_words_of_health_that_no_index_leads_to_are_refused(http: httpx.Client) -> None:
@@ -163,3 +168,70 @@ def test_nobody_is_counted_of_another_tenant(http: httpx.Client, horarium: TestS
     theirs = horarium.http(namespace="other").get("/api/overview").json()
     assert set(counts(theirs).values()) == {0}
     assert horarium.http(namespace="nobody").get("/api/overview").status_code == 404
+
+
+def end(http: httpx.Client, horarium: TestService, name: str, outcome: str) -> None:
+    """Trigger a schedule, and end its run."""
+    http.post(f"/api/schedules/{name}/trigger", json={})
+    horarium.settle()
+    run = horarium.runs(name)[-1]
+    (horarium.fail if outcome == "failed" else horarium.finish)(run)
+
+
+def test_runs_that_failed_in_24_hours_are_counted_and_listed(http: httpx.Client, horarium: TestService) -> None:
+    add(http, "a", "0 0 1 1 *", overlap_policy="allow_all", retry_policy={"max_retries": 0})
+    for outcome in ("failed", "succeeded", "failed"):
+        end(http, horarium, "a", outcome)
+        horarium.sleep(hours=13)
+    shown = http.get("/api/overview").json()
+    assert (shown["failed_24h"], counts(shown)) == (1, lengths(http, shown))
+    listed = http.get("/api/schedules/a/runs", params={"finished_after": "-30h"}).json()["runs"]
+    assert [each["state"] for each in listed] == ["failed", "succeeded"]
+    assert http.get("/api/runs", params={"finished_after": "soon"}).status_code == 422
+
+
+def test_a_schedule_says_itself_when_it_is_failing(http: httpx.Client, horarium: TestService) -> None:
+    add(http, "usual")
+    add(http, "strict", failing_after=1)
+    add(http, "patient", failing_after=100)
+    # What looks like the threshold inside of a condition is none.
+    add(http, "odd", pre_dispatch_condition={"/a": {"eq": {"after_failures": "0000000001"}}})
+    for failures, expected in ((1, {"strict"}), (2, {"strict"}), (3, {"strict", "usual", "odd"}), (100, None)):
+        for name in ("usual", "strict", "patient", "odd"):
+            set_aside(horarium, name, failures_in_a_row=failures)
+        wanted = {"usual", "strict", "patient", "odd"} if expected is None else expected
+        assert ids(http, health="failing") == wanted, failures
+        shown = http.get("/api/overview").json()
+        assert shown["failing"] == len(wanted)
+        unwell = {each["schedule_id"] for each in http.get("/api/health/schedules?unwell=true").json()["schedules"]}
+        assert unwell == wanted
+        told = {each: http.get(f"/api/schedules/{each}/health").json()["status"] for each in ids(http)}
+        assert {name for name, status in told.items() if status == "failing"} == wanted
+        database = horarium.resources.database
+        assert database.read(lambda connection: health.count_failing(connection, 3)) == len(wanted)
+    http.patch("/api/schedules/strict", json={"failing_after": 1_000})
+    assert http.get("/api/schedules/strict").json()["failing_after"] == 1_000
+    assert ids(http, health="failing") == {"usual", "odd", "patient"}
+
+
+def test_a_last_run_that_failed_is_shown_though_the_schedule_is_not_failing(
+    http: httpx.Client, horarium: TestService
+) -> None:
+    add(http, "a", "0 0 1 1 *", retry_policy={"max_retries": 0})
+    end(http, horarium, "a", "failed")
+    for shown in (http.get("/api/schedules/a").json(), http.get("/api/schedules").json()["schedules"][0]):
+        assert (shown["last_status"], shown["consecutive_failures"]) == ("error", 1)
+    examined = http.get("/api/schedules/a/health").json()
+    assert examined["status"] == "ok"
+    assert "Its last run failed" in examined["sentence"]
+
+
+def test_due_schedules_do_not_hide_late_ones(http: httpx.Client, horarium: TestService) -> None:
+    """More are due at this moment than are judged: those that have been due for longest are judged first."""
+    for number in range(8):
+        add(http, f"due{number}")
+    add(http, "late", "45 * * * *")
+    horarium.advance(hours=1)
+    horarium.sleep(minutes=60)
+    few = overviews.look(horarium.resources, horarium.caller, Bounds(judged=2))
+    assert few.health[HealthStatus.LATE].count == 1

@@ -61,6 +61,7 @@ DOCUMENTS: dict[str, dict[str, Any]] = {
         "failure_policy": {"mode": "fallback", "fallback_assignee_id": "b"},
         "approval_policy": {"requires_approval": True},
         "pause_on_failure": 4,
+        "failing_after": 5,
         "max_runs": 9,
         "priority": -3,
         "concurrency_key": "k",

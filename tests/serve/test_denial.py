@@ -291,7 +291,7 @@ def test_a_stream_whose_reader_never_reads_is_cut_off_and_gives_its_place_to_ano
         write = partial(append, streams=[(new_id(), "default", rows)], now=horarium.now)
         horarium.resources.database.write(write)
         with serving(horarium.parts) as url, ExitStack() as lines:
-            attacked = Victim(url, lines)
+            attacked = Victim(url, lines, horarium.parts.api)
             path = b"GET /api/events?after=0-0 HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer %b\r\n\r\n"
             ask = path % TOKEN.encode()
             deaf = attacked.attacked(ask)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from collections.abc import Callable
+from typing import Annotated, Any
 
+import msgspec
 from fastapi import Query
 
 from horarium.api import examples
@@ -18,12 +20,13 @@ from horarium.decision.forecast import Forecast
 from horarium.errors import InvalidDefinition
 from horarium.ids import id_text
 from horarium.instant import to_datetime
-from horarium.operations import agendas
+from horarium.operations import agenda_lanes, agendas
 from horarium.operations.filters import ScheduleFilter
 from horarium.schedule.position import Status
 from horarium.schedule.reason import Reason
-from horarium.wire.agenda import Agenda, AgendaBucket, AgendaRow, AgendaSchedule
-from horarium.wire.answer import time_of
+from horarium.store.database.page_bytes import fitting
+from horarium.wire.agenda import Agenda, AgendaBucket, AgendaLane, AgendaRow, AgendaSchedule, LaneBucket
+from horarium.wire.answer import encode, time_of
 
 routes = Routes("/api", tag="previews")
 
@@ -52,6 +55,14 @@ routes = Routes("/api", tag="previews")
         schedules={
             "nightly-report": AgendaSchedule(name="", timezone="Europe/Istanbul", status=Status.ACTIVE),
         },
+        lanes=(
+            AgendaLane(
+                schedule_id="nightly-report",
+                name="",
+                rows_complete=True,
+                buckets=(LaneBucket(at=examples.AT, skipped=1),),
+            ),
+        ),
     ),
 )
 def get_agenda(
@@ -60,26 +71,61 @@ def get_agenda(
     start: Annotated[str | None, Query(alias="from", description=f"the first {MOMENT}; now, unless given")] = None,
     end: Annotated[str | None, Query(alias="to", description="up to before this; 24 hours, unless given")] = None,
     timezone: Annotated[str | None, Query(description="where local times and days are read")] = None,
-    limit: Annotated[int, Query(description="rows, 1 to 5000")] = agendas.DEFAULT_ROWS,
+    limit: Annotated[
+        int | None,
+        Query(
+            description="rows, 1 to 5000 (1000 without it); with `lanes` rows of each lane, 0 to 5000 (100 without it)"
+        ),
+    ] = None,
     bucket_seconds: Annotated[int, Query(description="how long a bucket is")] = agendas.DEFAULT_BUCKET,
+    lanes: Annotated[bool, Query(description="add complete counts by schedule and bucket")] = False,
+    lane_limit: Annotated[int, Query(description="lanes of a page, 1 to 100")] = agenda_lanes.MAX_LANES,
+    next_page_token: Annotated[str | None, Query(max_length=8_192, description="the next page of lanes")] = None,
     schedule_id: Annotated[list[str] | None, Query(description="of these alone, 100 at most")] = None,
     text: Annotated[str | None, Query(max_length=200, description="part of an id or a name")] = None,
     label: Annotated[list[str] | None, Query(description="name=value; all must fit")] = None,
     status: Annotated[str | None, Query(description="active, paused, finished or broken")] = None,
     reason: Annotated[Reason | None, Query(description="what was decided for it; nothing is predicted then")] = None,
 ) -> Reply:
-    """Past occurrences as they were decided, with their runs; those to come as a preview sees them. 31 days at most."""
+    """Past occurrences as they were decided, with their runs; those to come as a preview sees them. 31 days at most.
+
+    With `lanes`, each schedule has its own counts and its own limit of rows, so that dense schedules hide no others.
+    """
     wanted = agendas.Wanted(_chosen(schedule_id, text, label, status), reason)
     now = resources.clock.now()
     asked = (written("from", start, timezone), written("to", end, timezone))
     first, last = (None if each is None else each.instant(now) for each in asked)
-    found, rows = within_bytes(
-        limit,
-        lambda most: agendas.look(
-            resources, caller, start=first, end=last, limit=most or limit, bucket_seconds=bucket_seconds, wanted=wanted
-        ),
-        lambda found: map(_row, found.rows),
-    )
+    if lanes:
+        found, rows = _lanes_within_bytes(
+            lane_limit,
+            lambda most: agenda_lanes.look(
+                resources,
+                caller,
+                start=first,
+                end=last,
+                limit=limit,
+                bucket_seconds=bucket_seconds,
+                wanted=wanted,
+                lane_limit=most,
+                next_page_token=next_page_token,
+            ),
+        )
+    else:
+        if next_page_token is not None:
+            raise InvalidDefinition({"next_page_token": ["only lanes have pages: give lanes=true"]})
+        found, rows = within_bytes(
+            agendas.DEFAULT_ROWS if limit is None else limit,
+            lambda most: agendas.look(
+                resources,
+                caller,
+                start=first,
+                end=last,
+                limit=agendas.DEFAULT_ROWS if most is None else most,
+                bucket_seconds=bucket_seconds,
+                wanted=wanted,
+            ),
+            lambda found: map(_row, found.rows),
+        )
     return Reply(
         Agenda(
             namespace=caller.namespace,
@@ -95,7 +141,35 @@ def get_agenda(
                 name: AgendaSchedule(name=each.name, timezone=each.timezone, status=each.status)
                 for name, each in found.schedules.items()
             },
+            lanes=None if found.lanes is None else tuple(map(_lane, found.lanes)),
+            next_page_token=found.next_page_token,
         )
+    )
+
+
+def _lanes_within_bytes(
+    lane_limit: int, ask: Callable[[int], agendas.Agenda]
+) -> tuple[agendas.Agenda, tuple[Any, ...]]:
+    """Return a page of as many lanes as fit with their rows."""
+    found = ask(lane_limit)
+    for _ in range(2):
+        rows = [(each.schedule_id, encode(_row(each))) for each in found.rows]
+        sizes = {each.schedule_id: len(encode(_lane(each))) for each in found.lanes or ()}
+        for name, text in rows:
+            sizes[name] += len(text)
+        count = fitting(sizes.values())
+        if count == len(sizes):
+            break
+        found = ask(count)
+    return found, tuple(msgspec.Raw(text) for _, text in rows)
+
+
+def _lane(lane: agendas.Lane) -> AgendaLane:
+    return AgendaLane(
+        schedule_id=lane.schedule_id,
+        name=lane.name,
+        rows_complete=lane.rows_complete,
+        buckets=tuple(LaneBucket(at=to_datetime(at), **counts._asdict()) for at, counts in lane.buckets),
     )
 
 
@@ -129,5 +203,5 @@ def _row(entry: Entry) -> AgendaRow:
         count=entry.count,
         started_at=time_of(entry.started_at),
         finished_at=time_of(entry.finished_at),
-        **({} if entry.forecast is None else forecast_fields(entry.forecast)),
+        **({"held": entry.held} if entry.forecast is None else forecast_fields(entry.forecast)),
     )

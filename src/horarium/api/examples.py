@@ -108,6 +108,7 @@ DESCRIBED = Schedule(
     remaining_actions=None,
     fires_count=12,
     failures_count=1,
+    consecutive_failures=0,
     skipped_trigger_count=0,
     active_runs=0,
     held_runs=0,

@@ -29,6 +29,7 @@ routes = Routes("/api", tag="overview")
         late=0,
         waiting_for_approval=4,
         missed_lately=0,
+        failed_24h=3,
         held=1,
         ready=0,
         launching=0,
@@ -48,6 +49,7 @@ def get_overview(resources: ResourcesOf, caller: CallerOf) -> Reply:
             schedules=ScheduleCounts(**{status.value: each.count for status, each in found.schedules.items()}),
             waiting_for_approval=found.waiting_for_approval.count,
             missed_lately=found.missed_lately.count,
+            failed_24h=found.failed_24h.count,
             bounded=tuple(found.bounded()),
             **{str(word): each.count for word, each in (*found.health.items(), *found.runs.items())},
         )

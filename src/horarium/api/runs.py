@@ -12,12 +12,13 @@ from starlette.responses import Response
 from horarium.api import examples, run_examples
 from horarium.api.answers import Reply
 from horarium.api.pages import cut, readable, within_bytes
+from horarium.api.previews import MOMENT, written
 from horarium.api.requests import CallerOf, Document, PusherOf, PushToken, ReporterOf, ReportToken, ResourcesOf
 from horarium.api.routing import LOOK, OPERATE, READ, WORK, Routes
 from horarium.api.run_views import claimed, run_event, shown, skipped, summary
 from horarium.errors import InvalidDefinition
 from horarium.ids import id_text, parse_id
-from horarium.instant import to_datetime
+from horarium.instant import Instant, to_datetime
 from horarium.operations import occurrences, pushes, queues, reports, run_events, runs
 from horarium.operations.caller import Caller
 from horarium.operations.occurrences import Skipped
@@ -43,6 +44,7 @@ WorkflowId = Annotated[str | None, Query(description="of one workflow; the same 
 AssigneeOf = Annotated[
     str | None, Query(alias="assignee", description="an agent or a team; of an agent also what it did for its teams")
 ]
+FinishedAfter = Annotated[str | None, Query(description=f"only runs that ended at this {MOMENT}, or later")]
 PageSize = Annotated[int | None, Query(description="1 to 200")]
 PageToken = Annotated[str | None, Query(max_length=8_192)]
 
@@ -76,6 +78,7 @@ def list_runs(
     queue: str | None = None,
     parent_run_id: Annotated[str | None, Query(description="the steps of this run")] = None,
     root_run_id: Annotated[str | None, Query(description="the steps of this run, and those below them")] = None,
+    finished_after: FinishedAfter = None,
     include: Include = None,
     page_size: PageSize = None,
     next_page_token: PageToken = None,
@@ -83,6 +86,7 @@ def list_runs(
     """Newest first, without their inputs and results. Steps of workflows are listed only where they are asked for."""
     wanted = replace(
         _wanted(state, origin, workflow_id or workflow_type or workflow, assignee, queue),
+        finished_after=_instant(resources, finished_after),
         with_steps=include == _STEPS,
         parent=None if parent_run_id is None else parse_id(parent_run_id, "parent_run_id"),
         root=None if root_run_id is None else parse_id(root_run_id, "root_run_id"),
@@ -108,12 +112,17 @@ def list_schedule_runs(
     origin: Origins = None,
     workflow_id: WorkflowId = None,
     assignee: AssigneeOf = None,
+    finished_after: FinishedAfter = None,
     include: Include = None,
     page_size: PageSize = None,
     next_page_token: PageToken = None,
 ) -> Reply:
     """Newest first, also of a schedule that was deleted: what became of each, its cost, approval and duration."""
-    wanted = replace(_wanted(state, origin, workflow_id, assignee), with_steps=include == _STEPS)
+    wanted = replace(
+        _wanted(state, origin, workflow_id, assignee),
+        finished_after=_instant(resources, finished_after),
+        with_steps=include == _STEPS,
+    )
     return _listed(resources, caller, wanted, schedule_id, include, page_size, next_page_token)
 
 
@@ -268,6 +277,11 @@ def _wanted(
     queue: str | None = None,
 ) -> RunFilter:
     return RunFilter(_some("state", state, _STATES), _some("origin", origin, _ORIGINS), workflow, assignee, queue)
+
+
+def _instant(resources: Resources, text: str | None) -> Instant | None:
+    moment = written("finished_after", text, None)
+    return None if moment is None else moment.instant(resources.clock.now())
 
 
 def _with_skips(include: str | None) -> bool:

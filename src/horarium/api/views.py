@@ -154,6 +154,7 @@ def _state(schedule: Listed) -> dict[str, Any]:
         "remaining_actions": schedule.remaining_runs,
         "fires_count": row.fires_count,
         "failures_count": row.failures_count,
+        "consecutive_failures": row.failures_in_a_row,
         "skipped_trigger_count": row.skipped_count,
         "active_runs": row.active,
         "held_runs": row.held,

@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from horarium.cli.naming import by_flags
 from horarium.cli.options import with_options
+from horarium.cli.pages import Listing, Paging, show_listing
 from horarium.cli.present import show_columns, show_document
-from horarium.cli.reading import pairs
+from horarium.cli.reading import pairs, refuse
 from horarium.cli.remote import Remote, remote_options
 from horarium.cli.render import Format, show_json, talk
 from horarium.cli.times import TIME, Times, time_options
+from horarium.clock import SystemClock
+from horarium.instant import DAY, SECOND, from_rfc3339, to_rfc3339
 
 if TYPE_CHECKING:
-    from horarium.wire.agenda import AgendaRow
+    from horarium.wire.agenda import AgendaLane, AgendaRow
 
 app = typer.Typer(add_completion=False)
 
@@ -51,6 +54,9 @@ def agenda_command(
         str | None,
         typer.Option("--reason", metavar="REASON", show_default="any", help="What was not run for it; no predictions."),
     ] = None,
+    lanes: Annotated[
+        bool, typer.Option("--lanes", help="Count the occurrences of each schedule instead of listing them.")
+    ] = False,
 ) -> None:
     """What schedules do: the past as it was decided, the future as it is predicted; 31 days at most.
 
@@ -59,6 +65,12 @@ def agenda_command(
     Example: horarium agenda --from tomorrow --to "the day after tomorrow" --tz Europe/Istanbul
     """
     first, last = times.future("--from", start), times.future("--to", end)
+    if lanes:
+        if reason is not None:
+            refuse("--reason does not go with --lanes: lanes count every occurrence")
+        wanted = {"schedule_id": schedule_id, "text": text, "labels": pairs("--label", label) if label else None}
+        _show_lanes(remote, first, last, {**wanted, "status": status}, limit)
+        return
     with by_flags({"from": "--from", "to": "--to", "schedule_id": "--schedule"}):
         found = remote.client.get_agenda(
             start=first,
@@ -82,6 +94,33 @@ def agenda_command(
             show_document(found.raw, remote.output, [])
     if found.truncated:
         talk("there is more in this window: --limit, or a later --from")
+
+
+def _show_lanes(remote: Remote, start: str | None, end: str | None, wanted: dict[str, Any], limit: int) -> None:
+    """Print one line for each schedule, with the counts of the whole window."""
+    from horarium.client.service_calls import ServiceCalls
+
+    first = from_rfc3339(start) if start else SystemClock().now()
+    last = from_rfc3339(end) if end else first + DAY
+    call = ServiceCalls.list_agenda_lanes(
+        start=to_rfc3339(first),
+        end=to_rfc3339(last),
+        bucket_seconds=max(1, -(-(last - first) // SECOND)),
+        limit=0,
+        **wanted,
+    )
+    show_listing(
+        Listing(remote, call, Paging("lanes", "lane_limit", 100), limit),
+        ("Schedule ID", "Name", "Dispatched", "Failed", "Held", "Skipped", "Missed"),
+        lambda lane: (lane.schedule_id, lane.name or None, *_totals(lane)),
+        empty="no schedules in namespace {namespace}",
+        hint="more schedules: --limit",
+    )
+
+
+def _totals(lane: AgendaLane) -> tuple[int, ...]:
+    names = ("dispatched", "failed", "held", "skipped", "missed")
+    return tuple(sum(getattr(bucket, name) for bucket in lane.buckets) for name in names)
 
 
 def _cells(row: AgendaRow) -> tuple[object, ...]:

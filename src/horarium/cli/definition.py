@@ -208,6 +208,7 @@ FLAGS = (
     Flag("--allow-tool", "limits.allow_tools", _LIMITS, "TOOL"),
     Flag("--max-runs", "max_runs", _POLICIES),
     Flag("--pause-on-failure", "pause_on_failure", _POLICIES),
+    Flag("--failing-after", "failing_after", _POLICIES),
 )  # fmt: skip
 
 

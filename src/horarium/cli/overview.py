@@ -9,6 +9,7 @@ import typer
 from horarium.cli.present import show_columns, show_document
 from horarium.cli.remote import Remote, with_remote
 from horarium.cli.render import Format, talk
+from horarium.decision.ending import FAILURES
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -26,7 +27,7 @@ _RUNS = ("held", "ready", "launching", "queued", "running")
 def overview_command(remote: Remote) -> None:
     """How many schedules fail, are late or broken, how many runs wait and for what, and how to list them.
 
-    A count with a + has ended at its bound: there are at least so many.
+    A count with a + has ended at its bound: there are at least so many. A ? stands where too much was due to count.
 
     Example: horarium overview
     """
@@ -48,9 +49,14 @@ def _rows(found: Overview) -> Iterator[tuple[str, str, str]]:
     yield "questions without an answer", asked, "approval list"
     missed = _count(found, "missed_lately", found.missed_lately)
     yield "missed in 24 hours", missed, 'agenda --from "24h ago" --to now --reason missed'
+    failed = " ".join(f"--state {state}" for state in sorted(FAILURES))
+    ended = _count(found, "failed_24h", found.failed_24h)
+    yield "runs failed in 24 hours", ended, f'run list {failed} --finished-after "24h ago"'
     for state in _RUNS:
         yield f"{state} runs", _count(found, state, getattr(found, state)), f"run list --state {state}"
 
 
 def _count(found: Overview, name: str, count: int) -> str:
-    return f"{count:,}{'+' if name in found.bounded else ''}"
+    """Write a bounded count of 0 as unknown: the list may have entries."""
+    is_bounded = name in found.bounded
+    return "?" if is_bounded and count == 0 else f"{count:,}{'+' if is_bounded else ''}"

@@ -10,14 +10,16 @@ import typer
 from horarium.cli import completion
 from horarium.cli.approval import approve_run_command, reject_run_command
 from horarium.cli.bulk import Everything, Labels, Selection, Yes, selection, stop_runs
+from horarium.cli.options import with_options
 from horarium.cli.pages import All, Limit, Listing, PageToken, Paging, show_listing
 from horarium.cli.present import printable, show_columns, show_document, text_lines
 from horarium.cli.reading import json_value, refuse
-from horarium.cli.remote import ExitCode, Remote, with_remote
+from horarium.cli.remote import ExitCode, Remote, remote_options, with_remote
 from horarium.cli.render import Format, show_json, talk
 from horarium.cli.run_logs import logs_command
 from horarium.cli.run_steps import show_steps
 from horarium.cli.run_words import described
+from horarium.cli.times import TIME, Times, time_options
 from horarium.cli.waiting import Patience, Timeout, all_succeeded, ended_runs, span_of
 
 if TYPE_CHECKING:
@@ -86,14 +88,19 @@ Who = Annotated[
         autocompletion=completion.agent_ids,
     ),
 ]
+FinishedAfter = Annotated[
+    str | None,
+    typer.Option("--finished-after", metavar=TIME, show_default="any", help="Only runs that ended at or after it."),
+]
 Steps = Annotated[bool, typer.Option("--steps", help="Also the steps of workflows.")]
 Skips = Annotated[bool, typer.Option("--skips", help="Also what was skipped; with --schedule.")]
 
 
 @app.command("list")
-@with_remote
+@with_options(times=time_options, remote=remote_options)
 def list_command(
     remote: Remote,
+    times: Times,
     schedule_id: OfSchedule = None,
     state: States = None,
     origin: Origins = None,
@@ -101,6 +108,7 @@ def list_command(
     queue: Queue = None,
     workflow_id: WorkflowId = None,
     assignee: Who = None,
+    finished_after: FinishedAfter = None,
     steps: Steps = False,
     skips: Skips = False,
     limit: Limit = 50,
@@ -115,7 +123,7 @@ def list_command(
     Example: horarium run list --schedule nightly --state failed --state timed_out
     """
     shared: dict[str, Any] = {"state": state, "origin": origin, "workflow_id": workflow_id, "assignee": assignee}
-    shared["next_page_token"] = page_token
+    shared |= {"next_page_token": page_token, "finished_after": times.past("--finished-after", finished_after)}
     if schedule_id is not None:
         if workflow_type is not None or queue is not None or steps:
             refuse("--workflow-type, --queue and --steps do not go with --schedule")

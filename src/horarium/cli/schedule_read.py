@@ -119,8 +119,16 @@ def list_command(
     )  # fmt: skip
     show_listing(
         Listing(remote, call, Paging("schedules"), None if everything else limit),
-        ("Schedule ID", "Workflow Type", "Status", "Next Fire", "Next Run", "Last Fire"),
-        lambda s: (s.schedule_id, s.workflow_type, s.status, s.next_fire_at, _runs(s), s.last_fired_at),
+        ("Schedule ID", "Workflow Type", "Status", "Next Fire", "Next Run", "Last Fire", "Last Status"),
+        lambda s: (
+            s.schedule_id,
+            s.workflow_type,
+            s.status,
+            s.next_fire_at,
+            _runs(s),
+            s.last_fired_at,
+            s.last_status or None,
+        ),
         empty="no schedules in namespace {namespace}",
         hint=_MORE,
     )
@@ -258,7 +266,8 @@ def health_command(
 ) -> None:
     """How schedules are doing, each with the sentence that explains it.
 
-    The first that holds of: broken, paused, waiting_for_approval, failing (its last three runs failed), stale (no
+    The first that holds of: broken, paused, waiting_for_approval, failing (as many runs in a row failed as
+    failing_after says, 3 by default), stale (no
     decision for two gaps of its spec), late (an occurrence undecided beyond its grace), never_run, ok.
 
     Exit code 0 means that all is well, 1 that something is broken, failing, stale or late.

@@ -71,6 +71,9 @@ def described(schedule: Schedule) -> Lines:
     yield from labelled("next fires", _fires(schedule))
     yield "last fire", cell(schedule.last_fired_at)
     yield "so far", _so_far(schedule)
+    if schedule.consecutive_failures:
+        failed = "the last run failed" if schedule.consecutive_failures == 1 else "{} runs in a row failed"
+        yield "failing", failed.format(schedule.consecutive_failures)
     if schedule.consecutive_empty_runs:
         yield "empty answers", f"{schedule.consecutive_empty_runs} in a row"
     if schedule.max_runs is not None:

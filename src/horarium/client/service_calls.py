@@ -8,7 +8,7 @@ from typing import Any
 from horarium.client.call import EVENTS, TEXT, Call, When, given, if_match, many, one
 from horarium.client.methods import Method, Pages
 from horarium.client.page import Page
-from horarium.wire.agenda import Agenda
+from horarium.wire.agenda import Agenda, AgendaLane
 from horarium.wire.audit import AuditEntry
 from horarium.wire.bundles import Applied
 from horarium.wire.cluster import Cluster
@@ -218,6 +218,44 @@ class ServiceCalls:
             "reason": reason,
         }
         return Call("GET", "/api/agenda", one(Agenda), query=query)
+
+    @Method
+    @staticmethod
+    def list_agenda_lanes(
+        *,
+        start: When,
+        end: When,
+        bucket_seconds: int,
+        timezone: str | None = None,
+        limit: int | None = None,
+        lane_limit: int | None = None,
+        schedule_id: str | Sequence[str] | None = None,
+        text: str | None = None,
+        labels: Mapping[str, str] | None = None,
+        status: str | None = None,
+        next_page_token: str | None = None,
+    ) -> Call[Page[AgendaLane]]:
+        """Counts of all occurrences by schedule and bucket, in the order of schedule ids.
+
+        Single rows are in `raw`, at most `limit` of each lane. At most 1,000 buckets.
+        """
+        query = {
+            "lanes": True,
+            "from": start,
+            "to": end,
+            "bucket_seconds": bucket_seconds,
+            "timezone": timezone,
+            "limit": limit,
+            "lane_limit": lane_limit,
+            "schedule_id": schedule_id,
+            "text": text,
+            "label": labels,
+            "status": status,
+            "next_page_token": next_page_token,
+        }
+        return Call("GET", "/api/agenda", many(AgendaLane, "lanes"), query=query, cursor="next_page_token")
+
+    iter_agenda_lanes = Pages(list_agenda_lanes)
 
     @Method
     @staticmethod

@@ -7,18 +7,23 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import islice, takewhile
-from operator import attrgetter
+from operator import add, attrgetter
+from typing import Final, NamedTuple
 
 from horarium.decision.evaluator import Forecaster
 from horarium.decision.facts import Facts, Shared
 from horarium.decision.forecast import Forecast
 from horarium.decision.forecast_rows import Row
 from horarium.instant import SECOND, Instant
+from horarium.recurrence.spec import Spec
 from horarium.schedule.planning import Planning
 from horarium.schedule.position import Position, Status
+from horarium.schedule.reason import Reason
 from horarium.schedule.run import RunState
 
 MAX_ROWS = 5_000
+MISSED_REASONS: Final = frozenset({Reason.MISSED, Reason.CATCHUP_CAP})
+"""The reasons of occurrences that no scheduler decided in time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +40,7 @@ class Entry:
     count: int = 1
     started_at: Instant | None = None
     finished_at: Instant | None = None
+    held: bool = False
 
     @property
     def predicted(self) -> bool:
@@ -98,7 +104,7 @@ def _entries(coming: Coming, now: Instant, end: Instant) -> Iterator[Entry]:
     rows = forecaster_of(coming, now).rows(coming.after)
     for row in takewhile(lambda row: row.tick_at < end, rows):
         reason = None if row.reason is None else row.reason.value
-        yield Entry(row.tick_at, coming.schedule_id, row.decision, reason, forecast=row)
+        yield Entry(row.tick_at, coming.schedule_id, row.decision, reason, forecast=row, held=row.held)
 
 
 def arrange(
@@ -125,6 +131,82 @@ def buckets(rows: Iterable[Entry], start: Instant, seconds: int) -> tuple[Bucket
         counter[(row.at - start) // (seconds * SECOND)] += row.count
     places = sorted(starts.keys() | skips.keys())
     return tuple(Bucket(start + place * seconds * SECOND, starts[place], skips[place]) for place in places)
+
+
+class LaneCounts(NamedTuple):
+    """Occurrences of one schedule in a bucket: each is counted once, and `failed` are some of the dispatched."""
+
+    dispatched: int = 0
+    skipped: int = 0
+    held: int = 0
+    missed: int = 0
+    failed: int = 0
+
+    @property
+    def starts(self) -> int:
+        return self.dispatched + self.held
+
+    @property
+    def skips(self) -> int:
+        return self.skipped + self.missed
+
+    def plus(self, other: LaneCounts) -> LaneCounts:
+        return LaneCounts(*map(add, self, other))
+
+
+def counts_of(decision: Forecast, reason: str | None, *, held: bool, count: int = 1) -> LaneCounts:
+    """Count occurrences that were decided alike, or will be."""
+    if decision is Forecast.DISPATCH:
+        return LaneCounts(held=count) if held else LaneCounts(dispatched=count)
+    return LaneCounts(missed=count) if reason in MISSED_REASONS else LaneCounts(skipped=count)
+
+
+@dataclass(frozen=True, slots=True)
+class Grid:
+    """The buckets of a window; `size` is the length of one, in microseconds."""
+
+    start: Instant
+    end: Instant
+    size: Instant
+
+    @property
+    def places(self) -> int:
+        return -(-(self.end - self.start) // self.size)
+
+    def place(self, at: Instant) -> int:
+        return (at - self.start) // self.size
+
+    def begin(self, place: int) -> Instant:
+        return self.start + place * self.size
+
+
+def count_coming(coming: Coming, grid: Grid, *, now: Instant) -> dict[int, LaneCounts]:
+    """Count the undecided occurrences of a schedule by bucket, by arithmetic where they are many."""
+    found: dict[int, LaneCounts] = {}
+    spec = coming.planning.spec
+    for stretch in takewhile(
+        lambda stretch: stretch.first < grid.end, forecaster_of(coming, now).stretches(coming.after)
+    ):
+        first, last = max(stretch.first, coming.after + 1), min(stretch.last, grid.end - 1)
+        for place, count in _by_place(spec, grid, first, last):
+            counts = counts_of(stretch.decision, stretch.reason, held=stretch.held, count=count)
+            found[place] = found.get(place, LaneCounts()).plus(counts)
+    return found
+
+
+def _by_place(spec: Spec, grid: Grid, first: Instant, last: Instant) -> Iterator[tuple[int, int]]:
+    """Yield buckets, and how many occurrences from `first` to `last` lie in each."""
+    if last < first:
+        return
+    places = range(grid.place(first), grid.place(last) + 1)
+    total = spec.count(first - 1, last)
+    if total <= len(places):
+        yield from Counter(map(grid.place, islice(spec.occurrences(first - 1), total))).items()
+        return
+    for place in places:
+        count = spec.count(max(first, grid.begin(place)) - 1, min(last, grid.begin(place + 1) - 1))
+        if count:
+            yield place, count
 
 
 _IN_ORDER = attrgetter("at", "schedule_id")

@@ -18,8 +18,8 @@ from horarium.schedule.planning import Planning
 from horarium.schedule.position import Status
 from horarium.schedule.run import RunState
 
-FAILING_AFTER = 3
-"""Failed runs in a row. Runs that ended by somebody's wish neither break the row nor lengthen it."""
+MAX_FAILED_SHOWN = 3
+"""Failed runs that the sentence of a failing schedule names."""
 
 _MAX_ERROR = 200
 
@@ -50,12 +50,18 @@ class Waiting:
 
 @dataclass(frozen=True, slots=True)
 class Vitals:
-    """What is known of a schedule. `planning` None = it cannot be compiled, `error` says why; `failed` newest first."""
+    """The facts that health is judged by.
+
+    `planning` None = it cannot be compiled, `error` says why. `failed` is newest first. `failing_after` is the setting,
+    which the schedule may override; cancelled and rejected runs neither break a row of failures nor lengthen it.
+    `last_failure` is the error of the newest failure.
+    """
 
     uid: bytes
     status: Status
     planning: Planning | None
     decided_until: Instant
+    failing_after: int
     runs_born: int = 0
     failures_in_a_row: int = 0
     empty_in_a_row: int = 0
@@ -65,6 +71,13 @@ class Vitals:
     pause_reason: str | None = None
     waiting: Waiting | None = None
     failed: Sequence[FailedRun] = ()
+    last_failure: str | None = None
+
+    @property
+    def threshold(self) -> int:
+        """Return the number of unsuccessful runs in a row that make this schedule failing."""
+        own = None if self.planning is None else self.planning.failing_after
+        return self.failing_after if own is None else own
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,7 +150,7 @@ def _judged(vitals: Vitals, planning: Planning, times: _Times) -> tuple[HealthSt
         return HealthStatus.PAUSED, _paused(vitals)
     if vitals.waiting is not None:
         return HealthStatus.WAITING_FOR_APPROVAL, waiting_sentence(vitals.waiting)
-    if vitals.failures_in_a_row >= FAILING_AFTER:
+    if vitals.failures_in_a_row >= vitals.threshold:
         return HealthStatus.FAILING, _failing(vitals)
     if times.late and times.nominal is not None:
         if times.gap is not None and _is_stale(vitals, times):
@@ -176,10 +189,13 @@ def _some(count: int, word: str) -> str:
 
 
 def _failing(vitals: Vitals) -> str:
-    told = f"The last {vitals.failures_in_a_row} runs failed{_empties(vitals.empty_in_a_row)}"
+    count = vitals.failures_in_a_row
+    last = "last run" if count == 1 else f"last {count} runs"
+    told = f"The {last} failed{_empties(vitals.empty_in_a_row)}"
     if not vitals.failed:
         return f"{told}."
-    ends = ", ".join(f"{run.run_id} {run.state} at {to_rfc3339(run.finished_at)}" for run in vitals.failed)
+    named = vitals.failed[:MAX_FAILED_SHOWN]
+    ends = ", ".join(f"{run.run_id} {run.state} at {to_rfc3339(run.finished_at)}" for run in named)
     error = _cut(next((run.error for run in vitals.failed if run.error), None))
     return f"{told}, the newest first: {ends}{f'; the last error: {error}' if error else ''}."
 
@@ -205,7 +221,8 @@ def _well(vitals: Vitals, nominal: Instant | None) -> str:
     failures = vitals.failures_in_a_row
     if failures:
         told = "Its last run failed" if failures == 1 else f"Its last {failures} runs failed"
-        return f"{told}, and {FAILING_AFTER} in a row make it failing; {_coming(nominal)}."
+        error = f" ({_cut(vitals.last_failure)})" if vitals.last_failure else ""
+        return f"{told}{error}, and {vitals.threshold} in a row make it failing; {_coming(nominal)}."
     if vitals.last_completed_at is None:
         return f"It has begun to run, and no run has ended yet; {_coming(nominal)}."
     return f"Its last run ended at {to_rfc3339(vitals.last_completed_at)}; {_coming(nominal)}."

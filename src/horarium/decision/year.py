@@ -97,7 +97,7 @@ def look_at_year(
         found = count(low, min(high, decided_until)) if low < decided_until else 0
         if found:
             blocked = check(obeyed, begin, zone)
-            refused = (Reason.CALENDAR, blocked.detail) if blocked is not None else None
+            refused: _Refused | None = None if blocked is None else (Reason.CALENDAR, blocked.detail)
             days[day] = _with(days.get(day) or YearDay(day), found, refused)
         if high > decided_until and coming is not None:
             forecast = forecast or _Counted(count, coming(max(low, decided_until)))

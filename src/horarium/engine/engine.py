@@ -74,6 +74,7 @@ class EngineOptions:
     dispatcher: DispatcherOptions = field(default_factory=DispatcherOptions)
     retention: RetentionOptions = field(default_factory=RetentionOptions)
     archive_after_days: int = ARCHIVE_AFTER_DAYS
+    failing_after: int = 3
     longest_sleep_seconds: float = 1.0
     janitor_seconds: float = 2.0
     follower_seconds: float = 1.0
@@ -143,7 +144,7 @@ class Engine:
         self.archiving = Archiving(database, self.clock, self.retention.cutoffs, self.options.archive_after_days)
         self.tzdata = TzdataUpgrade(database, self.clock, log)
         self.repair = Repair(database, self.clock, log)
-        self.health = HealthWatch(database, self.clock)
+        self.health = HealthWatch(database, self.clock, self.options.failing_after)
         self.deliverer = deliverer
 
     def stay_in_one_thread(self) -> None:

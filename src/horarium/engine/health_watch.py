@@ -25,7 +25,8 @@ MOST = 1_000
 
 
 class HealthWatch:
-    def __init__(self, database: Database, clock: Clock) -> None:
+    def __init__(self, database: Database, clock: Clock, failing_after: int) -> None:
+        self._failing_after = failing_after
         self._database = database
         self._clock = clock
         self._known = Plannings()
@@ -43,9 +44,9 @@ class HealthWatch:
         """Those whose health has changed, and those that are remembered and no longer there."""
         remembered = unwell.page(connection, after=self._after, limit=MOST)
         self._after = max(remembered) if len(remembered) == MOST else b""
-        uids = sorted({*stored.suspects(connection, None, now, MOST, untold=True), *remembered})
+        uids = sorted({*stored.suspects(connection, None, now, self._failing_after, MOST, untold=True), *remembered})
         rows = [row for row, _ in stored.find_live(connection, uids)]
-        vitals = stored.vitals_of(connection, self._known, rows)
+        vitals = stored.vitals_of(connection, self._known, rows, self._failing_after)
         judged = [(row, judge(each, now)) for row, each in zip(rows, vitals, strict=True)]
         live = {row.schedule_uid for row in rows}
         changed = [

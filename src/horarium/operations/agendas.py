@@ -7,13 +7,13 @@ many schedules there are, a bounded number is looked at, and those that can be a
 from __future__ import annotations
 
 import heapq
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from operator import itemgetter
 from typing import Final, NamedTuple
 
 from horarium.decision import agenda
-from horarium.decision.agenda import MAX_ROWS, Bucket, Coming, Entry
+from horarium.decision.agenda import MAX_ROWS, Bucket, Coming, Entry, LaneCounts
 from horarium.decision.evaluator import FACTS
 from horarium.decision.facts import NO_FACTS, UnreadablePolicies
 from horarium.decision.forecast import Forecast
@@ -28,7 +28,7 @@ from horarium.schedule.event import EventType
 from horarium.schedule.planning import Planning
 from horarium.schedule.position import Status
 from horarium.schedule.reason import Reason
-from horarium.schedule.run import Origin
+from horarium.schedule.run import Origin, RunState
 from horarium.store.database import Connection
 from horarium.store.history import occurrences
 from horarium.store.history.occurrences import OccurrenceEvent
@@ -80,7 +80,7 @@ class Shown:
 
 @dataclass(frozen=True, slots=True)
 class Agenda:
-    """`schedules` by id. `under_way`: what began before the window and goes on."""
+    """`schedules` by id. `under_way`: what began before the window and goes on. `lanes` None = not asked for."""
 
     start: Instant
     end: Instant
@@ -89,9 +89,21 @@ class Agenda:
     truncated: bool
     schedules: Mapping[str, Shown] = field(default_factory=dict)
     under_way: tuple[Entry, ...] = ()
+    lanes: tuple[Lane, ...] | None = None
+    next_page_token: str | None = None
 
 
-class _Choice(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Lane:
+    """What one schedule does in each bucket in which it does anything; `rows_complete`: the rows have all of it."""
+
+    schedule_id: str
+    name: str
+    rows_complete: bool
+    buckets: tuple[tuple[Instant, LaneCounts], ...]
+
+
+class Choice(NamedTuple):
     """The schedules that are wanted, by uid; `is_cut`: there are more than can be looked at."""
 
     uids: frozenset[bytes]
@@ -115,9 +127,7 @@ def look(
     """From `start` on and before `end`; the coming 24 hours, unless they are given."""
     caller.require(Permission.READ)
     now = resources.clock.now()
-    first = now if start is None else start
-    last = min(first + DEFAULT_WINDOW, LAST) if end is None else end
-    _check(first, last, limit, bucket_seconds)
+    first, last, limit = window(start, end, now, limit, bucket_seconds)
 
     def work(connection: Connection) -> Agenda:
         choice = _choose(connection, caller.namespace, wanted.schedules)
@@ -133,29 +143,29 @@ def look(
         )
         asked = () if wanted.schedules is None else wanted.schedules.schedule_ids or ()
         is_asked = wanted.reason is None and first <= now
-        going = _under_way(connection, caller.namespace, first, choice) if is_asked else ()
+        going = going_on(connection, caller.namespace, first, choice) if is_asked else ()
         ids = {row.schedule_id for row in (*rows, *going)} | set(asked)
-        shown = _shown(resources, connection, caller.namespace, sorted(ids))
+        shown = shown_of(resources, connection, caller.namespace, sorted(ids))
         is_short = truncated or is_cut or not _reaches_back(connection, choice, first)
         return Agenda(first, last, rows, agenda.buckets(rows, first, bucket_seconds), is_short, shown, going)
 
     return resources.database.read(work)
 
 
-def _choose(connection: Connection, namespace: str, wanted: ScheduleFilter | None) -> _Choice | None:
+def _choose(connection: Connection, namespace: str, wanted: ScheduleFilter | None) -> Choice | None:
     """None = all of them."""
     asked = None if wanted is None else replace(wanted, include_deleted=not wanted.labels).filter()
     if asked is None:
         return None
     found = schedule_lists.chosen(connection, namespace, asked, MAX_SCHEDULES + 1)
-    return _Choice(frozenset(each.schedule_uid for each in found[:MAX_SCHEDULES]), len(found) > MAX_SCHEDULES)
+    return Choice(frozenset(each.schedule_uid for each in found[:MAX_SCHEDULES]), len(found) > MAX_SCHEDULES)
 
 
-def _reaches_back(connection: Connection, choice: _Choice | None, start: Instant) -> bool:
+def _reaches_back(connection: Connection, choice: Choice | None, start: Instant) -> bool:
     return choice is None or not choice.are_few or occurrences.reaches_back(connection, list(choice.uids), start)
 
 
-def _shown(resources: Resources, connection: Connection, namespace: str, ids: Sequence[str]) -> dict[str, Shown]:
+def shown_of(resources: Resources, connection: Connection, namespace: str, ids: Sequence[str]) -> dict[str, Shown]:
     """Of an id that was used again, the schedule that lives."""
     found: dict[str, Chosen] = {}
     for place in range(0, len(ids), _TOGETHER):
@@ -176,18 +186,24 @@ def _zone(planning: Planning | Exception) -> str | None:
     return None if isinstance(planning, Exception) else planning.spec.zone.key
 
 
-def _check(start: Instant, end: Instant, limit: int, bucket_seconds: int) -> None:
+def window(
+    start: Instant | None, end: Instant | None, now: Instant, limit: int, bucket_seconds: int, *, least: int = 1
+) -> tuple[Instant, Instant, int]:
+    """Return the window that is asked for and the limit of rows, which is `least` or more."""
+    first = now if start is None else start
+    last = min(first + DEFAULT_WINDOW, LAST) if end is None else end
     wrong: dict[str, list[str]] = {}
-    if end <= start:
+    if last <= first:
         wrong["to"] = ["must be after `from`"]
-    elif end - start > HORIZON:
+    elif last - first > HORIZON:
         wrong["to"] = [f"must be at most {HORIZON // DAY} days after `from`"]
-    if not 1 <= limit <= MAX_ROWS:
-        wrong["limit"] = [f"must be between 1 and {MAX_ROWS}"]
+    if not least <= limit <= MAX_ROWS:
+        wrong["limit"] = [f"must be between {least} and {MAX_ROWS}"]
     if not 1 <= bucket_seconds <= MAX_BUCKET:
         wrong["bucket_seconds"] = [f"must be between 1 and {MAX_BUCKET}"]
     if wrong:
         raise InvalidDefinition(wrong)
+    return first, last, limit
 
 
 # ── what was decided ─────────────────────────────────────────────────────────────────────────────────
@@ -198,7 +214,7 @@ def _decided(
     namespace: str,
     window: tuple[Instant, Instant],
     limit: int,
-    choice: _Choice | None,
+    choice: Choice | None,
     reason: Reason | None,
 ) -> tuple[list[Entry], Instant | None]:
     """And up to where all of it was read; None = to the end."""
@@ -210,18 +226,31 @@ def _decided(
         events, known_until = occurrences.of_some(connection, list(choice.uids), *window, most)
     else:
         events, known_until = occurrences.in_window(connection, namespace, *window, _MOST_SCANNED, choice.uids)
-    by_occurrence: dict[tuple[bytes, Instant], Entry] = {}
-    for event in events:
-        key = (event.schedule_uid, event.nominal)
-        known = by_occurrence.get(key)
-        # A run wins: what was skipped and backfilled later has run after all.
-        if known is None or event.run_id is not None:
-            by_occurrence[key] = _entry(event)
-    found = [each for each in by_occurrence.values() if reason is None or each.reason == reason]
+    by_occurrence = combined(events)
+    found = [each for each in by_occurrence if reason is None or each.reason == reason]
     return found, known_until
 
 
-def _under_way(connection: Connection, namespace: str, start: Instant, choice: _Choice | None) -> tuple[Entry, ...]:
+def combined(events: Iterable[OccurrenceEvent]) -> list[Entry]:
+    """Return one entry for each occurrence, which may have several events.
+
+    A run comes before a skip: what was skipped and filled in later has run. A missed one that was skipped later was
+    missed.
+    """
+    found: dict[tuple[bytes, Instant], Entry] = {}
+    for event in events:
+        key, entry = (event.schedule_uid, event.nominal), _entry(event)
+        known = found.get(key)
+        if known is None or _rank(entry) > _rank(known):
+            found[key] = entry
+    return list(found.values())
+
+
+def _rank(entry: Entry) -> int:
+    return 2 if entry.decision is Forecast.DISPATCH else int(entry.reason in agenda.MISSED_REASONS)
+
+
+def going_on(connection: Connection, namespace: str, start: Instant, choice: Choice | None) -> tuple[Entry, ...]:
     found = occurrences.under_way(connection, namespace, start, MAX_UNDER_WAY)
     return tuple(_entry(each) for each in found if choice is None or each.schedule_uid in choice.uids)
 
@@ -239,6 +268,7 @@ def _entry(event: OccurrenceEvent) -> Entry:
         count=count if isinstance(count, int) else 1,
         started_at=event.started_at,
         finished_at=event.finished_at,
+        held=event.state is RunState.HELD,
     )
 
 
@@ -252,16 +282,16 @@ def _coming(
     window: tuple[Instant, Instant],
     limit: int,
     now: Instant,
-    choice: _Choice | None,
+    choice: Choice | None,
 ) -> tuple[list[Coming], bool]:
     """Those that can be among the first `limit` rows, and whether there were more than can be looked at."""
     if choice is None:
         nearest, is_cut = _nearest_of_all(resources, connection, namespace, window, limit, now)
     else:
         among = coming.among(connection, namespace, window[1], list(choice.uids))
-        nearest, is_cut = _nearest(resources, connection, among, window, limit, now), choice.is_cut
+        nearest, is_cut = first_of(resources, connection, among, window, limit, now), choice.is_cut
     chosen = [(first.candidate, first.planning) for first in nearest]
-    return list(_with_facts(connection, namespace, chosen, window[0], now, resources.quotas)), is_cut
+    return list(with_facts(connection, namespace, chosen, window[0], now, resources.quotas)), is_cut
 
 
 class _First(NamedTuple):
@@ -285,18 +315,18 @@ def _nearest_of_all(
     at_rest = coming.at_rest(connection, namespace, MAX_SCHEDULES + 1)
     active = coming.active(connection, namespace, window[1], limit + 1)
     if len(active) > limit:
-        nearest = _nearest(resources, connection, [*active, *at_rest[:MAX_SCHEDULES]], window, limit, now)
+        nearest = first_of(resources, connection, [*active, *at_rest[:MAX_SCHEDULES]], window, limit, now)
         due, name = active[-1].next_due, active[-1].schedule_id
         jitter = coming.longest_jitter(connection)
         if len(nearest) > limit and due is not None and agenda.comes_after(nearest[-1][:2], (due, name), jitter):
             return nearest, False
         active = coming.active(connection, namespace, window[1], MAX_SCHEDULES + 1)
     looked_at = [*active, *at_rest]
-    nearest = _nearest(resources, connection, looked_at[:MAX_SCHEDULES], window, limit, now)
+    nearest = first_of(resources, connection, looked_at[:MAX_SCHEDULES], window, limit, now)
     return nearest, len(looked_at) > MAX_SCHEDULES
 
 
-def _nearest(
+def first_of(
     resources: Resources,
     connection: Connection,
     looked_at: Sequence[Candidate],
@@ -318,7 +348,7 @@ def _nearest(
     return heapq.nsmallest(limit + 1, firsts, key=itemgetter(0, 1))
 
 
-def _with_facts(
+def with_facts(
     connection: Connection,
     namespace: str,
     chosen: Sequence[tuple[Candidate, Planning]],

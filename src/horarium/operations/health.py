@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from horarium.decision.health import FAILING_AFTER
 from horarium.decision.presence import GAP_SECONDS
 from horarium.errors import HorariumError
 from horarium.instant import LAST, SECOND, Instant, to_rfc3339
@@ -66,7 +65,11 @@ def read_figures(resources: Resources) -> Figures:
             _ticked_at(connection, resources.clock.now()),
             due.earliest_due(connection),
             ahead_until(connection),
-            (_outcomes(connection), _feed(resources, connection), _subscriptions(connection)),
+            (
+                _outcomes(connection, resources.settings.failing_after),
+                _feed(resources, connection),
+                _subscriptions(connection),
+            ),
         )
     )
 
@@ -148,10 +151,10 @@ def _ahead(until: Instant) -> Check:
     return Check("clock", False, detail, remedy, blocks=False)
 
 
-def _outcomes(connection: Connection) -> Check:
+def _outcomes(connection: Connection, failing_after: int) -> Check:
     """Runs that fail are the business of their authors: they never make the service unready."""
-    failing, broken = schedule_health.count_failing(connection), audit.count_broken(connection)
-    detail = f"schedules whose last {FAILING_AFTER} runs failed: {failing}; schedules that are broken: {broken}"
+    failing, broken = schedule_health.count_failing(connection, failing_after), audit.count_broken(connection)
+    detail = f"failing schedules: {failing}; schedules that are broken: {broken}"
     return Check("outcomes", True, detail)
 
 

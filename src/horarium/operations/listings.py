@@ -146,7 +146,7 @@ def _page(
     if asked is None:
         return SchedulePage((), (), None)
     if asked.health is not None or asked.mentions:
-        asked = replace(asked, now=resources.clock.now())
+        asked = replace(asked, now=resources.clock.now(), failing_after=resources.settings.failing_after)
         return _judged_page(resources, connection, namespace, wanted, asked, after, limit)
     return schedule_lists.list_page(connection, namespace, asked, after=after, limit=limit)
 
@@ -186,7 +186,9 @@ def _fitting(
     fit = [wanted.fits(each) for each in page.documents]
     if wanted.health is None:
         return fit
-    found = health.vitals_of(connection, resources.known, page.rows, with_failed=False)
+    found = health.vitals_of(
+        connection, resources.known, page.rows, resources.settings.failing_after, with_failed=False
+    )
     words = [judge(vitals, now).status for vitals in found]
     return [fits and word is wanted.health for fits, word in zip(fit, words, strict=True)]
 

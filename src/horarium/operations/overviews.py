@@ -30,7 +30,7 @@ class Bounds:
 
     schedules: int = 100_000
     rows: int = 10_000
-    judged: int = 1_000
+    judged: int = 5_000
 
 
 BOUNDS: Final = Bounds()
@@ -43,7 +43,7 @@ RUNS: Final = (RunState.HELD, RunState.READY, RunState.LAUNCHING, RunState.QUEUE
 
 @dataclass(frozen=True, slots=True)
 class Overview:
-    """`since` is from where on occurrences count as missed lately."""
+    """`since` is from where on occurrences count as missed lately, and ends of runs as failed in 24 hours."""
 
     as_of: Instant
     since: Instant
@@ -52,14 +52,15 @@ class Overview:
     runs: Mapping[RunState, Counted]
     waiting_for_approval: Counted
     missed_lately: Counted
+    failed_24h: Counted
 
     def bounded(self) -> Iterator[str]:
         """The counts that stopped at their bound, by their names."""
         yield from (f"schedules.{status}" for status, count in self.schedules.items() if count.bounded)
         yield from (word.value for word, count in self.health.items() if count.bounded)
         yield from (state.value for state, count in self.runs.items() if count.bounded)
-        alone = {"waiting_for_approval": self.waiting_for_approval, "missed_lately": self.missed_lately}
-        yield from (name for name, count in alone.items() if count.bounded)
+        alone = ("waiting_for_approval", "missed_lately", "failed_24h")
+        yield from (name for name in alone if getattr(self, name).bounded)
 
 
 def look(resources: Resources, caller: Caller, bounds: Bounds = BOUNDS) -> Overview:
@@ -74,6 +75,7 @@ def look(resources: Resources, caller: Caller, bounds: Bounds = BOUNDS) -> Overv
             since=now - LATELY,
             schedules=overview.schedules(connection, namespace, bounds.schedules),
             health=_health(resources, connection, namespace, now, bounds.judged),
+            failed_24h=overview.failed(connection, namespace, now - LATELY, bounds.rows),
             runs={state: count for state, count in open_runs.items() if state in RUNS},
             waiting_for_approval=overview.questions(connection, namespace, bounds.rows),
             missed_lately=overview.missed(connection, namespace, now - LATELY, now, bounds.rows),
@@ -87,9 +89,10 @@ def _health(
 ) -> dict[HealthStatus, Counted]:
     """What is stale has the sign of what is late, and is looked at together with it."""
     found: dict[HealthStatus, Counted] = {}
+    failing_after = resources.settings.failing_after
     for sign, words in ((HealthStatus.FAILING, JUDGED[:1]), (HealthStatus.LATE, JUDGED[1:])):
-        rows = health.with_sign(connection, namespace, sign, now, most + 1)
-        vitals = health.vitals_of(connection, resources.known, rows[:most], with_failed=False)
+        rows = health.with_sign(connection, namespace, sign, now, failing_after, most + 1)
+        vitals = health.vitals_of(connection, resources.known, rows[:most], failing_after, with_failed=False)
         judged = Counter(judge(each, now).status for each in vitals)
         found |= {word: Counted(judged[word], len(rows) > most) for word in words}
     return found

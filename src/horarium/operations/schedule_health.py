@@ -71,7 +71,9 @@ def examine_unwell(resources: Resources, caller: Caller) -> HealthPage:
 
     def look(connection: Connection) -> HealthPage:
         require_namespace(connection, caller.namespace)
-        uids = stored.suspects(connection, caller.namespace, resources.clock.now(), MOST_UNWELL)
+        uids = stored.suspects(
+            connection, caller.namespace, resources.clock.now(), resources.settings.failing_after, MOST_UNWELL
+        )
         found = _examine(resources, connection, stored.find_live(connection, uids))
         unwell = [each for each in found if each.health.status in NEEDS_SOMEBODY]
         return HealthPage(tuple(unwell[:MOST_UNWELL]), None)
@@ -108,7 +110,7 @@ def _examine(
     resources: Resources, connection: Connection, found: Sequence[tuple[ScheduleRow, Mapping[str, Any]]]
 ) -> list[Examined]:
     now = resources.clock.now()
-    vitals = stored.vitals_of(connection, resources.known, [row for row, _ in found])
+    vitals = stored.vitals_of(connection, resources.known, [row for row, _ in found], resources.settings.failing_after)
     names: dict[tuple[str, str], str | None] = {}
     return [
         Examined(row, document, judge(each, now), _agent_name(connection, row.namespace, agent_of(document), names))

@@ -106,7 +106,7 @@ def _watched(
     }
     both = [found[key.schedule_uid] for key in keys if key.schedule_uid in found]
     now = resources.clock.now()
-    vitals = stored.vitals_of(connection, resources.known, [row for row, _ in both])
+    vitals = stored.vitals_of(connection, resources.known, [row for row, _ in both], resources.settings.failing_after)
     return [
         Watched(row, cron_of(document), judge(each, now), names.get(row.workspace or ""))
         for (row, document), each in zip(both, vitals, strict=True)

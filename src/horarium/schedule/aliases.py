@@ -26,13 +26,13 @@ _HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 # What our answers carry beside the definition: a document that was read, edited and sent back has them. The words by
 # which somebody asks to get round an approval are among them: whoever writes for one that needs it is refused later.
 _COMPUTED = """
-    active_runs approval_status broken bundle changed_fields consecutive_empty_runs created_at deleted_at error
-    failures_count fires_count generation held_runs info last_completed_at last_completed_run_id last_dispatch_status
-    last_error last_error_at last_error_message last_fire last_fired_at last_result last_rotation_index last_run_at
-    last_run_id last_skip_reason last_skipped_at last_status latest_instance_id latest_workflow_instance_id next_due
-    next_fire next_fire_at next_fire_times next_fires next_run_at next_run_reason outcome pause_reason paused_at
-    paused_by paused_until recent remaining_actions revision rotation_index run_count schedule_uid schedule_ulid
-    skip_approval skipped_trigger_count state status uid updated_at warnings words
+    active_runs approval_status broken bundle changed_fields consecutive_empty_runs consecutive_failures created_at
+    deleted_at error failures_count fires_count generation held_runs info last_completed_at last_completed_run_id
+    last_dispatch_status last_error last_error_at last_error_message last_fire last_fired_at last_result
+    last_rotation_index last_run_at last_run_id last_skip_reason last_skipped_at last_status latest_instance_id
+    latest_workflow_instance_id next_due next_fire next_fire_at next_fire_times next_fires next_run_at next_run_reason
+    outcome pause_reason paused_at paused_by paused_until recent remaining_actions revision rotation_index run_count
+    schedule_uid schedule_ulid skip_approval skipped_trigger_count state status uid updated_at warnings words
 """
 COMPUTED: Final = frozenset(_COMPUTED.split())
 # A document with one of these is an answer of ours that came back.

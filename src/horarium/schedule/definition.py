@@ -150,4 +150,5 @@ class Definition:
     failure: FailurePolicy = field(default_factory=FailurePolicy)
     limits: RunLimits = field(default_factory=RunLimits)
     pause_on_failure: int | None = None
+    failing_after: int | None = None
     max_runs: int | None = None

@@ -292,6 +292,13 @@ class DocumentFields(TypedDict, total=False):
     failure_policy: Annotated[FailureFields | None, Part("failure", parse_failure_policy)]
     limits: Annotated[LimitsFields | None, Part("limits", _limits)]
     pause_on_failure: Annotated[Whole, whole_field("Paused after so many failures in a row.", least=1)]
+    failing_after: Annotated[
+        Whole,
+        whole_field(
+            "Unsuccessful runs in a row that make its health `failing`; without it the setting `failing_after` (3).",
+            least=1,
+        ),
+    ]
     max_runs: Annotated[Whole, whole_field("Deleted when so many runs were born.", least=1)]
 
 

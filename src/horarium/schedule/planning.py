@@ -35,6 +35,8 @@ from horarium.schedule.run import Delivery
 
 _OVERLAP, _CATCHUP, _BUDGET = Overlap(), Catchup(), Budget()
 _NUMBERS: Final = {kind: attrgetter(*(each.name for each in fields(kind))) for kind in (Overlap, Catchup)}
+FAILING_AFTER_KEY: Final = "after_failures"
+FAILING_AFTER_DIGITS: Final = 10
 _SPEC_NAMES: Final = tuple(each.name for each in fields(SpecText))
 
 
@@ -136,6 +138,9 @@ class Planning:
     while_waiting: Annotated[WhileWaiting, Kept(None, WhileWaiting, missing=lambda _: WhileWaiting.COUNT)] = (
         WhileWaiting.COUNT
     )
+    # Unsuccessful runs in a row that make it failing; None = as many as the service says. SQL reads it at the beginning
+    # of the text, where the order of the keys puts it: see `store/schedules/signs.py`.
+    failing_after: Annotated[int | None, Kept(None, int, key=FAILING_AFTER_KEY, missing=lambda _: None)] = None
     # Who owned a stored workflow when its scheduler was found to be entitled to it; most texts say nothing of it.
     workflow_owner: Annotated[str | None, Kept(None, missing=lambda _: None)] = None
     memo: dict[Any, Any] = field(default_factory=dict, init=False, repr=False)
@@ -229,6 +234,8 @@ def _rare(definition: Definition) -> dict[str, Any]:
     if assignee is not None or assignment is not None:
         own = Effective(definition.approval, definition.retry, definition.failure, definition.limits)
         found["own_policies"] = effective_text(own)
+    if definition.failing_after is not None:
+        found[FAILING_AFTER_KEY] = f"{definition.failing_after:0{FAILING_AFTER_DIGITS}}"
     version = definition.action.target.get("version")
     if definition.action.kind == WORKFLOW.name and isinstance(version, int):
         found["asked_version"] = version

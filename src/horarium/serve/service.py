@@ -277,6 +277,7 @@ def engine_options(settings: Settings, registry: Registry) -> EngineOptions:
             runs_by_default=origins(settings)["keep_runs_days"] == "default",
         ),
         archive_after_days=settings.archive_runs_days,
+        failing_after=settings.failing_after,
     )
 
 

@@ -329,6 +329,11 @@ class Settings(BaseSettings):
     ready_tick_age_seconds: float = Field(
         15, gt=0, description="Seconds; a process that decides is not ready when the last completed tick is older."
     )
+    failing_after: int = Field(
+        3, ge=1, le=1_000_000,
+        description="Unsuccessful runs in a row that make the health of a schedule failing; its field failing_after "
+        "comes before it.",
+    )  # fmt: skip
     ready_undecided_seconds: float = Field(
         30, gt=0,
         description="Seconds; a process that decides is not ready when an occurrence has been due for longer.",

@@ -9,6 +9,7 @@ from typing import Any
 import sqlalchemy as sa
 from sqlalchemy import Connection
 
+from horarium.decision.ending import FAILURES
 from horarium.instant import Instant
 from horarium.policy.approval import ApprovalDecision
 from horarium.schedule.event import EventType
@@ -16,7 +17,8 @@ from horarium.schedule.position import Status
 from horarium.schedule.reason import Reason
 from horarium.schedule.run import OPEN, Origin, RunState
 from horarium.store.history.events import told_from
-from horarium.store.runs.states import OPEN_ROOT
+from horarium.store.runs import everywhere
+from horarium.store.runs.states import ENDED_BADLY, OPEN_ROOT
 from horarium.store.schedules.signs import ACTIVE, AT_REST
 from horarium.store.tables import approvals, history, positions, runs
 
@@ -98,6 +100,27 @@ def missed(connection: Connection, namespace: str, start: Instant, end: Instant,
         sa.select(sa.func.count(), sa.func.coalesce(sa.func.sum(sa.case((is_missed, 1), else_=0)), 0)).select_from(some)
     ).one()
     return Counted(int(found), looked_at > most)
+
+
+def failed(connection: Connection, namespace: str, since: Instant, most: int) -> Counted:
+    """Count unsuccessful runs that ended at or after an instant, among the `most` newest unsuccessful ones."""
+    count, bounded = 0, False
+    for state in sorted(FAILURES):
+        newest = (
+            sa.select(runs.c.run_id, runs.c.finished_at)
+            .where(
+                runs.c.namespace == namespace,
+                sa.text(ENDED_BADLY),
+                runs.c.state == state.value,
+                runs.c.parent_run_id.is_(None),
+            )
+            .order_by(runs.c.run_id.desc())
+            .limit(most + 1)
+        )
+        found = everywhere.every(connection, newest, most=most + 1)
+        ended = {run_id for run_id, finished_at in found if finished_at >= since}
+        count, bounded = count + len(ended), bounded or len(found) > most
+    return Counted(count, bounded)
 
 
 def _is_for(connection: Connection, payload: sa.ColumnElement[str], reason: Reason) -> sa.ColumnElement[bool]:

@@ -52,12 +52,44 @@ class AgendaSchedule(Answer, frozen=True, kw_only=True):
     status: Status
 
 
+class LaneBucket(Answer, frozen=True, kw_only=True):
+    """What one schedule does in a part of the window, from `at` on.
+
+    Each occurrence counts once: as `dispatched`, as `held` (its run waits, or will wait, behind other runs), as
+    `missed` (no scheduler decided it in time) or as `skipped` for another reason. `failed` counts those of the
+    dispatched whose runs ended unsuccessfully. A range of missed occurrences counts where it begins, as its row does.
+    """
+
+    at: Time
+    dispatched: int = 0
+    skipped: int = 0
+    held: int = 0
+    missed: int = 0
+    failed: int = 0
+
+
+class AgendaLane(Answer, frozen=True, kw_only=True):
+    """One schedule id. The buckets count all of its occurrences; those in which nothing happens are left out.
+
+    `rows_complete`: `rows` has each of its occurrences; otherwise it has more than `limit`, and `rows` has none of
+    them.
+    """
+
+    schedule_id: str
+    name: str
+    rows_complete: bool
+    buckets: tuple[LaneBucket, ...]
+
+
 class Agenda(Answer, frozen=True, kw_only=True):
     """`truncated`: there is more in the window than the rows say; before the instant of the last row nothing is left
     out, unless there are more schedules, or there is more history of one of them, than can be looked at.
 
     `under_way` are occurrences of before the window whose runs have not ended, 500 at most. `schedules` are those that
     are told of, and those that were asked for, by id.
+
+    With `lanes`, all of the answer is about the schedules of these lanes: `buckets` are complete, and `truncated` says
+    that a lane has more rows than `limit`. `next_page_token` leads to the lanes that follow, in the order of ids.
     """
 
     namespace: str
@@ -68,3 +100,5 @@ class Agenda(Answer, frozen=True, kw_only=True):
     truncated: bool
     schedules: Mapping[str, AgendaSchedule]
     under_way: tuple[AgendaRow, ...] = ()
+    lanes: tuple[AgendaLane, ...] | None = None
+    next_page_token: str | None = None

@@ -19,7 +19,8 @@ class Overview(Answer, frozen=True, kw_only=True):
 
     `failing`, `stale` and `late` are schedules (`GET /api/schedules?health=`), `waiting_for_approval` questions
     (`GET /api/approvals`), `held` to `running` runs (`GET /api/runs?state=`); `missed_lately` are rows of missed
-    occurrences since the instant `since` (`GET /api/agenda?reason=missed`).
+    occurrences since the instant `since` (`GET /api/agenda?reason=missed`), `failed_24h` unsuccessful runs that ended
+    since then (`GET /api/runs?state=failed&state=timed_out&state=launch_failed&state=unknown&finished_after=`).
     """
 
     namespace: str
@@ -31,6 +32,7 @@ class Overview(Answer, frozen=True, kw_only=True):
     late: int
     waiting_for_approval: int
     missed_lately: int
+    failed_24h: int
     held: int
     ready: int
     launching: int

@@ -34,7 +34,7 @@ class ScheduleState(Answer, frozen=True, kw_only=True):
     does that the forecast dispatches, or null together with `next_run_reason`. Both include jitter. `words` is the
     spec as a sentence. `broken` says
     why its definition cannot be read, where somebody has damaged what is stored: then what the definition says is
-    not in the answer.
+    not in the answer. `consecutive_failures` is above 0 where the last run failed, also while its health is still `ok`.
     """
 
     status: Status
@@ -43,6 +43,7 @@ class ScheduleState(Answer, frozen=True, kw_only=True):
     remaining_actions: int | None
     fires_count: int
     failures_count: int
+    consecutive_failures: int
     skipped_trigger_count: int
     active_runs: int
     held_runs: int

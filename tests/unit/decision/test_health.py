@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from unit.decision.builders import UID, make_planning
 
-from horarium.decision.health import FAILING_AFTER, FailedRun, Vitals, Waiting, gap_around, judge, must_be_told
+from horarium.decision.health import FailedRun, Vitals, Waiting, gap_around, judge, must_be_told
 from horarium.decision.health_status import NEEDS_SOMEBODY, UNWELL, HealthStatus
 from horarium.instant import HOUR, SECOND, from_rfc3339
 from horarium.policy.catchup import Catchup
@@ -24,7 +24,13 @@ HOURLY = make_planning("0 * * * *")
 
 def vitals(**known: Any) -> Vitals:
     """Hourly, active, decided up to noon, with a run that ended well."""
-    usual = {"planning": HOURLY, "decided_until": NOON, "runs_born": 9, "last_completed_at": NOON + SECOND}
+    usual = {
+        "planning": HOURLY,
+        "failing_after": 3,
+        "decided_until": NOON,
+        "runs_born": 9,
+        "last_completed_at": NOON + SECOND,
+    }
     return Vitals(UID, **{"status": Status.ACTIVE, **usual, **known})
 
 
@@ -36,6 +42,25 @@ WAITS = Waiting(2, NOON - HOUR)
 CASES = {
     "nothing is wrong": (vitals(), 0, "ok", "2026-05-04T13:00:00Z"),
     "two failures are not three": (vitals(failures_in_a_row=2), 0, "ok", "Its last 2 runs failed"),
+    "a threshold of its own": (
+        vitals(planning=Planning(HOURLY.spec, failing_after=1), failures_in_a_row=1),
+        0,
+        "failing",
+        "The last run failed.",
+    ),
+    "a threshold above the setting": (
+        vitals(planning=Planning(HOURLY.spec, failing_after=5), failures_in_a_row=4),
+        0,
+        "ok",
+        "5 in a row make it failing",
+    ),
+    "the setting": (vitals(failing_after=2, failures_in_a_row=2), 0, "failing", "The last 2 runs failed"),
+    "the error of a last run that failed": (
+        vitals(failures_in_a_row=1, last_failure="no route"),
+        0,
+        "ok",
+        "Its last run failed (no route), and 3 in a row make it failing",
+    ),
     "no run has ended": (vitals(last_completed_at=None), 0, "ok", "no run has ended yet"),
     "no run was born": (vitals(runs_born=0), 0, "never_run", "2026-05-04T13:00:00Z"),
     "finished without a run": (
@@ -206,5 +231,5 @@ def test_whoever_is_decided_before_the_next_occurrence_is_never_stale(expression
 
 
 def test_how_many_make_a_row() -> None:
-    assert judge(vitals(failures_in_a_row=FAILING_AFTER), NOON).status is HealthStatus.FAILING
-    assert judge(vitals(failures_in_a_row=FAILING_AFTER - 1), NOON).status is HealthStatus.OK
+    assert judge(vitals(failures_in_a_row=3), NOON).status is HealthStatus.FAILING
+    assert judge(vitals(failures_in_a_row=2), NOON).status is HealthStatus.OK

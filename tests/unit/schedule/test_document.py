@@ -391,6 +391,7 @@ SAMPLES: dict[str, Any] = {
     "limits.tool_calls": 0,
     "limits.allow_tools": [],
     "pause_on_failure": 3,
+    "failing_after": 4,
     "max_runs": 1,
     "paused": True,
 }

@@ -124,6 +124,7 @@ WRONG: dict[str, tuple[dict[str, Any], str]] = {
     "approval_policy.requiresApproval": (GOOD | {"approval_policy": {"requiresApproval": "yes"}}, "true or false"),
     "retry_policy.retryOn": (GOOD | {"retry_policy": {"retryOn": ["sunrise"]}}, "provider_error"),
     "failure_policy.fallback_assignee_id": (GOOD | {"failure_policy": {"mode": "fallback"}}, "is required"),
+    "failing_after": (GOOD | {"failing_after": 0}, "between 1"),
     "pause_on_failure": (GOOD | {"pause_on_failure": 0}, "between 1"),
     "maxRuns": (GOOD | {"maxRuns": 0}, "between 1"),
     "enabled": (GOOD | {"enabled": 1}, "true or false"),

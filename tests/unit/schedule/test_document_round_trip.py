@@ -169,6 +169,7 @@ documents = optional(
             },
         ),
         "pause_on_failure": positive,
+        "failing_after": positive,
         "max_runs": positive,
     },
 )

@@ -24,7 +24,15 @@ from horarium.schedule.assignee import Assignee, AssigneeType
 from horarium.schedule.definition import Action, Definition, IntervalText, SpecText
 from horarium.schedule.effective import Effective, effective_text
 from horarium.schedule.kinds import SHIPPED
-from horarium.schedule.planning import Planning, compile_once, compile_planning, planning_text, remembered
+from horarium.schedule.planning import (
+    FAILING_AFTER_DIGITS,
+    FAILING_AFTER_KEY,
+    Planning,
+    compile_once,
+    compile_planning,
+    planning_text,
+    remembered,
+)
 from horarium.schedule.run import Delivery
 
 START, END = from_rfc3339("2026-01-01T00:00:00Z"), from_rfc3339("2030-01-01T00:00:00Z")
@@ -87,6 +95,7 @@ KEPT: dict[str, Any] = {
     "reserve": Decimal("0.000001"),
     "assignee": "ada",
     "max_runs": 99,
+    "failing_after": None,
     "needs_approval": True,
     "workflow": "report",
     "kind": "workflow",
@@ -376,3 +385,11 @@ def test_work_is_known_by_its_first_name(target: dict[str, Any], workflow: str |
 )
 def test_every_action_has_a_deadline(action: Action, seconds: int) -> None:
     assert SHIPPED.timeout_of(action) == seconds
+
+
+@pytest.mark.parametrize("own", [1, 7, 2**31 - 1])
+def test_the_own_threshold_of_failures_stands_first_where_sql_reads_it(own: int) -> None:
+    text = planning_text(replace(RICH, failing_after=own), needs_approval=True)
+    assert text.startswith(f'{{"{FAILING_AFTER_KEY}":"{own:0{FAILING_AFTER_DIGITS}}",')
+    assert compile_planning(text).failing_after == own
+    assert FAILING_AFTER_KEY not in planning_text(RICH, needs_approval=True)

@@ -5,6 +5,7 @@ const PATHS: Record<Shape, { d: string; filled: boolean; dashed?: boolean }> = {
   disc: { d: "M6 1.5a4.5 4.5 0 1 1 0 9a4.5 4.5 0 1 1 0-9Z", filled: true },
   half: { d: "M6 1.5a4.5 4.5 0 1 1 0 9a4.5 4.5 0 1 1 0-9ZM6 1.5v9a4.5 4.5 0 0 1 0-9Z", filled: false },
   cross: { d: "M2.2 2.2l7.6 7.6M9.8 2.2l-7.6 7.6", filled: false },
+  alert: { d: "M4 1.2h4L10.8 4v4L8 10.8H4L1.2 8V4ZM6 3.4v3M6 8.4v.2", filled: false },
   diamond: { d: "M6 1.2 10.8 6 6 10.8 1.2 6Z", filled: false },
   triangle: { d: "M6 1.6 11 10.4H1Z", filled: false },
   bars: { d: "M3.6 2v8M8.4 2v8", filled: false },

@@ -5,7 +5,8 @@ export type Tone = "ok" | "bad" | "warn" | "info" | "hold" | "quiet" | "accent";
 export type Shape =
   | "disc" // done
   | "half" // under way
-  | "cross" // failed
+  | "cross" // a run that failed, and a schedule whose runs fail
+  | "alert" // a schedule that cannot be decided, and an answer that refuses
   | "diamond" // skipped
   | "triangle" // missed
   | "bars" // held behind others
@@ -51,7 +52,7 @@ export const HEALTH_LOOKS: Record<Schemas["HealthStatus"], Look> = {
   failing: { word: "failing", tone: "bad", shape: "cross" },
   late: { word: "late", tone: "warn", shape: "triangle" },
   stale: { word: "stale", tone: "warn", shape: "triangle" },
-  broken: { word: "broken", tone: "bad", shape: "cross" },
+  broken: { word: "broken", tone: "bad", shape: "alert" },
   never_run: { word: "never run", tone: "quiet", shape: "ring" },
   paused: { word: "paused", tone: "quiet", shape: "bars" },
   waiting_for_approval: { word: "waits for a yes", tone: "warn", shape: "question" },
@@ -60,9 +61,16 @@ export const HEALTH_LOOKS: Record<Schemas["HealthStatus"], Look> = {
 export const STATUS_LOOKS: Record<Schemas["Status"], Look> = {
   active: { word: "active", tone: "ok", shape: "disc" },
   paused: { word: "paused", tone: "quiet", shape: "bars" },
-  broken: { word: "broken", tone: "bad", shape: "cross" },
+  broken: { word: "broken", tone: "bad", shape: "alert" },
   finished: { word: "finished", tone: "quiet", shape: "slash" },
   deleted: { word: "deleted", tone: "quiet", shape: "slash" },
+};
+
+/** How sure a forecast is. */
+export const CERTAINTY_TEXTS: Record<Schemas["Certainty"], string> = {
+  certain: "Certain",
+  likely: "Likely",
+  unknown: "Uncertain",
 };
 
 /** One row of an agenda: decided, or predicted. */

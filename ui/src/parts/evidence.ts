@@ -36,7 +36,7 @@ export function answered(holds: boolean | null): Answered {
 
 export const ANSWER_LOOKS: Record<Answered, Look> = {
   yes: { word: "yes", tone: "ok", shape: "disc" },
-  no: { word: "no", tone: "bad", shape: "cross" },
+  no: { word: "no", tone: "bad", shape: "alert" },
   "not asked": { word: "not asked", tone: "quiet", shape: "dash" },
 };
 

@@ -79,6 +79,7 @@ class SqliteBackend:
                 creator=lambda: open_overlay(path, _BUSY_SECONDS),
             ),
             "BEGIN",
+            self._patience,
         )
         self._bell = Bell()
 
@@ -201,10 +202,10 @@ def _engine(
     def on_connect(connection: sqlite3.Connection, _record: object) -> None:
         prepare(connection)
 
-    return _listening(engine, begin)
+    return _listening(engine, begin, patience)
 
 
-def _listening(engine: Engine, begin: str) -> Engine:
+def _listening(engine: Engine, begin: str, patience: _Patience) -> Engine:
     """Begin each transaction by `begin`, and judge the errors of the driver."""
 
     @event.listens_for(engine, "begin")

@@ -22,6 +22,7 @@ MOST_OF_ONE: Final = 5_000
 """Of one schedule's history the newest numbers are looked at, where only some schedules are asked about."""
 
 _MOST_OPEN: Final = 2_000
+_UNDER_WAY: Final = (RunState.RUNNING.value, RunState.AWAITING_APPROVAL.value)
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,8 +64,8 @@ def in_window(
     `most` are looked at, and of these the ones of the schedules that are `wanted` are told; None = of all. And up to
     where that is; None = to the end.
     """
-    rows, until = _rows(connection, _window(start, end).where(history.c.namespace == namespace), most)
-    return _events(connection, [row for row in rows if wanted is None or row.schedule_uid in wanted]), until
+    rows, until = _rows(connection, window(start, end).where(history.c.namespace == namespace), most)
+    return events_of(connection, [row for row in rows if wanted is None or row.schedule_uid in wanted]), until
 
 
 def of_some(
@@ -78,13 +79,13 @@ def of_some(
         positions.c.schedule_uid == history.c.schedule_uid,
         history.c.sequence >= positions.c.next_sequence - MOST_OF_ONE,
     )
-    own = _window(start, end).join(positions, looked_at).where(positions.c.schedule_uid.in_(list(uids)))
+    own = window(start, end).join(positions, looked_at).where(positions.c.schedule_uid.in_(list(uids)))
     rows, until = _rows(connection, own, most)
-    return _events(connection, rows), until
+    return events_of(connection, rows), until
 
 
 def under_way(connection: Connection, namespace: str, before: Instant, most: int) -> list[OccurrenceEvent]:
-    """Occurrences of before an instant whose runs go on, the oldest first.
+    """Occurrences of before an instant whose runs go on or await an approval, the oldest first.
 
     Of a namespace with very many open runs some are looked at, lest those that wait make the question dear.
     """
@@ -92,7 +93,7 @@ def under_way(connection: Connection, namespace: str, before: Instant, most: int
     mine = (
         sa.select(runs.c.schedule_uid, schedules.c.schedule_id, runs.c.nominal, runs.c.run_id, *_RUN)
         .join_from(runs, schedules, runs.c.schedule_uid == schedules.c.schedule_uid)
-        .where(runs.c.run_id.in_(some), runs.c.state == RunState.RUNNING, runs.c.nominal < before)
+        .where(runs.c.run_id.in_(some), runs.c.state.in_(_UNDER_WAY), runs.c.nominal < before)
         .order_by(runs.c.nominal, schedules.c.schedule_id)
         .limit(most)
     )
@@ -117,7 +118,7 @@ def reaches_back(connection: Connection, uids: Sequence[bytes], start: Instant) 
     return connection.execute(mine.limit(1)).first() is None
 
 
-def _window(start: Instant, end: Instant) -> sa.Select[Any]:
+def window(start: Instant, end: Instant) -> sa.Select[Any]:
     return (
         sa.select(*_EVENT, *_RUN)
         .join_from(history, schedules, history.c.schedule_uid == schedules.c.schedule_uid)
@@ -136,7 +137,7 @@ def _rows(connection: Connection, statement: sa.Select[Any], most: int) -> tuple
     return rows, rows[-1].nominal if len(rows) == most else None
 
 
-def _events(connection: Connection, rows: Sequence[sa.Row[Any]]) -> list[OccurrenceEvent]:
+def events_of(connection: Connection, rows: Sequence[sa.Row[Any]]) -> list[OccurrenceEvent]:
     moved = _archived(connection, [row.run_id for row in rows if row.run_id is not None and row.state is None])
     return [_event(*row[: len(_EVENT)], *moved.get(row.run_id, row[len(_EVENT) :])) for row in rows]
 

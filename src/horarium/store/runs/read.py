@@ -120,7 +120,8 @@ class RunEventRow:
 class RunFilter:
     """None = any; steps of workflows are shown only where asked for, as those of a `parent` or of a `root` are.
 
-    `assignee` is an agent or a team; of an agent also what it does as the member of a team.
+    `assignee` is an agent or a team; of an agent also what it does as the member of a team. `finished_after` shows runs
+    that ended at that instant or later.
     """
 
     states: Collection[RunState] | None = None
@@ -131,6 +132,7 @@ class RunFilter:
     with_steps: bool = False
     parent: bytes | None = None
     root: bytes | None = None
+    finished_after: Instant | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -356,6 +358,8 @@ def _conditions(wanted: RunFilter) -> Iterator[sa.ColumnElement[bool]]:
         yield runs.c.state.in_(sorted(state.value for state in wanted.states))
     if wanted.origins is not None:
         yield runs.c.origin.in_(sorted(origin.value for origin in wanted.origins))
+    if wanted.finished_after is not None:
+        yield runs.c.finished_at >= wanted.finished_after
     for column in (runs.c.workflow, runs.c.queue):
         value = getattr(wanted, column.name)
         if value is not None:

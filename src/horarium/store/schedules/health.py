@@ -7,13 +7,14 @@ ends, so the runs themselves are read only of those that fail.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import sqlalchemy as sa
 from sqlalchemy import Connection
 
 from horarium.decision.ending import FAILURES
-from horarium.decision.health import FAILING_AFTER, FailedRun, Vitals, Waiting
+from horarium.decision.health import MAX_FAILED_SHOWN, FailedRun, Vitals, Waiting
 from horarium.decision.health_status import HealthStatus
 from horarium.ids import id_text
 from horarium.instant import Instant
@@ -25,9 +26,8 @@ from horarium.store.runs import everywhere
 from horarium.store.runs.states import OPEN_ROOT, sql_list
 from horarium.store.schedules.due import Plannings
 from horarium.store.schedules.rows import ROWS, SELECT_ROWS, SELECT_WITH_DOCUMENT, ScheduleRow, with_document
-from horarium.store.schedules.signs import ACTIVE, AT_REST, sign, waiting
+from horarium.store.schedules.signs import ACTIVE, AT_REST, failing, sign, waiting
 from horarium.store.tables import approvals, positions, runs, schedules, unwell_schedules
-from horarium.store.tables.schedules import FAILING
 
 # Of parts that SQLite takes in one statement: 500.
 _AT_ONCE = 100
@@ -35,29 +35,42 @@ _MAX_ERROR = 1_000
 
 
 def vitals_of(
-    connection: Connection, known: Plannings, rows: Sequence[ScheduleRow], *, with_failed: bool = True
+    connection: Connection,
+    known: Plannings,
+    rows: Sequence[ScheduleRow],
+    failing_after: int,
+    *,
+    with_failed: bool = True,
 ) -> list[Vitals]:
-    """In the order of the rows; four questions, whatever their number. `with_failed`: for a sentence about them."""
+    """Gather the vitals of the rows, in their order, with four queries.
+
+    `failing_after` is the setting. `with_failed` reads the failed runs that a sentence names.
+    """
     plannings = known.load(connection, {row.planning for row in rows})
     waiting = waiting_runs(connection, [row.schedule_uid for row in rows if row.active])
-    failing = [row.schedule_uid for row in rows if with_failed and row.failures_in_a_row >= FAILING_AFTER]
-    failed = failed_runs(connection, failing)
-    return [_vitals(row, plannings[row.planning], waiting, failed) for row in rows]
+    found = [_vitals(row, plannings[row.planning], waiting, failing_after) for row in rows]
+    if not with_failed:
+        return found
+    failed = failed_runs(connection, [each.uid for each in found if each.failures_in_a_row >= each.threshold])
+    return [replace(each, failed=failed[each.uid]) if each.uid in failed else each for each in found]
 
 
 def with_sign(
-    connection: Connection, namespace: str, status: HealthStatus, now: Instant, limit: int
+    connection: Connection, namespace: str, status: HealthStatus, now: Instant, failing_after: int, limit: int
 ) -> list[ScheduleRow]:
-    """Schedules of which the word may hold, at most `limit`, in no order."""
-    mine = sign(status, sa.literal(namespace), sa.literal(now, sa.BigInteger))
-    return ROWS.all(connection, SELECT_ROWS.where(mine, schedules.c.deleted_at.is_(None)).limit(limit))
+    """Return schedules of which the word may hold, at most `limit`: those that have been due for longest come first."""
+    mine = sign(status, sa.literal(namespace), sa.literal(now, sa.BigInteger), sa.literal(failing_after, sa.BigInteger))
+    return ROWS.all(
+        connection,
+        SELECT_ROWS.where(mine, schedules.c.deleted_at.is_(None)).order_by(positions.c.next_due).limit(limit),
+    )
 
 
 def _vitals(
     row: ScheduleRow,
     planning: Planning | Exception,
     waiting: dict[bytes, Waiting],
-    failed: dict[bytes, tuple[FailedRun, ...]],
+    failing_after: int,
 ) -> Vitals:
     broken = isinstance(planning, Exception)
     return Vitals(
@@ -73,7 +86,8 @@ def _vitals(
         paused_at=row.paused_at,
         pause_reason=row.pause_reason,
         waiting=waiting.get(row.schedule_uid),
-        failed=failed.get(row.schedule_uid, ()),
+        failing_after=failing_after,
+        last_failure=row.last_error if row.failures_in_a_row else None,
     )
 
 
@@ -114,21 +128,21 @@ def _waiting_steps(uids: Collection[bytes]) -> sa.Select[Any]:
 
 
 def failed_runs(connection: Connection, uids: Sequence[bytes]) -> dict[bytes, tuple[FailedRun, ...]]:
-    """Of each schedule its newest failed root runs, as many as make it failing, newest first."""
+    """Read the newest failed root runs of each schedule, as many as a sentence names, newest first."""
     found: dict[bytes, list[FailedRun]] = {}
     for start in range(0, len(uids), _AT_ONCE):
         for uid, run_id, state, finished_at, error in _newest_failed(connection, uids[start : start + _AT_ONCE]):
             run = FailedRun(id_text(run_id), RunState(state), finished_at, error)
             found.setdefault(bytes(uid), []).append(run)
     newest = {uid: sorted(of, key=lambda run: run.run_id, reverse=True) for uid, of in found.items()}
-    return {uid: tuple(of[:FAILING_AFTER]) for uid, of in newest.items()}
+    return {uid: tuple(of[:MAX_FAILED_SHOWN]) for uid, of in newest.items()}
 
 
 # Backwards along the index `runs_by_schedule`: as fast among a million runs as among ten.
 _NEWEST_FAILED = f"""
 SELECT schedule_uid, run_id, state, finished_at, substr(error, 1, {_MAX_ERROR}) FROM runs
 WHERE schedule_uid = {{uid}} AND parent_run_id IS NULL AND state IN {sql_list(FAILURES)}
-ORDER BY run_id DESC LIMIT {FAILING_AFTER}
+ORDER BY run_id DESC LIMIT {MAX_FAILED_SHOWN}
 """
 _EACH = f"SELECT r.* FROM unnest(%s::bytea[]) AS of (uid) CROSS JOIN LATERAL ({_NEWEST_FAILED.format(uid='of.uid')}) r"
 
@@ -144,7 +158,13 @@ def _newest_failed(connection: Connection, uids: Sequence[bytes]) -> Iterable[Se
 
 
 def suspects(
-    connection: Connection, namespace: str | None, now: Instant, limit: int, *, untold: bool = False
+    connection: Connection,
+    namespace: str | None,
+    now: Instant,
+    failing_after: int,
+    limit: int,
+    *,
+    untold: bool = False,
 ) -> list[bytes]:
     """Schedules that may be unwell, the oldest first; None = of all namespaces.
 
@@ -152,7 +172,7 @@ def suspects(
     these is well. With `untold` those are passed over that were told to need somebody: they never hide the others.
     """
     uids: set[bytes] = set()
-    for uid, statement in _signs(namespace, now):
+    for uid, statement in _signs(namespace, now, failing_after):
         if untold:
             statement = statement.where(~sa.exists().where(unwell_schedules.c.schedule_uid == uid))
         uids.update(row[0] for row in connection.execute(statement.limit(limit)))
@@ -170,22 +190,21 @@ def find_live(connection: Connection, uids: Sequence[bytes]) -> list[tuple[Sched
     return found
 
 
-def count_failing(connection: Connection) -> int:
-    """In all namespaces."""
-    found: int = connection.execute(
-        sa.select(sa.func.count()).select_from(positions).where(sa.text(FAILING))
-    ).scalar_one()
+def count_failing(connection: Connection, failing_after: int) -> int:
+    """Count the failing schedules of all namespaces."""
+    mine = failing(sa.literal(failing_after, sa.BigInteger))
+    found: int = connection.execute(sa.select(sa.func.count()).select_from(positions).where(mine)).scalar_one()
     return found
 
 
-def _signs(namespace: str | None, now: Instant) -> list[tuple[sa.Column[Any], sa.Select[Any]]]:
+def _signs(namespace: str | None, now: Instant, failing_after: int) -> list[tuple[sa.Column[Any], sa.Select[Any]]]:
     """Each along an index of few rows, with the column of what it finds."""
     uid, status = positions.c.schedule_uid, positions.c.status
     mine = sa.true() if namespace is None else positions.c.namespace == namespace
     pending = waiting(None if namespace is None else sa.literal(namespace))
     return [
         (uid, sa.select(uid).where(mine, AT_REST, status == Status.BROKEN.value)),
-        (uid, sa.select(uid).where(mine, sa.text(FAILING))),
+        (uid, sa.select(uid).where(mine, failing(sa.literal(failing_after, sa.BigInteger)))),
         (runs.c.schedule_uid, pending),
         (uid, sa.select(uid).where(mine, ACTIVE, positions.c.next_due <= now).order_by(positions.c.next_due)),
         (uid, sa.select(uid).where(mine, ACTIVE, positions.c.next_due.is_(None))),

@@ -15,6 +15,7 @@ from horarium.decision.health_status import HealthStatus
 from horarium.instant import Instant
 from horarium.schedule.position import Status
 from horarium.store.database.page_bytes import Row, page, sized
+from horarium.store.history.events import told_from
 from horarium.store.schedules.rows import ROWS, SELECT_WITH_DOCUMENT, ScheduleRow, listed_with_document
 from horarium.store.schedules.signs import sign
 from horarium.store.schedules.write import Attribute
@@ -33,8 +34,8 @@ class Cursor:
 class Filter:
     """None = any. A schedule must have all the `attributes`; `text` is part of its id or name.
 
-    `health`: those of which the word may hold at the instant `now`. `mentions`: those whose document has each of these
-    pieces of JSON somewhere. Whoever asks for one of these has to judge them.
+    `health`: those of which the word may hold at `now`, under the setting `failing_after`. `mentions`: those whose
+    document has each of these pieces of JSON somewhere. Whoever asks for one of these has to judge them.
     """
 
     statuses: Collection[Status] | None = None
@@ -49,6 +50,7 @@ class Filter:
     include_deleted: bool = False
     health: HealthStatus | None = None
     now: Instant = 0
+    failing_after: int = 0
     mentions: tuple[str, ...] = ()
 
 
@@ -118,6 +120,42 @@ def chosen(connection: Connection, namespace: str, wanted: Filter, limit: int) -
     of_all = sa.select(*columns).join_from(schedules, positions, positions.c.schedule_uid == schedules.c.schedule_uid)
     rows = connection.execute(of_all.where(*mine).limit(limit), {"namespace": namespace, **_values(wanted)})
     return [Chosen(uid, name, title, Status(status), *rest) for uid, name, title, status, *rest in rows]
+
+
+class LaneRow(NamedTuple):
+    """What the lane of an agenda needs of a schedule."""
+
+    schedule_id: str
+    schedule_uid: bytes
+    name: str
+    next_sequence: int
+    failures_count: int
+
+
+def for_lanes(
+    connection: Connection, namespace: str, wanted: Filter, *, since: Instant, after: str | None, limit: int
+) -> list[LaneRow]:
+    """Return schedules in the order of their ids; of one id the oldest first, and the live one last.
+
+    Schedules that were deleted before anything of the window can have been decided are left out.
+    """
+    columns = (
+        schedules.c.schedule_id,
+        schedules.c.schedule_uid,
+        schedules.c.name,
+        positions.c.next_sequence,
+        positions.c.failures_count,
+    )
+    mine = [schedules.c.namespace == sa.bindparam("namespace"), *_conditions(_Shape.of(wanted, None))]
+    mine.append(sa.or_(schedules.c.deleted_at.is_(None), schedules.c.deleted_at >= told_from(since)))
+    if after is not None:
+        mine.append(schedules.c.schedule_id > after)
+    of_all = sa.select(*columns).join_from(schedules, positions, positions.c.schedule_uid == schedules.c.schedule_uid)
+    order = (schedules.c.schedule_id, schedules.c.deleted_at.is_(None), schedules.c.schedule_uid)
+    found = connection.execute(
+        of_all.where(*mine).order_by(*order).limit(limit), {"namespace": namespace, **_values(wanted)}
+    )
+    return [LaneRow(*row) for row in found]
 
 
 def is_there(connection: Connection, namespace: str, cursor: Cursor, *, include_deleted: bool = False) -> bool:
@@ -240,6 +278,8 @@ def _values(wanted: Filter) -> dict[str, Any]:
         found["ids"] = list(wanted.schedule_ids)
     if wanted.health is not None:
         found["now"] = wanted.now
+        if wanted.health is HealthStatus.FAILING:
+            found["failing_after"] = wanted.failing_after
     return found | {f"mention{place}": _part(each) for place, each in enumerate(wanted.mentions)}
 
 
@@ -263,7 +303,8 @@ def _conditions(shape: _Shape) -> Iterator[sa.ColumnElement[bool]]:
     if shape.has_ids:
         yield schedules.c.schedule_id.in_(sa.bindparam("ids", expanding=True))
     if shape.health is not None:
-        yield sign(shape.health, sa.bindparam("namespace"), sa.bindparam("now", type_=sa.BigInteger))
+        numbers = [sa.bindparam(name, type_=sa.BigInteger) for name in ("now", "failing_after")]
+        yield sign(shape.health, sa.bindparam("namespace"), *numbers)
     yield from map(_mentions, range(shape.mentions))
     if shape.has_text:
         yield schedules.c.search_text.like(sa.bindparam("part"), escape="/")

@@ -12,9 +12,10 @@ import sqlalchemy as sa
 
 from horarium.decision.health_status import HealthStatus
 from horarium.policy.approval import ApprovalDecision
+from horarium.schedule.planning import FAILING_AFTER_DIGITS, FAILING_AFTER_KEY
 from horarium.schedule.position import Status
-from horarium.store.tables import approvals, positions, runs
-from horarium.store.tables.schedules import FAILING
+from horarium.store.tables import approvals, plannings, positions, runs
+from horarium.store.tables.schedules import FAILED
 
 # As text: PostgreSQL takes a partial index only for a condition that it can read.
 AT_REST: Final = sa.text("status <> 'active' AND status <> 'deleted'")
@@ -31,8 +32,13 @@ SIGNED: Final = (
 """The words that have a sign."""
 
 
-def sign(status: HealthStatus, namespace: sa.ColumnElement[str], now: sa.ColumnElement[int]) -> sa.ColumnElement[bool]:
-    """Of rows of `positions`."""
+def sign(
+    status: HealthStatus,
+    namespace: sa.ColumnElement[str],
+    now: sa.ColumnElement[int],
+    failing_after: sa.ColumnElement[int],
+) -> sa.ColumnElement[bool]:
+    """Return the condition on rows of `positions`; `failing_after` is the setting."""
     mine = positions.c.namespace == namespace
     match status:
         case HealthStatus.BROKEN:
@@ -42,11 +48,33 @@ def sign(status: HealthStatus, namespace: sa.ColumnElement[str], now: sa.ColumnE
         case HealthStatus.WAITING_FOR_APPROVAL:
             return sa.and_(mine, positions.c.schedule_uid.in_(waiting(namespace)))
         case HealthStatus.FAILING:
-            return sa.and_(mine, sa.text(FAILING))
+            return sa.and_(mine, failing(failing_after))
         case HealthStatus.STALE | HealthStatus.LATE:
             return sa.and_(mine, ACTIVE, sa.or_(positions.c.next_due <= now, positions.c.next_due.is_(None)))
         case HealthStatus.NEVER_RUN | HealthStatus.OK:
             raise LookupError(f"no index leads to schedules that are {status}")
+
+
+# Where a schedule says it, it stands first in its planning text, which no other text can imitate.
+_OWN_THRESHOLD: Final = f'{{"{FAILING_AFTER_KEY}":"'
+
+
+def failing(failing_after: sa.ColumnElement[int]) -> sa.ColumnElement[bool]:
+    """Return the condition on `positions` that enough runs in a row have failed; `failing_after` is the setting."""
+    at, text = len(_OWN_THRESHOLD) + 1, plannings.c.text
+    own = (
+        sa.select(sa.func.substr(text, at, FAILING_AFTER_DIGITS))
+        .where(plannings.c.planning == positions.c.planning, sa.func.substr(text, 1, at - 1) == _OWN_THRESHOLD)
+        .scalar_subquery()
+    )
+    return sa.and_(
+        sa.text(FAILED), _digits(positions.c.failures_in_a_row) >= sa.func.coalesce(own, _digits(failing_after))
+    )
+
+
+def _digits(number: sa.ColumnElement[int]) -> sa.ColumnElement[str]:
+    """Write a number as it stands in a planning text: no text that is compared with it can raise an error."""
+    return sa.func.substr(sa.cast(sa.cast(number, sa.BigInteger) + 10**FAILING_AFTER_DIGITS, sa.Text), 2)
 
 
 def waiting(namespace: sa.ColumnElement[str] | None) -> sa.Select[tuple[bytes]]:

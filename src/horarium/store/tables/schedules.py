@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from sqlalchemy import BigInteger, Column, Index, Integer, LargeBinary, PrimaryKeyConstraint, Table, Text, text
 
-from horarium.decision.health import FAILING_AFTER
 from horarium.store.tables.schema import metadata, partial_index
 
 # The condition of the index `positions_failing`.
-FAILING = f"failures_in_a_row >= {FAILING_AFTER} AND status <> 'deleted'"
+FAILED = "failures_in_a_row > 0 AND status <> 'deleted'"
 
 schedules = Table(
     "schedules",
@@ -109,8 +108,10 @@ positions = Table(
     partial_index("positions_due_by_namespace", "namespace", "next_due", where="status = 'active'"),
     # For lists of the paused, finished and broken, which are few; a fire never touches it.
     partial_index("positions_at_rest", "namespace", "status", where="status <> 'active' AND status <> 'deleted'"),
-    # For whoever asks how many fail: a fire never touches it, and an end only where a row of failures begins or breaks.
-    partial_index("positions_failing", "namespace", where=FAILING),
+    # Schedules whose last run failed. A fire never touches it, an end only where a row of failures begins or breaks.
+    partial_index("positions_failed", "namespace", where=FAILED),
+    # The same from three failures on, for the release before.
+    partial_index("positions_failing", "namespace", where="failures_in_a_row >= 3 AND status <> 'deleted'"),
     # Pauses that end by themselves, by their end: few, and a fire never touches it.
     partial_index("positions_paused_until", "paused_until", where="status = 'paused' AND paused_until IS NOT NULL"),
     # A position changes at every fire: leave room on the page for the next version of the row.

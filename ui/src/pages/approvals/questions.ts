@@ -9,7 +9,7 @@ export const APPROVAL_LOOKS: Readonly<Record<Status, Look>> = {
   pending: { word: "waits for a yes", tone: "warn", shape: "question" },
   approved: { word: "approved", tone: "ok", shape: "disc" },
   modified: { word: "approved with changes", tone: "ok", shape: "half" },
-  rejected: { word: "rejected", tone: "bad", shape: "cross" },
+  rejected: { word: "rejected", tone: "bad", shape: "slash" },
   expired: { word: "expired", tone: "quiet", shape: "slash" },
 };
 

@@ -58,7 +58,7 @@ function Readiness() {
                 look={
                   health.ready
                     ? { word: "ready", tone: "ok", shape: "disc" }
-                    : { word: "not ready", tone: "bad", shape: "cross" }
+                    : { word: "not ready", tone: "bad", shape: "alert" }
                 }
                 text={health.ready ? "The service does its work" : "The service does not do all of its work"}
               />
@@ -70,7 +70,7 @@ function Readiness() {
                     look={
                       check.passed
                         ? { word: "passed", tone: "ok", shape: "disc" }
-                        : { word: "failed", tone: "bad", shape: "cross" }
+                        : { word: "failed", tone: "bad", shape: "alert" }
                     }
                     text={check.name}
                   />

@@ -10,7 +10,7 @@ const STATE_LOOKS: Record<Schemas["ProcessState"], Look> = {
   alive: { word: "alive", tone: "ok", shape: "disc" },
   draining: { word: "draining", tone: "info", shape: "half" },
   silent: { word: "silent", tone: "warn", shape: "triangle" },
-  gone: { word: "gone", tone: "bad", shape: "cross" },
+  gone: { word: "gone", tone: "bad", shape: "alert" },
 };
 
 // Clocks that are farther apart than this make occurrences late or early by more than anybody expects.

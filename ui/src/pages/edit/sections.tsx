@@ -145,6 +145,7 @@ export function Whether() {
         <NumberText path={["max_runs"]} label="Runs in all" min={1} hint="after so many it is over" />
         <NumberText path={["budget", "max_daily_runs"]} label="Runs a day" min={0} />
         <NumberText path={["pause_on_failure"]} label="Pause after failures in a row" min={1} />
+        <NumberText path={["failing_after"]} label="Failing after failures in a row" min={1} />
         <ConditionTester />
         <JsonField
           path={["inputs_rotation"]}

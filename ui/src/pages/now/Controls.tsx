@@ -34,7 +34,7 @@ export function Controls({
         <Filters filter={filter} onFilter={onFilter} />
         {filter.reason ? (
           <Button small pressed onClick={onAnyReason} title="Show all of it again">
-            Only: {filter.reason.replaceAll("_", " ")} ×
+            Only: {filter.reason.replaceAll("_", " ")} (show all)
           </Button>
         ) : null}
         <CheckField

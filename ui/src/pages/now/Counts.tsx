@@ -63,6 +63,14 @@ const TILES: readonly Tile[] = [
     count: (of) => of.missed_lately,
   },
   {
+    name: "failed_24h",
+    text: "Failed (24 h)",
+    look: RUN_LOOKS.failed,
+    to: "/runs",
+    search: (of) => ({ state: "bad", since: of?.since }),
+    count: (of) => of.failed_24h,
+  },
+  {
     name: "waiting_for_approval",
     text: "wait for a yes",
     look: RUN_LOOKS.awaiting_approval,
@@ -104,7 +112,7 @@ function Count({ tile, overview }: { tile: Tile; overview: Overview | undefined 
       search={tile.search(overview) as never}
       className={many ? `count tone-${tile.look.tone}` : "count none"}
     >
-      <span className="count-number">{many === null ? "·" : `${many.toLocaleString("en")}${isMore ? "+" : ""}`}</span>
+      <span className="count-number">{many === null ? "·" : countOf(many, isMore)}</span>
       <span className="row tight small">
         <span aria-hidden="true" className="legend-mark">
           <Mark look={tile.look} size={10} />
@@ -113,4 +121,9 @@ function Count({ tile, overview }: { tile: Tile; overview: Overview | undefined 
       </span>
     </Link>
   );
+}
+
+/** A count that stopped at its bound before it found one is unknown. */
+export function countOf(many: number, isMore: boolean): string {
+  return isMore && many === 0 ? "?" : `${many.toLocaleString("en")}${isMore ? "+" : ""}`;
 }

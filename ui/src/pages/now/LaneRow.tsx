@@ -142,7 +142,7 @@ function MarkOrPill({
 }) {
   return (
     <g
-      className={`lane-mark tone-${group.look.tone}${group.worst.predicted ? " coming" : ""}`}
+      className={`lane-mark tone-${group.look.tone}${group.worst.predicted ? " coming" : ""}${group.worst.predicted && group.worst.certainty !== "certain" ? ` coming-${group.worst.certainty ?? "unknown"}` : ""}`}
       transform={`translate(${group.x.toFixed(1)} ${MIDDLE - 11})`}
       role="button"
       tabIndex={isStop ? 0 : -1}

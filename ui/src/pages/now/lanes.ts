@@ -83,7 +83,18 @@ function byText(one: string, other: string): number {
 /** A row as it comes: fields that say no more than their default are left out. */
 export type SentRow = Schemas["AgendaRow"];
 
-const DEFAULTS = { count: 1, run_id: null, state: null, started_at: null, finished_at: null };
+const DEFAULTS = {
+  count: 1,
+  run_id: null,
+  state: null,
+  started_at: null,
+  finished_at: null,
+  due: null,
+  held: false,
+  certainty: null,
+  moved: [],
+  sentence: null,
+};
 
 /** Of two answers about neighbouring hours: an occurrence that both tell of is told by the later one. */
 export function joined(answers: readonly (readonly SentRow[])[]): Row[] {

@@ -13,7 +13,7 @@ export function markText(group: Pick<Group, "rows" | "count" | "worst">, zone: s
   }
   const why = reasonText(group.worst.reason);
   if (why) lines.push(why);
-  if (group.rows.length === 1) lines.push(...tookLines(first));
+  if (group.rows.length === 1) lines.push(...tookLines(first), ...(first.sentence ? [first.sentence] : []));
   return lines.join("\n");
 }
 

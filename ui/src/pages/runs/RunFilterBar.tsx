@@ -9,6 +9,7 @@ const TEXTS = [
   ["workflow", "Workflow", "workflow id"],
   ["assignee", "Assignee", "agent or team"],
   ["queue", "Queue", "queue"],
+  ["since", "Ended since", "2026-03-01T00:00:00Z"],
 ] as const;
 
 /** Made anew, by its key, when the address says something else. */

@@ -11,6 +11,8 @@ export interface RunFilters {
   workflow: string;
   assignee: string;
   queue: string;
+  /** Only runs that ended at this instant, or later. */
+  since: string;
   /** Steps of workflows among the runs. */
   steps: boolean;
 }
@@ -61,6 +63,7 @@ export function filtersOf(search: Readonly<Record<string, unknown>>): RunFilters
     workflow: text("workflow"),
     assignee: text("assignee"),
     queue: text("queue"),
+    since: text("since"),
     steps: search["steps"] === true || search["steps"] === "true",
   };
 }
@@ -79,6 +82,7 @@ export function queryOf(filters: RunFilters): Query {
     workflow_id: filters.workflow || undefined,
     assignee: filters.assignee || undefined,
     queue: filters.queue || undefined,
+    finished_after: filters.since || undefined,
     include: filters.steps ? "steps" : undefined,
   };
 }

@@ -3,7 +3,16 @@ import { counted } from "./counted";
 import { choiceOf, filtersOf, isFiltered, queryOf, searchOf, STATE_CHOICES, type RunFilters } from "./filters";
 import { attemptOf, latenessOf, mergedRows, seenRows, titleOf, usageTexts, type RunRow } from "./rows";
 
-const NONE: RunFilters = { state: "", origin: "", schedule: "", workflow: "", assignee: "", queue: "", steps: false };
+const NONE: RunFilters = {
+  state: "",
+  origin: "",
+  schedule: "",
+  workflow: "",
+  assignee: "",
+  queue: "",
+  since: "",
+  steps: false,
+};
 
 describe("filtersOf", () => {
   it.each<[name: string, search: Record<string, unknown>, filters: Partial<RunFilters>]>([

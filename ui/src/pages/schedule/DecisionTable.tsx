@@ -1,6 +1,7 @@
 // Decisions, one a row: when in both zones, what comes of it and why, with which inputs.
 import { Link } from "@tanstack/react-router";
 import { Badge } from "../../marks/Mark";
+import { CERTAINTY_TEXTS } from "../../marks/outcomes";
 import { Json } from "../../parts/Json";
 import { Timed } from "../../parts/Explain";
 import { When } from "../../parts/When";
@@ -89,8 +90,18 @@ function Outcome({ row, zone }: { row: DecisionRow; zone: string | null }) {
     <div className="outcome">
       <div className="row tight">
         <Badge look={row.look} text={row.count > 1 ? `${row.look.word} × ${row.count}` : undefined} />
+        {row.certainty !== null && row.certainty !== "certain" ? (
+          <span className={`certainty certainty-${row.certainty}`} title={row.sentence ?? undefined}>
+            {CERTAINTY_TEXTS[row.certainty]}
+          </span>
+        ) : null}
         {row.reason ? <span>{row.reason}</span> : null}
       </div>
+      {row.sentence && (row.moved || row.certainty !== "certain") ? (
+        <div className="muted small" dir="auto">
+          <Timed text={row.sentence} zone={zone} />
+        </div>
+      ) : null}
       {row.details.map((line, index) => (
         <div key={index} className="muted small" dir="auto">
           <Timed text={line} zone={zone} />

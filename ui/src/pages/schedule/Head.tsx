@@ -56,6 +56,9 @@ function Health({ schedule }: { schedule: Schedule }) {
     <div className="row schedule-health" aria-live="polite">
       <Badge look={STATUS_LOOKS[schedule.status]} />
       {saysMore ? <Badge look={HEALTH_LOOKS[health.status]} /> : null}
+      {schedule.consecutive_failures > 0 && health?.status !== "failing" ? (
+        <Badge look={HEALTH_LOOKS.failing} text="Last run failed" />
+      ) : null}
       {health ? (
         <span className="schedule-sentence" dir="auto">
           <Timed text={health.sentence} zone={zone} />

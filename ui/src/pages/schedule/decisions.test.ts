@@ -12,6 +12,8 @@ const PREVIEW = {
   certainty: "certain",
   sentence: "The occurrence will run.",
   rotation_index: 1,
+  certainty: "certain",
+  sentence: "It will be dispatched.",
 } as const;
 const AGENDA = {
   schedule_id: "s",
@@ -30,6 +32,13 @@ test("what is foreseen says whether it fires, with its inputs", () => {
   expect(foreseen(PREVIEW)).toMatchObject({ look: { word: "will fire" }, reason: null, rotationIndex: 1, due: null });
   expect(hasInputs(foreseen(PREVIEW))).toBe(true);
   expect(foreseen({ ...PREVIEW, due: "2026-11-16T08:00:12Z" }).due).toBe("2026-11-16T08:00:12Z");
+});
+
+test("a forecast says how certain it is, and what moved it", () => {
+  expect(foreseen(PREVIEW)).toMatchObject({ certainty: "certain", sentence: "It will be dispatched.", moved: false });
+  const moved = foreseen({ ...PREVIEW, certainty: "likely", moved: [{ kind: "jittered" } as never] });
+  expect(moved).toMatchObject({ certainty: "likely", moved: true });
+  expect(taken(AGENDA)).toMatchObject({ certainty: null, sentence: null, moved: false });
 });
 
 test("what will be skipped says why, in words and in detail", () => {

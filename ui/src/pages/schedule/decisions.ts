@@ -19,6 +19,11 @@ export interface DecisionRow {
   count: number;
   /** With jitter it is due a little later than its time. */
   due: string | null;
+  /** Of what is predicted; null = it was decided. */
+  certainty: Schemas["Certainty"] | null;
+  /** Explains the decision, its certainty, and what moved the instant. */
+  sentence: string | null;
+  moved: boolean;
 }
 
 export function foreseen(row: Schemas["PreviewRow"]): DecisionRow {
@@ -34,6 +39,9 @@ export function foreseen(row: Schemas["PreviewRow"]): DecisionRow {
     runId: null,
     count: 1,
     due: row.due === row.tick_at ? null : row.due,
+    certainty: row.certainty,
+    sentence: row.sentence,
+    moved: (row.moved ?? []).length > 0,
   };
 }
 
@@ -49,6 +57,9 @@ export function taken(row: Schemas["AgendaRow"]): DecisionRow {
     runId: row.run_id ?? null,
     count: row.count ?? 1,
     due: null,
+    certainty: row.certainty ?? null,
+    sentence: row.sentence ?? null,
+    moved: (row.moved ?? []).length > 0,
   };
 }
 

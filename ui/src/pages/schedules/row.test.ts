@@ -67,3 +67,9 @@ test.each([
 ])("why %j has no next", (part, why) => {
   expect(whyNoNext(row(part))).toBe(why);
 });
+
+test("a last run that failed is shown though the schedule is not failing yet", () => {
+  const failed = row({ consecutive_failures: 1, last_error_message: "no route" });
+  expect(signsOf(failed, undefined).map(({ text, more }) => [text, more])).toEqual([["Last run failed", "no route"]]);
+  expect(signsOf(failed, { status: "failing", sentence: "x" } as never).map(({ text }) => text)).toEqual(["failing"]);
+});

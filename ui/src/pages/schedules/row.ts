@@ -45,6 +45,14 @@ export function signsOf(row: Row, health: Schemas["ScheduleHealth"] | undefined)
   if (health && health.status !== row.status) {
     signs.push({ look: HEALTH_LOOKS[health.status], text: HEALTH_LOOKS[health.status].word, more: health.sentence });
   }
+  if (row.consecutive_failures > 0 && health?.status !== "failing") {
+    const many = row.consecutive_failures;
+    signs.push({
+      look: { ...HEALTH_LOOKS.failing, word: "Last run failed" },
+      text: many === 1 ? "Last run failed" : `Last ${many} runs failed`,
+      more: row.last_error_message,
+    });
+  }
   return signs;
 }
 

@@ -12,6 +12,8 @@ down_revision = "0019"
 branch_labels = None
 depends_on = None
 oldest_code = "0018"
+_FAILED = sa.text("failures_in_a_row > 0 AND status <> 'deleted'")
+
 brings = "bounded standing approvals and a feed that no foreign transaction delays"
 
 
@@ -37,9 +39,11 @@ def upgrade() -> None:
     for table, columns in _added().items():
         for column in columns:
             op.add_column(table, column)
+    op.create_index("positions_failed", "positions", ["namespace"], postgresql_where=_FAILED, sqlite_where=_FAILED)
 
 
 def downgrade() -> None:
+    op.drop_index("positions_failed", "positions")
     for table, columns in reversed(_added().items()):
         for column in reversed(columns):
             op.drop_column(table, column.name)
