@@ -14,6 +14,7 @@ from unit.decision.builders import NOON, UID, World, clock, make_planning, make_
 from horarium.condition import compile_condition
 from horarium.decision import evaluator
 from horarium.decision.births import BirthPolicies, Bundle
+from horarium.decision.decide import decide
 from horarium.decision.evaluator import MAX_STEPS, Forecaster
 from horarium.decision.facts import NO_FACTS, Facts, OpenRun, RunTimes, Shared
 from horarium.decision.forecast import Certainty, Forecast, MoveKind
@@ -378,12 +379,11 @@ def test_the_table_of_certainty_beyond_the_simulation(
 
 def test_the_simulation_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     decided = 0
-    real = evaluator.decide
 
     def counted(*given: Any, **named: Any) -> Any:
         nonlocal decided
         decided += 1
-        return real(*given, **named)
+        return decide(*given, **named)
 
     monkeypatch.setattr(evaluator, "decide", counted)
     look(make_planning("* * * * * *"), Facts(times=RunTimes((), 1_500_000)), after=NOON + 300 * DAY, rows=200)
