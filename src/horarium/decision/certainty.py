@@ -27,6 +27,7 @@ _BUDGET: Final = "It depends on what has been spent by then."
 _DAILY: Final = "It depends on how many runs there are that day by then."
 _KEY: Final = "It depends on other runs with the same concurrency key."
 _SMALL_QUOTA: Final = 1_000
+_COUNTLESS: Final = 2**62
 _BEYOND: Final = "It is too far ahead to predict the runs before it."
 
 
@@ -119,14 +120,22 @@ class Doubts:
                 level, doubt = found, why
         return level, doubt
 
-    def beyond(self) -> tuple[Level, str | None]:
-        """The same of what is not simulated."""
-        planning = self._planning
-        if self.is_exhausted and self._least >= (planning.max_runs or 0):
+    def beyond(self, guards: tuple[Guard, ...], refused_by: Reason | None) -> tuple[Level, str | None]:
+        """The same of what is not simulated: how many runs there are before it has no upper bound."""
+        most = self._planning.max_runs
+        if most is not None and self._least >= most:
             return _SURE
-        if self.is_unlimited and is_independent(planning) and planning.condition is None:
-            return self._quota
-        return Level.UNKNOWN, _BEYOND
+        self._least_today, self._most_today = 0, _COUNTLESS
+        level, doubt = _SURE
+        for guard in guards:
+            is_counted = guard.reason is Reason.REMAINING_ACTIONS_EXHAUSTED
+            found, why = (Level.UNKNOWN, _BEYOND) if is_counted else self._of_guard(guard.reason)
+            if found > level:
+                level, doubt = found, why
+            if guard.reason is refused_by:
+                return level, doubt
+        overlap = _SURE if is_independent(self._planning) else (Level.UNKNOWN, _BEYOND)
+        return max((level, doubt), self._quota, overlap, key=lambda each: each[0])
 
     def _of_guard(self, reason: Reason) -> tuple[Level, str | None]:
         planning = self._planning

@@ -319,10 +319,8 @@ class Forecaster:
         """Beyond the simulation guards alone decide, on a day on which nothing has run yet."""
         self.tally.new_day()
         guards = self._guards
-        exhausted = self._doubts.is_exhausted
-        if not exhausted:
+        if not self._doubts.is_exhausted:
             guards = tuple(guard for guard in guards if guard.reason is not Reason.REMAINING_ACTIONS_EXHAUSTED)
-        level, doubt = self._doubts.beyond()
         index = self.tally.rotation_index if self.planning.rotation else None
         place = self.spec.next_after(after) if after >= nominal else nominal
         while place is not None:
@@ -331,6 +329,7 @@ class Forecaster:
             last = self._last_within(
                 self._unchanged(question, place + HORIZON, None if refusal is None else refusal[0])
             )
+            level, doubt = self._doubts.beyond(self._guards, None if refusal is None else refusal[0])
             if refusal is None:
                 begun = None if index is None else index + self.spec.count(nominal - 1, place - 1)
                 yield Stretch(place, last, Forecast.DISPATCH, None, None, False, level.certainty, doubt, begun)

@@ -14,6 +14,7 @@ from unit.decision.builders import NOON, UID, World, clock, make_planning, make_
 from horarium.condition import compile_condition
 from horarium.decision import evaluator
 from horarium.decision.births import BirthPolicies, Bundle
+from horarium.decision.decide import decide
 from horarium.decision.evaluator import MAX_STEPS, Forecaster
 from horarium.decision.facts import NO_FACTS, Facts, OpenRun, RunTimes, Shared
 from horarium.decision.forecast import Certainty, Forecast, MoveKind
@@ -356,14 +357,33 @@ def test_beyond_the_simulation_guards_alone_decide() -> None:
     assert rows[0].doubt == "It is too far ahead to predict the runs before it."
 
 
+@pytest.mark.parametrize(
+    ("fields", "expected"),
+    [
+        ({}, (GO, UNKNOWN)),
+        ({"overlap": FREE}, (GO, CERTAIN)),
+        ({"overlap": FREE, "budget": Budget(None, 5)}, (GO, UNKNOWN)),
+        ({"overlap": FREE, "max_runs": 10**9}, (GO, UNKNOWN)),
+        ({"overlap": FREE, "max_runs": 5}, (SKIP, CERTAIN)),
+        ({"calendars": ("gone",)}, (SKIP, CERTAIN)),
+        ({"calendars": ("gone",), "max_runs": 10**9}, (SKIP, UNKNOWN)),
+        ({"budget": Budget(0)}, (SKIP, CERTAIN)),
+    ],
+    ids=str,
+)
+def test_the_table_of_certainty_beyond_the_simulation(
+    fields: dict[str, Any], expected: tuple[Forecast, Certainty]
+) -> None:
+    assert said(look(make_planning(**fields), after=NOON + 4_000 * DAY, rows=1)) == [expected]
+
+
 def test_the_simulation_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     decided = 0
-    real = evaluator.decide
 
     def counted(*given: Any, **named: Any) -> Any:
         nonlocal decided
         decided += 1
-        return real(*given, **named)
+        return decide(*given, **named)
 
     monkeypatch.setattr(evaluator, "decide", counted)
     look(make_planning("* * * * * *"), Facts(times=RunTimes((), 1_500_000)), after=NOON + 300 * DAY, rows=200)

@@ -10,12 +10,12 @@ import pytest
 from unit.decision.builders import NOON, UID, clock, make_planning, make_position, make_spec
 
 from horarium.condition import compile_condition
-from horarium.decision.explain import Explanation, RunNow, explain
+from horarium.decision.explain import Explanation, RunNow, explain, nominal_of
 from horarium.decision.facts import NO_FACTS, Facts, Shared
 from horarium.decision.guards import GUARDS
 from horarium.decision.health import Waiting
 from horarium.decision.recorded import Finding, Recorded
-from horarium.instant import MINUTE, SECOND, Instant, from_rfc3339
+from horarium.instant import HOUR, MINUTE, SECOND, Instant, from_rfc3339
 from horarium.policy.limits import Budget
 from horarium.policy.overlap import Overlap, OverlapPolicy
 from horarium.recurrence.spec import compile_spec
@@ -348,3 +348,20 @@ def test_any_instant_has_an_answer(at: str) -> None:
     spec = make_spec("0 12 * * *", timezone="America/New_York")
     answer = why(make_planning(spec=spec, calendars=("c",)), at, Facts(calendars={"c": every_day}))
     assert not answer.fires
+
+
+# ── before the creation, and by the jittered time ─────────────────────────────────────────────────
+
+
+def test_before_its_creation_it_did_not_exist() -> None:
+    answer = why(make_planning("0 * * * *"), "2026-05-03T20:00:00Z", created_at=NOON - HOUR)
+    assert (answer.on_spec, answer.existed, answer.fires, answer.reason, answer.due) == (True, False, False, None, None)
+    assert answer.sentence == "This schedule was created on 2026-05-04T11:00:00Z; it did not exist then."
+    assert why(make_planning("0 * * * *"), created_at=NOON - HOUR).existed
+
+
+def test_an_occurrence_is_found_by_the_time_at_which_it_acts() -> None:
+    planning = make_planning(spec=make_spec("0 * * * *", jitter_ms=600_000))
+    due = planning.spec.due(UID, NOON)
+    assert nominal_of(planning, UID, due) == nominal_of(planning, UID, NOON) == NOON
+    assert nominal_of(planning, UID, due + SECOND) == due + SECOND

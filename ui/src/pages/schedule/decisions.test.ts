@@ -9,6 +9,8 @@ const PREVIEW = {
   detail: null,
   inputs: { team: "red" },
   inputs_omitted: false,
+  certainty: "certain",
+  sentence: "The occurrence will run.",
   rotation_index: 1,
   certainty: "certain",
   sentence: "It will be dispatched.",
