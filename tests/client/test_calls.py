@@ -73,6 +73,9 @@ TABLE: list[tuple[str, tuple[Any, ...], dict[str, Any], str, str, Any]] = [
     ("get_agenda", (), {"schedule_id": ["s", "t"], "text": "x", "labels": {"a": "b"}, "status": "active",
                         "reason": "missed", "timezone": "UTC"}, "GET",
      "/api/agenda?timezone=UTC&schedule_id=s&schedule_id=t&text=x&label=a%3Db&status=active&reason=missed", None),
+    ("list_agenda_lanes", (), {"start": NOON, "end": "2026-03-02T00:00:00Z", "bucket_seconds": 60, "lane_limit": 5},
+     "GET", "/api/agenda?lanes=true&from=2026-03-01T12%3A00%3A00Z&to=2026-03-02T00%3A00%3A00Z&bucket_seconds=60"
+     "&lane_limit=5", None),
     ("get_overview", (), {}, "GET", "/api/overview", None),
     ("get_schedule_year", ("s",), {"year": 2027}, "GET", f"{S}/year?year=2027", None),
     ("get_schedule_history", ("s",), {"limit": 9, "after_sequence": 4, "uid": "u"}, "GET",
@@ -277,6 +280,9 @@ def test_every_call_has_a_row() -> None:
 
 def test_every_route_has_a_call_of_its_name_and_every_call_a_route(horarium: TestService) -> None:
     made = {row[0]: call(row[0], *row[1], **row[2]) for row in TABLE}
+    # The lanes of the agenda are a list with pages, and its rows are not: one route, two calls.
+    lanes, agenda = made.pop("list_agenda_lanes"), made["get_agenda"]
+    assert (lanes.method, lanes.template) == (agenda.method, agenda.template)
     routes = {
         operation["operationId"]: (method.upper(), shape(path))
         for path, operations in horarium.parts.api.openapi()["paths"].items()

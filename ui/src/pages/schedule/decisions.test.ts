@@ -12,8 +12,6 @@ const PREVIEW = {
   certainty: "certain",
   sentence: "The occurrence will run.",
   rotation_index: 1,
-  certainty: "certain",
-  sentence: "It will be dispatched.",
 } as const;
 const AGENDA = {
   schedule_id: "s",
@@ -35,7 +33,7 @@ test("what is foreseen says whether it fires, with its inputs", () => {
 });
 
 test("a forecast says how certain it is, and what moved it", () => {
-  expect(foreseen(PREVIEW)).toMatchObject({ certainty: "certain", sentence: "It will be dispatched.", moved: false });
+  expect(foreseen(PREVIEW)).toMatchObject({ certainty: "certain", sentence: "The occurrence will run.", moved: false });
   const moved = foreseen({ ...PREVIEW, certainty: "likely", moved: [{ kind: "jittered" } as never] });
   expect(moved).toMatchObject({ certainty: "likely", moved: true });
   expect(taken(AGENDA)).toMatchObject({ certainty: null, sentence: null, moved: false });
