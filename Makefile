@@ -31,11 +31,13 @@ help: ## list the commands
 
 install: $(INSTALLED) $(APART) app ## set up .venv and build the browser interface; nothing to do while what they are made from is unchanged
 
-# The stamp is written last, so an install that broke off is done again.
-$(INSTALLED): pyproject.toml release/development.txt
+# The stamp is written last, so an install that broke off is done again. What builds packages is checked and installed
+# first: an isolated build would fetch it without a hash.
+$(INSTALLED): pyproject.toml release/build.txt release/development.txt
 	@$(PY) -c 'import sys; sys.exit("Python 3.11 or newer is needed" if sys.version_info < (3, 11) else 0)'
 	$(PY) -m venv $(VENV)
-	$(PIP) --no-deps --only-binary :all: --require-hashes --requirement release/development.txt
+	$(PIP) --no-deps --require-hashes --requirement release/build.txt
+	$(PIP) --no-deps --no-build-isolation --require-hashes --requirement release/development.txt
 	$(PIP) --no-deps --no-build-isolation --editable .
 	@touch $@
 
@@ -91,7 +93,7 @@ COMPILE := $(HASH) --constraint constraints.txt
 lock: .venv-supply/installed.txt ## write the hashes of every package that is installed, at the versions of the constraints
 	$(COMPILE) pyproject.toml --extra celery --output-file release/runtime.txt
 	$(COMPILE) pyproject.toml --extra dev --output-file release/development.txt
-	@printf 'hatchling\nnodejs-wheel-binaries\n' | $(COMPILE) - --output-file release/build.txt
+	@printf 'hatchling\neditables\nsetuptools\nnodejs-wheel-binaries\n' | $(COMPILE) - --output-file release/build.txt
 	@set -e; for pins in constraints-*.txt; do $(HASH) --no-deps $$pins --output-file $$pins; done
 
 audit: .venv-supply/installed.txt ## ask for known advisories against what is shipped; says so where nobody can be asked
