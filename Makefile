@@ -4,6 +4,7 @@ PY ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
+PIP := $(BIN)/python -m pip install -qq --disable-pip-version-check
 # What the tests drive but do not import has environments of its own: the published Durable Workflow client, what
 # makes clients out of our description, and agents of both generations of the published A2A SDK.
 APART := $(patsubst %,.venv-%/installed.txt,contract generated agents agents03)
@@ -30,11 +31,14 @@ help: ## list the commands
 
 install: $(INSTALLED) $(APART) app ## set up .venv and build the browser interface; nothing to do while what they are made from is unchanged
 
-# The stamp is written last, so an install that broke off is done again.
-$(INSTALLED): pyproject.toml constraints.txt
+# The stamp is written last, so an install that broke off is done again. What builds packages is checked and installed
+# first: an isolated build would fetch it without a hash.
+$(INSTALLED): pyproject.toml release/build.txt release/development.txt
 	@$(PY) -c 'import sys; sys.exit("Python 3.11 or newer is needed" if sys.version_info < (3, 11) else 0)'
 	$(PY) -m venv $(VENV)
-	$(BIN)/python -m pip install -qq --disable-pip-version-check --constraint constraints.txt --editable '.[dev]'
+	$(PIP) --no-deps --require-hashes --requirement release/build.txt
+	$(PIP) --no-deps --no-build-isolation --require-hashes --requirement release/development.txt
+	$(PIP) --no-deps --no-build-isolation --editable .
 	@touch $@
 
 # Without a registry there is nothing to make: the script says so, and the tests are skipped with that reason.
@@ -77,17 +81,20 @@ bench: $(BENCH_INSTALLED) ## measure; each benchmark prints its figures side by 
 		echo "== $$benchmark"; $(BIN)/python "$$benchmark"; done
 
 $(BENCH_INSTALLED): $(INSTALLED)
-	$(BIN)/python -m pip install -qq --disable-pip-version-check --constraint constraints.txt --editable '.[dev,bench]'
+	$(PIP) --constraint constraints.txt --editable '.[dev,bench]'
 	@touch $@
 
 # ── what is shipped ──────────────────────────────────────────────────────────────────────────────────────────────
 
 SUPPLY := .venv-supply/python/bin
-COMPILE := $(SUPPLY)/uv pip compile --quiet --constraint constraints.txt --universal --python-version 3.11 --generate-hashes --no-header --no-annotate
+HASH := $(SUPPLY)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header --no-annotate
+COMPILE := $(HASH) --constraint constraints.txt
 
-lock: .venv-supply/installed.txt ## write the hashes of what the container image is made of, at the versions of constraints.txt
+lock: .venv-supply/installed.txt ## write the hashes of every package that is installed, at the versions of the constraints
 	$(COMPILE) pyproject.toml --extra celery --output-file release/runtime.txt
-	@printf 'hatchling\nnodejs-wheel-binaries\n' | $(COMPILE) - --output-file release/build.txt
+	$(COMPILE) pyproject.toml --extra dev --output-file release/development.txt
+	@printf 'hatchling\neditables\nsetuptools\nnodejs-wheel-binaries\n' | $(COMPILE) - --output-file release/build.txt
+	@set -e; for pins in constraints-*.txt; do $(HASH) --no-deps $$pins --output-file $$pins; done
 
 audit: .venv-supply/installed.txt ## ask for known advisories against what is shipped; says so where nobody can be asked
 	@$(SUPPLY)/python release/audit.py || test $$? -eq 3

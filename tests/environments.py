@@ -4,8 +4,8 @@
 although it never imports it. `generated` has what makes clients out of /openapi.json, which wants other
 versions than we do. `agents` and `agents03` have the published A2A SDK, of whose two generations only one fits
 into an environment, and of what it asks for only what a server imports. `supply` has what looks at what is
-shipped (`make lock audit sbom`). So their constraints name everything that they really need, and pip resolves
-nothing.
+shipped (`make lock audit sbom`). So their constraints name everything that they really need, with its hashes
+(`make lock` writes them), and pip resolves nothing.
 
     python tests/environments.py contract generated agents agents03 supply
 """
@@ -71,8 +71,9 @@ class Environment:
         return self.python
 
     def _install(self) -> None:
-        command = [str(self.python), "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-deps"]
-        done = subprocess.run([*command, "--requirement", str(self._pins)], capture_output=True, text=True, check=False)
+        install = [str(self.python), "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
+        locked = ["--no-deps", "--only-binary", ":all:", "--require-hashes", "--requirement", str(self._pins)]
+        done = subprocess.run([*install, *locked], capture_output=True, text=True, check=False)
         if done.returncode == 0:
             return
         said = done.stdout + done.stderr

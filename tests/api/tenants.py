@@ -174,7 +174,7 @@ def settle_in(horarium: TestService, namespace: str, mark: str) -> Tenant:
         agent, team = f"{plain.agent_id}{more}", f"{plain.team_id}{more}"
         make("PUT", f"/api/agents/{agent}", name=plain.team, token=f"{mark}-token")
         make("PUT", f"/api/teams/{team}", members=[agent], name=plain.team)
-        given = {"workflow_id": plain.workflow, "assignee_type": "team", "assignee_id": team}
+        given = {"workflow_id": plain.workflow_id, "assignee_type": "team", "assignee_id": team}
         make("PUT", f"/api/assignments/{plain.assignment_id}{more}", **given)
     make("POST", "/api/schedules", **schedule(plain, calendars=[plain.name]))
     # Not at the same minute as the other: of two runs that are born at one instant, either may come first in a list.

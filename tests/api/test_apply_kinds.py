@@ -114,13 +114,14 @@ ALL: dict[str, Any] = {
     "bundle": "news",
     "agents": [WRITER, EDITOR],
     "teams": [DESK],
+    "workflows": [{"workflow_id": "w", "nodes": [STEP]}],
     "assignments": [GIVEN],
     "schedules": [{**HOURLY, "workflow_assignment_id": "given"}],
 }
 
 
 def test_agents_teams_and_assignments_come_before_the_schedules_that_need_them(http: httpx.Client) -> None:
-    names = ["writer", "editor", "desk", "given", "hourly"]
+    names = ["writer", "editor", "desk", "w", "given", "hourly"]
     assert changes(http, **ALL, dry_run=True) == dict.fromkeys(names, "create")
     assert http.get("/api/agents").json()["agents"] == []
     assert changes(http, **ALL) == dict.fromkeys(names, "create")
@@ -135,6 +136,16 @@ def test_agents_teams_and_assignments_come_before_the_schedules_that_need_them(h
     assert told["diff"] == [{"path": "capacity", "old": None, "new": 4}]
     assert changes(http, bundle="news", prune=True) == dict.fromkeys(names, "delete")
     assert http.get("/api/agents").json()["agents"] == []
+
+
+def test_an_assignment_is_refused_with_a_workflow_of_neither_bundle_nor_namespace(http: httpx.Client) -> None:
+    documents = {name: ALL[name] for name in ("agents", "teams", "assignments")}
+    for dry_run in (True, False):
+        told = refused(http, **documents, dry_run=dry_run)
+        assert (told["status"], list(told["errors"])) == (422, ["assignments.0.workflow_id"])
+        assert "there is no workflow 'w'" in told["message"]
+    http.put("/api/workflows/w", json={"nodes": [STEP]})
+    assert set(changes(http, **documents).values()) == {"create"}
 
 
 def test_what_somebody_else_needs_is_not_pruned(http: httpx.Client) -> None:

@@ -27,6 +27,12 @@ def made(http: httpx.Client, path: str, **document: Any) -> dict[str, Any]:
     return found
 
 
+def stored(http: httpx.Client, workflow_id: str) -> None:
+    work = {"kind": "pull", "workflow_type": "report", "queue": "reports"}
+    answer = http.put(f"/api/workflows/{workflow_id}", json={"nodes": [{"id": "n", "action": work}]})
+    assert answer.status_code == 201, answer.text
+
+
 def refused(answer: httpx.Response) -> tuple[int, str, list[str]]:
     told = answer.json()
     return answer.status_code, told["reason"], sorted(told.get("errors", {}))
@@ -69,11 +75,31 @@ def test_an_agent_is_kept_and_its_token_never_shown(horarium: TestService, http:
         ("/api/teams", {"team_id": "t", "members": ["nobody"]}, "members.0"),
         ("/api/teams", {"team_id": "t", "members": ["x"], "lead": "y"}, "lead"),
         ("/api/assignments", {"assignment_id": "g", "workflow_id": "w"}, "assignee_id"),
-        ("/api/assignments", {"assignment_id": "g", "workflow_id": "w", "assignee_id": "nobody"}, "assignee_id"),
+        ("/api/assignments", {"assignment_id": "g", "workflow_id": "brief", "assignee_id": "nobody"}, "assignee_id"),
+        ("/api/assignments", {"assignment_id": "g", "workflow_id": "w", "assignee_id": "there"}, "workflow_id"),
     ],
 )
 def test_what_is_wrong_is_named(http: httpx.Client, path: str, document: dict[str, Any], field: str) -> None:
+    made(http, "/api/agents", id="there")
+    stored(http, "brief")
     assert refused(http.post(path, json=document)) == (422, "validation_failed", [field])
+
+
+@pytest.mark.parametrize("dialect", ["sqlite"], indirect=True)
+def test_an_assignment_needs_a_workflow_of_its_namespace(horarium: TestService, http: httpx.Client) -> None:
+    other = horarium.http(namespace="other")
+    assert http.post("/api/namespaces", json={"name": "other"}).status_code == 201
+    stored(other, "brief")
+    made(http, "/api/agents", id="a")
+    given = {"workflow_id": "brief", "assignee_id": "a"}
+    assert refused(http.put("/api/assignments/g", json=given)) == (422, "validation_failed", ["workflow_id"])
+    stored(http, "brief")
+    assert http.put("/api/assignments/g", json=given).status_code == 201
+    assert http.delete("/api/assignments/g").status_code == 200
+    assert http.delete("/api/workflows/brief").status_code == 200
+    again = http.put("/api/assignments/g", json=given)
+    assert refused(again) == (422, "validation_failed", ["workflow_id"])
+    assert "there is no workflow 'brief'" in again.text
 
 
 @pytest.mark.parametrize("dialect", ["sqlite"], indirect=True)
@@ -94,6 +120,7 @@ def test_teams_and_assignments_are_kept(http: httpx.Client) -> None:
     made(http, "/api/agents", **WRITER)
     team = made(http, "/api/teams", team_id="desk", members=["writer"], budget={"max_daily_runs": 3})
     assert (team["strategy"], team["policies"]) == ("lead", {"budget": {"max_daily_runs": 3}})
+    stored(http, "brief")
     who = {"workflow_id": "brief", "assignee_type": "team", "assignee_id": "desk"}
     given = made(http, "/api/assignments", assignment_id="g", **who, queue_policy={"mode": "serial", "priority": 3})
     assert given["queue_policy"] == {"mode": "skip", "priority": 3}

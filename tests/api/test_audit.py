@@ -7,7 +7,7 @@ from typing import Any
 
 import httpx
 import pytest
-from api.worlds import CALENDAR, GATED, SCHEDULE, World, world
+from api.worlds import CALENDAR, GATED, SCHEDULE, WORKFLOW, World, world
 
 from horarium.api.audited import Audited
 from horarium.api.refusals import MOST_ALIKE
@@ -145,7 +145,7 @@ def test_an_entry_names_what_was_made_and_never_a_secret(here: World) -> None:
     assert last["detail"] == {"name": "ci", "role": "viewer", "token_id": issued["token_id"]}
     http.post("/api/agents", json={"id": "scout", "url": "https://agents.example/?key=passw0rd", "token": "s3cret"})
     http.put("/api/teams/desk", json={"team_id": "desk", "members": ["scout"]})
-    work = {"workflow_id": "brief", "assignee_type": "team", "assignee_id": "desk"}
+    work = {"workflow_id": WORKFLOW, "assignee_type": "team", "assignee_id": "desk"}
     http.post("/api/assignments", json={"assignment_id": "brief-by-desk", **work})
     assert [each["detail"] for each in entries(http)[-3:]] == [
         {"id": "scout", "host": "agents.example"},

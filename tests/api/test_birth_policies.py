@@ -30,6 +30,14 @@ def put(http: httpx.Client, path: str, **document: Any) -> dict[str, Any]:
     return found
 
 
+def store(http: httpx.Client, workflow_id: str) -> None:
+    put(
+        http,
+        f"workflows/{workflow_id}",
+        nodes=[{"id": "n", "action": {**PULL, "kind": "pull", "workflow_type": "write"}}],
+    )
+
+
 def hourly(horarium: TestService, schedule_id: str = "s", **parts: Any) -> None:
     usual = {"cron_expressions": ["30 * * * *"], "action": PULL, "overlap_policy": "allow_all"}
     horarium.create(schedule_id=schedule_id, **{**usual, **parts})
@@ -75,6 +83,7 @@ def test_what_an_agent_demands_holds_for_every_birth_from_then_on(horarium: Test
 
 def test_an_assignment_says_who_works_and_how(horarium: TestService, http: httpx.Client) -> None:
     put(http, "agents/ada")
+    store(http, "brief")
     said = {"workflow_id": "brief", "assignee_type": "agent", "assignee_id": "ada", "approval_policy": FREE}
     put(http, "assignments/g", **said, retry_policy={"max_retries": 7}, queue_policy={"mode": "skip", "priority": 4})
     hourly(horarium, workflow_assignment_id="g", overlap_policy="skip")
@@ -109,6 +118,7 @@ def test_an_assignment_says_who_works_and_how(horarium: TestService, http: httpx
 )
 def test_nobody_s_work_is_refused_at_write(http: httpx.Client, parts: dict[str, Any], field: str) -> None:
     put(http, "agents/ada")
+    store(http, "another")
     put(http, "assignments/other", workflow_id="another", assignee_id="ada")
     document = {"schedule_id": "s", "cron_expressions": ["0 * * * *"], "action": PULL, **parts}
     answer = http.post("/api/schedules", json=document)

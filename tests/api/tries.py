@@ -86,7 +86,7 @@ def _brought(things: Things) -> dict[str, Any]:
         "agents": [{"id": agent, "name": things.team}],
         "teams": [{"team_id": f"{things.team_id}-brought", "members": [agent]}],
         "workflows": [{"workflow_id": f"{things.workflow_id}-brought", "nodes": [{"id": "a", "action": action}]}],
-        "assignments": [{"assignment_id": given, "workflow_id": things.workflow_id, "assignee_id": agent}],
+        "assignments": [{"assignment_id": given, "workflow_id": f"{things.workflow_id}-brought", "assignee_id": agent}],
     }
 
 
@@ -121,6 +121,10 @@ def _given(things: Things) -> dict[str, Any]:
         "assignee_type": "agent",
         "assignee_id": things.agent_id,
     }
+
+
+def _own_given(things: Things) -> dict[str, Any]:
+    return {**_given(things), "workflow_id": "rival-brief", "assignee_id": "rival-agent"}
 
 
 _STANDING = "/api/approvals/standing"
@@ -175,7 +179,7 @@ TRIES = [
     tried("PUT", "/api/secrets/{secret_name}", "value", lambda of: {"value": of.team}, 201),
     tried("PUT", "/api/agents/{agent_id}", "id token", lambda of: {"id": of.agent_id, "token": of.team}, 201),
     tried("POST", "/api/teams", "team_id", lambda of: {"team_id": of.team_id, "members": ["rival-agent"]}, 201),
-    tried("POST", "/api/assignments", "assignment_id", lambda of: {**_given(of), "assignee_id": "rival-agent"}, 201),
+    tried("POST", "/api/assignments", "assignment_id", _own_given, 201),
     tried("POST", "/api/schedules", "", schedule, 201),
     tried("POST", "/api/schedules/upsert", "", lambda of: schedule(of, note="again"), 200),
     tried("POST", "/schedules/upsert", "", _registered, 201),

@@ -62,6 +62,8 @@ def world(database: str, **settings: Any) -> Iterator[World]:
     queued = Accepted(reference="reports", queued=True)
     with service(at="2026-03-01T00:00:00Z", answer=queued, database=database, settings=settings) as horarium:
         http = horarium.http()
+        stored = {**(OPERATIONS["PUT", "/api/workflows/{workflow_id}"].example.body or {}), "triggers": []}
+        assert http.put(f"/api/workflows/{WORKFLOW}", json=stored).status_code == 201
         made = ("schedules", "calendars", "namespaces", "agents", "teams", "assignments")
         for path in (f"/api/{each}" for each in made):
             assert http.post(path, json=OPERATIONS["POST", path].example.body).status_code == 201
@@ -75,8 +77,6 @@ def world(database: str, **settings: Any) -> Iterator[World]:
         assert http.put("/api/agents/writer", json={"url": told["url"]}).status_code == 200
         kept = OPERATIONS["PUT", "/api/secrets/{secret_name}"].example.body
         assert http.put("/api/secrets/erp-token", json=kept).status_code == 201
-        stored = {**(OPERATIONS["PUT", "/api/workflows/{workflow_id}"].example.body or {}), "triggers": []}
-        assert http.put(f"/api/workflows/{WORKFLOW}", json=stored).status_code == 201
         waits = {"requires_approval": True, "allow_requester": True}
         asks = {**(OPERATIONS["POST", "/api/schedules"].example.body or {}), "schedule_id": GATED}
         assert http.post("/api/schedules", json={**asks, "approval_policy": waits}).status_code == 201

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from cli.served import Server
 
+WRITE = {"id": "write", "action": {"kind": "pull", "workflow_type": "write", "queue": "q"}}
 HOURLY: dict[str, Any] = {"schedule_id": "hourly", "cron_expr": "0 * * * *", "workflow_type": "w"}
 
 
@@ -37,6 +38,7 @@ def test_those_who_work_are_exported_without_their_tokens(server: Server) -> Non
             {"id": "editor", "name": "The editor", "capacity": 3, "policies": policies},
         ],
         "teams": [{"team_id": "desk", "members": ["writer", "editor"], "strategy": "round_robin"}],
+        "workflows": [{"workflow_id": "w", "nodes": [WRITE]}],
         "assignments": [{"assignment_id": "a1", "workflow_id": "w", "assignee_type": "team", "assignee_id": "desk",
                          "retry_policy": {"max_retries": 2}}],
         "schedules": [{**HOURLY, "workflow_assignment_id": "a1"}],

@@ -65,6 +65,7 @@ def test_the_schedules_of_an_agent_that_goes_are_named(server: Server) -> None:
         (["team", "put", "x", "--member", "nobody"], "--member"),
         (["team", "put", "x", "--member", "a", "--strategy", "dice"], "--strategy"),
         (["assignment", "put", "x", "--workflow", "w", "--assignee", "writer"], "--assignee"),
+        (["assignment", "put", "x", "--workflow", "w", "--assignee", "agent:none"], "--workflow"),
         (["assignment", "put", "x", "--workflow", "w", "--retry-policy", "["], "--retry-policy"),
     ],
     ids=lambda value: " ".join(value[:4]) if isinstance(value, list) else "",

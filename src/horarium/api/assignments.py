@@ -26,14 +26,14 @@ routes = Routes("/api/assignments", tag="assignments")
 
 _SENT: dict[str, Any] = {
     "assignment_id": "daily-brief-by-writer",
-    "workflow_id": "daily-brief",
+    "workflow_id": "brief",
     "assignee_type": "agent",
     "assignee_id": "writer",
     "approval_policy": {"requires_approval": True},
 }
 _EXAMPLE = Assignment(
     assignment_id="daily-brief-by-writer",
-    workflow_id="daily-brief",
+    workflow_id="brief",
     assignee_type=AssigneeType.AGENT,
     assignee_id="writer",
     approval_policy=_SENT["approval_policy"],
@@ -83,7 +83,7 @@ def list_assignments(
     example=_EXAMPLE,
 )
 def create_assignment(resources: ResourcesOf, caller: CallerOf, document: Document) -> Reply:
-    """Its assignee is an agent or a team that there is."""
+    """Its workflow and its assignee, an agent or a team, must exist."""
     return _reply(ASSIGNMENTS.create(resources, caller, document), 201)
 
 
@@ -99,7 +99,7 @@ def get_assignment(resources: ResourcesOf, caller: CallerOf, assignment_id: str)
     audited=Audited.IN_NAMESPACE,
     summary="Set an assignment",
     body=AssignmentBody,
-    sends={"workflow_id": "daily-brief", "assignee_type": "agent", "assignee_id": "writer"},
+    sends={"workflow_id": "brief", "assignee_type": "agent", "assignee_id": "writer"},
     answer=Assignment,
     also=(201,),
     example=_EXAMPLE,

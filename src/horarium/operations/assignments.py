@@ -12,16 +12,22 @@ from horarium.operations.resources import Resources
 from horarium.schedule.assignee import Assignee, AssigneeType, Assignment, assignment_document, parse_assignment
 from horarium.store import assignees
 from horarium.store.database import Connection
+from horarium.store.workflow_graphs import newest_versions
 from horarium.wire.roles import Permission
 
 _USERS_NAMED = 20
 
 
 def _check(resources: Resources, connection: Connection, caller: Caller, given: Assignment) -> Written[Assignment]:
-    """The workflow may be one that only a task or a worker knows."""
-    problem = unknown_assignee(connection, caller.namespace, given.assignee)
-    if problem is not None:
-        raise InvalidDefinition({"assignee_id": [problem]})
+    """Raise InvalidDefinition unless the namespace stores the workflow and the assignee."""
+    problems: dict[str, list[str]] = {}
+    if not newest_versions(connection, {(caller.namespace, given.workflow_id)}):
+        problems["workflow_id"] = [f"there is no workflow {given.workflow_id!r}; create it first"]
+    unknown = unknown_assignee(connection, caller.namespace, given.assignee)
+    if unknown is not None:
+        problems["assignee_id"] = [unknown]
+    if problems:
+        raise InvalidDefinition(problems)
     return Written({})
 
 

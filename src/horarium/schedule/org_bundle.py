@@ -3,7 +3,8 @@
 {"agents": [{"id": "lead", "schedules": [{"name": "Daily audit", "cron_expr": "0 9 * * *", "prompt": "…"}],
              "children": [{"id": "writer", "schedules": […]}]}]}
 
-It is turned into what every bundle has: agents that name their parents, and schedules of their prompts.
+It is turned into what every bundle has: agents that name their parents, and schedules of their prompts. Where
+`schedules` is a text, it is the agent's setting of that name; beside a list, the setting is `token_schedules`.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from horarium.schedule.assignee import AssigneeType
 from horarium.schedule.storable import is_storable
 
 CHILDREN, SCHEDULES, PROMPT_FILE = "children", "schedules", "prompt_file"
+TOKEN_SCHEDULES = "token_schedules"
 _FIELDS: Final = ("name", "cron_expr", "timezone", "prompt", PROMPT_FILE, "enabled")
 _REQUIRED: Final = ("name", "cron_expr", "prompt")
 _MAX_PROBLEMS = 20
@@ -69,7 +71,13 @@ def _agent(found: Flat, wrong: Problems, place: str, row: object, parent: object
     if not isinstance(row, Mapping):
         found.agents.append((place, row))
         return ()
-    plain = {name: value for name, value in row.items() if name not in (CHILDREN, SCHEDULES)}
+    plain = {name: value for name, value in row.items() if name not in (CHILDREN, SCHEDULES, TOKEN_SCHEDULES)}
+    setting, prompts = row.get(TOKEN_SCHEDULES), row.get(SCHEDULES)
+    if isinstance(prompts, str) and setting is not None:
+        _tell(wrong, f"{place}.{TOKEN_SCHEDULES}", "is given twice, here and in schedules")
+    setting = prompts if isinstance(prompts, str) else setting
+    if setting is not None:
+        plain[SCHEDULES] = setting
     if parent is not None:
         if plain.get("parent_id") not in (None, parent):
             _tell(wrong, f"{place}.parent_id", f"is {shown(parent)}, of which it is a child")
@@ -79,7 +87,8 @@ def _agent(found: Flat, wrong: Problems, place: str, row: object, parent: object
     if not isinstance(agent_id, str):
         return ()
     names: set[str] = set()
-    for index, schedule in enumerate(_rows(row, SCHEDULES, place, wrong)):
+    schedules = () if isinstance(prompts, str) else _rows(row, SCHEDULES, place, wrong)
+    for index, schedule in enumerate(schedules):
         _schedule(found, wrong, f"{place}.{SCHEDULES}.{index}", agent_id, schedule, names)
     return _rows(row, CHILDREN, place, wrong)
 

@@ -22,7 +22,8 @@ class ApplyBody(Body, frozen=True, kw_only=True):
     """A bundle, and what may be done for it.
 
     An agent may hold `children`, which are agents, and `schedules` of its prompts: `name`, `cron_expr`, `timezone`,
-    `prompt`, `enabled`.
+    `prompt`, `enabled`. A text in `schedules` is the agent's setting of that name; beside a list, the setting is
+    `token_schedules`.
     """
 
     bundle: Name | None = None

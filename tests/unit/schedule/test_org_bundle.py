@@ -52,6 +52,19 @@ def test_children_name_their_parents_and_prompts_are_schedules() -> None:
     assert places["agents.1.schedules.0"] == second["schedule_id"]
 
 
+def test_a_text_of_schedules_is_the_setting_of_the_agent() -> None:
+    found = read(
+        {"id": "a", "schedules": "all"},
+        {"id": "b", "token_schedules": "none", "schedules": [DAILY], "children": [{"id": "c", "schedules": "own"}]},
+    )
+    settings = {name: agent.get("schedules") for name, agent in found.of(BundleKind.AGENT).items()}
+    assert settings == {"a": "all", "b": "none", "c": "own"}
+    assert all("token_schedules" not in agent for agent in found.of(BundleKind.AGENT).values())
+    assert [each["assignee_id"] for each in found.of(BundleKind.SCHEDULE).values()] == ["b"]
+    twice = wrong({"id": "a", "schedules": "all", "token_schedules": "none"})
+    assert list(twice) == ["agents.0.token_schedules"]
+
+
 def test_the_id_follows_from_agent_and_name_alone() -> None:
     assert seeded_id("lead", "Daily audit").startswith("lead--daily-audit-")
     names = ["Daily audit", "daily audit", "daily-audit", "Günlük", "日次", "日報", "x" * 300, "x" * 301]
