@@ -95,7 +95,10 @@ def _told_about(tenants: Tenants, role: Role, route: Route, things: Things) -> l
 
 
 def test_what_is_another_tenant_s_is_answered_like_what_is_nowhere(shared: Tenants) -> None:
-    """404 where the role may ask at all, else 403; never more, and nothing has happened."""
+    """404 where the role may ask at all, else 403; never more, and nothing has happened.
+
+    An agent is refused every workspace but its own, so it gets 403 for one that is nowhere too.
+    """
     before = seen_by(shared, shared.victim, (Role.ADMIN,))
     wrong = {}
     for route in BY_NAME:
@@ -104,6 +107,9 @@ def test_what_is_another_tenant_s_is_answered_like_what_is_nowhere(shared: Tenan
         for role in ROLES:
             theirs = _told_about(shared, role, route, shared.victim.things)
             may = Caller("x", role).may(needed(route))
+            if role is Role.AGENT and may:
+                nobodys = _told_about(shared, role, route, GHOST)
+                assert {status for status, _, _ in nobodys} <= {401, 403, 404}, (route, nobodys)
             if theirs != nobodys if may else not all(_is_refusal(each, role, route) for each in theirs):
                 wrong[route, role] = theirs, nobodys
     assert wrong == {}
@@ -184,6 +190,7 @@ PLAIN = {
         "bucket_seconds",
         "confirm",
         "dry_run",
+        "finished_after",
         "force",
         "from",
         "gate",
@@ -192,6 +199,8 @@ PLAIN = {
     *(
         "include",
         "include_deleted",
+        "lane_limit",
+        "lanes",
         "limit",
         "merge",
         "mine",
