@@ -15,7 +15,12 @@ from horarium.store.history import lanes as stored_lanes
 from horarium.testing import TestService
 from horarium.wire.roles import Role
 
-WINDOW: dict[str, Any] = {"from": "2026-03-01T00:00:00Z", "to": "2026-03-01T06:00:00Z", "bucket_seconds": 3_600, "lanes": True}
+WINDOW: dict[str, Any] = {
+    "from": "2026-03-01T00:00:00Z",
+    "to": "2026-03-01T06:00:00Z",
+    "bucket_seconds": 3_600,
+    "lanes": True,
+}
 BAD = {"failed", "timed_out", "launch_failed", "unknown"}
 KINDS = ("dispatched", "skipped", "held", "missed", "failed")
 
