@@ -379,7 +379,7 @@ def fill(http: httpx.Client, horarium: TestService) -> None:
 
 
 def first_row(connection: sa.Connection, table: sa.Table, name: str) -> sa.ColumnElement[bool]:
-    """Of a list that names rows by something else, the row that was written first."""
+    """Return the row that was written first, for a list that names rows by something else."""
     key = table.c[name] if table is workflows else list(table.primary_key.columns)[-1]
     chosen = {
         (history, "sequence"): history.c.schedule_uid == uid_of("a"),

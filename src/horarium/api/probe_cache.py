@@ -24,7 +24,7 @@ T = TypeVar("T")
 
 FRESH_SECONDS = 1.0
 PATIENCE_SECONDS = 0.8
-"""How long a probe waits for a look; whoever asks often gives a second."""
+"""Seconds that a probe waits for a look; callers often give a second."""
 HANGS_AFTER_SECONDS = 5.0
 """A look that takes longer than this counts as a database that does not answer."""
 _SLOW, _REMEDY = "the database takes too long to answer", "look at the database"
@@ -62,7 +62,7 @@ class _Look(Generic[T]):
         return None if self._answer is None else self._answer[1]
 
     def hangs(self) -> bool:
-        """Whether the look has waited for so long that its last answer says nothing of the present."""
+        """Return true when the look has waited so long that its last answer is out of date."""
         with self._lock:
             return self._asking is not None and self._waits() > HANGS_AFTER_SECONDS
 

@@ -71,7 +71,7 @@ class SessionCookies:
         self._secure_names = (f"{_HOST_PREFIX}{self.name}", f"{_SECURE_PREFIX}{self.name}")
 
     def name_for(self, path: str, *, secure: bool) -> str:
-        """Return the name under which browsers let nobody but this host, by TLS, set the cookie (RFC 6265bis, 4.1.3).
+        """Return the name under which browsers let only this host, over TLS, set the cookie (RFC 6265bis, 4.1.3).
 
         A cookie below a path cannot have the stricter of the two prefixes.
         """

@@ -194,7 +194,7 @@ def _set_cookie(request: Request, secret: str, until: Instant) -> dict[str, str]
 
 
 def _unsealed(resources: Resources, sessions: SessionCookies, shown: str) -> OpenedCode:
-    """What a code stands for; a token stands for itself, and has no id."""
+    """The token behind a code. A token that is sent itself has no code id."""
     if not shown.isascii() or not shown.isprintable():  # what no header could carry is no token of ours
         raise Unauthorized(_UNKNOWN)
     if not shown.startswith(CODE_PREFIX):

@@ -37,7 +37,7 @@ def decided(row: PreviewRow) -> str:
 
 
 def notes(row: PreviewRow) -> str:
-    """What happened to the instant of an occurrence."""
+    """Describe the changes to the instant of an occurrence."""
     return ", ".join(_note(each) for each in row.moved)
 
 

@@ -1,4 +1,4 @@
-"""How certain a predicted decision is: what it depends on, and whether that can come out otherwise.
+"""The certainty of a predicted decision: the facts that it depends on, and whether they can change.
 
 A decision is certain where it is the same however many of the runs before it have ended, and however many of the
 uncertain occurrences before it were dispatched.
@@ -107,7 +107,7 @@ class Doubts:
         self._least_today = self._most_today = 0
 
     def of(self, guards: tuple[Guard, ...], refused_by: Reason | None) -> tuple[Level, str | None]:
-        """How certain a decision is, and what it depends on: `refused_by` None = it is dispatched."""
+        """Return the certainty of a decision and its cause; `refused_by` None = it is dispatched."""
         level, doubt = _SURE
         for guard in guards:
             found, why = self._of_guard(guard.reason)

@@ -198,7 +198,7 @@ class Forecaster:
         self._next = self.spec.next_after(position.decided_until)
 
     def _overdue(self, position: Position) -> Iterator[Stretch]:
-        """What is missed by now goes by the catch-up policy, as the next tick will decide it."""
+        """Apply the catch-up policy to missed occurrences, as the next tick will."""
         first, grace = self._next, self.planning.catchup.misfire_grace_seconds * SECOND
         if first is None or self.spec.due(self._uid, first) >= self._now - grace:
             return

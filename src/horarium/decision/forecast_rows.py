@@ -1,4 +1,4 @@
-"""What a forecast says: rows, stretches of rows that are decided alike, and their sentences in plain English."""
+"""The values of a forecast: rows, stretches of rows that are decided alike, and their sentences."""
 
 from __future__ import annotations
 

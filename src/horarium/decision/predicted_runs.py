@@ -22,7 +22,7 @@ from horarium.schedule.planning import Planning
 SOON: Final = SECOND
 """When a run ends that has taken longer than expected."""
 _PATIENCE: Final = DAY
-"""How long an approval is assumed to take that never expires."""
+"""The assumed wait for an approval that never expires."""
 # A release starts at most as many runs as there are places; more held runs need not be sorted for it.
 _MOST_RELEASED: Final = 100
 
@@ -245,7 +245,7 @@ def _expected_duration(planning: Planning, facts: Facts) -> Instant:
 
 
 def _approval_of(planning: Planning, facts: Facts) -> tuple[bool, Instant]:
-    """Whether a run of it awaits approval first, and how long at most."""
+    """Return whether a run awaits approval first, and its longest wait."""
     said = [] if planning.own_policies is None else [planning.own_policies]
     waits = planning.needs_approval
     if isinstance(facts.policies, BirthPolicies):

@@ -73,7 +73,8 @@ def look_at_year(
 ) -> YearOverview:
     """`calendars` by the names under which the schedule attaches them; one that is missing allows nothing.
 
-    Nothing is shown up to `since`. What comes after `decided_until` is what `coming` says, which is told from where.
+    Nothing is shown up to `since`. After `decided_until` the counts come from `coming`, which is called with the
+    instant after which the forecast begins.
     """
     spec, zone = planning.spec, planning.spec.zone.key
     obeyed = attached(planning, calendars)
@@ -131,7 +132,7 @@ class _Counted:
         self._stretch = next(self._coming, None)
 
     def between(self, low: Instant, high: Instant) -> Iterator[tuple[int, _Refused | None]]:
-        """How many occurrences in (low, high] are decided alike, and why they are skipped."""
+        """Count the occurrences in (low, high] by decision; None = dispatched."""
         while (stretch := self._stretch) is not None and stretch.first <= high:
             count = self._count(max(low, stretch.first - 1), min(high, stretch.last))
             if count:

@@ -146,7 +146,7 @@ class Deliverer:
         self._sender.close()
 
     def _look(self) -> list[SubscriptionRow]:
-        """Find those with news. What cannot be read of one is no reason not to look at the others."""
+        """Find the subscriptions with new entries. An unreadable one does not keep the others waiting."""
         now = self._clock.now()
         while self._unreturned:  # else each would wait for the end of its lease, although the fault is over
             row = self._unreturned[-1]
@@ -163,7 +163,7 @@ class Deliverer:
                 self._tell_unreadable("subscription", id_text(row.subscription_id), wrong.detail)
         damaged = [row for row in readable if row.damage is not None]
         sound = [row for row in readable if row.damage is None]
-        # Those that are parked are told of nothing, and say so.
+        # Parked subscriptions receive nothing; their damage is recorded.
         return damaged + (self._database.read(partial(deliveries.with_work, rows=sound)) if sound else [])
 
     def _has_place(self, row: SubscriptionRow) -> bool:
@@ -221,7 +221,7 @@ class Deliverer:
             channel.close()
 
     async def _deliver_page(self, serving: _Serving, page: Page) -> bool:
-        """Whether another page may follow."""
+        """True when another page may follow."""
         noted_at = self._clock.monotonic()
         try:
             for each in page.rows:
@@ -263,7 +263,7 @@ class Deliverer:
         return None
 
     async def _note(self, serving: _Serving) -> bool:
-        """Note how far it has been told; False = the subscription is no longer ours."""
+        """Store the position of the subscription; False = another process holds its lease."""
         row = serving.row
         if serving.cursor == row.cursor:
             return True

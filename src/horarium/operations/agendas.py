@@ -80,7 +80,7 @@ class Shown:
 
 @dataclass(frozen=True, slots=True)
 class Agenda:
-    """`schedules` by id. `under_way`: what began before the window and goes on. `lanes` None = not asked for."""
+    """`schedules` by id. `under_way`: open runs from before the window. `lanes` None = not asked for."""
 
     start: Instant
     end: Instant
@@ -95,7 +95,7 @@ class Agenda:
 
 @dataclass(frozen=True, slots=True)
 class Lane:
-    """What one schedule does in each bucket in which it does anything; `rows_complete`: the rows have all of it."""
+    """The counts of one schedule by bucket, without empty buckets; `rows_complete`: the rows hold every occurrence."""
 
     schedule_id: str
     name: str

@@ -51,7 +51,7 @@ class Readiness:
 
 @dataclass(frozen=True, slots=True)
 class Figures:
-    """What the tables of the engine say. `ahead_until`: occurrences until then were decided while a clock was ahead."""
+    """Figures from the tables of the engine. `ahead_until`: a clock that was ahead decided occurrences until then."""
 
     ticked_at: Instant | None
     earliest_due: Instant | None

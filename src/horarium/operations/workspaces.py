@@ -228,8 +228,8 @@ def enter(
 ) -> Caller:
     """The caller with all that may be done in this workspace. Raises AgentNotFound, and Forbidden.
 
-    An agent may do in its own what an admin may, whoever has written it. It is refused any other before that is looked
-    up, so it cannot learn which others exist. `lock`: nobody else writes names meanwhile.
+    In its own workspace an agent has the rights of an admin. Any other is refused before it is looked
+    up, so it cannot learn which others exist. `lock`: no other request writes names meanwhile.
     """
     caller.require(permission)
     if caller.agent_id not in (None, workspace_id):

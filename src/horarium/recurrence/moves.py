@@ -1,4 +1,4 @@
-"""What happened to the instant of an occurrence: clock changes, jitter, and parts of the spec that coincide."""
+"""Changes to the instant of an occurrence: clock changes, jitter, and parts of the spec that coincide."""
 
 from __future__ import annotations
 

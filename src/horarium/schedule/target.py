@@ -90,7 +90,7 @@ def work(action: Action, _assignee: Assignee | None) -> str:
 
 
 def pin_of(url: object) -> str:
-    """Return scheme, host and port of an address as pins of secrets name them; empty for what is no address."""
+    """Return scheme, host and port of an address as pins of secrets name them; empty for an invalid address."""
     place = _place(url)
     return "" if place is None else pin(*place)
 
@@ -104,7 +104,7 @@ def host_in(url: str) -> str | None:
 
 
 def _origin(url: object) -> str:
-    """Return scheme, host and port in one spelling (RFC 3986 section 6.2); empty for what is no address."""
+    """Return scheme, host and port in one spelling (RFC 3986 section 6.2); empty for an invalid address."""
     place = _place(url)
     return "" if place is None else "{}://{}:{}".format(*place)
 

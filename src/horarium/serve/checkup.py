@@ -325,7 +325,7 @@ def _parked(database: Database) -> Iterator[Check]:
     """Nothing to say where all can be read."""
     parked, skipped = database.read(subscriptions.count_problems)
     if parked:
-        found = f"{parked} cannot be read and are told nothing"
+        found = f"{parked} cannot be read and receive no messages"
         yield Check("subscriptions", Level.FAILURE, found, "edit those that have parked_at: horarium subscription list")
     if skipped:
         found = f"{skipped} entries of the feed could not be read, and were skipped"

@@ -95,7 +95,7 @@ class Metrics:
         )
         self.subscriptions_parked = Gauge(
             "horarium_subscriptions_parked",
-            "Subscriptions that cannot be read and are told nothing.",
+            "Subscriptions that cannot be read and receive no messages.",
             registry=self.registry,
         )
         self.workflow_changes_pending = self._gauge(

@@ -53,7 +53,7 @@ class AgendaSchedule(Answer, frozen=True, kw_only=True):
 
 
 class LaneBucket(Answer, frozen=True, kw_only=True):
-    """What one schedule does in a part of the window, from `at` on.
+    """The counts of one schedule in a part of the window, from `at` on.
 
     Each occurrence counts once: as `dispatched`, as `held` (its run waits, or will wait, behind other runs), as
     `missed` (no scheduler decided it in time) or as `skipped` for another reason. `failed` counts those of the

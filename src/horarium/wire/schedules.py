@@ -288,7 +288,7 @@ class History(Answer, frozen=True, kw_only=True):
 
 
 class Moved(Answer, frozen=True, kw_only=True):
-    """What happened to the instant of an occurrence. `local_time` is the wall time that the expression names, in the
+    """A change to the instant of an occurrence. `local_time` is the wall time that the expression names, in the
     schedule's zone; `seconds` is the delay of jitter; `parts` are the expressions that name one instant.
     """
 

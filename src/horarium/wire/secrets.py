@@ -27,7 +27,7 @@ class SecretBody(Body, frozen=True, kw_only=True):
 
 
 class Secret(Answer, frozen=True, kw_only=True):
-    """`hosts` null = it may go anywhere. `generated`: made of a credential that a schedule held in plain."""
+    """`hosts` null = every host is allowed. `generated`: made of a credential that a schedule held in plain."""
 
     name: str
     hosts: tuple[str, ...] | None

@@ -47,8 +47,8 @@ class RedeliverBody(Body, frozen=True, kw_only=True):
 class Subscription(Answer, frozen=True, kw_only=True):
     """`cursor` is the entry of the feed that was settled last; `failures` are those of the one after it.
 
-    `parked_at` is set while the subscription itself cannot be read: it is told nothing until it is edited; `broken`
-    says which part. `unreadable_entries` of the feed were skipped, `last_unreadable` names the last one and why.
+    `parked_at` is set while the subscription itself cannot be read. It receives no messages until it is edited;
+    `broken` says which part. `unreadable_entries` of the feed were skipped, `last_unreadable` names the last one and why.
     """
 
     subscription_id: str

@@ -5,7 +5,7 @@ import { Button } from "../parts/Button";
 import { FailureNote, Loading } from "../parts/Shown";
 import { Emblem } from "./Emblem";
 
-/** `session` is the one that would end; `onDone` is told once the link is used or discarded. */
+/** `session` is the one that would end; `onDone` is called once the link is used or discarded. */
 export function ConfirmSignIn({
   given,
   session,

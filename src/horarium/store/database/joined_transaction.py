@@ -32,7 +32,7 @@ class JoinedTransaction(DatabaseWrapper):
         return self.write(work)
 
     def write_planned(self, work: Callable[[Connection], T]) -> T:
-        """Do as `write`: whoever opened the transaction has planned it."""
+        """Do as `write`: the outer transaction is planned already."""
         return self.write(work)
 
     def preview(self, work: Callable[[Connection], T]) -> T:

@@ -111,7 +111,7 @@ class SqliteBackend:
         return self.reader()
 
     def rehearsal(self) -> Connection:
-        """Open a connection whose changes nobody else sees and whose statements are recorded."""
+        """Open a connection whose changes stay private and whose statements are recorded."""
         return self._overlays.connect()
 
     def recorded(self, connection: Connection) -> Recording:
@@ -167,7 +167,7 @@ def database_path(url: str) -> Path:
 
 
 class _Patience:
-    """How long a transaction waits for a lock of another process. `until` None = as long as usual."""
+    """The wait of a transaction for a lock of another process. `until` None = the usual timeout."""
 
     until: float | None = None
 

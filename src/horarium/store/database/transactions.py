@@ -157,7 +157,7 @@ class Database:
         return _patiently(lambda: self._backend.clock_offset(clock))
 
     def stop_waiting(self, seconds: float) -> None:
-        """Wait for locks of other processes for so long and no longer: this process is told to stop.
+        """Bound the wait for locks of other processes: this process is stopping.
 
         PostgreSQL ends such waits itself.
         """

@@ -30,7 +30,7 @@ class TypedRows(Generic[R]):
     """Rows of dataclass `kind`. Of columns that several tables have, the last table's are read.
 
     `key` is the field by which a row is known outside, the first one if it is not given. `stand_ins` replace values
-    that cannot be read where the parser is no enumeration and knows no empty document.
+    that cannot be read where the parser is not an enumeration and has no empty document.
     """
 
     def __init__(

@@ -83,7 +83,7 @@ class Running(NamedTuple):
 
 
 class Lag(NamedTuple):
-    """How long the oldest row has waited that no reader may see yet, and which server processes hold it back."""
+    """The age of the oldest row that no reader may see yet, and the server processes that hold it back."""
 
     seconds: float = 0.0
     pids: tuple[int, ...] = ()

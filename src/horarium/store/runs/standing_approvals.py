@@ -64,7 +64,7 @@ class StandingRow:
 
 
 REVISION: Final = "0020"
-"""Of the tables that record the credential of a standing approval, what it is bound to, and its end."""
+"""The revision whose tables record the credential of a standing approval, its binding and its end."""
 NO_TOKEN: Final = b""
 """The token of an approval that was created with another credential than a stored token."""
 ADDED: Final = ("made_token", "bound_to", "ended_at", "ended_reason")

@@ -188,7 +188,7 @@ def _schedules(connection: Connection, rows: Sequence[Row]) -> dict[bytes, int]:
 
 
 def _workflow_kept(connection: Connection, row: Row) -> tuple[bool, bool]:
-    """Whether the workflow is there, and whether its newest version has each gated node as it was."""
+    """Return whether the workflow exists, and whether its newest version has each gated node unchanged."""
     agreed = _bound(row)
     latest = set(agreed.get(_LATEST, ())) | ({row.workflow_id} if row.workflow_id is not None else set())
     nodes_kept = True

@@ -59,7 +59,7 @@ _TELLING = (
 
 
 def stored_workflows(connection: Connection, namespace: str, names: Collection[str]) -> set[str]:
-    """Which of the names are those of stored workflows."""
+    """Return those of the names that are stored workflows."""
     columns = (workflows.c.namespace, workflows.c.workflow_id)
     wanted = {(namespace, name) for name in names}
     return (

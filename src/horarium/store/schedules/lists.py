@@ -35,7 +35,7 @@ class Filter:
     """None = any. A schedule must have all the `attributes`; `text` is part of its id or name.
 
     `health`: those of which the word may hold at `now`, under the setting `failing_after`. `mentions`: those whose
-    document has each of these pieces of JSON somewhere. Whoever asks for one of these has to judge them.
+    document has each of these pieces of JSON somewhere. The caller judges them.
     """
 
     statuses: Collection[Status] | None = None
@@ -123,7 +123,7 @@ def chosen(connection: Connection, namespace: str, wanted: Filter, limit: int) -
 
 
 class LaneRow(NamedTuple):
-    """What the lane of an agenda needs of a schedule."""
+    """The columns of a schedule that the lane of an agenda needs."""
 
     schedule_id: str
     schedule_uid: bytes

@@ -15,7 +15,7 @@ from horarium.store.schedules.rows import ROWS, SELECT_WITH_DOCUMENT, ScheduleRo
 from horarium.store.tables import schedule_revisions, schedules
 
 REVISION: Final = "0020"
-"""Of the tables that record the surface which created a schedule."""
+"""The revision whose tables record the surface that created a schedule."""
 WORKSPACE: Final = "workspace"
 Found = tuple[ScheduleRow, dict[str, Any]]
 _SIZED = sized(SELECT_WITH_DOCUMENT, schedule_revisions.c.document)

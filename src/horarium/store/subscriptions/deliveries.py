@@ -121,7 +121,7 @@ def move(
     delivered: int = 0,
     unreadable: Sequence[str] = (),
 ) -> bool:
-    """Settle everything up to the cursor; False = the subscription is no longer ours.
+    """Settle everything up to the cursor; False = another process holds its lease.
 
     `delivered` entries have arrived, and those that `unreadable` names were skipped.
     """

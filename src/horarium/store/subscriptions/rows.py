@@ -53,7 +53,7 @@ class SubscriptionRow:
 
     @property
     def damage(self) -> str | None:
-        """Which parts cannot be read, and why; such a subscription is told nothing until they are edited."""
+        """The parts that cannot be read, with the causes; the subscription receives nothing until they are edited."""
         parts = {"kinds": self.kinds, "filter": self.filter}
         found = (f"{name}: {why}" for name, part in parts.items() if (why := damage_of(part)) is not None)
         return "; ".join(found) or None
