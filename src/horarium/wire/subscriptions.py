@@ -48,7 +48,8 @@ class Subscription(Answer, frozen=True, kw_only=True):
     """`cursor` is the entry of the feed that was settled last; `failures` are those of the one after it.
 
     `parked_at` is set while the subscription itself cannot be read. It receives no messages until it is edited;
-    `broken` says which part. `unreadable_entries` of the feed were skipped, `last_unreadable` names the last one and why.
+    `broken` says which part. `unreadable_entries` counts the skipped entries of the feed; `last_unreadable` names the
+    last one and the cause.
     """
 
     subscription_id: str
