@@ -186,7 +186,8 @@ def test_a_local_up_is_found_by_its_data_directory(
             process.communicate(timeout=120)
     assert process.returncode == 0
     assert {line.partition(" (")[0] for line in health.splitlines()} == {
-        f"{part}: ok" for part in ("server", "database", "ticker", "decisions", "worker", "schedules")
+        f"{part}: ok"
+        for part in ("server", "database", "ticker", "decisions", "feed", "subscriptions", "worker", "schedules")
     }
     assert not (tmp_path / ".horarium" / "server.json").exists()
     assert run(capsys, "schedule", "list")[0] == 3
