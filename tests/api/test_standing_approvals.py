@@ -217,14 +217,16 @@ def test_it_ends_with_its_workflow_and_with_an_edit_of_the_gated_node(horarium: 
 def test_a_pinned_version_is_compared_where_the_schedule_moves_to_another(
     horarium: TestService, change: str, gates: list[str]
 ) -> None:
-    http = horarium.http()
-    assert http.put("/api/workflows/flow", json=FLOW).status_code == 201
+    http, flow = horarium.http(), copy.deepcopy(FLOW)
+    if not gates:
+        del flow["approval_policy"], flow["nodes"][0]["gates"]
+    assert http.put("/api/workflows/flow", json=flow).status_code == 201
     action = {"kind": "workflow", "workflow_id": "flow", "version": 1}
     policy = {"requires_approval": not gates, "gates": []}
     horarium.create({**DOCUMENT, "action": action, "approval_policy": policy})
     given = {"schedule_id": "brief", "gates": gates}
     assert door(horarium, "ada").post("/api/approvals/standing", json=given).status_code == 201
-    edited = copy.deepcopy(FLOW)
+    edited = copy.deepcopy(flow)
     edited["nodes"][1 if change == "another node" else 0]["action"]["url"] = "http://elsewhere.test/"
     assert http.put("/api/workflows/flow", json=edited).status_code == 200
     assert state_of(horarium) == [None], "the schedule starts version 1 still"
