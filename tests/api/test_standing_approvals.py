@@ -210,3 +210,33 @@ def test_it_ends_with_its_workflow_and_with_an_edit_of_the_gated_node(horarium: 
     assert (started(horarium) == "awaiting_approval") is waits
     reason = {"the gated node": "workflow_changed", "created again": "workflow_deleted"}.get(change)
     assert (state_of(horarium), audited(horarium)) == ([reason], [reason] if reason else [])
+
+
+@pytest.mark.parametrize("gates", [["publish"], []], ids=["a gate", "the whole run"])
+@pytest.mark.parametrize("change", ["none", "another node", "the gated node"])
+def test_a_pinned_version_is_compared_where_the_schedule_moves_to_another(
+    horarium: TestService, change: str, gates: list[str]
+) -> None:
+    http, flow = horarium.http(), copy.deepcopy(FLOW)
+    if not gates:
+        del flow["approval_policy"], flow["nodes"][0]["gates"]
+    assert http.put("/api/workflows/flow", json=flow).status_code == 201
+    action = {"kind": "workflow", "workflow_id": "flow", "version": 1}
+    policy = {"requires_approval": not gates, "gates": []}
+    horarium.create({**DOCUMENT, "action": action, "approval_policy": policy})
+    given = {"schedule_id": "brief", "gates": gates}
+    assert door(horarium, "ada").post("/api/approvals/standing", json=given).status_code == 201
+    edited = copy.deepcopy(flow)
+    edited["nodes"][1 if change == "another node" else 0]["action"]["url"] = "http://elsewhere.test/"
+    assert http.put("/api/workflows/flow", json=edited).status_code == 200
+    assert state_of(horarium) == [None], "the schedule starts version 1 still"
+    if change != "none":
+        moved = http.patch("/api/schedules/brief", json={"action": {**action, "version": 2}})
+        assert moved.status_code == 200, moved.text
+    run_id = http.post("/api/schedules/brief/trigger").json()["run_id"]
+    horarium.settle()
+    found = http.get(f"/api/runs/{run_id}").json()
+    [state] = [each["state"] for each in found["steps"] if each["node_id"] == "a"] if gates else [found["state"]]
+    ended = (change == "the gated node") if gates else (change != "none")
+    assert (state == "awaiting_approval") is ended
+    assert [each is not None for each in state_of(horarium)] == [ended]

@@ -13,12 +13,17 @@ from docs.test_dependencies import canonical, declared, pins
 from packaging.requirements import Requirement
 
 AUDIT = runpy.run_path(str(ROOT / "release/audit.py"))
-LOCKS = ("runtime.txt", "build.txt")
+LOCKS = ("runtime.txt", "build.txt", "development.txt")
+ENVIRONMENTS = sorted(each.name for each in ROOT.glob("constraints-*.txt"))
+
+
+def lock_text(name: str) -> str:
+    return (ROOT / name if name in ENVIRONMENTS else ROOT / "release" / name).read_text("utf-8")
 
 
 def locked(name: str) -> dict[str, tuple[str, list[str]]]:
     """Version and hashes by package."""
-    text = (ROOT / "release" / name).read_text("utf-8").replace("\\\n", " ")
+    text = lock_text(name).replace("\\\n", " ")
     lines = [line.split() for line in text.splitlines() if line.strip()]
     found = [
         (Requirement(_without_hashes(line)), [each for each in line if each.startswith("--hash=")]) for line in lines
@@ -56,12 +61,27 @@ def test_what_is_locked_is_what_was_tested(name: str) -> None:
     assert versions
 
 
-@pytest.mark.parametrize("name", LOCKS)
+def test_whatever_development_needs_is_locked() -> None:
+    """What `make bench` alone needs is installed without hashes."""
+    needed, lock = declared(development=True), set(locked("development.txt"))
+    assert needed - lock == {"matplotlib"}
+    assert everything_needed(needed & lock) - lock == set()
+
+
+def test_what_is_installed_is_held_against_its_hash() -> None:
+    """The last line installs the project itself, for which everything is there already."""
+    recipe = re.search(r"^\$\(INSTALLED\):.*\n((?:\t.+\n)+)", (ROOT / "Makefile").read_text("utf-8"), re.MULTILINE)
+    assert recipe is not None
+    *checked, own = [line.strip() for line in recipe[1].splitlines() if "$(PIP)" in line]
+    assert all("--no-deps" in line and "--require-hashes" in line for line in checked)
+    assert {line.split()[-1] for line in checked} == {"release/build.txt", "release/development.txt"}
+    assert own == "$(PIP) --no-deps --no-build-isolation --editable ."
+
+
+@pytest.mark.parametrize("name", [*LOCKS, *ENVIRONMENTS])
 def test_every_package_has_hashes_and_nothing_names_a_registry(name: str) -> None:
     assert all(hashes for _version, hashes in locked(name).values())
-    assert not re.search(
-        r"https?://|file:|--(?:extra-)?index|--find-links", (ROOT / "release" / name).read_text("utf-8")
-    )
+    assert not re.search(r"https?://|file:|--(?:extra-)?index|--find-links", lock_text(name))
 
 
 def flaw(*mended: str) -> dict[str, Any]:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
+from contextlib import suppress
 from hashlib import sha256
 from typing import Any, Final, Protocol
 
@@ -12,15 +13,16 @@ from sqlalchemy import Connection
 from horarium.instant import Instant
 from horarium.policy.standing_end import Circumstances, StandingEnd, Terms, end_of
 from horarium.schedule.damage import known
+from horarium.schedule.kinds import WORKFLOW
 from horarium.schedule.sub_workflows import Use
 from horarium.store import workflows
 from horarium.store.database.found import rows_with
 from horarium.store.database.json_text import from_text, to_text
 from horarium.store.migrate import DEFAULT_NAMESPACE
 from horarium.store.runs.work import Work
-from horarium.store.tables import schedules, tokens
+from horarium.store.tables import schedule_revisions, schedules, tokens
+from horarium.store.workflows import WorkflowRow
 
-_LATEST: Final = ""
 _MOST_WORKFLOWS: Final = 200
 """Followed from one standing approval; a node beyond them is covered by none."""
 
@@ -66,17 +68,15 @@ class Row(Protocol):
 def bound_to(connection: Connection, namespace: str, root: Use | None) -> dict[str, dict[str, str]]:
     """Return the digests of a workflow, of those inside it, and of their nodes, as they are now.
 
-    The empty name of a node stands for the whole workflow, that of a workflow for those whose newest version is used.
+    The empty name of a node stands for the whole workflow.
     """
-    found: dict[str, dict[str, str]] = {_LATEST: {}}
+    found: dict[str, dict[str, str]] = {}
     level = [] if root is None else [root]
     while level and len(found) < _MOST_WORKFLOWS:
         use = level.pop()
         row = None if use.name in found else workflows.find(connection, namespace, use.name, use.version)
         if row is not None:
             found[use.name] = _digests(row.document)
-            if use.version is None:
-                found[_LATEST][use.name] = ""
             level += row.uses
     return found
 
@@ -188,18 +188,58 @@ def _schedules(connection: Connection, rows: Sequence[Row]) -> dict[bytes, int]:
 
 
 def _workflow_kept(connection: Connection, row: Row) -> tuple[bool, bool]:
-    """Return whether the workflow exists, and whether its newest version has each gated node unchanged."""
-    agreed = _bound(row)
-    latest = set(agreed.get(_LATEST, ())) | ({row.workflow_id} if row.workflow_id is not None else set())
-    nodes_kept = True
-    for name in sorted(latest):
-        newest = workflows.find(connection, row.namespace, name)
-        if newest is None:
+    """Return whether its workflows exist, and whether each gated node is unchanged since the approval was given.
+
+    Where no node has one of its gates, the approval is about the whole run, and the whole workflow counts.
+    """
+    root = _root(connection, row)
+    if root is None:
+        return True, True
+    agreed, gates = _bound(row), set(known(row.gates))
+    stored: dict[str, WorkflowRow] = {}
+    level = [root]
+    while level and len(stored) < _MOST_WORKFLOWS:
+        use = level.pop()
+        found = stored.get(use.name) or workflows.find(connection, row.namespace, use.name, use.version)
+        if found is None and (use.name in agreed or use.name == row.workflow_id):
             return False, False
-        if row.bound_to is None:
-            nodes_kept = newest.created_at <= row.created_at
-            continue
-        gates, now, before = set(known(row.gates)), _digests(newest.document), agreed.get(name, {})
-        nodes = [node for node in newest.document.get("nodes", ()) if gates & set(node.get("gates", ()))]
-        nodes_kept = nodes_kept and all(before.get(str(node.get("id"))) == now[str(node.get("id"))] for node in nodes)
-    return True, nodes_kept
+        if found is not None and use.name not in stored:
+            stored[use.name] = found
+            level += found.uses
+    if row.bound_to is None:  # not recorded when it was created: no later version is covered
+        return True, all(each.created_at <= row.created_at for each in stored.values())
+    digests = {name: _digests(each.document) for name, each in stored.items()}
+    gated = [(name, node) for name, each in stored.items() for node in _gated(each.document, gates)]
+    whole = [(root.name, "")] if root.name in stored else []
+    return True, all(agreed.get(name, {}).get(node) == digests[name].get(node) for name, node in gated or whole)
+
+
+def _gated(document: Mapping[str, Any], gates: Collection[str]) -> list[str]:
+    """The ids of the nodes that have one of the gates."""
+    nodes = [node for node in document.get("nodes", ()) if isinstance(node, Mapping)]
+    return [str(node.get("id")) for node in nodes if not set(gates).isdisjoint(node.get("gates", ()))]
+
+
+def _root(connection: Connection, row: Row) -> Use | None:
+    """The workflow that it is about; that of a schedule is the one that the newest revision starts."""
+    if row.schedule_uid is None:
+        return None if row.workflow_id is None else Use(row.workflow_id, None)
+    newest = sa.and_(
+        schedule_revisions.c.schedule_uid == schedules.c.schedule_uid,
+        schedule_revisions.c.revision == schedules.c.revision,
+    )
+    statement = (
+        sa.select(schedules.c.workflow, schedule_revisions.c.document)
+        .join_from(schedules, schedule_revisions, newest)
+        .where(schedules.c.schedule_uid == row.schedule_uid)
+    )
+    found = connection.execute(statement).one_or_none()
+    document: Any = None
+    with suppress(ValueError):  # a row that is damaged names no workflow
+        document = None if found is None else from_text(found.document)
+    action = document.get("action") if isinstance(document, Mapping) else None
+    if found is None or found.workflow is None or not isinstance(action, Mapping):
+        return None
+    version = action.get("version")
+    is_stored = action.get("kind", WORKFLOW.name) == WORKFLOW.name
+    return Use(found.workflow, version if isinstance(version, int) else None) if is_stored else None
