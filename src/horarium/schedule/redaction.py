@@ -3,8 +3,8 @@
 A target may echo what it was sent, in an error or in a result, and both are stored and shown. What is masked is the
 value itself, what follows a scheme such as `Bearer`, the values of cookies, what `Basic` holds, and each of these as
 JSON, addresses and HTML spell it, in capitals or small letters, in base64 (also inside a longer text that was encoded
-as a whole, and where line breaks divide it) and in hexadecimal digits, and a number of the same digits. Half a value at the cut end of a text is masked
-as well. Short values are left: they would be found everywhere.
+as a whole, and where line breaks divide it) and in hexadecimal digits, and a number of the same digits. Half a value at
+the cut end of a text is masked as well. Short values are left: they would be found everywhere.
 """
 
 from __future__ import annotations
