@@ -112,14 +112,15 @@ def _without_divided(text: str, values: Sequence[str]) -> str:
         line = bisect_right(joined_at, index) - 1
         return begins[line] + index - joined_at[line]
 
-    kept, last = [], 0
+    kept: list[tuple[int, int]] = []
     for value in values:
         if value in whole:
             start = whole.find(value)
             while start >= 0:
                 kept.append((place(start), place(start + len(value) - 1) + 1))
                 start = whole.find(value, start + len(value))
-    shown = []
+    shown: list[str] = []
+    last = 0
     for start, end in sorted(kept):
         if start >= last:
             shown += [text[last:start], MASK]
