@@ -190,6 +190,21 @@ STEPS: dict[str, tuple[list[dict[str, Any]], dict[str, Any], bool]] = {
     "of the schedule": ([gated("flow")], GATES, True),
     "a sub-workflow": ([{**gated("inner"), **GATES}, {**INNER, "workflow_id": "flow"}], {}, True),
     "the agent of the step": ([gated("flow", assignee_type="agent", assignee_id="writer")], {}, True),
+    "a sub-workflow below a stricter one": (
+        [
+            gated("inner"),
+            {**INNER, **GATES, "workflow_id": "middle"},
+            {
+                "workflow_id": "flow",
+                "nodes": [
+                    *INNER["nodes"],
+                    {"id": "y", "action": {"kind": "workflow", "workflow_id": "middle"}},
+                ],
+            },
+        ],
+        {},
+        True,
+    ),
     "no gate in force": ([gated("flow")], {}, False),
 }
 
@@ -228,3 +243,17 @@ def test_a_repeated_start_of_a_run_with_a_gated_step_is_an_attempt_too(horarium:
     assert http.post("/api/run-launcher/start", json=body).status_code < 300
     assert http.post("/api/run-launcher/start", json={**body, **SKIP}).status_code == 403
     assert http.post("/api/run-launcher/start", json=body).status_code < 300
+
+
+@pytest.mark.parametrize("body", [SKIP, NOT_REQUIRED, {"skip_approval": False, "skipApproval": "yes"}], ids=str)
+@pytest.mark.parametrize("dialect", ["sqlite"], indirect=True)
+def test_a_workspace_cannot_skip_either(horarium: TestService, body: dict[str, Any]) -> None:
+    http = horarium.http()
+    http.post("/api/agents", json={"id": "writer", "policies": {"approval_policy": {"requires_approval": True}}})
+    wish = {"cron_expr": "0 0 1 1 *", "prompt": "Write."}
+    schedule_id = http.post("/workspaces/writer/schedules", json=wish).json()["id"]
+    run = f"/workspaces/writer/schedules/{schedule_id}/run"
+    refused = http.post(run, json=body)
+    assert (refused.status_code, refused.json()["reason"]) == (403, "approval_required")
+    assert in_history(horarium, schedule_id) == 1
+    assert http.post(run, content=b"{").json()["status"] == "awaiting_approval"

@@ -118,13 +118,10 @@ ELSEWHERE = "https://other.test/rpc"
         (card(Interface(ELSEWHERE, NEW)), ("other.test:443",), (at(ELSEWHERE, NEW, token=False), at(HERE, NEW))),
         (card(Interface(ELSEWHERE, NEW)), ("other.test:80", "test"), (at(HERE, NEW),)),
         (card(Interface("https://sub.agent.test/", NEW)), ("agent.test",), (at(HERE, NEW),)),
-        # Without encryption: as if it were elsewhere.
+        # Without encryption: not used.
         (card(Interface("http://agent.test/", NEW)), (), (at(HERE, NEW),)),
-        (
-            card(Interface("http://agent.test/", NEW)),
-            ("agent.test",),
-            (at("http://agent.test/", NEW, token=False), at(HERE, NEW)),
-        ),
+        (card(Interface("http://agent.test/", NEW)), ("agent.test",), (at(HERE, NEW),)),
+        (card(Interface("http://other.test:443/", NEW)), ("other.test",), (at(HERE, NEW),)),
         # Addresses that two readers could take for two hosts, or that nothing is sent to.
         (card(Interface("https://agent.test@other.test/", NEW)), (), (at(HERE, NEW),)),
         (card(Interface("https://other.test\\@agent.test/", NEW)), (), (at(HERE, NEW),)),

@@ -17,7 +17,8 @@ from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 from urllib.parse import quote
 
-from fastapi import Depends, Header, Query
+import orjson
+from fastapi import Depends, Header, Query, Request
 
 from horarium.api.answers import Reply
 from horarium.api.audited import Audited
@@ -33,6 +34,7 @@ from horarium.operations import workspaces
 from horarium.operations.occurrences import Skipped
 from horarium.operations.runs import Run
 from horarium.operations.workspaces import MOST_LISTED, WorkspaceHistory, WorkspacePage
+from horarium.policy.approval import NO_SKIPPING, Skipping, skipping_in
 from horarium.schedule.run import RunState
 from horarium.schedule.source import Source
 from horarium.schedule.workspace_request import cron_of, cut_prompt, prompt_of, zone_of
@@ -202,6 +204,14 @@ def delete_workspace_schedule(
     return Reply(wire.WorkspaceScheduleDeleted(status="deleted"))
 
 
+async def _asked_to_skip(request: Request, _known: CallerOf) -> Skipping:
+    """Return what the body says to skip an approval. The route has no other use for a body, so any is accepted."""
+    try:
+        return skipping_in(orjson.loads(await request.body()))
+    except orjson.JSONDecodeError:
+        return NO_SKIPPING
+
+
 @routes(
     "POST",
     f"{_SCHEDULE}/run",
@@ -211,10 +221,15 @@ def delete_workspace_schedule(
     example=wire.WorkspaceFired(status="fired", workspace_id="writer", prompt=_SENT["prompt"]),
 )
 def run_workspace_schedule(
-    resources: ResourcesOf, caller: CallerOf, workspace_id: str, workspace_schedule_id: str
+    resources: ResourcesOf,
+    caller: CallerOf,
+    skipping: Annotated[Skipping, Depends(_asked_to_skip)],
+    workspace_id: str,
+    workspace_schedule_id: str,
 ) -> Reply:
     """Outside its cadence, which does not move. 409 where something stands against it, such as a run that goes on."""
-    prompt, state = workspaces.run(resources, caller, workspace_id, workspace_schedule_id)
+    asking = caller.asking_to_skip(*skipping)
+    prompt, state = workspaces.run(resources, asking, workspace_id, workspace_schedule_id)
     status: Literal["fired", "awaiting_approval"] = (
         "awaiting_approval" if state is RunState.AWAITING_APPROVAL else "fired"
     )

@@ -133,10 +133,10 @@ def _checked(interface: Interface, endpoint: Endpoint | None, line: AgentLine) -
     host = host_in(interface.url)
     if host is None:
         why_not = "it is no address that can be called"
+    elif (line.url or "").lower().startswith("https:") and not interface.url.lower().startswith("https:"):
+        why_not = "plain http can be read on the way, and the agent is registered with https"
     elif host == host_in(line.url or "") and not may_go_to(line.token_hosts, destination_of(interface.url)):
         why_not = f"the agent's token may not be sent to {destination_of(interface.url)}"
-    elif host == host_in(line.url or ""):
-        why_not = "what is sent there can be read on the way, and the agent is registered with https"
     else:
         why_not = f"{host} is neither the agent's own host nor among its allowed_hosts"
     return CheckedInterface(interface, why_not=why_not)

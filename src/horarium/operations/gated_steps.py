@@ -20,7 +20,7 @@ from horarium.store.policies import PolicyQuestion, effective_for
 from horarium.store.workflow_graphs import WorkflowVersion
 
 _MOST: Final = 200
-"""Workflows that are read; beyond them a step is taken to need an approval."""
+"""Workflows that are read, once for each policy; beyond them a step is taken to need an approval."""
 
 
 def any_step_waits(
@@ -28,9 +28,10 @@ def any_step_waits(
 ) -> bool:
     """Check whether a step, also of a sub-workflow, would await approval under the policy of the run.
 
-    A workflow that is missing or cannot be read has no steps that could start.
+    A workflow that is missing or cannot be read has no steps that could start. One that several use is read for each
+    policy that it inherits.
     """
-    level, seen = {(root, policy)}, set[tuple[str, int]]()
+    level, seen = {(root, policy)}, set[tuple[str, int, ApprovalPolicy]]()
     while level:
         newest = workflow_graphs.newest_versions(
             connection, {(namespace, use.name) for use, _ in level if use.version is None}
@@ -38,11 +39,11 @@ def any_step_waits(
         following: set[tuple[Use, ApprovalPolicy]] = set()
         for use, above in level:
             version = use.version or newest.get((namespace, use.name))
-            if version is None or (use.name, version) in seen:
+            if version is None or (use.name, version, above) in seen:
                 continue
             if len(seen) >= _MOST:
                 return True
-            seen.add((use.name, version))
+            seen.add((use.name, version, above))
             wanted = WorkflowVersion(namespace, use.name, version)
             compiled = workflow_graphs.load(connection, [wanted])[wanted]
             if not isinstance(compiled, CompiledWorkflow):

@@ -100,7 +100,8 @@ def start_run(
     except Conflict as taken:
         if taken.constraint != "runs_by_callers_key":
             raise
-        started = resources.database.write(work)  # somebody was faster; now it is there
+        with bypass_on_record(resources, caller):
+            started = resources.database.write(work)  # another request was faster; now the run is there
     if started.outcome is StartOutcome.STARTED:
         resources.telemetry.born(Origin.API)
     return started

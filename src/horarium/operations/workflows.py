@@ -180,6 +180,8 @@ def _insert(
     )
     check_rows(connection, row_limits.WORKFLOWS, caller.namespace)
     workflows.insert(connection, row)
+    if workflow.version > 1:  # to undo an edit later does not bring back what it ended
+        standing_approvals.close_ended(connection, caller.namespace, now, workflow_id=workflow.workflow_id)
     check_bytes(resources, connection, caller.namespace, document, now)
 
 

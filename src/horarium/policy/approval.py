@@ -223,13 +223,21 @@ class Skipping(NamedTuple):
 NO_SKIPPING: Final = Skipping()
 
 
+_STATUS_NAMES: Final = ("approval_status", "approvalStatus")
+_SKIP_NAMES: Final = ("skip_approval", "skipApproval")
+
+
+def _asks_nothing(approval_status: str) -> bool:
+    return approval_status.lower() == ApprovalDecision.PENDING
+
+
 def skipping_in(document: object) -> Skipping:
-    """Of a schedule's document, which may spell the names either way."""
+    """Read it from a document, which may spell each name either way, or both ways."""
     if not isinstance(document, Mapping):
         return NO_SKIPPING
-    status = document.get("approval_status", document.get("approvalStatus"))
-    skip = document.get("skip_approval", document.get("skipApproval"))
-    return Skipping(None if status is None else str(status), bool(skip))
+    statuses = [str(document[name]) for name in _STATUS_NAMES if document.get(name) is not None]
+    status = next((each for each in statuses if not _asks_nothing(each)), next(iter(statuses), None))
+    return Skipping(status, any(document.get(name) for name in _SKIP_NAMES))
 
 
 def detect_bypass(*, needs_approval: bool, approval_status: str | None = None, skip: bool = False) -> str | None:
@@ -239,6 +247,6 @@ def detect_bypass(*, needs_approval: bool, approval_status: str | None = None, s
     """
     if not needs_approval:
         return None
-    if approval_status is not None and approval_status.lower() != ApprovalDecision.PENDING:
+    if approval_status is not None and not _asks_nothing(approval_status):
         return f"approval_status={approval_status[:64]}"
     return "skip_approval" if skip else None

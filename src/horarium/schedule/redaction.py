@@ -3,8 +3,8 @@
 A target may echo what it was sent, in an error or in a result, and both are stored and shown. What is masked is the
 value itself, what follows a scheme such as `Bearer`, the values of cookies, what `Basic` holds, and each of these as
 JSON, addresses and HTML spell it, in capitals or small letters, in base64 (also inside a longer text that was encoded
-as a whole) and in hexadecimal digits, and a number of the same digits. Half a value at the cut end of a text is masked
-as well. Short values are left: they would be found everywhere.
+as a whole, and where line breaks divide it) and in hexadecimal digits, and a number of the same digits. Half a value at
+the cut end of a text is masked as well. Short values are left: they would be found everywhere.
 """
 
 from __future__ import annotations
@@ -12,8 +12,10 @@ from __future__ import annotations
 import json
 import re
 from base64 import b64decode, b64encode, urlsafe_b64encode
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from bisect import bisect_right
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from html import escape
+from itertools import accumulate
 from typing import Final
 from urllib.parse import quote, quote_plus
 
@@ -34,6 +36,8 @@ _CUT = 256
 _MOST_PARTS = 8
 # Of one value, empty ones included, that are looked for in other spellings: `Basic x` has six, a cookie has more.
 _MOST_ENCODED = 7
+# As a text shows it, or as JSON spells it; MIME and PEM divide base64 (RFC 2045 section 6.8, RFC 7468 section 2).
+_LINE_BREAK = re.compile(r"(?:\r|\n|\\r|\\n)+[ \t]*")
 # Places where half a value may begin. A value that repeats itself has thousands, and each is a comparison.
 _MOST_BEGINNINGS = 32
 
@@ -41,10 +45,15 @@ _MOST_BEGINNINGS = 32
 class Redactor:
     """Of some values; `Redactor(())` changes nothing."""
 
-    def __init__(self, values: Iterable[str]) -> None:
+    def __init__(self, values: Collection[str]) -> None:
         found = {each for value in values for each in _spellings(value) if len(each) >= LEAST}
         # The longest first: a value that is part of another must not leave the rest of it.
         self._values = sorted(found, key=len, reverse=True)
+        self._base64 = sorted(
+            {each for value in values for part in _encodable(value) for each in _in_base64(part) if len(each) >= LEAST},
+            key=len,
+            reverse=True,
+        )
         digits = (each for each in found if each.isascii() and each.isdigit() and len(each) <= _MOST_DIGITS)
         self._numbers = frozenset(map(int, digits))
 
@@ -54,6 +63,7 @@ class Redactor:
         for value in self._values:
             if value in text:
                 text = text.replace(value, MASK)
+        text = _without_divided(text, self._base64)
         return _without_a_half(text, self._values)
 
     def json(self, value: Json) -> Json:
@@ -65,6 +75,7 @@ class Redactor:
         for each in self._values:
             if each in joined:
                 joined = joined.replace(each, MASK)
+        joined = _without_divided(joined, self._base64)
         masked = joined.split(_BETWEEN)
         if len(masked) != len(texts):  # a text holds what stands between them, which JSON of ours never does
             masked = [self.text(each) for each in texts]
@@ -85,6 +96,36 @@ class Redactor:
         if isinstance(value, int) and not isinstance(value, bool):
             return MASK if value in self._numbers else value
         return value
+
+
+def _without_divided(text: str, values: Sequence[str]) -> str:
+    """Mask the values that line breaks divide."""
+    breaks = list(_LINE_BREAK.finditer(text)) if values else []
+    if not breaks:
+        return text
+    begins, ends = [0, *(each.end() for each in breaks)], [*(each.start() for each in breaks), len(text)]
+    whole = "".join(text[begin:end] for begin, end in zip(begins, ends, strict=True))
+    # Of each line, its beginning in the text without breaks.
+    joined_at = [0, *accumulate(end - begin for begin, end in zip(begins, ends, strict=True))][:-1]
+
+    def place(index: int) -> int:
+        line = bisect_right(joined_at, index) - 1
+        return begins[line] + index - joined_at[line]
+
+    kept: list[tuple[int, int]] = []
+    for value in values:
+        if value in whole:
+            start = whole.find(value)
+            while start >= 0:
+                kept.append((place(start), place(start + len(value) - 1) + 1))
+                start = whole.find(value, start + len(value))
+    shown: list[str] = []
+    last = 0
+    for start, end in sorted(kept):
+        if start >= last:
+            shown += [text[last:start], MASK]
+        last = max(last, end)
+    return "".join([*shown, text[last:]])
 
 
 def _without_a_half(text: str, values: Sequence[str]) -> str:
@@ -125,13 +166,18 @@ def _beginning(body: str, value: str) -> int:
 
 
 def _spellings(value: str) -> Iterator[str]:
-    parts = _parts(value)
-    for part in parts:
+    for part in _parts(value):
         yield part
         for ascii_only in (True, False):
             yield json.dumps(part, ensure_ascii=ascii_only)[1:-1]
-        if len(part) >= LEAST and len(parts) <= _MOST_ENCODED:
-            yield from _encoded(part)
+    for part in _encodable(value):
+        yield from _encoded(part)
+        yield from _in_base64(part)
+
+
+def _encodable(value: str) -> Iterator[str]:
+    parts = _parts(value)
+    return (part for part in parts if len(part) >= LEAST and len(parts) <= _MOST_ENCODED)
 
 
 def _parts(value: str) -> set[str]:
@@ -160,10 +206,14 @@ def _encoded(part: str) -> Iterator[str]:
     yield from (quote(part, safe="", errors="replace"), quote(part, errors="replace"))
     yield quote_plus(part, errors="replace")
     yield from (escape(part), escape(part, quote=False))
+    yield from (raw.hex(), raw.hex().upper())
+
+
+def _in_base64(part: str) -> Iterator[str]:
+    raw = part.encode("utf-8", "replace")
     for encode in (b64encode, urlsafe_b64encode):
         yield encode(raw).decode().rstrip("=")
         yield from _inside_base64(raw, encode)
-    yield from (raw.hex(), raw.hex().upper())
 
 
 def _inside_base64(raw: bytes, encode: Callable[[bytes], bytes]) -> Iterator[str]:

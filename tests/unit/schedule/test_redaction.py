@@ -66,6 +66,21 @@ def test_a_value_inside_a_text_in_base64_is_masked(secret: str, before: int, enc
     assert len(right) * 6 < len(b":end of the text") * 8 + 18  # with two characters of padding
 
 
+@pytest.mark.parametrize("line_break", ["\n", "\r\n", "\n  ", "\\n", "\\r\\n"], ids=repr)
+@pytest.mark.parametrize("columns", [8, 64, 76])
+@pytest.mark.parametrize("before", range(3))
+def test_a_value_in_base64_that_line_breaks_divide_is_masked(before: int, columns: int, line_break: str) -> None:
+    text = b64encode(b"u" * before + TOKEN.encode() * 6 + b":end").decode()
+    divided = line_break.join(text[at : at + columns] for at in range(0, len(text), columns))
+    redactor = Redactor([TOKEN * 6])
+    for masked in (redactor.text(f"first\n{divided}\nlast"), redactor.json({"a": ["first", divided, "last"]})):
+        shown = str(masked)
+        assert shown.count("***") == 1
+        assert "first" in shown
+        assert "last" in shown
+        assert len(shown) < 60
+
+
 def test_a_value_adds_a_bounded_number_of_spellings() -> None:
     assert len(Redactor(["Bearer " + "x~?" * 1_000])._values) < 60
 

@@ -2,8 +2,8 @@
 
 A card is written by the agent, or by another party that can change what its host serves. An address on another host is
 used only where the registration lists that host, and then without the agent's token. The same holds for an address that
-the pins of the token do not allow, and for plain `http` on the host of an agent that was registered with `https`. An
-address that a secret in the prompt may not be sent to is not used at all.
+the pins of the token do not allow. An address that a secret in the prompt may not be sent to is not used at all, nor is
+plain `http` where the agent was registered with `https`.
 """
 
 from __future__ import annotations
@@ -166,9 +166,10 @@ def _usable(interface: Interface, line_url: str, agent: AgentLine) -> Endpoint |
     destination = destination_of(interface.url)
     if not all(may_go_to(hosts, destination) for hosts in agent.input_hosts):
         return None
+    if here.secure and not there.secure:
+        return None
     host = _name(there.host)
-    is_own = host == _name(here.host) and (there.secure or not here.secure)
-    if is_own and may_go_to(agent.token_hosts, destination):
+    if host == _name(here.host) and may_go_to(agent.token_hosts, destination):
         return Endpoint(interface.url, interface.dialect, with_token=True)
     allowed = {_name(each) for each in agent.allowed_hosts}
     if host in allowed or f"{host}:{there.port}" in allowed:

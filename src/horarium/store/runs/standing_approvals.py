@@ -183,12 +183,18 @@ def _locked(connection: Connection, asked: Sequence[tuple[Work, NewApproval]], n
     return [row for row in rows if ends[row.standing_id] is None and row.gates != UNREADABLE]
 
 
-def close_ended(connection: Connection, namespace: str, now: Instant) -> None:
-    """Record the end of the standing approvals of a namespace that have ended, with an entry in the audit for each."""
+def close_ended(connection: Connection, namespace: str, now: Instant, *, workflow_id: str | None = None) -> None:
+    """Record the end of the standing approvals of a namespace that have ended, with an entry in the audit for each.
+
+    `workflow_id`: only those that are bound to this workflow.
+    """
     if not has_bounds(connection):
         return
     mine = standing_approvals.c
     statement = _SELECT.where(mine.namespace == namespace, mine.ended_at.is_(None)).order_by(mine.standing_id)
+    if workflow_id is not None:
+        named = mine.bound_to.contains(to_text(workflow_id), autoescape=True)
+        statement = statement.where(sa.or_(mine.workflow_id == workflow_id, named))
     rows = _ROWS.all(connection, statement.with_for_update(of=standing_approvals))
     ends = ends_of(connection, rows, now)
     _record_ends(connection, [(row, end) for row in rows if (end := ends[row.standing_id]) is not None], now)
