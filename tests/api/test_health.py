@@ -2,13 +2,22 @@
 
 from __future__ import annotations
 
+import threading
 from pathlib import Path
 
 import httpx
 import pytest
 from later_release import become_later
 
+from horarium.api import probe_cache
+from horarium.api.shortages import THREADS
 from horarium.testing import TestService, service
+
+
+@pytest.fixture(autouse=True)
+def patient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """On a busy machine a look takes longer than probes wait for it."""
+    monkeypatch.setattr(probe_cache, "PATIENCE_SECONDS", 60.0)
 
 
 def test_a_service_whose_ticker_has_not_ticked_is_healthy_and_not_ready(horarium: TestService) -> None:
@@ -19,6 +28,27 @@ def test_a_service_whose_ticker_has_not_ticked_is_healthy_and_not_ready(horarium
     assert (answer.status_code, answer.json()["status"]) == (503, "failing")
     [ticking] = [check for check in answer.json()["checks"] if check["name"] == "ticking"]
     assert ticking["remedy"]
+
+
+def test_health_fails_where_no_thread_can_look_at_the_database(
+    horarium: TestService, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The last answer must not stand for a look that cannot be made, and the database is not to blame."""
+    http, start = horarium.http(token=None), threading.Thread.start
+    assert http.get("/healthz").status_code == 200
+
+    def refuse(thread: threading.Thread) -> None:
+        if thread.name == "horarium-probe":
+            raise RuntimeError("can't start new thread")
+        start(thread)
+
+    monkeypatch.setattr(threading.Thread, "start", refuse)
+    monkeypatch.setattr(probe_cache, "FRESH_SECONDS", 0.0)
+    for path in ("/healthz", "/readyz"):
+        answer = http.get(path)
+        assert (answer.status_code, THREADS in answer.text, "takes too long" in answer.text) == (503, True, False)
+    monkeypatch.setattr(threading.Thread, "start", start)
+    assert http.get("/healthz").status_code == 200
 
 
 def test_a_service_on_the_tables_of_the_release_before_is_well_and_says_what_is_off(

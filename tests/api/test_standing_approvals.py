@@ -212,7 +212,6 @@ def test_it_ends_with_its_workflow_and_with_an_edit_of_the_gated_node(horarium: 
     assert (state_of(horarium), audited(horarium)) == ([reason], [reason] if reason else [])
 
 
-<<<<<<< HEAD
 @pytest.mark.parametrize("gates", [["publish"], []], ids=["a gate", "the whole run"])
 @pytest.mark.parametrize("change", ["none", "another node", "the gated node"])
 def test_a_pinned_version_is_compared_where_the_schedule_moves_to_another(
@@ -241,7 +240,8 @@ def test_a_pinned_version_is_compared_where_the_schedule_moves_to_another(
     ended = (change == "the gated node") if gates else (change != "none")
     assert (state == "awaiting_approval") is ended
     assert [each is not None for each in state_of(horarium)] == [ended]
-=======
+
+
 def test_to_undo_an_edit_of_the_gated_node_does_not_bring_it_back(horarium: TestService) -> None:
     http = horarium.http()
     assert http.put("/api/workflows/flow", json=FLOW).status_code == 201
@@ -253,4 +253,3 @@ def test_to_undo_an_edit_of_the_gated_node_does_not_bring_it_back(horarium: Test
         assert http.put("/api/workflows/flow", json=document).status_code == 200
     assert started(horarium) == "awaiting_approval"
     assert (state_of(horarium), audited(horarium)) == (["workflow_changed"], ["workflow_changed"])
->>>>>>> attack-access

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
@@ -11,11 +12,18 @@ import sqlalchemy as sa
 from sqlalchemy import Connection
 from sqlalchemy.dialects import postgresql, sqlite
 
+from horarium.decision.record import NewEvent
+from horarium.ids import new_id
+from horarium.schedule.event import EventType
+from horarium.store import installation
 from horarium.store.database import Database, transactions
 from horarium.store.database.joined_transaction import JoinedTransaction
 from horarium.store.errors import Conflict, Contended
+from horarium.store.history import feed
+from horarium.store.history.append import append
 from horarium.store.tables import calendars, namespaces, schedules
 
+EVENT = NewEvent(1, EventType.TRIGGERED, None, None, None, {})
 NAMES = sa.select(namespaces.c.namespace).order_by(namespaces.c.namespace)
 
 
@@ -106,6 +114,22 @@ def test_inside_a_transaction_a_preview_takes_its_changes_back(database: Databas
         return names_of(connection)
 
     assert database.write_planned(work) == ["b"]
+
+
+@pytest.mark.parametrize("dialect", ["postgresql"])
+def test_readers_of_the_feed_do_not_wait_for_a_preview(
+    database: Database, open_another: Callable[[], Database]
+) -> None:
+    other = open_another()
+    database.write(installation.set_writers_lock)
+
+    def work(connection: Connection) -> int:
+        add(connection, "planned")  # from here on it has a transaction id
+        other.write(lambda beside: append(beside, [(new_id(), "default", [EVENT])], now=9))
+        return len(other.read(lambda reader: feed.onward(reader, None, limit=9))[0])
+
+    assert database.preview(work) == 1
+    assert database.read(names_of) == []
 
 
 @pytest.mark.parametrize("dialect", ["sqlite"])

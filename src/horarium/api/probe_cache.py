@@ -50,10 +50,8 @@ class _Look(Generic[T]):
             if self._asking is None:
                 asking: Future[None] = Future()
                 asking.set_running_or_notify_cancel()  # a probe that leaves must not cancel it for the others
-                try:
-                    threading.Thread(target=self._run, args=(asking,), name="horarium-probe", daemon=True).start()
-                except RuntimeError:  # no thread can be started; the answer grows old
-                    return None
+                # Without a thread this raises: an old answer must not stand for a look that cannot be made.
+                threading.Thread(target=self._run, args=(asking,), name="horarium-probe", daemon=True).start()
                 self._asking, self._began = asking, now
             return self._asking
 

@@ -121,12 +121,15 @@ class Database:
         return self.write(work)
 
     def preview(self, work: Callable[[Connection], T]) -> T:
-        """Return what `work` would, and write nothing. On SQLite the writer takes no part in it."""
+        """Return what `work` would, and write nothing. On SQLite the writer takes no part in it.
+
+        On PostgreSQL it runs without the writers' lock: no reader of the feed waits for rows that are never committed.
+        """
         if isinstance(self._backend, sqlite.SqliteBackend):
             self._refuse_nesting()
             with suppress(NotRehearsable):
                 return self._rehearsed(self._backend, work)[0]
-        return _taken_back(self.write, work)
+        return _taken_back(lambda tried: self._write(self._backend.engine, tried, commits=False), work)
 
     def read(self, work: Callable[[Connection], T]) -> T:
         """All that `work` asks is answered from one moment; it cannot write."""
@@ -166,17 +169,21 @@ class Database:
     def close(self) -> None:
         self._backend.close()
 
-    def _write(self, engine: Engine, work: Callable[[Connection], T]) -> T:
+    def _write(self, engine: Engine, work: Callable[[Connection], T], *, commits: bool = True) -> T:
         self._refuse_nesting()
-        result, messages = self._backend.run(lambda: _patiently(lambda: self._transaction(engine, work)))
+        result, messages = self._backend.run(
+            lambda: _patiently(lambda: self._transaction(engine, work, commits=commits))
+        )
         self._backend.after_commit(messages)
         return result
 
-    def _transaction(self, engine: Engine, work: Callable[[Connection], T]) -> tuple[T, dict[str, str]]:
+    def _transaction(
+        self, engine: Engine, work: Callable[[Connection], T], *, commits: bool
+    ) -> tuple[T, dict[str, str]]:
         messages: dict[str, str] = {}
         self._inside.messages = messages
         try:
-            with engine.connect() as connection, self._timed(connection) as transaction:
+            with engine.connect() as connection, self._timed(connection, commits=commits) as transaction:
                 result = work(connection)
                 if self._backend.is_aborted(connection):
                     raise RuntimeError("the work went on after an error that had already undone its transaction")
@@ -188,11 +195,12 @@ class Database:
             self._inside.messages = None
 
     @contextmanager
-    def _timed(self, connection: Connection) -> Iterator[RootTransaction]:
+    def _timed(self, connection: Connection, *, commits: bool = True) -> Iterator[RootTransaction]:
         """Open a transaction that the caller commits: one left open is rolled back with its connection."""
         transaction, began = connection.begin(), time.monotonic()
         try:
-            self._backend.after_begin(connection)
+            if commits:
+                self._backend.after_begin(connection)
             yield transaction
         finally:
             self._observe(time.monotonic() - began)
