@@ -473,3 +473,35 @@ def test_the_stream_tells_of_an_entry_that_cannot_be_read_and_goes_on(
     first, second = listener.heard[:2]
     assert (first["event"], json.loads(first["data"])["unreadable"]) == ("unreadable", True)
     assert (second["event"], json.loads(second["data"])["schedule_id"]) == ("schedule_created", "b")
+
+
+# ── views of a whole namespace ───────────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize(
+    ("table", "column", "value"),
+    [
+        (positions, "status", "of a later version"),
+        (positions, "decided_until", 2**62),
+        (positions, "paused_until", 2**62),
+        (history, "event_type", "OfALaterVersion"),
+        (history, "payload", "[oh"),
+        (runs, "state", "of a later version"),
+        (runs, "started_at", 2**62),
+    ],
+)
+def test_a_row_that_cannot_be_read_takes_no_view_of_the_namespace_down(
+    http: httpx.Client, horarium: TestService, table: sa.Table, column: str, value: object
+) -> None:
+    add(horarium, "a", "b")
+    horarium.advance(hours=30)
+    horarium.settle()
+    done = sa.update(table).where(table.c.schedule_uid == uid_of("b")).values({column: value})
+    horarium.resources.database.write(lambda connection: connection.execute(done))
+    window = {"from": "2026-03-01T00:00:00Z", "to": "2026-03-05T00:00:00Z"}
+    for lanes in ({}, {"lanes": "true", "bucket_seconds": "3600"}):
+        shown = http.get("/api/agenda", params={**window, **lanes})
+        assert shown.status_code == 200, shown.text
+        assert "a" in {row["schedule_id"] for row in shown.json()["rows"]}
+    for path in ("/api/overview", "/api/runs", "/api/schedules", "/api/feed"):
+        assert http.get(path).status_code == 200, path

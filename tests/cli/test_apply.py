@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import io
 import json
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
+import sqlalchemy as sa
 from cli.served import Server
+
+from horarium.store.tables import agents, schedule_revisions, schedules, workflows
 
 WRITE = {"id": "write", "action": {"kind": "pull", "workflow_type": "write", "queue": "q"}}
 HOURLY: dict[str, Any] = {"schedule_id": "hourly", "cron_expr": "0 * * * *", "workflow_type": "w"}
@@ -55,6 +59,31 @@ def test_those_who_work_are_exported_without_their_tokens(server: Server) -> Non
     server.told("namespace", "create", "desk")
     assert set(apply(server, "--namespace", "desk", **exported).values()) == {"create"}
     assert json.loads(server.told("export", "--namespace", "desk")) == exported
+
+
+def test_an_export_names_what_the_service_cannot_read(server: Server) -> None:
+    node = {"id": "a", "action": {"kind": "http", "url": "https://example.com"}}
+    bundle = {
+        "agents": [{"id": "a1"}, {"id": "a2"}],
+        "workflows": [{"workflow_id": name, "nodes": [node]} for name in ("w1", "w2")],
+        "schedules": [{**HOURLY, "schedule_id": name} for name in ("s1", "s2")],
+    }
+    apply(server, **bundle)
+    uid = sa.select(schedules.c.schedule_uid).where(schedules.c.schedule_id == "s2").scalar_subquery()
+    for damage in (
+        sa.update(agents).where(agents.c.agent_id == "a2").values(document="[oh"),
+        sa.update(workflows).where(workflows.c.workflow_id == "w2").values(document="[oh"),
+        sa.update(schedule_revisions).where(schedule_revisions.c.schedule_uid == uid).values(document="[oh"),
+    ):
+        server.service.resources.database.write(partial(sa.Connection.execute, statement=damage))
+    done = server.ask("export")
+    assert done.code == 1
+    exported = json.loads(done.out)
+    assert [each["id"] for each in exported["agents"]] == ["a1"]
+    assert [each["workflow_id"] for each in exported["workflows"]] == ["w1"]
+    assert [each["schedule_id"] for each in exported["schedules"]] == ["s1"]
+    for left_out in ("agents: a2", "workflows: w2", "schedules: s2"):
+        assert f"not exported: {left_out}" in done.err
 
 
 def test_workflows_are_exported_with_the_schedules_of_their_triggers_and_no_others(server: Server) -> None:

@@ -117,7 +117,10 @@ class Database:
             if self._executed(self._backend, recording, messages):
                 return result
         if recording is not None and len(recording.steps) > _FEW_STATEMENTS:
-            raise Contended("what this request reads is changed faster than it can be planned")
+            raise Contended(
+                "what this request reads is changed faster than it can be planned; send it in smaller parts, "
+                "or pause the schedules that it changes first"
+            )
         return self.write(work)
 
     def preview(self, work: Callable[[Connection], T]) -> T:

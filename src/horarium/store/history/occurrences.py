@@ -9,7 +9,7 @@ from typing import Any, Final
 import sqlalchemy as sa
 from sqlalchemy import Connection
 
-from horarium.instant import Instant
+from horarium.instant import LAST, Instant
 from horarium.schedule.event import EventType
 from horarium.schedule.run import RunState
 from horarium.store.database.json_text import object_from_text
@@ -22,6 +22,8 @@ MOST_OF_ONE: Final = 5_000
 """Of one schedule's history the newest numbers are looked at, where only some schedules are asked about."""
 
 _MOST_OPEN: Final = 2_000
+_KINDS: Final = frozenset(EventType)
+_STATES: Final = frozenset(RunState)
 _UNDER_WAY: Final = (RunState.RUNNING.value, RunState.AWAITING_APPROVAL.value)
 
 
@@ -98,8 +100,11 @@ def under_way(connection: Connection, namespace: str, before: Instant, most: int
         .limit(most)
     )
     return [
-        OccurrenceEvent(uid, name, nominal, EventType.TRIGGERED, run_id, {}, RunState(state), started_at, finished_at)
-        for uid, name, nominal, run_id, state, started_at, finished_at in connection.execute(mine)
+        OccurrenceEvent(
+            uid, name, nominal, EventType.TRIGGERED, run_id, {}, RunState(state), _instant(started), _instant(finished)
+        )
+        for uid, name, nominal, run_id, state, started, finished in connection.execute(mine)
+        if 0 <= nominal <= LAST
     ]
 
 
@@ -139,7 +144,8 @@ def _rows(connection: Connection, statement: sa.Select[Any], most: int) -> tuple
 
 def events_of(connection: Connection, rows: Sequence[sa.Row[Any]]) -> list[OccurrenceEvent]:
     moved = _archived(connection, [row.run_id for row in rows if row.run_id is not None and row.state is None])
-    return [_event(*row[: len(_EVENT)], *moved.get(row.run_id, row[len(_EVENT) :])) for row in rows]
+    events = (_event(*row[: len(_EVENT)], *moved.get(row.run_id, row[len(_EVENT) :])) for row in rows)
+    return [event for event in events if event is not None]
 
 
 def _event(
@@ -152,10 +158,18 @@ def _event(
     state: str | None,
     started_at: Instant | None,
     finished_at: Instant | None,
-) -> OccurrenceEvent:
-    known = None if state is None else RunState(state)
+) -> OccurrenceEvent | None:
+    """Convert a row; None = an event of an unknown kind, which only the schedule's history shows, as unreadable."""
+    if kind not in _KINDS:
+        return None
+    known = RunState(state) if state in _STATES else None
     told = EventType(kind), run_id, object_from_text(payload)
-    return OccurrenceEvent(uid, schedule_id, nominal, *told, known, started_at, finished_at)
+    return OccurrenceEvent(uid, schedule_id, nominal, *told, known, _instant(started_at), _instant(finished_at))
+
+
+def _instant(value: Instant | None) -> Instant | None:
+    """Return None for a number that is no instant."""
+    return value if value is not None and 0 <= value <= LAST else None
 
 
 def _archived(connection: Connection, run_ids: Sequence[bytes]) -> dict[bytes | None, Sequence[Any]]:

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import sqlalchemy as sa
 from sqlalchemy import Connection
 
-from horarium.instant import MILLISECOND, Instant
+from horarium.instant import LAST, MILLISECOND, Instant
 from horarium.schedule.position import Position, Status
 from horarium.store.schedules.signs import ACTIVE
 from horarium.store.tables import plannings, positions
@@ -92,4 +92,6 @@ def among(connection: Connection, namespace: str, end: Instant, uids: Sequence[b
 
 
 def _read(connection: Connection, statement: sa.Select[Any]) -> Iterator[Candidate]:
-    return map(Candidate._make, connection.execute(statement).all())
+    """Leave out positions with numbers that are no instants; a list of schedules shows them as unreadable."""
+    found = map(Candidate._make, connection.execute(statement).all())
+    return (each for each in found if each.decided_until <= LAST and (each.paused_until or 0) <= LAST)

@@ -98,7 +98,10 @@ def holding(connection: Connection, namespace: str, wanted: Filter, *, held_only
         mine.append(positions.c.held > 0)
     of_all = sa.select(*columns).join_from(schedules, positions, positions.c.schedule_uid == schedules.c.schedule_uid)
     rows = connection.execute(of_all.where(*mine).limit(limit), {"namespace": namespace, **_values(wanted)})
-    return [Holding(row.planning, Status(row.status), row.active, row.held) for row in rows]
+    return [Holding(row.planning, Status(row.status), row.active, row.held) for row in rows if row.status in _STATUSES]
+
+
+_STATUSES = frozenset(Status)
 
 
 class Chosen(NamedTuple):
@@ -119,7 +122,11 @@ def chosen(connection: Connection, namespace: str, wanted: Filter, limit: int) -
     mine = [schedules.c.namespace == sa.bindparam("namespace"), *_conditions(_Shape.of(wanted, None))]
     of_all = sa.select(*columns).join_from(schedules, positions, positions.c.schedule_uid == schedules.c.schedule_uid)
     rows = connection.execute(of_all.where(*mine).limit(limit), {"namespace": namespace, **_values(wanted)})
-    return [Chosen(uid, name, title, Status(status), *rest) for uid, name, title, status, *rest in rows]
+    return [
+        Chosen(uid, name, title, Status(status), *rest)
+        for uid, name, title, status, *rest in rows
+        if status in _STATUSES  # a list of schedules shows the others as unreadable
+    ]
 
 
 class LaneRow(NamedTuple):
@@ -193,8 +200,8 @@ def count_by_status(connection: Connection, namespace: str) -> dict[Status, int]
         .where(positions.c.namespace == namespace)
         .group_by(positions.c.status)
     )
-    found = {Status(status): count for status, count in connection.execute(statement)}
-    return {status: found.get(status, 0) for status in Status}
+    found = dict(map(tuple, connection.execute(statement)))
+    return {status: found.get(status.value, 0) for status in Status}
 
 
 _COLUMNS = {name: schedules.c[name] for name in ("schedule_id", "workflow", "owner", "source", "bundle")}
