@@ -16,12 +16,12 @@ from horarium.instant import HOUR, to_rfc3339
 
 # What the service says, what stands on the page, and where it leads.
 COUNTS = (
-    ("failing", "2failing", "/schedules?health=failing"),
-    ("late", "3+late", "/schedules?health=late"),
-    ("stale", "4stale", "/schedules?health=stale"),
-    ("waiting_for_approval", "5wait for a yes", "/approvals?status=pending"),
-    ("running", "6running", "/runs?state=running"),
-    ("held", "7held", "/runs?state=held"),
+    ("failing", "2Failing", "/schedules?health=failing"),
+    ("late", "3+Late", "/schedules?health=late"),
+    ("stale", "4Stale", "/schedules?health=stale"),
+    ("waiting_for_approval", "5Awaiting approval", "/approvals?status=pending"),
+    ("running", "6Running", "/runs?state=running"),
+    ("held", "7Buffered", "/runs?state=held"),
 )
 BOUNDED = ["late"]
 # Room for all lanes of the fleet: those that nobody sees are not there, and how many it has depends on the hour.
@@ -45,14 +45,14 @@ def test_counts_say_what_the_service_says_and_lead_to_the_lists(page: Page, serv
     answer = json.dumps({**overview, **told, "bounded": BOUNDED})
     page.route("**/api/overview", lambda route: route.fulfill(body=answer, content_type="application/json"))
     page.goto("./")
-    counts = page.get_by_role("list", name="What needs somebody")
+    counts = page.get_by_role("list", name="Overview")
     for _, shown, leads_to in COUNTS:
         link = counts.get_by_role("link").filter(has_text=shown)
         expect(link).to_have_attribute("href", re.compile(f"{re.escape(leads_to)}$"))
-    broken = counts.get_by_role("link").filter(has_text="1broken")
+    broken = counts.get_by_role("link").filter(has_text="1Broken")
     expect(broken).to_have_attribute("href", re.compile(r"/schedules\?status=broken$"))
     # What was missed lately has no list of its own: it is shown here, where it was.
-    counts.get_by_role("link", name=re.compile("missed lately")).click()
+    counts.get_by_role("link", name=re.compile("Missed")).click()
     expect(page.get_by_role("button", name=re.compile("Only: missed"))).to_be_visible()
     expect(lane(page, "ledger-close")).to_be_visible()
     expect(lane(page, "invoice-export")).to_have_count(0)
@@ -155,18 +155,18 @@ def test_zoom_pan_and_back_to_now(page: Page) -> None:
 def test_lanes_are_found_and_filtered(page: Page) -> None:
     page.set_viewport_size(TALL)
     page.goto("./?hours=6")
-    page.get_by_label("Find lanes").fill("mailbox-0")
+    page.get_by_label("Filter schedules").fill("mailbox-0")
     expect(page).to_have_url(re.compile("text=mailbox-0"))
-    expect(page.get_by_text(re.compile(r"^9 lanes\b"))).to_be_visible()
+    expect(page.get_by_text(re.compile(r"^9 schedules\b"))).to_be_visible()
     expect(page.locator("[data-lane]")).to_have_count(9)
     assert all(each.startswith("mailbox-0") for each in lanes(page))
-    page.get_by_label("Find lanes").fill("")
-    page.get_by_label("Label of the lanes, as name=value").fill("team=finance")
+    page.get_by_label("Filter schedules").fill("")
+    page.get_by_label("Filter by label, as name=value").fill("team=finance")
     expect(lane(page, "invoice-export")).to_be_visible()
     expect(lane(page, "stock-check")).to_have_count(0)
-    page.get_by_label("Label of the lanes, as name=value").fill("")
+    page.get_by_label("Filter by label, as name=value").fill("")
     expect(lane(page, "stock-check")).to_be_visible()
-    page.get_by_label("Only troubled").click()
+    page.get_by_label("Needs attention").click()
     expect(lane(page, "stock-check")).to_have_count(0)
     expect(lane(page, "invoice-export")).to_be_visible()
 
