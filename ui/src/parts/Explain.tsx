@@ -12,7 +12,6 @@ import {
   ANSWER_LOOKS,
   answered,
   evidence,
-  movedText,
   NOT_CREATED,
   OUTCOME_LOOKS,
   questionText,
@@ -108,11 +107,6 @@ function Found({
       <p className="explain-sentence">
         <Timed text={explanation.sentence} zone={zone} />
       </p>
-      {(explanation.moved ?? []).map((each) => (
-        <p key={each.kind} className="muted small">
-          {movedText(each)}
-        </p>
-      ))}
       {explanation.existed === false ? null : <Findings of={explanation} zone={zone} />}
       {explanation.recorded ? (
         <details>

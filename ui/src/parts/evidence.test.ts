@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { evidence, questionText, sentenceParts, movedText } from "./evidence";
+import { evidence, questionText, sentenceParts } from "./evidence";
 
 test.each<[string, unknown, string[]]>([
   ["spec", null, []],
@@ -78,13 +78,4 @@ test.each([
   ["2026-99-99T99:00:00Z", [{ text: "2026-99-99T99:00:00Z" }]],
 ])("parts of %j", (sentence, parts) => {
   expect(sentenceParts(sentence)).toEqual(parts);
-});
-
-test.each<[Parameters<typeof movedText>[0], string]>([
-  [{ kind: "dst_gap", local_time: "02:30" }, "Nonexistent local time 02:30: moved to the end of the gap"],
-  [{ kind: "dst_fold", local_time: "02:30" }, "Ambiguous local time 02:30: one of the two was chosen"],
-  [{ kind: "jittered", seconds: 42 }, "Jitter: 42 s after its time"],
-  [{ kind: "deduplicated", parts: ["0 9 * * *", "PT1H"] }, "Deduplicated: 0 9 * * *, PT1H"],
-])("what moved an instant, in words: %o", (moved, text) => {
-  expect(movedText(moved)).toBe(text);
 });

@@ -1,6 +1,5 @@
 // What the questions behind a decision ask, in words, and what was seen when they were answered.
 import type { Schemas } from "../api/client";
-import { durationText } from "../time/zones";
 import { HELD, MISSED, SKIPPED, WILL_FIRE, WILL_SKIP, type Look } from "../marks/outcomes";
 
 const QUESTIONS: Partial<Record<string, readonly [question: string, subject: string]>> = {
@@ -56,19 +55,6 @@ export const OUTCOME_LOOKS: Record<Schemas["ExplainedOutcome"], Look> = {
 
 /** For an instant of before the creation. */
 export const NOT_CREATED: Look = { word: "not created yet", tone: "quiet", shape: "dash" };
-
-const MOVES: Record<Schemas["MoveKind"], (moved: Schemas["Moved"]) => string> = {
-  dst_gap: ({ local_time }) =>
-    `Nonexistent local time${local_time ? ` ${local_time}` : ""}: moved to the end of the gap`,
-  dst_fold: ({ local_time }) => `Ambiguous local time${local_time ? ` ${local_time}` : ""}: one of the two was chosen`,
-  jittered: ({ seconds }) => `Jitter: ${durationText(seconds ?? 0)} after its time`,
-  deduplicated: ({ parts }) => `Deduplicated: ${(parts ?? []).join(", ")}`,
-};
-
-/** What happened to the instant of an occurrence. */
-export function movedText(moved: Schemas["Moved"]): string {
-  return MOVES[moved.kind](moved);
-}
 
 const MOST_LINES = 12;
 const MOST_CHARACTERS = 400;
