@@ -8,23 +8,25 @@ import re
 import pytest
 from playwright.sync_api import Locator, Page, ViewportSize, expect
 from ui.conftest import Fresh, OpenPage
+from ui.fleet import DISCARD
 from ui.looking import DIALOG, assert_accessible, settled
-from ui.serving import Served
+from ui.serving import Served, until
 
 from horarium.clock import SystemClock
 from horarium.instant import HOUR, to_rfc3339
 
 # What the service says, what stands on the page, and where it leads.
 COUNTS = (
-    ("failing", "2failing", "/schedules?health=failing"),
-    ("late", "3+late", "/schedules?health=late"),
-    ("stale", "4stale", "/schedules?health=stale"),
-    ("waiting_for_approval", "5wait for a yes", "/approvals?status=pending"),
-    ("running", "6running", "/runs?state=running"),
-    ("held", "7held", "/runs?state=held"),
+    ("failing", "2Failing", "/schedules?health=failing"),
+    ("late", "3+Late", "/schedules?health=late"),
+    ("stale", "4Stale", "/schedules?health=stale"),
+    ("waiting_for_approval", "5Awaiting approval", "/approvals?status=pending"),
+    ("running", "6Running", "/runs?state=running"),
+    ("held", "7Buffered", "/runs?state=held"),
 )
 BOUNDED = ["late"]
 # Room for all lanes of the fleet: those that nobody sees are not there, and how many it has depends on the hour.
+MORE_THAN_A_PAGE = 101  # of lanes
 TALL: ViewportSize = {"width": 1280, "height": 1600}
 
 
@@ -45,14 +47,14 @@ def test_counts_say_what_the_service_says_and_lead_to_the_lists(page: Page, serv
     answer = json.dumps({**overview, **told, "bounded": BOUNDED})
     page.route("**/api/overview", lambda route: route.fulfill(body=answer, content_type="application/json"))
     page.goto("./")
-    counts = page.get_by_role("list", name="What needs somebody")
+    counts = page.get_by_role("list", name="Overview")
     for _, shown, leads_to in COUNTS:
         link = counts.get_by_role("link").filter(has_text=shown)
         expect(link).to_have_attribute("href", re.compile(f"{re.escape(leads_to)}$"))
-    broken = counts.get_by_role("link").filter(has_text="1broken")
+    broken = counts.get_by_role("link").filter(has_text="1Broken")
     expect(broken).to_have_attribute("href", re.compile(r"/schedules\?status=broken$"))
     # What was missed lately has no list of its own: it is shown here, where it was.
-    counts.get_by_role("link", name=re.compile("missed lately")).click()
+    counts.get_by_role("link", name=re.compile("Missed")).click()
     expect(page.get_by_role("button", name=re.compile("Only: missed"))).to_be_visible()
     expect(lane(page, "ledger-close")).to_be_visible()
     expect(lane(page, "invoice-export")).to_have_count(0)
@@ -94,7 +96,7 @@ def test_any_mark_and_any_moment_is_explained(page: Page) -> None:
     expect(dialog.get_by_role("link", name="Open its run")).to_be_visible()
     expect(dialog.get_by_text("Is it one of the schedule's times?")).to_be_visible()
     at = dialog.locator("time").first.get_attribute("datetime")
-    dialog.get_by_role("button", name="After").click()
+    dialog.get_by_role("button", name="Next").click()
     expect(dialog.locator("time").first).not_to_have_attribute("datetime", str(at))
     assert_accessible(page, inside=DIALOG)
     page.keyboard.press("Escape")
@@ -155,20 +157,100 @@ def test_zoom_pan_and_back_to_now(page: Page) -> None:
 def test_lanes_are_found_and_filtered(page: Page) -> None:
     page.set_viewport_size(TALL)
     page.goto("./?hours=6")
-    page.get_by_label("Find lanes").fill("mailbox-0")
+    page.get_by_label("Filter schedules").fill("mailbox-0")
     expect(page).to_have_url(re.compile("text=mailbox-0"))
-    expect(page.get_by_text(re.compile(r"^9 lanes\b"))).to_be_visible()
+    expect(page.get_by_text(re.compile(r"^9 schedules\b"))).to_be_visible()
     expect(page.locator("[data-lane]")).to_have_count(9)
     assert all(each.startswith("mailbox-0") for each in lanes(page))
-    page.get_by_label("Find lanes").fill("")
-    page.get_by_label("Label of the lanes, as name=value").fill("team=finance")
+    page.get_by_label("Filter schedules").fill("")
+    page.get_by_label("Filter by label, as name=value").fill("team=finance")
     expect(lane(page, "invoice-export")).to_be_visible()
     expect(lane(page, "stock-check")).to_have_count(0)
-    page.get_by_label("Label of the lanes, as name=value").fill("")
+    page.get_by_label("Filter by label, as name=value").fill("")
     expect(lane(page, "stock-check")).to_be_visible()
-    page.get_by_label("Only troubled").click()
+    page.get_by_label("Needs attention").click()
     expect(lane(page, "stock-check")).to_have_count(0)
     expect(lane(page, "invoice-export")).to_be_visible()
+
+
+def drawn(fresh: Fresh) -> None:
+    """Three runs await approval, two of them of one schedule; two have failed; one schedule is paused."""
+    asks = {"approval_policy": {"requires_approval": True}, "concurrency_limit": 2, "overlap_policy": "allow_all"}
+    call = {"action": {"kind": "http", "url": DISCARD}, "retry": {"max_retries": 0}, "failing_after": 1}
+    for schedule_id, more in {"twice": asks, "once": asks, "fails": {}, "fails-too": {}, "rests": {}}.items():
+        document = {"schedule_id": schedule_id, "cron_expressions": ["0 0 29 2 *"], **call, **more}
+        fresh.send("POST", "/api/schedules", document)
+    for schedule_id in ("twice", "twice", "once", "fails", "fails-too"):
+        fresh.send("POST", f"/api/schedules/{schedule_id}/trigger", {})
+    fresh.send("POST", "/api/schedules/rests/pause", {})
+    until(lambda: fresh.send("GET", "/api/overview")["failed_24h"] == 2)
+
+
+def assert_counts_are_lengths(page: Page) -> dict[str, int]:
+    """Each count of the page is the number of rows that its link opens; returns those that are not 0.
+
+    A fleet goes on while it is looked at: a count that has become another one is read again.
+    """
+    names = page.get_by_role("list", name="Overview").locator(".count .small").all_inner_texts()
+    assert len(names) == len(set(names)) == 9
+    found = {}
+    for name in names:
+        for _ in range(5):
+            page.goto("./")
+            link = page.get_by_role("list", name="Overview").get_by_role("link", name=name)
+            number = link.locator(".count-number")
+            expect(number).to_have_text(re.compile(r"^\d+$"))
+            count = int(number.inner_text())
+            link.click()
+            expect(page.get_by_role("list", name="Overview")).to_have_count(1 if name.startswith("Missed") else 0)
+            settled(page)
+            if name.startswith("Missed"):
+                expect(page.get_by_role("button", name=re.compile("Only: missed"))).to_be_visible()
+            rows = page.locator("[data-mark]" if name.startswith("Missed") else "main [data-row]")
+            try:
+                expect(rows).to_have_count(count, timeout=5_000)
+            except AssertionError:
+                continue
+            break
+        else:
+            pytest.fail(f"{name}: {count} on the page, {rows.count()} in its list")
+        if count:
+            found[name] = count
+    return found
+
+
+def test_every_count_is_the_number_of_rows_that_its_link_opens(open_page: OpenPage, fresh: Fresh) -> None:
+    drawn(fresh)
+    page = open_page("/", token=fresh.tokens["viewer"])
+    page.set_viewport_size(TALL)
+    expect(page.get_by_role("list", name="Overview")).to_be_visible()
+    assert assert_counts_are_lengths(page) == {"Failing": 2, "Failed (24 h)": 2, "Awaiting approval": 3}
+
+
+def test_dense_schedules_hide_no_others(open_page: OpenPage, fresh: Fresh) -> None:
+    """They begin in an hour: until then nothing runs, and all of it is predicted."""
+    soon = to_rfc3339(SystemClock().now() + HOUR)
+    call = {"kind": "http", "url": DISCARD}
+    for number in range(2):
+        dense = {"intervals": [{"every": "PT1S"}], "start_at": soon, "name": f"Dense {number}"}
+        fresh.send("POST", "/api/schedules", {"schedule_id": f"dense-{number}", "action": call, **dense})
+    for number in range(MORE_THAN_A_PAGE):
+        daily = {"cron_expressions": ["0 * * * *"], "start_at": soon}
+        fresh.send("POST", "/api/schedules", {"schedule_id": f"other-{number:03}", "action": call, **daily})
+    page = open_page("/?hours=12", token=fresh.tokens["viewer"])
+    # Those of the second page too.
+    expect(page.get_by_text(re.compile(rf"^{MORE_THAN_A_PAGE + 2} schedules\b"))).to_be_visible()
+    expect(page.get_by_role("status")).to_have_count(0)  # nothing is said to be incomplete
+    dense = lane(page, "dense-0")
+    expect(dense.locator(".lane-bar").first).to_have_attribute("aria-label", re.compile(r"^[\d,]+ scheduled; "))
+    expect(lane(page, "other-000").locator(".lane-mark").first).to_be_visible()
+    expect(lane(page, "other-000").locator(".lane-bar")).to_have_count(0)
+    dense.locator(".lane-bar").nth(2).click()
+    expect(page).to_have_url(re.compile(r"hours=3\b"))
+    # Where the view becomes no closer, each occurrence is a mark of its own.
+    page.goto(f"./?hours=0.1&from={to_rfc3339(SystemClock().now() + 2 * HOUR)}")
+    expect(dense.locator(".lane-mark").first).to_be_visible()
+    expect(dense.locator(".lane-bar")).to_have_count(0)
 
 
 def test_the_night_on_which_the_clock_is_put_back_is_drawn(open_page: OpenPage) -> None:

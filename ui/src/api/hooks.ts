@@ -71,7 +71,7 @@ interface Paged {
 export function usePages<P extends PathsOf<"get">>(
   path: P,
   given: Ask<P, "get">,
-  { live = true, enabled = true }: Reading = {},
+  { live = true, enabled = true, keep = false, staleSeconds }: Reading = {},
 ) {
   const namespace = useNamespace();
   return useInfiniteQuery<Answer<P, "get">, Failure, { pages: Answer<P, "get">[] }, readonly unknown[], string | null>({
@@ -84,6 +84,8 @@ export function usePages<P extends PathsOf<"get">>(
     getNextPageParam: (last) => (last as Paged).next_page_token ?? undefined,
     meta: { live },
     enabled,
+    placeholderData: keep ? (keepPreviousData as never) : undefined,
+    staleTime: staleSeconds === undefined ? undefined : staleSeconds * 1000,
   });
 }
 

@@ -4,11 +4,20 @@ import { useState } from "react";
 import type { Schemas } from "../api/client";
 import { useRead } from "../api/hooks";
 import { Badge, Mark } from "../marks/Mark";
-import { reasonText, RUN_LOOKS } from "../marks/outcomes";
+import { CERTAINTY_TEXTS, HELD, reasonText, RUN_LOOKS } from "../marks/outcomes";
 import { dateTimeText, useViewerZone } from "../time/zones";
 import { Button } from "./Button";
 import { Dialog } from "./Dialog";
-import { ANSWER_LOOKS, answered, evidence, OUTCOME_LOOKS, questionText, sentenceParts, subjectText } from "./evidence";
+import {
+  ANSWER_LOOKS,
+  answered,
+  evidence,
+  NOT_CREATED,
+  OUTCOME_LOOKS,
+  questionText,
+  sentenceParts,
+  subjectText,
+} from "./evidence";
 import "./explain.css";
 import { Json } from "./Json";
 import { Shown } from "./Shown";
@@ -32,7 +41,7 @@ export function ExplainDialog({ scheduleId, at, zone, onClose }: Props) {
   );
   const stale = found.isPlaceholderData;
   return (
-    <Dialog title="Why?" onClose={onClose} wide>
+    <Dialog title="Explanation" onClose={onClose} wide>
       <div className="row far explain-head">
         <div className="stack explain-what">
           <Link to="/schedules/$scheduleId" params={{ scheduleId }} onClick={onClose}>
@@ -62,10 +71,10 @@ function Steps({ previous, following, zone, onGo }: StepsProps) {
   return (
     <div className="row tight" role="group" aria-label="Other moments of this schedule">
       <Button small disabled={!previous} title={told(previous)} onClick={() => previous && onGo(previous)}>
-        ← Before
+        Previous
       </Button>
       <Button small disabled={!following} title={told(following)} onClick={() => following && onGo(following)}>
-        After →
+        Next
       </Button>
     </div>
   );
@@ -85,14 +94,20 @@ function Found({
   return (
     <>
       <div className="row">
-        <Badge look={OUTCOME_LOOKS[explanation.outcome]} />
+        <Badge look={explanation.existed === false ? NOT_CREATED : OUTCOME_LOOKS[explanation.outcome]} />
+        {explanation.held && explanation.recorded === null ? <Badge look={HELD} text="will be buffered" /> : null}
+        {explanation.certainty ? (
+          <span className={`certainty certainty-${explanation.certainty}`} title={explanation.sentence}>
+            {CERTAINTY_TEXTS[explanation.certainty]}
+          </span>
+        ) : null}
         {why ? <span>{why}</span> : null}
         {run ? <ItsRun runId={run} onLeave={onLeave} /> : null}
       </div>
       <p className="explain-sentence">
         <Timed text={explanation.sentence} zone={zone} />
       </p>
-      <Findings of={explanation} zone={zone} />
+      {explanation.existed === false ? null : <Findings of={explanation} zone={zone} />}
       {explanation.recorded ? (
         <details>
           <summary>
@@ -125,7 +140,7 @@ function Findings({ of, zone }: { of: Schemas["Explanation"]; zone?: string | nu
   return (
     <>
       <h3>
-        {of.source === "history" ? "What was asked when it was decided, " : "What is asked, as of now"}
+        {of.source === "history" ? "Checks at decision time, " : "Checks as of now"}
         {of.source === "history" ? <When at={of.as_of} zone={zone} brief /> : null}
       </h3>
       <ul className="plain explain-findings">
@@ -135,7 +150,7 @@ function Findings({ of, zone }: { of: Schemas["Explanation"]; zone?: string | nu
       </ul>
       {others.length > 0 ? (
         <p className="muted small">
-          {of.source === "history" ? "Not asked: " : "Nothing to ask about: "}
+          {of.source === "history" ? "Not evaluated: " : "Not applicable: "}
           {others.map((each) => subjectText(each.question)).join(" · ")}
         </p>
       ) : null}

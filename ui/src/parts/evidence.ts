@@ -53,6 +53,9 @@ export const OUTCOME_LOOKS: Record<Schemas["ExplainedOutcome"], Look> = {
   recorded: { word: "recorded", tone: "info", shape: "dot" },
 };
 
+/** For an instant of before the creation. */
+export const NOT_CREATED: Look = { word: "not created yet", tone: "quiet", shape: "dash" };
+
 const MOST_LINES = 12;
 const MOST_CHARACTERS = 400;
 

@@ -9,7 +9,7 @@ import {
   type KeyboardEvent,
   type MouseEvent,
 } from "react";
-import { axisMarks, position, type Span } from "../../time/axis";
+import { axisMarks, position, SHORTEST_SPAN, zoomed, type Span } from "../../time/axis";
 import { durationText } from "../../time/zones";
 import { Axis } from "./Axis";
 import { Density } from "./Density";
@@ -59,7 +59,8 @@ export function Chart({ fleet, lanes, span: settled, now, zone, onSpan, onExplai
   const click = (event: MouseEvent) => {
     const asked = wasDragged() ? null : askedFor(event.target as Element, event.clientX, span);
     const lane = asked && lanes.find((each) => each.id === asked.id);
-    if (lane) onExplain(lane, asked.at);
+    if (asked?.isBar && span.to - span.from > SHORTEST_SPAN) onSpan(zoomed(span, 0.25, Date.parse(asked.at)));
+    else if (lane) onExplain(lane, asked.at);
   };
   const press = (event: KeyboardEvent) => {
     if (moveAmongMarks(event.nativeEvent)) event.preventDefault();
@@ -79,7 +80,7 @@ export function Chart({ fleet, lanes, span: settled, now, zone, onSpan, onExplai
       onBlur={() => hover.current?.clear()}
     >
       <div className="lanes-head">
-        <div className="lanes-corner muted small">{perBarText(fleet.bucketSeconds)}</div>
+        <div className="lanes-corner muted small">{perBarText(fleet)}</div>
         <div className="lanes-plot" ref={plot}>
           {width > 0 ? (
             <>
@@ -110,7 +111,8 @@ export function Chart({ fleet, lanes, span: settled, now, zone, onSpan, onExplai
                   width={width}
                   now={now}
                   grid={grid}
-                  gaps={fleet.gaps}
+                  origin={fleet.origin}
+                  seconds={fleet.bucketSeconds}
                   viewer={zone}
                 />
               ))
@@ -121,21 +123,29 @@ export function Chart({ fleet, lanes, span: settled, now, zone, onSpan, onExplai
   );
 }
 
+interface Asked {
+  id: string;
+  at: string;
+  /** It stands for many occurrences, which a closer view tells apart. */
+  isBar: boolean;
+}
+
 /** A mark says which instant it stands for; anywhere else in a lane it is the instant under the pointer. */
-function askedFor(target: Element, clientX: number, span: Span): { id: string; at: string } | null {
+function askedFor(target: Element, clientX: number, span: Span): Asked | null {
   const lane = target.closest<HTMLElement>("[data-lane]");
   const plot = target.closest("[data-plot]");
   if (lane === null || plot === null) return null;
   const mark = target.closest<SVGElement>("[data-mark]");
   const box = plot.getBoundingClientRect();
   const at = mark?.dataset["mark"] ?? new Date(pointedAt(clientX - box.left, box.width, span)).toISOString();
-  return { id: lane.dataset["lane"]!, at };
+  return { id: lane.dataset["lane"]!, at, isBar: mark?.dataset["closer"] !== undefined };
 }
 
-function perBarText(seconds: number): string {
-  if (seconds < 60) return `Starts per ${seconds} s`;
-  if (seconds === 60) return "Starts per minute";
-  return `Starts per minute, the fullest of each ${durationText(seconds)}`;
+function perBarText({ bucketSeconds, countedSeconds }: Fleet): string {
+  const per = countedSeconds === 60 ? "min" : durationText(countedSeconds);
+  return bucketSeconds === countedSeconds
+    ? `Starts per ${per}`
+    : `Peak starts/${per} per ${durationText(bucketSeconds)}`;
 }
 
 function useWidths(frame: React.RefObject<HTMLDivElement | null>, plot: React.RefObject<HTMLDivElement | null>) {

@@ -38,7 +38,7 @@ export function Controls({
           </Button>
         ) : null}
         <CheckField
-          label="Only troubled"
+          label="Needs attention"
           checked={onlyTroubled}
           onChange={(event) => onTroubled(event.target.checked)}
         />
@@ -102,8 +102,8 @@ function Filters({ filter, onFilter }: { filter: Pick<Filter, "text" | "label">;
       <input
         className="input now-find"
         type="search"
-        aria-label="Find lanes"
-        placeholder="Find lanes"
+        aria-label="Filter schedules"
+        placeholder="Filter schedules"
         maxLength={200}
         value={typed.text}
         onChange={(event) => setTyped({ ...typed, text: event.target.value })}
@@ -111,7 +111,7 @@ function Filters({ filter, onFilter }: { filter: Pick<Filter, "text" | "label">;
       <input
         className="input now-find"
         type="search"
-        aria-label="Label of the lanes, as name=value"
+        aria-label="Filter by label, as name=value"
         placeholder="label=value"
         maxLength={200}
         value={typed.label}

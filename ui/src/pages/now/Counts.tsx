@@ -24,7 +24,7 @@ interface Tile {
 const TILES: readonly Tile[] = [
   {
     name: "failing",
-    text: "failing",
+    text: "Failing",
     look: HEALTH_LOOKS.failing,
     to: "/schedules",
     search: () => ({ health: "failing" }),
@@ -32,7 +32,7 @@ const TILES: readonly Tile[] = [
   },
   {
     name: "schedules.broken",
-    text: "broken",
+    text: "Broken",
     look: STATUS_LOOKS.broken,
     to: "/schedules",
     search: () => ({ status: "broken" }),
@@ -40,7 +40,7 @@ const TILES: readonly Tile[] = [
   },
   {
     name: "late",
-    text: "late",
+    text: "Late",
     look: HEALTH_LOOKS.late,
     to: "/schedules",
     search: () => ({ health: "late" }),
@@ -48,7 +48,7 @@ const TILES: readonly Tile[] = [
   },
   {
     name: "stale",
-    text: "stale",
+    text: "Stale",
     look: HEALTH_LOOKS.stale,
     to: "/schedules",
     search: () => ({ health: "stale" }),
@@ -56,7 +56,7 @@ const TILES: readonly Tile[] = [
   },
   {
     name: "missed_lately",
-    text: "missed lately",
+    text: "Missed (24 h)",
     look: MISSED,
     to: "/",
     search: (of) => ({ reason: "missed", hours: 24, from: of?.since }),
@@ -72,7 +72,7 @@ const TILES: readonly Tile[] = [
   },
   {
     name: "waiting_for_approval",
-    text: "wait for a yes",
+    text: "Awaiting approval",
     look: RUN_LOOKS.awaiting_approval,
     to: "/approvals",
     search: () => ({ status: "pending" }),
@@ -80,20 +80,27 @@ const TILES: readonly Tile[] = [
   },
   {
     name: "running",
-    text: "running",
+    text: "Running",
     look: RUN_LOOKS.running,
     to: "/runs",
     search: () => ({ state: "running" }),
     count: (of) => of.running,
   },
-  { name: "held", text: "held", look: HELD, to: "/runs", search: () => ({ state: "held" }), count: (of) => of.held },
+  {
+    name: "held",
+    text: "Buffered",
+    look: HELD,
+    to: "/runs",
+    search: () => ({ state: "held" }),
+    count: (of) => of.held,
+  },
 ];
 
 export function Counts({ overview }: { overview: ReturnType<typeof useOverview> }) {
   if (overview.error && overview.data === undefined)
     return <FailureNote failure={overview.error} again={() => void overview.refetch()} />;
   return (
-    <ul className="plain counts" aria-label="What needs somebody" aria-busy={overview.isPending}>
+    <ul className="plain counts" aria-label="Overview" aria-busy={overview.isPending}>
       {TILES.map((tile) => (
         <li key={tile.name}>
           <Count tile={tile} overview={overview.data} />

@@ -1,12 +1,12 @@
 // How many start when: bars over the lanes, on which a herd stands out by its height, a sign and its number.
 import { memo, useMemo } from "react";
-import { position, zoomed, type Span } from "../../time/axis";
-import { clockText } from "../../time/zones";
+import { zoomed, type Span } from "../../time/axis";
+import { clockText, durationText } from "../../time/zones";
 import { densityBars, labelled, type DensityBar } from "./density";
 import type { Fleet } from "./useAgenda";
 
 interface Props {
-  fleet: Pick<Fleet, "buckets" | "bucketSeconds" | "origin" | "gaps">;
+  fleet: Pick<Fleet, "buckets" | "bucketSeconds" | "countedSeconds" | "origin">;
   span: Span;
   width: number;
   now: number;
@@ -27,22 +27,13 @@ export const Density = memo(function Density({ fleet, span, width, now, zone, on
   return (
     <svg className="density" width={width} height={HEIGHT} role="img" aria-label={densityText(bars, peaks, zone)}>
       <g className="moves">
-        {fleet.gaps.map((gap) => (
-          <rect
-            key={gap.from}
-            className="gap"
-            x={position(gap.from, span, width)}
-            width={Math.max(0, position(gap.to, span, width) - position(gap.from, span, width))}
-            y={0}
-            height={HEIGHT}
-          />
-        ))}
         <path className="grid-line" d={`M0 ${HEIGHT - 0.5}H${width}`} />
         {bars.map((bar) => (
           <Column
             key={bar.at}
             bar={bar}
             seconds={fleet.bucketSeconds}
+            counted={fleet.countedSeconds}
             isComing={bar.at >= now}
             zone={zone}
             onPick={() => onSpan(zoomed(span, 0.25, bar.fullestAt))}
@@ -59,16 +50,17 @@ export const Density = memo(function Density({ fleet, span, width, now, zone, on
 interface ColumnProps {
   bar: DensityBar;
   seconds: number;
+  counted: number;
   isComing: boolean;
   zone: string;
   onPick: () => void;
 }
 
-function Column({ bar, seconds, isComing, zone, onPick }: ColumnProps) {
+function Column({ bar, seconds, counted, isComing, zone, onPick }: ColumnProps) {
   const high = bar.starts === 0 ? 0 : Math.max(2, bar.share * (HEIGHT - TOP));
   const inner = Math.max(1, bar.width - (bar.width > 4 ? 1.5 : 0.5));
   return (
-    <g onClick={onPick} data-tip={`${columnText(bar, seconds, zone)}\nClick to look closer`}>
+    <g onClick={onPick} data-tip={`${columnText(bar, seconds, counted, zone)}\nClick to zoom in`}>
       <rect className="density-room" x={bar.x} y={0} width={bar.width} height={HEIGHT} />
       {high > 0 ? (
         <rect
@@ -84,11 +76,11 @@ function Column({ bar, seconds, isComing, zone, onPick }: ColumnProps) {
   );
 }
 
-/** "561 start at 22:04, the fullest minute\n22:00–22:05: 801 start, 0 skipped". */
-function columnText(bar: DensityBar, seconds: number, zone: string): string {
-  const all = `${clockText(bar.at, zone)}–${clockText(bar.at + seconds * 1_000, zone)}: ${bar.total} start, ${bar.skips} skipped`;
+/** "22:00–22:05: 801 starts, 0 skipped\nPeak: 561 in 1 min at 22:04". */
+function columnText(bar: DensityBar, seconds: number, counted: number, zone: string): string {
+  const all = `${clockText(bar.at, zone)}–${clockText(bar.at + seconds * 1_000, zone)}: ${bar.total.toLocaleString("en")} starts, ${bar.skips.toLocaleString("en")} skipped`;
   if (bar.total === bar.starts) return all;
-  return `${bar.starts} start at ${clockText(bar.fullestAt, zone)}, the fullest minute\n${all}`;
+  return `${all}\nPeak: ${bar.starts.toLocaleString("en")} in ${durationText(counted)} at ${clockText(bar.fullestAt, zone)}`;
 }
 
 function Peak({ bar, width, zone }: { bar: DensityBar; width: number; zone: string }) {

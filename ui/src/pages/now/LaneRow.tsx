@@ -5,6 +5,8 @@ import { MarkShape } from "../../marks/Mark";
 import { isolated } from "../../parts/isolated";
 import { position, type Span } from "../../time/axis";
 import { countText, groupMarks, runBars, type Group } from "./groups";
+import { BASE } from "./laneBars";
+import { LaneBars } from "./LaneBars";
 import { ATTENTION_TEXTS, CALM, type Lane } from "./lanes";
 import { markText } from "./texts";
 
@@ -18,7 +20,9 @@ interface Props {
   width: number;
   now: number;
   grid: string;
-  gaps: readonly Span[];
+  /** Of the bars of a dense lane: where they begin and how long one is. */
+  origin: number;
+  seconds: number;
   viewer: string;
 }
 
@@ -77,10 +81,21 @@ function AttentionSign({ attention }: { attention: Lane["attention"] }) {
 
 const MIDDLE = 17;
 const HIGH = 34;
+const NO_ROWS: Lane["rows"] = [];
 
-function Plot({ lane, span, width, now, grid, gaps, viewer }: Omit<Props, "place" | "of" | "top" | "height">) {
-  const groups = useMemo(() => groupMarks(lane.rows, span, width), [lane.rows, span, width]);
-  const bars = useMemo(() => runBars(lane.rows, span, width, now), [lane.rows, span, width, now]);
+function Plot({
+  lane,
+  span,
+  width,
+  now,
+  grid,
+  origin,
+  seconds,
+  viewer,
+}: Omit<Props, "place" | "of" | "top" | "height">) {
+  const rows = lane.buckets === null ? lane.rows : NO_ROWS;
+  const groups = useMemo(() => groupMarks(rows, span, width), [rows, span, width]);
+  const bars = useMemo(() => runBars(rows, span, width, now), [rows, span, width, now]);
   const [focused, setFocused] = useState<string | null>(null);
   const stop =
     groups.find((each) => each.key === focused) ??
@@ -88,21 +103,18 @@ function Plot({ lane, span, width, now, grid, gaps, viewer }: Omit<Props, "place
     groups.at(-1);
   const x = position(now, span, width);
   return (
-    <svg className="lane-plot" width={width} height={HIGH} data-plot role="group" aria-label={`${groups.length} marks`}>
+    <svg
+      className="lane-plot"
+      width={width}
+      height={HIGH}
+      data-plot
+      role="group"
+      aria-label={lane.buckets === null ? `${groups.length} marks` : "Counts by time"}
+    >
       <g className="moves">
-        {gaps.map((gap) => (
-          <rect
-            key={gap.from}
-            className="gap"
-            x={position(gap.from, span, width)}
-            width={Math.max(0, position(gap.to, span, width) - position(gap.from, span, width))}
-            y={0}
-            height={HIGH}
-          />
-        ))}
         {x > 0 ? <rect className="past" x={0} y={0} width={Math.min(width, x)} height={HIGH} /> : null}
         <path className="grid-line" d={grid} />
-        <path className="lane-line" d={`M0 ${MIDDLE}H${width}`} />
+        <path className="lane-line" d={`M0 ${lane.buckets === null ? MIDDLE : BASE + 0.5}H${width}`} />
         {bars.map((bar) => (
           <rect
             key={bar.key}
@@ -115,6 +127,17 @@ function Plot({ lane, span, width, now, grid, gaps, viewer }: Omit<Props, "place
           />
         ))}
         {x >= 0 && x <= width ? <path className="now-line" d={`M${x.toFixed(1)} 0V${HIGH}`} /> : null}
+        {lane.buckets === null ? null : (
+          <LaneBars
+            buckets={lane.buckets}
+            origin={origin}
+            seconds={seconds}
+            span={span}
+            width={width}
+            now={now}
+            viewer={viewer}
+          />
+        )}
         {groups.map((group) => (
           <MarkOrPill
             key={group.key}

@@ -5,15 +5,15 @@ import { HELD, MISSED, RUN_LOOKS, SKIPPED, WILL_FIRE, WILL_SKIP, type Look } fro
 const SHOWN: readonly (readonly [Look, string])[] = [
   [RUN_LOOKS.succeeded, "succeeded"],
   [RUN_LOOKS.running, "running"],
-  [RUN_LOOKS.ready, "on its way"],
-  [RUN_LOOKS.failed, "went wrong"],
-  [RUN_LOOKS.awaiting_approval, "waits for a yes"],
-  [HELD, "held"],
+  [RUN_LOOKS.ready, "starting"],
+  [RUN_LOOKS.failed, "failed"],
+  [RUN_LOOKS.awaiting_approval, "awaiting approval"],
+  [HELD, "buffered"],
   [MISSED, "missed"],
   [SKIPPED, "skipped"],
-  [RUN_LOOKS.cancelled, "stopped"],
-  [WILL_FIRE, "will fire"],
-  [WILL_SKIP, "will be skipped"],
+  [RUN_LOOKS.cancelled, "cancelled"],
+  [WILL_FIRE, "scheduled"],
+  [WILL_SKIP, "will skip"],
 ];
 
 export function Legend({ many }: { many: number }) {
@@ -30,8 +30,8 @@ export function Legend({ many }: { many: number }) {
         ))}
       </ul>
       <span className="muted small">
-        {many === 1 ? "1 lane" : `${many} lanes`} · click any moment to ask why · a number stands for marks that fall
-        together, and shows the worst
+        {many === 1 ? "1 schedule" : `${many} schedules`} · Click for details · Numbers group events · Bars count dense
+        schedules: above the line what ran, below it what was missed or skipped
       </span>
     </div>
   );

@@ -1,8 +1,9 @@
 // What needs somebody, what happened in the last hours, and what comes next: the whole fleet on one line of time.
 import { useNavigate, useSearch } from "@tanstack/react-router";
-import { useCallback, useEffect, useMemo, useRef, useState } from "react";
+import { useCallback, useMemo, useRef, useState } from "react";
 import { Refused } from "../../api/client";
 import { useMay } from "../../api/session";
+import { Button } from "../../parts/Button";
 import { ExplainDialog } from "../../parts/Explain";
 import { Page } from "../../parts/Page";
 import { Empty, FailureNote, Loading } from "../../parts/Shown";
@@ -16,17 +17,7 @@ import { FirstSchedule } from "./FirstSchedule";
 import { arranged, CALM, lanesOf, type Lane } from "./lanes";
 import { Legend } from "./Legend";
 import "./now.css";
-import {
-  DEFAULT_HOURS,
-  DEFAULT_SHARE,
-  fittingHours,
-  searchOf,
-  spanOf,
-  viewFor,
-  viewOf,
-  zoomedTo,
-  type View,
-} from "./span";
+import { DEFAULT_HOURS, DEFAULT_SHARE, searchOf, spanOf, viewFor, viewOf, zoomedTo, type View } from "./span";
 import { useAgenda, type Fleet } from "./useAgenda";
 
 export default function Now() {
@@ -63,23 +54,15 @@ const HOUR = 3_600_000;
 
 function Timeline() {
   const search = useSearch({ strict: false }) as Record<string, unknown>;
-  const [fitting, setFitting] = useState<number | null>(null);
-  const isChosen = search["hours"] !== undefined || search["from"] !== undefined;
-  const view = useMemo(
-    () => (isChosen ? viewOf(search) : { ...viewOf(search), hours: fitting ?? DEFAULT_HOURS }),
-    [search, isChosen, fitting],
-  );
+  const view = useMemo(() => viewOf(search), [search]);
   const zone = useViewerZone();
   const now = useSteppedNow(view.hours);
   const span = useMemo(() => spanOf(view, now), [view, now]);
   const filter = { text: textOf(search["text"]), label: textOf(search["label"]), reason: reasonOf(search["reason"]) };
   const onlyTroubled = search["troubled"] === true || search["troubled"] === "true";
   const change = useChangeSearch();
-  const { fleet, failure, again } = useAgenda(span, zone, now, filter);
-  useEffect(() => {
-    if (fleet !== null && !isChosen && fitting === null) setFitting(fittingHours(view, now, fleet.gaps));
-  }, [fleet, isChosen, fitting, view, now]);
-  const lanes = useLanes(fleet, JSON.stringify([filter, view.hours, view.from]));
+  const { fleet, failure, again, more } = useAgenda(span, zone, filter);
+  const lanes = useLanes(fleet, now, JSON.stringify([filter, view.hours, view.from]));
   const shown = useMemo(
     () => (onlyTroubled ? lanes.filter((lane) => lane.attention !== CALM) : lanes),
     [lanes, onlyTroubled],
@@ -104,7 +87,7 @@ function Timeline() {
       {failure && (fleet === null || failure instanceof Refused) ? (
         <FailureNote failure={failure} again={again} />
       ) : null}
-      {fleet === null ? failure ? null : <Loading text="Asking what happened and what is to come…" /> : null}
+      {fleet === null ? failure ? null : <Loading text="Loading schedules…" /> : null}
       {fleet ? (
         <>
           <Chart fleet={fleet} lanes={shown} span={span} now={now} zone={zone} onSpan={onSpan} onExplain={explain} />
@@ -116,7 +99,7 @@ function Timeline() {
               look({ hours: Math.max(24, view.hours * 2, DEFAULT_HOURS), from: null, share: DEFAULT_SHARE })
             }
           />
-          <CutNote fleet={fleet} span={span} />
+          {fleet.isCut ? <CutNote fleet={fleet} more={more} /> : null}
           <Legend many={shown.length} />
         </>
       ) : null}
@@ -147,10 +130,10 @@ function NoLanes({
   if (shown.length > 0) return null;
   if (lanes.length > 0) {
     return (
-      <Empty title="Nothing is in trouble">
+      <Empty title="Nothing needs attention">
         <p>
-          {lanes.length === 1 ? "The one schedule" : `All ${lanes.length} schedules`} with something in these hours went
-          well, as far as this view knows.
+          No failed, missed or unapproved run in these hours: {lanes.length}{" "}
+          {lanes.length === 1 ? "schedule" : "schedules"}.
         </p>
       </Empty>
     );
@@ -165,13 +148,22 @@ function NoLanes({
   );
 }
 
-function CutNote({ fleet, span }: { fleet: Fleet; span: Span }) {
-  const cut = fleet.gaps.some((gap) => gap.to > span.from && gap.from < span.to);
-  if (!cut) return null;
+function CutNote({ fleet, more }: { fleet: Fleet; more: (() => void) | null }) {
+  if (fleet.lanes === null || more === null) {
+    return (
+      <p className="note tone-warn" role="status">
+        Too many events: only the first 5,000 are shown. Zoom in, or filter schedules.
+      </p>
+    );
+  }
   return (
-    <p className="note tone-warn" role="status">
-      More happens in these hours than can be shown at once: the shaded parts are not complete, and neither are their
-      bars. Zoom in, or filter, to see all of it.
+    <p className="note tone-info row" role="status">
+      <span className="grow">
+        The first {fleet.lanes.length.toLocaleString("en")} schedules are loaded, in the order of their ids.
+      </span>
+      <Button small onClick={more}>
+        Load more
+      </Button>
     </p>
   );
 }
@@ -184,15 +176,15 @@ function useSteppedNow(hours: number): number {
 }
 
 /** In an order that stays while the same is looked at. */
-function useLanes(fleet: Fleet | null, about: string): readonly Lane[] {
+function useLanes(fleet: Fleet | null, now: number, about: string): readonly Lane[] {
   const order = useRef<{ about: string; places: Map<string, number> }>({ about, places: new Map() });
   return useMemo(() => {
     if (order.current.about !== about) order.current = { about, places: new Map() };
     if (fleet === null) return [];
-    const lanes = arranged(lanesOf(fleet.rows, fleet.schedules), order.current.places);
+    const lanes = arranged(lanesOf(fleet.rows, fleet.schedules, fleet.lanes, now), order.current.places);
     order.current.places = new Map(lanes.map((lane, index) => [lane.id, index]));
     return lanes;
-  }, [fleet, about]);
+  }, [fleet, now, about]);
 }
 
 function useChangeSearch() {

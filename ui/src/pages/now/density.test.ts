@@ -66,10 +66,20 @@ test("labels do not stand on one another", () => {
 });
 
 test("a bar is as high as its fullest minute, and says which one that is", () => {
-  expect([10, 60, 300].map(countedSeconds)).toEqual([10, 60, 60]);
+  expect([10, 60, 300, 600, 3_600].map(countedSeconds)).toEqual([10, 60, 60, 120, 720]);
   // One schedule that starts every second, and a herd: over five minutes they are nearly alike.
   const steady = Array.from({ length: 10 }, (_, minute) => bucket(minute, minute === 7 ? 560 : 60));
   const [calm, full] = densityBars(steady, drawn(300));
   expect(calm).toMatchObject({ starts: 60, total: 300, isPeak: false });
   expect(full).toMatchObject({ starts: 560, total: 800, fullestAt: Date.parse(at(7)), isPeak: true });
+});
+
+test("a view is never sent as more parts than lanes may have", () => {
+  for (let minutes = 5; minutes <= 7 * 24 * 60; minutes = Math.ceil(minutes * 1.07)) {
+    const span = { from: FROM + 7, to: FROM + 7 + minutes * 60_000 };
+    const bar = bucketSeconds(span);
+    const { from, to } = outward(span, bar, "Asia/Kathmandu");
+    expect((to - from) / 1_000 / countedSeconds(bar)).toBeLessThanOrEqual(1_000);
+    expect(bar % countedSeconds(bar)).toBe(0);
+  }
 });

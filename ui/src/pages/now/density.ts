@@ -13,9 +13,9 @@ export function bucketSeconds(span: Span): number {
   return SIZES.find((size) => seconds / size <= MOST_BUCKETS) ?? SIZES[SIZES.length - 1]!;
 }
 
-/** What is counted, in seconds: starts of a minute, or less where a bar is less. */
+/** What is counted, in seconds: a minute, or less where a bar is less; a fifth of a long bar, so that few are sent. */
 export function countedSeconds(bar: number): number {
-  return Math.min(60, bar);
+  return Math.max(Math.min(60, bar), bar / 5);
 }
 
 /** Whole buckets of the local clock around the span, so that the same hours are asked for while the view moves a little. */
@@ -28,14 +28,14 @@ export function outward(span: Span, seconds: number, zone: string): Span {
   };
 }
 
-/** A bar is as high as its fullest minute: a herd stands out however long a time the bar stands for. */
+/** A bar is as high as its fullest part that is counted: a herd stands out however long a time the bar stands for. */
 export interface DensityBar {
   at: number;
   x: number;
   width: number;
   /** Of the highest, 0 to 1. */
   share: number;
-  /** In the fullest minute, and when that is. */
+  /** In the fullest part, and when that is. */
   starts: number;
   fullestAt: number;
   /** In all of it. */

@@ -1,6 +1,7 @@
 import { expect, test } from "vitest";
 import type { Row } from "./groups";
-import { arranged, attentionOf, joined, lanesOf, type Lane } from "./lanes";
+import type { Schemas } from "../../api/client";
+import { arranged, attentionOf, joined, lanesOf, type Lane, type SentLane } from "./lanes";
 
 function row(minute: number, more: Partial<Row> = {}): Row {
   const at = `2026-11-16T09:${String(minute).padStart(2, "0")}:00Z`;
@@ -66,6 +67,7 @@ const lane = (id: string, attention: Lane["attention"], next: string | null): La
   attention,
   next,
   rows: [],
+  buckets: null,
   zone: null,
   name: null,
   title: id,
@@ -105,4 +107,34 @@ test("answers about neighbouring hours are joined without telling anything twice
 test("a row that leaves out its count stands for one", () => {
   const { count: _, ...sent } = row(1);
   expect(joined([[sent]]).map((each) => each.count)).toEqual([1]);
+});
+
+const DENSE = (buckets: Schemas["LaneBucket"][]): SentLane => ({
+  schedule_id: "a",
+  name: "",
+  rows_complete: false,
+  buckets,
+});
+const bucket = (minute: number, counts: Omit<Schemas["LaneBucket"], "at">) => ({ at: row(minute).at, ...counts });
+
+test.each<[string, Schemas["LaneBucket"][], number]>([
+  ["all went well", [bucket(1, { dispatched: 60 })], 3],
+  ["a few failed", [bucket(1, { dispatched: 60, failed: 2 })], 2],
+  ["all of the last ones failed", [bucket(1, { dispatched: 60 }), bucket(2, { dispatched: 60, failed: 60 })], 0],
+  ["the last were missed", [bucket(1, { dispatched: 60 }), bucket(2, { missed: 60 })], 1],
+  ["some were missed before", [bucket(1, { missed: 60 }), bucket(2, { dispatched: 60 })], 2],
+])("of a dense schedule the counts tell: %s", (_, buckets, attention) => {
+  const coming = bucket(9, { dispatched: 60, skipped: 1 });
+  const [found] = lanesOf([], {}, [DENSE([...buckets, coming])], Date.parse(row(5).at));
+  expect(found).toMatchObject({ attention, next: coming.at, rows: [], buckets: [...buckets, coming] });
+});
+
+test("a schedule without anything in the view has no lane, and dense ones hide no others", () => {
+  const quiet: SentLane = { schedule_id: "q", name: "", rows_complete: true, buckets: [] };
+  const dense = DENSE([bucket(1, { dispatched: 60 })]);
+  const lanes = lanesOf([coming(5, "b")], {}, [dense, quiet], 0);
+  expect(lanes.map((each) => [each.id, each.buckets === null])).toEqual([
+    ["b", true],
+    ["a", false],
+  ]);
 });

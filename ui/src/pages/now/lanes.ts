@@ -1,24 +1,27 @@
-// One lane a schedule: its rows, whether it needs somebody, and in which order the lanes stand.
+// One lane for each schedule: its rows or counts, whether it needs attention, and in which order the lanes stand.
 import type { Schemas } from "../../api/client";
 import { agendaLook } from "../../marks/outcomes";
 import type { Row } from "./groups";
 
 export type LaneSchedule = Schemas["AgendaSchedule"];
+export type SentLane = Schemas["AgendaLane"];
 
 /** The smaller, the sooner somebody should look. */
 export type Attention = 0 | 1 | 2 | 3;
 export const CALM: Attention = 3;
 
 export const ATTENTION_TEXTS: Record<Attention, string> = {
-  0: "its last run went wrong",
-  1: "it waits for somebody, or was missed",
-  2: "something went wrong in these hours",
+  0: "Last run failed",
+  1: "Awaiting approval, or missed",
+  2: "Failed or missed in these hours",
   3: "",
 };
 
 export interface Lane {
   id: string;
   rows: readonly Row[];
+  /** Counts instead of rows, where there are too many rows; null = the rows are all. */
+  buckets: readonly Schemas["LaneBucket"][] | null;
   zone: string | null;
   name: string | null;
   /** Its name, unless another lane has the same: then its id. */
@@ -28,26 +31,40 @@ export interface Lane {
   next: string | null;
 }
 
-export function lanesOf(rows: readonly Row[], schedules: Readonly<Record<string, LaneSchedule>> = {}): Lane[] {
+/** Schedules that do something in the view; `sent` null = what the rows tell of. */
+export function lanesOf(
+  rows: readonly Row[],
+  schedules: Readonly<Record<string, LaneSchedule>> = {},
+  sent: readonly SentLane[] | null = null,
+  now = Infinity,
+): Lane[] {
+  const dense = new Map((sent ?? []).filter((each) => !each.rows_complete).map((each) => [each.schedule_id, each]));
   const byId = new Map<string, Row[]>();
   for (const row of rows) {
     const known = byId.get(row.schedule_id);
     if (known === undefined) byId.set(row.schedule_id, [row]);
     else known.push(row);
   }
+  for (const id of dense.keys()) if (!byId.has(id)) byId.set(id, []);
   const about = (id: string) => (Object.hasOwn(schedules, id) ? schedules[id] : undefined);
   const named = new Map<string, number>();
   for (const id of byId.keys()) named.set(about(id)?.name ?? "", (named.get(about(id)?.name ?? "") ?? 0) + 1);
   return [...byId].map(([id, own]) => {
     const known = about(id);
+    const buckets = dense.get(id)?.buckets ?? null;
+    const found = buckets === null ? attentionOf(own) : attentionOfCounts(buckets, now);
     return {
       id,
       rows: own,
+      buckets,
       zone: known?.timezone ?? null,
       name: known?.name ?? null,
       title: known?.name && named.get(known.name) === 1 ? known.name : id,
-      attention: known?.status === "broken" ? 0 : attentionOf(own),
-      next: own.find((row) => row.predicted && row.decision === "dispatch")?.at ?? null,
+      attention: known?.status === "broken" ? 0 : found,
+      next:
+        buckets === null
+          ? (own.find((row) => row.predicted && row.decision === "dispatch")?.at ?? null)
+          : (buckets.find((each) => Date.parse(each.at) >= now && each.dispatched)?.at ?? null),
     };
   });
 }
@@ -59,6 +76,15 @@ export function attentionOf(rows: readonly Row[]): Attention {
   if (ended.at(-1)?.tone === "bad") return 0;
   if (looks.some((look) => look.shape === "question") || looks.at(-1)?.shape === "triangle") return 1;
   return looks.some((look) => look.tone === "bad" || look.shape === "triangle") ? 2 : CALM;
+}
+
+/** Of counts: which run of a bucket was the last is known where all of them failed. */
+function attentionOfCounts(buckets: readonly Schemas["LaneBucket"][], now: number): Attention {
+  const past = buckets.filter((each) => Date.parse(each.at) < now);
+  const ran = past.findLast((each) => each.dispatched);
+  if (ran?.failed && ran.failed === ran.dispatched) return 0;
+  if (past.at(-1)?.missed) return 1;
+  return past.some((each) => each.failed || each.missed) ? 2 : CALM;
 }
 
 /**

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { fittingHours, pointedAt, searchOf, spanOf, viewFor, viewOf, zoomedTo, type View } from "./span";
+import { pointedAt, searchOf, spanOf, viewFor, viewOf, zoomedTo, type View } from "./span";
 
 const HOUR = 3_600_000;
 const NOW = Date.parse("2026-11-16T12:00:00Z");
@@ -71,15 +71,4 @@ test.each([
 
 test("pointing is to the second where a pixel is seconds", () => {
   expect(pointedAt(1, 600, { from: NOW, to: NOW + HOUR / 12 })).toBe(NOW + 1_000);
-});
-
-test.each<[string, [number, number][], number]>([
-  ["all is shown", [], 12],
-  ["an hour of what is to come", [[1, 8]], 1],
-  ["three hours of what is to come", [[4, 8]], 6],
-  ["a hole in the past that ends two hours ago", [[-4, -2]], 3],
-  ["minutes", [[0.05, 8]], 1],
-])("hours that fit: %s", (_, gaps, hours) => {
-  const spans = gaps.map(([from, to]) => ({ from: NOW + from * HOUR, to: NOW + to * HOUR }));
-  expect(fittingHours({ hours: 12, from: null, share: 0.4 }, NOW, spans)).toBe(hours);
 });

@@ -67,14 +67,6 @@ export function viewFor(span: Span, now: number): View {
   return share > 0 && share < 1 ? { hours, from: null, share } : { hours, from: span.from, share: DEFAULT_SHARE };
 }
 
-/** Of a fleet so busy that not all of the usual hours can be shown: the longest preset that can, around now. */
-export function fittingHours(view: View, now: number, gaps: readonly Span[]): number {
-  const after = gaps.filter((gap) => gap.to > now).map((gap) => (gap.from - now) / (1 - view.share));
-  const before = gaps.filter((gap) => gap.to <= now).map((gap) => (now - gap.to) / view.share);
-  const room = Math.min(view.hours * HOUR, ...after, ...before) / HOUR;
-  return PRESETS.findLast(([hours]) => hours <= room)?.[0] ?? PRESETS[0]![0];
-}
-
 export function zoomedTo(view: View, hours: number, now: number): View {
   const length = clamped(hours, SHORTEST_HOURS, LONGEST_HOURS) * HOUR;
   if (view.from === null) return { ...view, hours: length / HOUR };

@@ -1,55 +1,45 @@
 import { expect, test } from "vitest";
 import type { Schemas } from "../../api/client";
-import { fleetOf, nearStart } from "./useAgenda";
+import { fleetOf } from "./useAgenda";
 
 const HOUR = 3_600_000;
 const at = (hours: number) => new Date(hours * HOUR).toISOString();
-const row = (hours: number, id = "a"): Schemas["AgendaRow"] => ({
+const row = (hours: number, id: string): Schemas["AgendaRow"] => ({
   schedule_id: id,
   at: at(hours),
   decision: "dispatch",
   reason: null,
   predicted: false,
 });
-const part = (from: number, to: number, rows: Schemas["AgendaRow"][], truncated = false): Schemas["Agenda"] => ({
+/** A page with one lane, whose rows are at these hours; `dense` = as many in the first hour, without rows. */
+const page = (id: string, hours: number[], dense = 0): Schemas["Agenda"] => ({
   namespace: "default",
-  start: at(from),
-  end: at(to),
-  rows,
-  buckets: [{ at: at(from), starts: rows.length, skips: 0 }],
-  truncated,
-  schedules: Object.fromEntries(
-    rows.map((each) => [each.schedule_id, { name: "", timezone: "UTC", status: "active" }]),
-  ),
+  start: at(0),
+  end: at(20),
+  rows: dense ? [] : hours.map((each) => row(each, id)),
+  buckets: [{ at: at(0), starts: dense || hours.length, skips: 1 }],
+  truncated: dense > 0,
+  schedules: { [id]: { name: "", timezone: "UTC", status: "active" } },
+  lanes: [{ schedule_id: id, name: "", rows_complete: dense === 0, buckets: [{ at: at(0), dispatched: dense }] }],
 });
 
-test.each<[string, number | null, boolean, number | null]>([
-  ["all of it came", 4, false, null],
-  ["it was cut in the middle: as much as was shown is asked for before now", 4, true, 10 - 3],
-  ["it was cut close to now: the rest", 9, true, 9],
-  ["it was cut at once: one bucket", 0, true, 9],
-  ["nothing came", null, true, null],
-])("where the last hours before now are asked for apart: %s", (_, last, truncated, from) => {
-  const rows = last === null ? [] : [row(last)];
-  const found = nearStart({ from: 0, to: 10 * HOUR }, { rows, truncated }, 3_600);
-  expect(found).toBe(from === null ? null : from * HOUR);
-});
-
-test("parts become one fleet, and say which hours are not complete", () => {
-  const fleet = fleetOf(
-    part(0, 10, [row(0), row(3)], true),
-    part(7, 10, [row(8, "b")]),
-    part(10, 20, [row(12)], true),
-    3_600,
-  );
-  expect(fleet.rows.map((each) => Date.parse(each.at) / HOUR)).toEqual([0, 3, 8, 12]);
-  expect(fleet.gaps.map(({ from, to }) => [from / HOUR, to / HOUR])).toEqual([
-    [3, 7],
-    [12, 20],
+test("pages become one fleet: rows in order of time, and starts of all schedules", () => {
+  const fleet = fleetOf([page("a", [], 3_600), page("b", [12, 0]), page("c", [3])], 300, false);
+  expect(fleet.rows.map((each) => [each.schedule_id, Date.parse(each.at) / HOUR])).toEqual([
+    ["b", 0],
+    ["c", 3],
+    ["b", 12],
   ]);
-  expect(Object.keys(fleet.schedules)).toEqual(["a", "b"]);
+  expect(fleet.buckets).toEqual([{ at: at(0), starts: 3_603, skips: 3 }]);
+  expect(fleet.lanes?.map((each) => [each.schedule_id, each.rows_complete])).toEqual([
+    ["a", false],
+    ["b", true],
+    ["c", true],
+  ]);
+  expect(Object.keys(fleet.schedules)).toEqual(["a", "b", "c"]);
 });
 
-test("hours of which nothing was asked leave no gap", () => {
-  expect(fleetOf(undefined, undefined, part(0, 5, [row(1)]), 60)).toMatchObject({ gaps: [], bucketSeconds: 60 });
+test("rows that were asked for by their reason have no lanes", () => {
+  const { lanes: _, ...rows } = page("a", [1, 2]);
+  expect(fleetOf([rows], 60, true)).toMatchObject({ lanes: null, isCut: true, bucketSeconds: 60, countedSeconds: 60 });
 });

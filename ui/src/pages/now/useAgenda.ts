@@ -1,13 +1,13 @@
-// What the service says of the hours in view: those before now and those from now on are asked for apart, so that a past
-// full of runs does not take the room of what is to come.
+// What the service says of the hours in view: a lane for each schedule, page after page, so that a dense schedule hides
+// no other one. Where only one reason is asked for, its rows.
 import { useCallback, useEffect, useMemo, useRef } from "react";
 import type { Schemas } from "../../api/client";
-import { useRead, type Failure } from "../../api/hooks";
+import { usePages, useRead, type Failure } from "../../api/hooks";
 import { useConnection, useEvents } from "../../api/live";
-import type { Span } from "../../time/axis";
+import { SHORTEST_SPAN, type Span } from "../../time/axis";
 import { bucketSeconds, countedSeconds, outward } from "./density";
 import type { Row } from "./groups";
-import { joined, type LaneSchedule } from "./lanes";
+import { joined, type LaneSchedule, type SentLane } from "./lanes";
 
 export interface Filter {
   text: string;
@@ -18,102 +18,115 @@ export interface Filter {
 
 export interface Fleet {
   rows: readonly Row[];
-  /** Starts by the minute. */
+  /** Of each schedule; null = only rows were asked for. */
+  lanes: readonly SentLane[] | null;
+  /** Starts of all schedules, by `countedSeconds`. */
   buckets: readonly Schemas["AgendaBucket"][];
+  countedSeconds: number;
   /** How long a bar is, and where they begin. */
   bucketSeconds: number;
   origin: number;
   schedules: Readonly<Record<string, LaneSchedule>>;
-  /** Hours of which not everything could be shown. */
-  gaps: readonly Span[];
+  /** There are more schedules, or more rows of the reason, than were loaded. */
+  isCut: boolean;
 }
 
 type Part = Schemas["Agenda"];
 
 const MOST_ROWS = 5_000;
+/** Lanes of a page times pages that are loaded without being asked for. */
+const LANES_OF_A_PAGE = 100;
+const MOST_PAGES = 20;
 
-export function useAgenda(span: Span, zone: string, now: number, filter: Filter) {
-  const seconds = bucketSeconds(span);
-  const wide = outward(span, seconds, zone);
-  const border = Math.min(wide.to, Math.max(wide.from, outward({ from: now, to: now }, seconds, zone).from));
-  const past = usePart({ from: wide.from, to: border }, seconds, filter);
-  const coming = usePart({ from: border, to: wide.to }, seconds, filter);
-  const nearFrom = nearStart({ from: wide.from, to: border }, past.data, seconds);
-  const near = usePart({ from: nearFrom ?? border, to: border }, seconds, filter);
-  const again = useAgain(past.refetch, coming.refetch, near.refetch);
-  useCalmRefresh(again, past.isFetching || coming.isFetching || near.isFetching);
-  const fleet = useMemo(
-    () => fleetOf(past.data, nearFrom === null ? undefined : near.data, coming.data, seconds),
-    [past.data, nearFrom, near.data, coming.data, seconds],
-  );
-  const isThere = [past, coming].every((each) => each.data !== undefined || !each.enabled);
-  return {
-    fleet: isThere ? fleet : null,
-    failure: (past.error ?? coming.error ?? near.error) as Failure | null,
-    again,
-  };
-}
-
-function usePart(span: Span, seconds: number, filter: Filter) {
+export function useAgenda(span: Span, zone: string, filter: Filter) {
+  const bar = bucketSeconds(span);
+  const wide = outward(span, bar, zone);
   const query = {
-    from: new Date(span.from).toISOString(),
-    to: new Date(span.to).toISOString(),
-    limit: MOST_ROWS,
-    bucket_seconds: countedSeconds(seconds),
+    from: new Date(wide.from).toISOString(),
+    to: new Date(wide.to).toISOString(),
+    bucket_seconds: countedSeconds(bar),
     text: filter.text || undefined,
     label: filter.label ? [filter.label] : undefined,
-    reason: (filter.reason || undefined) as Schemas["Reason"] | undefined,
   };
-  const enabled = span.to > span.from;
-  const found = useRead("/api/agenda", { query }, { live: false, keep: true, enabled, staleSeconds: 2 });
-  const { refetch } = found;
+  const found = useLanePages({ ...query, limit: rowsOfALane(wide) }, JSON.stringify(filter), filter.reason === "");
+  const only = useRead(
+    "/api/agenda",
+    { query: { ...query, limit: MOST_ROWS, reason: (filter.reason || undefined) as Schemas["Reason"] | undefined } },
+    { live: false, keep: true, enabled: filter.reason !== "", staleSeconds: 2 },
+  );
+  const [parts, isCut] =
+    filter.reason === ""
+      ? [found.pages, found.isCut]
+      : [only.data === undefined ? null : [only.data], only.data?.truncated ?? false];
+  const again = useAgain(filter.reason === "" ? found.refetch : only.refetch);
+  useCalmRefresh(again, found.isFetching || only.isFetching);
+  const fleet = useMemo(() => (parts === null ? null : fleetOf(parts, bar, isCut)), [parts, bar, isCut]);
   return {
-    ...found,
-    enabled,
-    data: enabled ? found.data : undefined,
-    refetch: () => (enabled ? refetch() : undefined),
+    fleet,
+    failure: (found.error ?? only.error) as Failure | null,
+    again,
+    more: found.hasMore ? found.loadMore : null,
   };
 }
 
-/** Of a past that is too full the earliest rows were given: those just before now are asked for apart, from here on. */
-export function nearStart(
-  past: Span,
-  answer: Pick<Part, "truncated" | "rows"> | undefined,
-  seconds: number,
-): number | null {
-  const last = answer?.truncated ? answer.rows.at(-1) : undefined;
-  if (last === undefined) return null;
-  const shown = Date.parse(last.at) - past.from;
-  const size = seconds * 1_000;
-  const begin = Math.ceil((Date.parse(last.at) - past.from) / size) * size + past.from;
-  const from = Math.max(begin, past.to - Math.max(size, Math.floor((0.8 * shown) / size) * size));
-  return from < past.to ? from : null;
+/** So many single marks can be told apart; a lane with more has bars, unless the view cannot become any closer. */
+function rowsOfALane(span: Span): number {
+  return span.to - span.from <= 2 * SHORTEST_SPAN ? 1_000 : 100;
 }
 
-export function fleetOf(
-  past: Part | undefined,
-  near: Part | undefined,
-  coming: Part | undefined,
-  seconds: number,
-): Fleet {
-  const parts = [past, near, coming].filter((each) => each !== undefined);
-  const gaps: Span[] = [];
-  for (const [index, part] of parts.entries()) {
-    const last = part.rows.at(-1);
-    if (part.truncated)
-      gaps.push({ from: Date.parse(last?.at ?? part.start), to: Date.parse(parts[index + 1]?.start ?? part.end) });
-  }
+type LaneQuery = { from: string; to: string; bucket_seconds: number; limit: number; text?: string; label?: string[] };
+
+/** What was shown stays until all pages of other hours are there: no lane vanishes and comes back. */
+function useLanePages(query: LaneQuery, about: string, enabled: boolean) {
+  const given = { query: { ...query, lanes: true, lane_limit: LANES_OF_A_PAGE } };
+  const found = usePages("/api/agenda", given, { live: false, keep: true, enabled, staleSeconds: 2 });
+  const { data, hasNextPage, isFetching, isPlaceholderData, isError, fetchNextPage } = found;
+  const pages = enabled && data !== undefined ? data.pages : null;
+  const isWhole = pages !== null && (!hasNextPage || pages.length >= MOST_PAGES);
+  useEffect(() => {
+    if (pages !== null && !isWhole && !isFetching && !isError) void fetchNextPage();
+  }, [pages, isWhole, isFetching, isError, fetchNextPage]);
+  const whole = useRef<{ about: string; pages: readonly Part[] } | null>(null);
+  if (pages !== null && isWhole && !isPlaceholderData) whole.current = { about, pages };
+  const shown = pages === null ? null : isWhole || whole.current?.about !== about ? pages : whole.current.pages;
+  return {
+    pages: shown,
+    isCut: hasNextPage && isWhole,
+    hasMore: hasNextPage && isWhole,
+    isFetching,
+    error: found.error,
+    refetch: found.refetch,
+    loadMore: () => void fetchNextPage(),
+  };
+}
+
+export function fleetOf(parts: readonly Part[], bar: number, isCut: boolean): Fleet {
+  const lanes = parts.some((each) => each.lanes) ? parts.flatMap((each) => each.lanes ?? []) : null;
   return {
     rows: joined([...parts.map((each) => each.under_way ?? []), ...parts.map((each) => each.rows)]),
-    buckets: parts.flatMap((each) => each.buckets),
-    bucketSeconds: seconds,
+    lanes,
+    buckets: summed(parts),
+    countedSeconds: countedSeconds(bar),
+    bucketSeconds: bar,
     origin: Date.parse(parts[0]?.start ?? "") || 0,
     schedules: Object.assign(
       Object.create(null) as object,
       ...parts.map((each) => each.schedules),
     ) as Fleet["schedules"],
-    gaps,
+    isCut,
   };
+}
+
+/** Each page counts its own schedules. */
+function summed(parts: readonly Part[]): Schemas["AgendaBucket"][] {
+  if (parts.length === 1) return parts[0]!.buckets;
+  const found = new Map<string, Schemas["AgendaBucket"]>();
+  for (const { buckets } of parts)
+    for (const { at, starts, skips } of buckets) {
+      const known = found.get(at);
+      found.set(at, { at, starts: starts + (known?.starts ?? 0), skips: skips + (known?.skips ?? 0) });
+    }
+  return [...found.values()];
 }
 
 function useAgain(...all: (() => unknown)[]): () => void {

@@ -3,6 +3,7 @@ import { useRead } from "../../api/hooks";
 import { Button } from "../../parts/Button";
 import { Card } from "../../parts/Page";
 import { Shown } from "../../parts/Shown";
+import { When } from "../../parts/When";
 import { YearGrid } from "../../parts/YearGrid";
 import { useNow } from "../../time/now";
 import { isoDay } from "../../time/zones";
@@ -52,8 +53,9 @@ export function YearCard({ schedule, search, change }: ViewProps) {
               label={`The year ${answer.year} by days, in ${zone}`}
             />
             <p className="muted small">
-              What its times and calendars say now, in {zone}; conditions, budgets and overlaps are known only when it
-              is time. Choose a day to see its decisions.
+              Times and calendars as they are now, in {zone}, from the creation of the schedule on (
+              <When at={schedule.created_at} zone={zone} absolute />
+              ). Conditions, budgets and overlaps are not evaluated. Choose a day for its decisions.
             </p>
           </div>
         )}
