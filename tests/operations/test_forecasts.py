@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 from collections import Counter
+from datetime import datetime, timedelta
 from random import Random
 from typing import Any, NamedTuple
 
@@ -84,6 +85,35 @@ def said(row: dict[str, Any]) -> Said:
     return Said(row["decision"], row.get("reason"), row.get("held", False), row["certainty"])
 
 
+def check_lanes(http: httpx.Client, agenda: dict[tuple[str, str], Said], until: str) -> None:
+    """Buckets of half an hour count what the rows say, by schedule."""
+    size = timedelta(minutes=30)
+    answer = http.get(
+        "/api/agenda", params={"to": until, "lanes": True, "bucket_seconds": int(size.total_seconds()), "limit": 0}
+    ).json()
+    start = datetime.fromisoformat(answer["start"])
+    expected: Counter[tuple[str, datetime, str]] = Counter()
+    for (name, at), each in agenda.items():
+        place = (datetime.fromisoformat(at) - start) // size
+        expected[name, start + place * size, lane_of(each)] += 1
+    counted = Counter(
+        {
+            (lane["schedule_id"], datetime.fromisoformat(bucket["at"]), kind): bucket[kind]
+            for lane in answer["lanes"]
+            for bucket in lane["buckets"]
+            for kind in ("dispatched", "skipped", "held", "missed")
+            if bucket.get(kind)
+        }
+    )
+    assert counted == expected
+
+
+def lane_of(row: Said) -> str:
+    if row.decision == "dispatch":
+        return "held" if row.held else "dispatched"
+    return "missed" if row.reason in ("missed", "catchup_cap") else "skipped"
+
+
 def check_views(http: httpx.Client, random: Random, agenda: dict[tuple[str, str], Said], until: str) -> None:
     for name in sorted({name for name, _ in agenda}):
         rows = http.get(f"/api/schedules/{name}/preview", params={"n": 200}).json()["rows"]
@@ -143,3 +173,45 @@ def test_all_views_agree_and_what_is_certain_happens(seed: int) -> None:
             assert actual == expected._replace(certainty=""), (name, at, documents[name])
         assert certainties["certain"] >= 0.3 * certainties.total(), certainties
         assert len(certainties) == 3, certainties
+
+
+def test_a_run_that_awaits_approval_is_foreseen_to_end_with_its_request() -> None:
+    """All views say that hourly occurrences are skipped until the request expires, and run again after that."""
+    with service(at="2026-05-14T03:30:00Z", answer=Accepted()) as horarium:
+        gate = {"requires_approval": True, "expires_after_seconds": 86_400}
+        horarium.create(
+            schedule_id="gated", cron_expressions=["0 * * * *"], workflow_type="report", overlap_policy="skip",
+            approval_policy=gate,
+        )  # fmt: skip
+        horarium.advance(hours=1)
+        assert [run.state for run in horarium.runs("gated")] == ["awaiting_approval"]
+        http = horarium.http()
+        rows = http.get("/api/schedules/gated/preview", params={"n": 24}).json()["rows"]
+        assert [each["decision"] for each in rows] == ["skip"] * 23 + ["dispatch"]
+        assert {(each["reason"], each["certainty"]) for each in rows[:23]} == {("overlap_policy_skip", "likely")}
+        assert rows[23]["tick_at"] == "2026-05-15T04:00:00Z"
+        assert rows[23]["certainty"] == "likely"
+        agenda = foreseen(http, "2026-05-15T04:00:01Z")
+        assert agenda == {("gated", each["tick_at"]): said(each) for each in rows}
+        check_lanes(http, agenda, "2026-05-15T04:00:01Z")
+        for row in rows:
+            explained = http.get("/api/schedules/gated/explain", params={"at": row["tick_at"]}).json()
+            assert (explained["fires"], explained["reason"]) == (row["decision"] == "dispatch", row["reason"])
+            assert explained["certainty"] == row["certainty"]
+        assert http.get("/api/schedules/gated").json()["next_run_at"] == "2026-05-15T04:00:00Z"
+        assert http.get("/api/schedules").json()["schedules"][0]["next_run_at"] == "2026-05-15T04:00:00Z"
+
+
+def test_a_run_of_now_does_not_stand_in_the_way_of_tomorrow() -> None:
+    with service(at="2026-05-14T02:59:00Z", answer=Accepted()) as horarium:
+        horarium.create(schedule_id="short", cron_expressions=["0 3 * * *"], workflow_type="report")
+        horarium.advance(minutes=1)
+        horarium.advance(seconds=8)
+        horarium.finish(horarium.runs("short")[0])
+        horarium.advance(hours=24, seconds=-6)
+        assert [run.state for run in horarium.runs("short")] == ["succeeded", "running"]
+        http = horarium.http()
+        row = http.get("/api/schedules/short/preview", params={"n": 1}).json()["rows"][0]
+        assert (row["tick_at"], row["decision"], row["certainty"]) == ("2026-05-16T03:00:00Z", "dispatch", "likely")
+        found = http.get("/api/schedules/short/explain", params={"at": "2026-05-16T03:00:00Z"}).json()
+        assert (found["fires"], found["certainty"]) == (True, "likely")

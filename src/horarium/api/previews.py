@@ -186,6 +186,8 @@ def _row(row: Row, inputs: Any, *, omitted: bool) -> PreviewRow:
 
 
 def moved(row: Row) -> tuple[Moved, ...]:
+    if not row.moved:
+        return ()
     return tuple(
         Moved(kind=MoveKind(each.kind), local_time=each.local_time, seconds=each.seconds, parts=each.parts)
         for each in row.moved

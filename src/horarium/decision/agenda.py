@@ -10,6 +10,7 @@ from itertools import islice, takewhile
 from operator import add, attrgetter
 from typing import Final, NamedTuple
 
+from horarium.decision.calendar_spans import CalendarSpans
 from horarium.decision.evaluator import Forecaster
 from horarium.decision.facts import Facts, Shared
 from horarium.decision.forecast import Forecast
@@ -26,7 +27,7 @@ MISSED_REASONS: Final = frozenset({Reason.MISSED, Reason.CATCHUP_CAP})
 """The reasons of occurrences that no scheduler decided in time."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)  # thousands for each answer: `frozen` would double the cost of making one
 class Entry:
     """One occurrence, or a row of missed ones. `forecast` is what is predicted, where it is not decided yet."""
 
@@ -85,10 +86,11 @@ def comes_after(row: tuple[Instant, str], due: tuple[Instant, str], jitter: Inst
 
 def predict(schedules: Iterable[Coming], *, now: Instant, end: Instant) -> Iterator[Entry]:
     """In the order of time, one by one: whoever stops asking has not paid for the rest of the window."""
-    return heapq.merge(*(_entries(each, now, end) for each in schedules), key=_IN_ORDER)
+    spans = CalendarSpans()
+    return heapq.merge(*(_entries(each, now, end, spans) for each in schedules), key=_IN_ORDER)
 
 
-def forecaster_of(coming: Coming, now: Instant) -> Forecaster:
+def forecaster_of(coming: Coming, now: Instant, spans: CalendarSpans | None = None) -> Forecaster:
     return Forecaster(
         coming.planning,
         coming.schedule_uid,
@@ -97,14 +99,17 @@ def forecaster_of(coming: Coming, now: Instant) -> Forecaster:
         now=now,
         shared=coming.shared,
         paused_until=coming.paused_until,
+        spans=spans,
     )
 
 
-def _entries(coming: Coming, now: Instant, end: Instant) -> Iterator[Entry]:
-    rows = forecaster_of(coming, now).rows(coming.after)
-    for row in takewhile(lambda row: row.tick_at < end, rows):
+def _entries(coming: Coming, now: Instant, end: Instant, spans: CalendarSpans) -> Iterator[Entry]:
+    name = coming.schedule_id
+    for row in forecaster_of(coming, now, spans).rows(coming.after):
+        if row.tick_at >= end:
+            return
         reason = None if row.reason is None else row.reason.value
-        yield Entry(row.tick_at, coming.schedule_id, row.decision, reason, forecast=row, held=row.held)
+        yield Entry(row.tick_at, name, row.decision, reason, row, held=row.held)
 
 
 def arrange(

@@ -7,7 +7,7 @@ asks. The simulation is bounded: after `MAX_STEPS` steps, or a year, guards alon
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from itertools import takewhile
 from typing import Final
 
@@ -91,9 +91,8 @@ class Forecaster:
             first = stretch.first
             if stretch.last <= after:
                 continue
-            if first == stretch.last:
-                nominals: Iterator[Instant] = iter((first,))
-            else:
+            nominals: Iterable[Instant] = (first,)
+            if first != stretch.last:
                 nominals = _up_to(stretch.last, spec.occurrences(max(after, first - 1)))
             index = stretch.rotation_index
             if index is not None and after >= first:

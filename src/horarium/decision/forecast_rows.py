@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from functools import lru_cache
 from types import MappingProxyType
-from typing import Final, assert_never
+from typing import Final, NamedTuple, assert_never
 
 from horarium.decision.forecast import Certainty, Forecast, MoveKind, NoRun
 from horarium.decision.plan import Detail
@@ -14,8 +14,7 @@ from horarium.recurrence.moves import Move
 from horarium.schedule.reason import Reason
 
 
-@dataclass(frozen=True, slots=True)
-class Stretch:
+class Stretch(NamedTuple):
     """All occurrences from `first` to `last`, which are decided alike; `rotation_index` is that of the first."""
 
     first: Instant
@@ -29,8 +28,7 @@ class Stretch:
     rotation_index: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Row:
+class Row(NamedTuple):
     """One occurrence. `rotation_index` names the inputs that a dispatch would use; None = the schedule's own.
 
     `doubt` says what the decision depends on, where it is not certain; `moved` what happened to the instant.
@@ -49,15 +47,14 @@ class Row:
 
     def unjittered(self) -> Row:
         """The same of a schedule whose jitter is not known, because it does not exist yet."""
-        return replace(self, due=self.tick_at, moved=tuple(each for each in self.moved if each.kind != "jittered"))
+        return self._replace(due=self.tick_at, moved=tuple(each for each in self.moved if each.kind != "jittered"))
 
     @property
     def sentence(self) -> str:
         return sentence(self.decision, self.reason, self.held, self.doubt, self.moved)
 
 
-@dataclass(frozen=True, slots=True)
-class NextRun:
+class NextRun(NamedTuple):
     """`due` is when it acts, or None together with the reason."""
 
     due: Instant | None = None
@@ -95,7 +92,14 @@ def sentence(
     decision: Forecast, reason: Reason | None, held: bool, doubt: str | None, moved: Sequence[Move] = ()
 ) -> str:
     """Say what is decided, what that depends on, and what happened to the instant."""
-    return " ".join([_decision(decision, reason, held, doubt is None), *notes(doubt, moved)])
+    plain = _unmoved(decision, reason, held, doubt)
+    return " ".join([plain, *map(_move, moved)]) if moved else plain
+
+
+@lru_cache(maxsize=256)
+def _unmoved(decision: Forecast, reason: Reason | None, held: bool, doubt: str | None) -> str:
+    """A long list says few different things."""
+    return " ".join([_decision(decision, reason, held, doubt is None), *notes(doubt, ())])
 
 
 def notes(doubt: str | None, moved: Sequence[Move]) -> list[str]:

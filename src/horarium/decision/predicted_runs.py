@@ -222,6 +222,8 @@ class PredictedRuns:
 
 def _open_runs(tally: Tally, facts: Facts, now: Instant) -> list[OpenRun]:
     """All that the counts speak of: those that were not listed are taken to have begun now."""
+    if not (facts.times.open or tally.active or tally.held):
+        return []
     listed = list(facts.times.open)
     active = sum(not run.is_held for run in listed)
     held = len(listed) - active
@@ -246,6 +248,8 @@ def _expected_duration(planning: Planning, facts: Facts) -> Instant:
 
 def _approval_of(planning: Planning, facts: Facts) -> tuple[bool, Instant]:
     """Return whether a run awaits approval first, and its longest wait."""
+    if facts.policies is None and planning.own_policies is None:
+        return planning.needs_approval, _PATIENCE
     said = [] if planning.own_policies is None else [planning.own_policies]
     waits = planning.needs_approval
     if isinstance(facts.policies, BirthPolicies):

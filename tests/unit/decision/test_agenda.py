@@ -7,7 +7,20 @@ from itertools import islice
 import pytest
 from unit.decision.builders import NOON, UID, clock, make_planning, make_position
 
-from horarium.decision.agenda import Bucket, Coming, Entry, arrange, buckets, comes_after, predict, undecided_after
+from horarium.decision.agenda import (
+    Bucket,
+    Coming,
+    Entry,
+    Grid,
+    LaneCounts,
+    arrange,
+    buckets,
+    comes_after,
+    count_coming,
+    counts_of,
+    predict,
+    undecided_after,
+)
 from horarium.decision.facts import Facts, Shared
 from horarium.decision.forecast import Forecast
 from horarium.instant import DAY, HOUR, MINUTE, Instant
@@ -91,3 +104,15 @@ def test_a_list_is_cut_honestly(limit: int, known_until: Instant | None, minutes
 def test_buckets_count_starts_and_skips_and_leave_out_what_is_empty() -> None:
     rows = [row(0), row(1), row(2, decision=SKIP, count=3), row(180)]
     assert buckets(rows, NOON, 3_600) == (Bucket(NOON, 2, 3), Bucket(NOON + 3 * HOUR, 1, 0))
+
+
+@pytest.mark.parametrize("cron", ["* * * * * *", "*/7 * * * *", "30 12 * * *"])
+@pytest.mark.parametrize("minutes", [1, 13, 60])
+def test_the_counts_of_the_coming_occurrences_are_those_of_the_rows(cron: str, minutes: int) -> None:
+    seen, grid = coming("a", cron), Grid(NOON - 5 * MINUTE, NOON + HOUR + 7 * MINUTE, minutes * MINUTE)
+    expected: dict[int, LaneCounts] = {}
+    for row in predict([seen], now=NOON, end=grid.end):
+        place = grid.place(row.at)
+        expected[place] = expected.get(place, LaneCounts()).plus(counts_of(row.decision, row.reason, held=row.held))
+    assert count_coming(seen, grid, now=NOON) == expected
+    assert sum(counts.starts + counts.skips for counts in expected.values()) > 0
