@@ -232,8 +232,8 @@ def test_dense_schedules_hide_no_others(open_page: OpenPage, fresh: Fresh) -> No
     soon = to_rfc3339(SystemClock().now() + HOUR)
     call = {"kind": "http", "url": DISCARD}
     for number in range(2):
-        dense = {"intervals": [{"every": "PT1S"}], "start_at": soon, "name": f"Dense {number}"}
-        fresh.send("POST", "/api/schedules", {"schedule_id": f"dense-{number}", "action": call, **dense})
+        document = {"intervals": [{"every": "PT1S"}], "start_at": soon, "name": f"Dense {number}"}
+        fresh.send("POST", "/api/schedules", {"schedule_id": f"dense-{number}", "action": call, **document})
     for number in range(MORE_THAN_A_PAGE):
         daily = {"cron_expressions": ["0 * * * *"], "start_at": soon}
         fresh.send("POST", "/api/schedules", {"schedule_id": f"other-{number:03}", "action": call, **daily})
