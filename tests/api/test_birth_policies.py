@@ -161,7 +161,8 @@ def test_a_row_that_nobody_can_read_is_the_trouble_of_its_schedules_alone(
     horarium.advance(hours=1)
     assert [row.assignee for row in born(horarium)] == ["bob"]
     assert http.get("/api/schedules/of-ada").json()["status"] == "broken"
-    assert [each["id"] for each in http.get("/api/agents").json()["agents"]] == ["bob"]
+    listed = http.get("/api/agents").json()["agents"]
+    assert [(each["id"], each.get("unreadable", False)) for each in listed] == [("ada", True), ("bob", False)]
 
 
 def test_money_is_counted_for_those_who_work(horarium: TestService, http: httpx.Client) -> None:
