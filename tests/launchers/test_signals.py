@@ -55,6 +55,18 @@ def test_an_answer_is_kept_for_a_while_and_asked_for_again() -> None:
         assert len(provider.calls) == 3, "a clock that was set back makes no answer good for ever"
 
 
+def test_a_glance_waits_for_nothing_and_shows_the_newest_answer() -> None:
+    """A view over many schedules takes it; the answer is asked for where there is none."""
+    clock, answers = FakeClock(), iter([1, 2])
+    with asking(lambda *_: next(answers), clock) as signals:
+        assert signals.glance("default", "s", clock.now()) == Signal()
+        assert signals.ask("default", "s", clock.now()) == Signal(1)
+        clock.advance(seconds=3_600)
+        assert signals.glance("default", "s", clock.now()) == Signal(1), "an old answer is better than none"
+        assert signals.ask("default", "s", clock.now()) == Signal(2)
+        assert signals.glance("default", "s", clock.now()) == Signal(2)
+
+
 def test_each_schedule_has_its_own() -> None:
     with asking(lambda namespace, schedule_id: f"{namespace}/{schedule_id}") as signals:
         assert signals.ask("a", "s", NOW).value == "a/s"

@@ -50,6 +50,14 @@ def test_the_signal_is_in_preview_explanation_and_decision() -> None:
             asked: dict[str, Any] = {"schedule_id": "s", "n": 1}
             [drafted] = http.post("/api/schedules/draft", json={"note": "n"}, params=asked).json()["fires"]
             assert drafted["decision"] == row["decision"]
+            window = {"from": row["tick_at"], "to": row["tick_at"].replace(":00Z", ":01Z"), "lanes": True}
+            agenda = http.get("/api/agenda", params=window).json()
+            assert [(each["decision"], each["reason"]) for each in agenda["rows"]] == [(row["decision"], row["reason"])]
+            [counted] = agenda["lanes"][0]["buckets"]
+            assert (counted["dispatched"], counted["skipped"]) == (int(told["fires"]), int(not told["fires"]))
+            [listed] = http.get("/api/schedules").json()["schedules"]
+            for seen in (listed, http.get("/api/schedules/s").json()):
+                assert seen["next_run_at"] == (row["due"] if told["fires"] else None)
             return row["decision"], row["reason"]
 
         assert coming() == ("dispatch", None)

@@ -22,6 +22,7 @@ from horarium.schedule.planning import compile_planning
 from horarium.schedule.run import FINAL, Origin, RunState
 from horarium.store.counters import add_to_counters, assignee_owner, key_owner, lock_counters, schedule_owner
 from horarium.store.database import Database
+from horarium.store.database.postgres import WRITERS
 from horarium.store.schedules import facts
 from horarium.store.schedules.facts import Subject
 from horarium.store.tables import agents, calendars, counters, runs, schedules, workflows
@@ -63,7 +64,7 @@ def asked_of(database: Database) -> Iterator[list[str]]:
     asked: list[str] = []
 
     def listen(_c: object, _cursor: object, statement: str, *_rest: object) -> None:
-        if not statement.startswith(("BEGIN", "COMMIT")):
+        if not statement.startswith(("BEGIN", "COMMIT")) and str(WRITERS) not in statement:
             asked.append(statement)
 
     sa.event.listen(database.engine, "before_cursor_execute", listen)

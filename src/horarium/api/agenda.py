@@ -60,7 +60,7 @@ routes = Routes("/api", tag="previews")
                 schedule_id="nightly-report",
                 name="",
                 rows_complete=True,
-                buckets=(LaneBucket(at=examples.AT, skipped=1),),
+                buckets=(LaneBucket(at=examples.AT, dispatched=0, skipped=1, held=0, missed=0, failed=0),),
             ),
         ),
     ),

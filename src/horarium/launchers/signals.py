@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 from horarium.clock import Clock, SystemClock
-from horarium.decision.facts import Signal
+from horarium.decision.facts import NO_SIGNAL, Signal
 from horarium.instant import SECOND, Instant
 from horarium.launchers.payload import clean_text
 from horarium.launchers.threads import Threads
@@ -44,13 +44,17 @@ Key: TypeAlias = tuple[str, str]
 
 @dataclass(eq=False, slots=True)
 class _Question:
-    """`asked_at` is the service's time, for how long the answer is good; `late_at` counts real seconds."""
+    """`asked_at` is the service's time, for how long the answer is good; `late_at` counts real seconds.
+
+    `before` is the answer to the question before it.
+    """
 
     key: Key
     asked_at: Instant
     late_at: float
     answer: Signal | None = None
     used: bool = False
+    before: Signal | None = None
 
 
 class Signals:
@@ -93,6 +97,15 @@ class Signals:
                 self._wait()
         return found
 
+    def glance(self, namespace: str, schedule_id: str, now: Instant) -> Signal:
+        """Return the newest answer without waiting. Where there is none, ask for one, and return null meanwhile."""
+        key = (namespace, schedule_id)
+        with self._changed:
+            question = self._known.get(key)
+            if question is None:
+                return self._take(key, now) or NO_SIGNAL
+            return question.answer or question.before or NO_SIGNAL
+
     def wait(self) -> None:
         """Until there is one answer more than now, or the time of a question is over."""
         with self._changed:
@@ -114,7 +127,8 @@ class Signals:
         self._expire()
         if len(self._open) >= MAX_OPEN or self._asking[key[0]] >= MAX_OPEN // SHARE_OF_A_NAMESPACE:
             return Signal(error="too many other signals are being asked for")
-        self._begin(_Question(key, now, self._clock.monotonic() + self._limit))
+        before = None if question is None else question.answer
+        self._begin(_Question(key, now, self._clock.monotonic() + self._limit, before=before))
         return None
 
     def _begin(self, question: _Question) -> None:

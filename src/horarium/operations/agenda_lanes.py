@@ -192,8 +192,7 @@ class _Page:
         window = (self.grid.start, self.grid.end)
         first = agendas.first_of(self.resources, self.connection, found, window, len(found), self.now)
         chosen = [(each.candidate, each.planning) for each in first]
-        quotas = self.resources.quotas
-        return list(agendas.with_facts(self.connection, self.namespace, chosen, window[0], self.now, quotas))
+        return list(agendas.with_facts(self.resources, self.connection, self.namespace, chosen, window[0], self.now))
 
     def _counts(self, schedules: Sequence[LaneRow], coming: Sequence[Coming]) -> dict[str, dict[int, LaneCounts]]:
         """Count by id and bucket."""

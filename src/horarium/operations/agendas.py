@@ -24,6 +24,7 @@ from horarium.operations.drafts import require_namespace
 from horarium.operations.filters import ScheduleFilter
 from horarium.operations.previews import HORIZON
 from horarium.operations.resources import Resources
+from horarium.operations.upcoming import seen_signals
 from horarium.schedule.event import EventType
 from horarium.schedule.planning import Planning
 from horarium.schedule.position import Status
@@ -32,7 +33,6 @@ from horarium.schedule.run import Origin, RunState
 from horarium.store.database import Connection
 from horarium.store.history import occurrences
 from horarium.store.history.occurrences import OccurrenceEvent
-from horarium.store.quotas import QuotaBook
 from horarium.store.schedules import coming, facts
 from horarium.store.schedules import lists as schedule_lists
 from horarium.store.schedules.coming import Candidate
@@ -291,7 +291,7 @@ def _coming(
         among = coming.among(connection, namespace, window[1], list(choice.uids))
         nearest, is_cut = first_of(resources, connection, among, window, limit, now), choice.is_cut
     chosen = [(first.candidate, first.planning) for first in nearest]
-    return list(with_facts(connection, namespace, chosen, window[0], now, resources.quotas)), is_cut
+    return list(with_facts(resources, connection, namespace, chosen, window[0], now)), is_cut
 
 
 class _First(NamedTuple):
@@ -349,12 +349,12 @@ def first_of(
 
 
 def with_facts(
+    resources: Resources,
     connection: Connection,
     namespace: str,
     chosen: Sequence[tuple[Candidate, Planning]],
     start: Instant,
     now: Instant,
-    quotas: QuotaBook,
 ) -> Iterator[Coming]:
     for place in range(0, len(chosen), _TOGETHER):
         part = chosen[place : place + _TOGETHER]
@@ -362,7 +362,19 @@ def with_facts(
             facts.Subject(each.schedule_uid, namespace, planning, each.active, each.held) for each, planning in part
         ]
         found, shared = facts.gather(
-            connection, subjects, now, Origin.SCHEDULED, lock=False, kinds=FACTS, timed=facts.is_timed, quotas=quotas
+            connection,
+            subjects,
+            now,
+            Origin.SCHEDULED,
+            lock=False,
+            kinds=FACTS,
+            signals=seen_signals(
+                resources.signals,
+                ((each.schedule_uid, namespace, each.schedule_id, planning) for each, planning in part),
+                now,
+            ),
+            timed=facts.is_timed,
+            quotas=resources.quotas,
         )
         for each, planning in part:
             told = found.get(each.schedule_uid, NO_FACTS)

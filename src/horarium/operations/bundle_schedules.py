@@ -181,7 +181,7 @@ def prune_schedules(applying: Applying, refusals: Refusals, stored: Stored) -> l
 
 def _opened(applying: Applying, row: ScheduleRow) -> Opened:
     planning = applying.resources.known.load(applying.connection, [row.planning])[row.planning]
-    return Opened(row, planning, applying.now)
+    return Opened(row, planning, applying.now, applying.resources.signals)
 
 
 def _spec_of(row: ScheduleRow, document: Any) -> Spec | None:

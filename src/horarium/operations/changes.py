@@ -59,7 +59,7 @@ def moved(
     # A new pause ends as it says itself, whatever the one before it said.
     until = None if outcome is WriteOutcome.PAUSED else row.paused_until
     known = planning or opened.planning
-    planned = Planned(row.schedule_uid, row.namespace, position, known, row.active, row.held, until)
+    planned = Planned(row.schedule_uid, row.namespace, row.schedule_id, position, known, row.active, row.held, until)
     return ScheduleChange(
         row.schedule_uid,
         row.namespace,
@@ -70,5 +70,5 @@ def moved(
         position.next_due,
         changed,
         warnings,
-        next_runs(connection, [planned], opened.now)[row.schedule_uid],
+        next_runs(connection, [planned], opened.now, opened.signals)[row.schedule_uid],
     )

@@ -155,7 +155,7 @@ def pause_opened(
     done = moved(connection, opened, WriteOutcome.PAUSED, version, coming)
     if until is None:
         return done
-    following = next_runs(connection, [planned_row(paused, opened.planning)], now)[row.schedule_uid]
+    following = next_runs(connection, [planned_row(paused, opened.planning)], now, opened.signals)[row.schedule_uid]
     return replace(done, next_run=following, paused_until=until)
 
 

@@ -203,7 +203,7 @@ def _listed(resources: Resources, connection: Connection, page: SchedulePage) ->
     known = resources.known.load(connection, [row.planning for row in asked]) if asked else {}
     now = resources.clock.now()
     planned = [planned_row(row, known[row.planning]) for row in asked]
-    runs = next_runs(connection, planned, now)
+    runs = next_runs(connection, planned, now, resources.signals)
     return tuple(
         Listed(row, document, next_due(row, known[row.planning], now), runs[row.schedule_uid])
         if row.schedule_uid in runs
@@ -242,7 +242,7 @@ def _describe(
         row,
         document,
         next_due(row, planning, now),
-        next_runs(connection, [planned], now)[row.schedule_uid],
+        next_runs(connection, [planned], now, resources.signals)[row.schedule_uid],
         next_fires=() if isinstance(planning, Exception) else next_fires(row, planning, now),
         last_instance_id=_last_instance(connection, row, newest),
         last_result=runs_read.result_of(connection, row.namespace, row.last_completed_run_id),

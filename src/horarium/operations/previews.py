@@ -27,6 +27,7 @@ from horarium.operations.decisions import gather_facts
 from horarium.operations.history import find_any
 from horarium.operations.moments import Written, zone_of
 from horarium.operations.resources import Opened, Resources
+from horarium.operations.upcoming import seen_signals
 from horarium.policy.rotation import inputs_for
 from horarium.schedule.calendar import local_date
 from horarium.schedule.definition import Definition
@@ -99,7 +100,10 @@ def look_at_year(resources: Resources, caller: Caller, schedule_id: str, year: i
     def work(connection: Connection) -> YearOverview:
         opened = _look_at(resources, connection, caller, schedule_id)
         planning, row = opened.sound, opened.row
-        forecaster = _forecaster(resources, connection, opened, NO_SIGNAL)
+        signal = seen_signals(
+            resources.signals, [(row.schedule_uid, row.namespace, row.schedule_id, planning)], opened.now
+        ).get(row.schedule_uid)
+        forecaster = _forecaster(resources, connection, opened, signal or NO_SIGNAL)
         return years.look_at_year(
             planning,
             forecaster.calendars,

@@ -118,6 +118,7 @@ class Opened:
     row: ScheduleRow
     planning: Planning | Exception
     now: Instant
+    signals: Signals | None = None
 
     @property
     def sound(self) -> Planning:
@@ -154,4 +155,4 @@ def open_schedule(
     if if_version is not None and row.version != if_version:
         raise PreconditionFailed(if_version, row.version)
     planning = resources.known.load(connection, [row.planning])[row.planning]
-    return Opened(row, planning, resources.clock.now())
+    return Opened(row, planning, resources.clock.now(), resources.signals)

@@ -201,8 +201,8 @@ def _create(resources: Resources, connection: Connection, caller: Caller, parsed
     begun.journal.write(connection, begun.new.schedule_uid, begun.new.namespace)
     begun.wake(resources, connection)
     uid = begun.new.schedule_uid
-    planned = Planned(uid, begun.new.namespace, begun.new.position, begun.planning)
-    return replace(begun.change, next_run=next_runs(connection, [planned], now)[uid])
+    planned = Planned(uid, begun.new.namespace, begun.new.schedule_id, begun.new.position, begun.planning)
+    return replace(begun.change, next_run=next_runs(connection, [planned], now, resources.signals)[uid])
 
 
 # ── changing ─────────────────────────────────────────────────────────────────────────────────────────

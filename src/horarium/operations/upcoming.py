@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from typing import Any, NamedTuple
@@ -11,10 +11,12 @@ from typing import Any, NamedTuple
 from horarium.decision.calendar_spans import CalendarSpans
 from horarium.decision.certainty import is_guarded, is_independent
 from horarium.decision.evaluator import FACTS, Forecaster
-from horarium.decision.facts import NO_FACTS, Facts, Shared, UnreadablePolicies
+from horarium.decision.facts import NO_FACTS, Facts, Shared, Signal, UnreadablePolicies
 from horarium.decision.forecast import NoRun
 from horarium.decision.forecast_rows import NOT_TRIGGERABLE, NextRun
+from horarium.decision.guards import reads_signal
 from horarium.instant import Instant
+from horarium.launchers.signals import Signals
 from horarium.schedule.planning import Planning
 from horarium.schedule.position import Position, Status
 from horarium.store.database import Connection
@@ -37,6 +39,7 @@ class Planned(NamedTuple):
 
     schedule_uid: bytes
     namespace: str
+    schedule_id: str
     position: Position
     planning: Planning | Exception
     active: int = 0
@@ -45,7 +48,16 @@ class Planned(NamedTuple):
 
 
 def planned_row(row: ScheduleRow, planning: Planning | Exception) -> Planned:
-    return Planned(row.schedule_uid, row.namespace, row.position(), planning, row.active, row.held, row.paused_until)
+    return Planned(
+        row.schedule_uid,
+        row.namespace,
+        row.schedule_id,
+        row.position(),
+        planning,
+        row.active,
+        row.held,
+        row.paused_until,
+    )
 
 
 def next_fires(row: ScheduleRow, planning: Planning, now: Instant, count: int = NEXT_FIRES) -> tuple[NextFire, ...]:
@@ -72,7 +84,25 @@ def is_plain(row: ScheduleRow, document: Mapping[str, Any]) -> bool:
     return idle and all(document.get(name) is None for name in GUARDED_BY)
 
 
-def next_runs(connection: Connection, planned: Sequence[Planned], now: Instant) -> dict[bytes, NextRun]:
+def seen_signals(
+    signals: Signals | None, asking: Iterable[tuple[bytes, str, str, Planning | Exception]], now: Instant
+) -> dict[bytes, Signal]:
+    """Return the newest answers of the signal provider by schedule uid, without waiting for it.
+
+    `asking` are uid, namespace, id and planning of schedules; only conditions that read the signal need one.
+    """
+    if signals is None:
+        return {}
+    return {
+        uid: signals.glance(namespace, schedule_id, now)
+        for uid, namespace, schedule_id, planning in asking
+        if isinstance(planning, Planning) and reads_signal(planning)
+    }
+
+
+def next_runs(
+    connection: Connection, planned: Sequence[Planned], now: Instant, signals: Signals | None
+) -> dict[bytes, NextRun]:
     """By schedule, with one query for each kind of fact, and none for schedules that nothing can refuse."""
     asking = [each for each in planned if _needs_facts(each)]
     subjects = [
@@ -82,7 +112,17 @@ def next_runs(connection: Connection, planned: Sequence[Planned], now: Instant) 
     ]
     # Only runs that are open can stand in the way of the next one.
     known, shared = (
-        facts.gather(connection, subjects, now, lock=False, kinds=FACTS, timed=facts.has_open_runs)
+        facts.gather(
+            connection,
+            subjects,
+            now,
+            lock=False,
+            kinds=FACTS,
+            signals=seen_signals(
+                signals, ((each.schedule_uid, each.namespace, each.schedule_id, each.planning) for each in asking), now
+            ),
+            timed=facts.has_open_runs,
+        )
         if subjects
         else ({}, {})
     )

@@ -61,11 +61,11 @@ class LaneBucket(Answer, frozen=True, kw_only=True):
     """
 
     at: Time
-    dispatched: int = 0
-    skipped: int = 0
-    held: int = 0
-    missed: int = 0
-    failed: int = 0
+    dispatched: int
+    skipped: int
+    held: int
+    missed: int
+    failed: int
 
 
 class AgendaLane(Answer, frozen=True, kw_only=True):

@@ -1,24 +1,17 @@
 import { expect, test } from "vitest";
-import { BASE, countWords, laneBars, mostOf, segmentsOf, type Counts } from "./laneBars";
+import { BASE, countWords, laneBars, mostOf, NOTHING, segmentsOf, type Counts } from "./laneBars";
 
 const MINUTE = 60_000;
-const counts = (given: Partial<Counts>): Counts => ({
-  dispatched: 0,
-  held: 0,
-  failed: 0,
-  missed: 0,
-  skipped: 0,
-  ...given,
-});
+const counts = (given: Partial<Counts>): Counts => ({ ...NOTHING, ...given });
 const at = (minutes: number) => new Date(minutes * MINUTE).toISOString();
 
 test("counted parts become bars of the view, and what lies outside of it none", () => {
   const bars = laneBars(
     [
-      { at: at(-10), dispatched: 9 },
-      { at: at(0), dispatched: 60, failed: 2 },
-      { at: at(4), dispatched: 60, skipped: 1 },
-      { at: at(5), missed: 7, held: 1 },
+      { at: at(-10), ...counts({ dispatched: 9 }) },
+      { at: at(0), ...counts({ dispatched: 60, failed: 2 }) },
+      { at: at(4), ...counts({ dispatched: 60, skipped: 1 }) },
+      { at: at(5), ...counts({ missed: 7, held: 1 }) },
     ],
     { origin: 0, seconds: 300, span: { from: 0, to: 10 * MINUTE }, width: 100 },
   );

@@ -3,7 +3,7 @@ import type { Schemas } from "../../api/client";
 import { position } from "../../time/axis";
 import type { Drawn } from "./density";
 
-export type Counts = Required<Omit<Schemas["LaneBucket"], "at">>;
+export type Counts = Omit<Schemas["LaneBucket"], "at">;
 
 export interface LaneBar extends Counts {
   at: number;
@@ -11,7 +11,7 @@ export interface LaneBar extends Counts {
   width: number;
 }
 
-const NOTHING: Counts = { dispatched: 0, held: 0, failed: 0, missed: 0, skipped: 0 };
+export const NOTHING: Counts = { dispatched: 0, held: 0, failed: 0, missed: 0, skipped: 0 };
 const NAMES = Object.keys(NOTHING) as (keyof Counts)[];
 
 export function laneBars(
@@ -24,7 +24,7 @@ export function laneBars(
   for (const bucket of buckets) {
     const at = Math.floor((Date.parse(bucket.at) - origin) / size) * size + origin;
     const bar = found.get(at) ?? { ...NOTHING, at, x: position(at, span, width), width: wide };
-    for (const name of NAMES) bar[name] += bucket[name] ?? 0;
+    for (const name of NAMES) bar[name] += bucket[name];
     found.set(at, bar);
   }
   return [...found.values()].filter((bar) => bar.x + bar.width > 0 && bar.x < width);

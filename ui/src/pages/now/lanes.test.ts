@@ -1,6 +1,7 @@
 import { expect, test } from "vitest";
 import type { Row } from "./groups";
 import type { Schemas } from "../../api/client";
+import { NOTHING, type Counts } from "./laneBars";
 import { arranged, attentionOf, joined, lanesOf, type Lane, type SentLane } from "./lanes";
 
 function row(minute: number, more: Partial<Row> = {}): Row {
@@ -115,7 +116,7 @@ const DENSE = (buckets: Schemas["LaneBucket"][]): SentLane => ({
   rows_complete: false,
   buckets,
 });
-const bucket = (minute: number, counts: Omit<Schemas["LaneBucket"], "at">) => ({ at: row(minute).at, ...counts });
+const bucket = (minute: number, counts: Partial<Counts>) => ({ at: row(minute).at, ...NOTHING, ...counts });
 
 test.each<[string, Schemas["LaneBucket"][], number]>([
   ["all went well", [bucket(1, { dispatched: 60 })], 3],

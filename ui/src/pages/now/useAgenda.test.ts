@@ -1,5 +1,6 @@
 import { expect, test } from "vitest";
 import type { Schemas } from "../../api/client";
+import { NOTHING } from "./laneBars";
 import { fleetOf } from "./useAgenda";
 
 const HOUR = 3_600_000;
@@ -20,7 +21,7 @@ const page = (id: string, hours: number[], dense = 0): Schemas["Agenda"] => ({
   buckets: [{ at: at(0), starts: dense || hours.length, skips: 1 }],
   truncated: dense > 0,
   schedules: { [id]: { name: "", timezone: "UTC", status: "active" } },
-  lanes: [{ schedule_id: id, name: "", rows_complete: dense === 0, buckets: [{ at: at(0), dispatched: dense }] }],
+  lanes: [{ schedule_id: id, name: "", rows_complete: dense === 0, buckets: [{ at: at(0), ...NOTHING, dispatched: dense }] }],
 });
 
 test("pages become one fleet: rows in order of time, and starts of all schedules", () => {
