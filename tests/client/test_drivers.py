@@ -21,7 +21,8 @@ PAGED = {"iter_schedules": "list_schedules", "iter_schedule_history": "get_sched
          "iter_calendars": "list_calendars", "iter_secrets": "list_secrets", "iter_workflows": "list_workflows",
          "iter_workflow_versions": "workflow_versions", "iter_approvals": "list_approvals",
          "iter_standing_approvals": "list_standing_approvals", "iter_agents": "list_agents",
-         "iter_teams": "list_teams", "iter_assignments": "list_assignments"}  # fmt: skip
+         "iter_teams": "list_teams", "iter_assignments": "list_assignments",
+         "iter_agenda_lanes": "list_agenda_lanes"}  # fmt: skip
 
 
 def methods(kind: type) -> dict[str, Any]:
