@@ -414,3 +414,13 @@ def test_it_is_known_which_failed_commits_may_have_happened(dialect: str, sqlsta
 
 def test_the_clock_is_asked_on_a_warm_connection(database: Database) -> None:
     assert abs(database.clock_offset(SystemClock())) < 100_000
+
+
+def test_a_connection_that_is_in_use_at_the_close_is_closed_when_it_is_given_back(
+    open_another: Callable[[], Database],
+) -> None:
+    closing = open_another()
+    with closing.engine.connect() as connection:
+        plain = connection.connection.dbapi_connection
+        closing.close()
+    assert isinstance(plain, psycopg.Connection) and plain.closed

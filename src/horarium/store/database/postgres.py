@@ -140,8 +140,10 @@ class PostgresBackend:
         """The server bounds each statement, and a connection that is closed ends its waits."""
 
     def close(self) -> None:
-        self.reserve.dispose()
-        self.engine.dispose()
+        """Close every connection: one that is in use, by a probe for example, as soon as it is given back."""
+        for engine in (self.reserve, self.engine):
+            event.listen(engine, "checkin", lambda _connection, record: record.invalidate())
+            engine.dispose()
 
     def _connect(self, *, autocommit: bool = False) -> psycopg.Connection:
         connection = psycopg.connect(autocommit=True, **self._arguments)
