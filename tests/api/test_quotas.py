@@ -112,7 +112,10 @@ def test_the_clock_skips_what_does_not_fit_and_says_so(
     skipped = next(each for each in events if each["event_type"] == "ScheduleTriggerSkipped")
     assert skipped["payload"]["detail"] == {"quota": "runs_per_minute", "limit": 2, "used": 2}
     at = {"at": "2026-03-01T00:02:00Z"}
-    assert greedy.get(f"/api/schedules/{left_out}/explain", params=at).json()["reason"] == "quota_exceeded"
+    foreseen = greedy.get(f"/api/schedules/{left_out}/explain", params=at).json()
+    # Whether there is room then depends on what other schedules start by then.
+    assert (foreseen["reason"], foreseen["certainty"]) == (None, "unknown")
+    assert "quota runs_per_minute" in foreseen["sentence"]
     horarium.clock.set(from_rfc3339("2026-03-01T00:01:59Z"))
     full = greedy.post("/api/schedules/a/trigger")
     refused(full, 429, quota="runs_per_minute", limit=2, used=2)

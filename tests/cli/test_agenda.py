@@ -15,8 +15,8 @@ def test_tomorrow_is_told_with_reasons(server: Server) -> None:
     window = ("--from", f"2026-03-{day:02}T00:00:00Z", "--to", f"2026-03-{day + 1:02}T00:00:00Z")
     lines = [line.split() for line in server.told("agenda", *window).splitlines()]
     assert lines[1:] == [
-        [f"2026-03-{day:02}T02:00:00Z", "nightly", "dispatch", "-", "predicted", "-"],
-        [f"2026-03-{day:02}T03:00:00Z", "resting", "skip", "status_not_triggerable", "predicted", "-"],
+        [f"2026-03-{day:02}T02:00:00Z", "nightly", "dispatch", "-", "predicted,", "unknown", "-"],
+        [f"2026-03-{day:02}T03:00:00Z", "resting", "skip", "status_not_triggerable", "predicted,", "certain", "-"],
     ]
     lanes = ("--schedule", "nightly", "--schedule", "nobody", "--status", "active", "--text", "NIGHT")
     assert [line.split() for line in server.told("agenda", *window, *lanes).splitlines()[1:]] == lines[1:2]
