@@ -44,8 +44,8 @@ class Signal(NamedTuple):
 class OpenRun(NamedTuple):
     """A root run that has not ended. `since` is its start, or its creation where it has not started.
 
-    `is_held`: it waits in the buffer, with `release_at` not before then. `expires_at` is when the approval request
-    that it awaits expires. `stop_at` is when it was asked to stop.
+    `is_held`: it waits in the buffer, with `release_at` not before then. `expires_at` is when the last approval
+    request that it, or one of its steps, awaits expires. `stop_at` is when it was asked to stop.
     """
 
     run_id: str

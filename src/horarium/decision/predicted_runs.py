@@ -150,16 +150,16 @@ class PredictedRuns:
         if run.is_held:
             self._held.append(HeldRun(run.run_id, run.nominal, run.release_at, run.backfilled))
             self._wakes += [] if run.release_at is None else [run.release_at]
-        elif run.is_waiting:
-            expires = run.expires_at
-            level = Level.UNKNOWN if expires is None or expires >= NEVER else Level.LIKELY
-            end = run.since + _PATIENCE if expires is None or expires >= NEVER else expires
-            self._active.append(_Active(max(end, self._now + SOON), run.run_id, True))
         else:
-            end = run.since + self.duration
-            if run.stop_at is not None:
+            end, expires = run.since + self.duration, run.expires_at
+            if run.is_waiting or expires is not None:  # it, or one of its steps, awaits approval
+                is_bounded = expires is not None and expires < NEVER
+                level = Level.LIKELY if is_bounded else Level.UNKNOWN
+                decided = expires if expires is not None and is_bounded else run.since + _PATIENCE
+                end = decided if run.is_waiting else max(end, decided)
+            if run.stop_at is not None and not run.is_waiting:
                 end = min(end, run.stop_at + grace)
-            self._active.append(_Active(max(end, self._now + SOON), run.run_id, False))
+            self._active.append(_Active(max(end, self._now + SOON), run.run_id, run.is_waiting))
         self.level = max(self.level, level)
 
     def _start(self, name: str, at: Instant) -> None:

@@ -32,7 +32,11 @@ _COLUMNS = (
     "schedule_uid, run_id, state, origin, nominal, ready_at, created_at, started_at, finished_at, stop_requested_at"
 )
 _FINISHED = "parent_run_id IS NULL AND finished_at IS NOT NULL AND started_at IS NOT NULL"
-_EXPIRES = "(SELECT min(a.expires_at) FROM approvals a WHERE a.run_id = r.run_id AND a.decision = 'pending')"
+# Of the run itself or of its steps: it goes on after the last of them.
+_EXPIRES = (
+    "(SELECT max(a.expires_at) FROM approvals a WHERE a.schedule_uid = r.schedule_uid AND a.decision = 'pending'"
+    " AND (a.run_id = r.run_id OR a.root_run_id = r.run_id))"
+)
 
 
 def run_times(connection: Connection, uids: Sequence[bytes], now: Instant) -> dict[bytes, RunTimes]:
