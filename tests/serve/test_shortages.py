@@ -145,7 +145,7 @@ def test_a_service_goes_on_through_a_shortage(tmp_path: Path) -> None:
         ExitStack() as lines,
     ):
         host, port = url.removeprefix("http://").split(":")
-        assert http.get("/readyz").status_code == 200
+        _until(lambda: http.get("/readyz").status_code == 200)
         taken = len(list(Path(f"/proc/{process.pid}/fd").iterdir()))
         before = resource.prlimit(process.pid, resource.RLIMIT_NOFILE)
         resource.prlimit(process.pid, resource.RLIMIT_NOFILE, (taken + 3, before[1]))
