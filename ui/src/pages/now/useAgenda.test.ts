@@ -21,7 +21,9 @@ const page = (id: string, hours: number[], dense = 0): Schemas["Agenda"] => ({
   buckets: [{ at: at(0), starts: dense || hours.length, skips: 1 }],
   truncated: dense > 0,
   schedules: { [id]: { name: "", timezone: "UTC", status: "active" } },
-  lanes: [{ schedule_id: id, name: "", rows_complete: dense === 0, buckets: [{ at: at(0), ...NOTHING, dispatched: dense }] }],
+  lanes: [
+    { schedule_id: id, name: "", rows_complete: dense === 0, buckets: [{ at: at(0), ...NOTHING, dispatched: dense }] },
+  ],
 });
 
 test("pages become one fleet: rows in order of time, and starts of all schedules", () => {
