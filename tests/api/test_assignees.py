@@ -261,7 +261,7 @@ def test_who_is_to_take_over_and_is_not_there_is_warned_of(horarium: TestService
 
 
 @pytest.mark.parametrize("dialect", ["sqlite"], indirect=True)
-@pytest.mark.parametrize("door", ["create", "put", "apply", "trigger"])
+@pytest.mark.parametrize("door", ["create", "upsert", "put", "patch", "apply", "trigger"])
 def test_an_assignment_is_refused_with_another_assignee(http: httpx.Client, door: str) -> None:
     for agent in ("a1", "a2"):
         made(http, "/api/agents", id=agent)
@@ -278,15 +278,19 @@ def test_an_assignment_is_refused_with_another_assignee(http: httpx.Client, door
         match door:
             case "create":
                 return http.post("/api/schedules", json=whole)
+            case "upsert":
+                return http.post("/api/schedules/upsert", json=whole)
             case "put":
                 return http.put("/api/schedules/s", json=whole)
+            case "patch":
+                return http.patch("/api/schedules/s", json={"assignee_type": "agent", "assignee_id": assignee})
             case "apply":
                 return http.post("/api/apply", json={"bundle": "b", "schedules": [whole]})
             case _:
                 document = {**nodes, "triggers": [{"key": "k", "schedule": schedule}]}
                 return http.put("/api/workflows/brief", json=document)
 
-    if door == "put":
+    if door in ("put", "patch"):
         first = {**said, "assignee_id": "a1", "schedule_id": "s", "action": action}
         assert http.post("/api/schedules", json=first).status_code == 201
     other = sent("a2")

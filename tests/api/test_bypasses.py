@@ -245,6 +245,30 @@ def test_a_repeated_start_of_a_run_with_a_gated_step_is_an_attempt_too(horarium:
     assert http.post("/api/run-launcher/start", json=body).status_code < 300
 
 
+@pytest.mark.parametrize("name", ["its own policy", "a sub-workflow", "no gate in force"])
+@pytest.mark.parametrize("dialect", ["sqlite"], indirect=True)
+def test_a_schedule_whose_steps_need_approval_cannot_be_written_with_a_skip(horarium: TestService, name: str) -> None:
+    stored, _, is_attempt = STEPS[name]
+    http = horarium.http()
+    for each in stored:
+        assert http.put(f"/api/workflows/{each['workflow_id']}", json=each).status_code == 201
+    action = {"kind": "workflow", "workflow_id": "flow"}
+    document = {"schedule_id": "brief", "cron_expressions": ["0 0 1 1 *"], "action": action}
+    assert http.post("/api/schedules", json=document).status_code == 201
+    new = {**document, "schedule_id": "new"}
+    refused = [
+        http.post("/api/schedules", json={**new, **SKIP}).status_code,
+        http.post("/api/schedules/upsert", json={**new, "schedule_id": "newer", **NOT_REQUIRED}).status_code,
+        http.patch("/api/schedules/brief", json={"note": "x", **SKIP}).status_code,
+        http.post("/api/apply", json={"bundle": "b", "schedules": [{**new, "schedule_id": "b", **SKIP}]}).status_code,
+    ]
+    assert refused == ([403] * 4 if is_attempt else [201, 201, 200, 200])
+    most = 4 if is_attempt else 0
+    assert len(attempts(horarium, most)) == most
+    draft = http.post("/api/schedules/draft", json={**new, "schedule_id": "draft", **SKIP}).json()
+    assert draft["valid"] is not is_attempt
+
+
 @pytest.mark.parametrize("body", [SKIP, NOT_REQUIRED, {"skip_approval": False, "skipApproval": "yes"}], ids=str)
 @pytest.mark.parametrize("dialect", ["sqlite"], indirect=True)
 def test_a_workspace_cannot_skip_either(horarium: TestService, body: dict[str, Any]) -> None:

@@ -171,6 +171,21 @@ def test_one_from_before_ends_with_the_last_token_of_its_grantor(horarium: TestS
     assert trigger(horarium.http())["state"] == "awaiting_approval"
 
 
+def test_a_token_issued_later_keeps_no_approval_from_before(horarium: TestService) -> None:
+    horarium.create(DOCUMENT)
+    hour = horarium.clock.now() + 3_600_000_000
+    issued = tokens.issue(
+        horarium.resources, horarium.caller, name="ada", role="operator", subject="ada", expires_at=hour
+    )
+    horarium.http(token=issued.secret).post("/api/approvals/standing", json=STANDING)
+    before = sa.update(standing_approvals).values(until=None, made_token=None, bound_to=None)
+    horarium.resources.database.write(lambda connection: connection.execute(before))
+    horarium.advance(hours=2)
+    door(horarium, "ada")
+    assert trigger(horarium.http())["state"] == "awaiting_approval"
+    assert state_of(horarium) == ["credential_ended"]
+
+
 FLOW: dict[str, Any] = {
     "workflow_id": "flow",
     "nodes": [
@@ -253,3 +268,83 @@ def test_to_undo_an_edit_of_the_gated_node_does_not_bring_it_back(horarium: Test
         assert http.put("/api/workflows/flow", json=document).status_code == 200
     assert started(horarium) == "awaiting_approval"
     assert (state_of(horarium), audited(horarium)) == (["workflow_changed"], ["workflow_changed"])
+
+
+def test_it_ends_where_a_gated_node_loses_its_gate_and_gets_it_back(horarium: TestService) -> None:
+    http, flow = horarium.http(), copy.deepcopy(FLOW)
+    flow["nodes"][1]["gates"] = ["publish"]
+    assert http.put("/api/workflows/flow", json=flow).status_code == 201
+    given = {"workflow_id": "flow", "gates": ["publish"]}
+    assert door(horarium, "ada").post("/api/approvals/standing", json=given).status_code == 201
+    edited = copy.deepcopy(flow)
+    del edited["nodes"][0]["gates"]
+    for document in (edited, flow):
+        assert http.put("/api/workflows/flow", json=document).status_code == 200
+    assert started(horarium) == "awaiting_approval"
+    assert (state_of(horarium), audited(horarium)) == (["workflow_changed"], ["workflow_changed"])
+
+
+# ── sub-workflows ────────────────────────────────────────────────────────────────────────────────────
+
+INNER: dict[str, Any] = {
+    "workflow_id": "inner",
+    "nodes": [{"id": "x", "action": {"kind": "http", "url": "http://x.test/"}}],
+}
+MIDDLE = {"workflow_id": "middle", "nodes": [{"id": "m", "action": {"kind": "workflow", "workflow_id": "inner"}}]}
+
+
+def outer(**more: Any) -> dict[str, Any]:
+    own = {"id": "b", "action": {"kind": "http", "url": "http://b.test/"}}
+    a = {"id": "a", "action": {"kind": "workflow", "workflow_id": "middle"}, **more}
+    return {"workflow_id": "flow", "nodes": [a, own], "approval_policy": {"gates": ["publish"]}}
+
+
+def put_nested(http: httpx.Client, **more: Any) -> None:
+    for document in (INNER, MIDDLE, outer(**more)):
+        assert http.put(f"/api/workflows/{document['workflow_id']}", json=document).status_code == 201
+
+
+def edit_inner(http: httpx.Client) -> None:
+    edited = copy.deepcopy(INNER)
+    edited["nodes"][0]["action"]["url"] = "http://elsewhere.test/"
+    assert http.put("/api/workflows/inner", json=edited).status_code == 200
+
+
+@pytest.mark.parametrize("edits", [False, True])
+def test_it_ends_with_an_edit_of_the_workflow_that_the_gated_node_starts(horarium: TestService, edits: bool) -> None:
+    http = horarium.http()
+    put_nested(http, gates=["publish"])
+    given = {"workflow_id": "flow", "gates": ["publish"]}
+    assert door(horarium, "ada").post("/api/approvals/standing", json=given).status_code == 201
+    if edits:
+        edit_inner(http)
+        assert http.put("/api/workflows/inner", json=INNER).status_code == 200  # undone
+    assert (started(horarium) == "awaiting_approval") is edits
+    assert audited(horarium) == (["workflow_changed"] if edits else [])
+
+
+@pytest.mark.parametrize("edits", [False, True])
+def test_one_for_a_whole_run_ends_with_an_edit_of_a_sub_workflow(horarium: TestService, edits: bool) -> None:
+    http = horarium.http()
+    put_nested(http)
+    action = {"kind": "workflow", "workflow_id": "flow"}
+    horarium.create({**DOCUMENT, "action": action, "approval_policy": {"requires_approval": True}})
+    assert door(horarium, "ada").post("/api/approvals/standing", json=STANDING).status_code == 201
+    if edits:
+        edit_inner(http)
+    assert (trigger(http)["state"] == "awaiting_approval") is edits
+    assert state_of(horarium) == (["workflow_changed"] if edits else [None])
+
+
+def test_a_run_that_keeps_an_older_sub_workflow_is_compared_by_that_one(horarium: TestService) -> None:
+    """What the standing approval was given for is newer than what the run was created with."""
+    http = horarium.http()
+    put_nested(http, gates=["publish"])
+    run = http.post("/api/run-launcher/start", json={"workflow_id": "flow", "idempotency_key": "k"}).json()["run_id"]
+    edit_inner(http)
+    given = {"workflow_id": "flow", "gates": ["publish"]}
+    assert door(horarium, "ada").post("/api/approvals/standing", json=given).status_code == 201
+    horarium.settle()
+    [state] = [each["state"] for each in http.get(f"/api/runs/{run}").json()["steps"] if each["node_id"] == "a"]
+    assert state == "awaiting_approval"
+    assert state_of(horarium) == [None]

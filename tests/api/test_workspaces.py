@@ -9,6 +9,8 @@ import httpx
 import pytest
 import sqlalchemy as sa
 
+from horarium.operations import tokens
+from horarium.store.tables import schedules
 from horarium.testing import Finished, TestService
 
 BODY = {"name": "Audit", "cron_expr": "0 9 * * *", "prompt": "Look\r\nclosely."}
@@ -443,6 +445,24 @@ def test_the_refusal_names_the_setting_and_people_are_not_bound_by_it(
     answer = agent.delete(f"/workspaces/writer/schedules/{written}")
     assert "set schedules: all on the agent" in refused(answer, 403)
     assert http.delete(f"/workspaces/writer/schedules/{written}").status_code == 200
+
+
+def test_a_person_with_the_name_of_the_agent_is_a_person(http: httpx.Client, horarium: TestService) -> None:
+    issued = tokens.issue(horarium.resources, horarium.caller, name="w", role="owner", subject="writer")
+    written, agent = by_people(horarium.http(token=issued.secret), "api"), of_agent(horarium, "writer")
+    assert http.get(f"/api/schedules/{written}").json()["owner"] == "writer"
+    path = f"/workspaces/writer/schedules/{written}"
+    assert [agent.patch(path, json={"prompt": "y"}).status_code, agent.delete(path).status_code] == [403, 403]
+
+
+def test_one_from_before_belongs_to_the_agent_whose_token_created_it(http: httpx.Client, horarium: TestService) -> None:
+    agent = of_agent(horarium, "writer")
+    own, theirs = make(agent, name="Own"), by_people(http, "api")
+    before = sa.update(schedules).values(written_by=None)
+    horarium.resources.database.write(lambda connection: connection.execute(before))
+    path = "/workspaces/writer/schedules"
+    answers = [agent.patch(f"{path}/{each}", json={"prompt": "y"}).status_code for each in (own, theirs)]
+    assert answers == [200, 403]
 
 
 def test_a_run_that_awaits_approval_was_not_fired(http: httpx.Client) -> None:

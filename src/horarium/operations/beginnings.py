@@ -8,7 +8,7 @@ from typing import Any
 from horarium.decision import lifecycle
 from horarium.ids import new_id
 from horarium.instant import Instant, rfc3339_or_none, to_rfc3339
-from horarium.operations.bypasses import refuse_skipping
+from horarium.operations.bypasses import refuse_skipping_in
 from horarium.operations.caller import Caller
 from horarium.operations.changes import ScheduleChange
 from horarium.operations.credentials import keep_credentials
@@ -72,7 +72,7 @@ def begin_schedule(
     """
     keep_credentials(resources, connection, caller, parsed)
     draft = check_draft(resources, connection, caller, signed(parsed.definition, caller), lookups=lookups)
-    refuse_skipping(parsed.skipping, needs_approval=draft.planning.needs_approval)
+    refuse_skipping_in(connection, parsed.skipping, draft.definition, needs_approval=draft.planning.needs_approval)
     definition, now, uid = draft.definition, resources.clock.now(), new_id()
     paused = parsed.paused is True and not exhausted and (paused_until is None or paused_until > now)
     position = lifecycle.begin(draft.planning, uid, now=now, paused=paused)

@@ -15,8 +15,10 @@ from horarium.operations.errors import ApprovalRequired, BundleRefused
 from horarium.operations.gated_steps import any_step_waits
 from horarium.operations.resources import Resources
 from horarium.policy.approval import BYPASS_EVENT, NO_SKIPPING, ApprovalPolicy, Skipping, detect_bypass
+from horarium.schedule.definition import Definition
 from horarium.schedule.effective import read_effective
 from horarium.schedule.event import EventType, NoticeType, RunEventType
+from horarium.schedule.kinds import WORKFLOW
 from horarium.schedule.run import RunState
 from horarium.schedule.sub_workflows import Use
 from horarium.store.database import Connection
@@ -38,6 +40,22 @@ def refuse_skipping(skipping: Skipping, *, needs_approval: bool, about: bytes | 
     asked = detect_bypass(needs_approval=needs_approval, approval_status=skipping.approval_status, skip=skipping.skip)
     if asked is not None:
         raise ApprovalRequired(f"this waits for approval, and a request cannot skip that ({asked})", asked, about)
+
+
+def refuse_skipping_in(
+    connection: Connection, skipping: Skipping, definition: Definition, *, needs_approval: bool
+) -> None:
+    """Refuse what a written schedule says to skip approval, also where only a step of its workflow would need one."""
+    if skipping == NO_SKIPPING:
+        return
+    action = definition.action
+    if not needs_approval and action.kind == WORKFLOW.name and action.workflow is not None:
+        version = action.target.get("version")
+        root = Use(action.workflow, version if isinstance(version, int) else None)
+        has_assignee = definition.assignee is not None
+        policy = definition.approval
+        needs_approval = any_step_waits(connection, definition.namespace, root, policy, has_assignee=has_assignee)
+    refuse_skipping(skipping, needs_approval=needs_approval)
 
 
 def refuse_skipping_again(

@@ -10,7 +10,7 @@ from horarium.decision import lifecycle
 from horarium.decision.storm import MOST_AT_ONCE, must_be_confirmed, released_by_edit
 from horarium.errors import HorariumError, InvalidCalendar, InvalidDefinition, InvalidSpec, InvalidWorkflow
 from horarium.instant import Instant
-from horarium.operations.bypasses import refuse_skipping
+from horarium.operations.bypasses import refuse_skipping_in
 from horarium.operations.caller import Caller
 from horarium.operations.definitions import current_definition, wanted
 from horarium.operations.drafts import Draft, examine_draft, require_namespace, signed
@@ -102,7 +102,7 @@ def _check_new(resources: Resources, connection: Connection, caller: Caller, ask
         errors |= _by_field(ScheduleAlreadyExists(key))
     try:
         draft = _examined(resources, connection, caller, parsed, definition, None)
-        refuse_skipping(parsed.skipping, needs_approval=draft.planning.needs_approval)
+        refuse_skipping_in(connection, parsed.skipping, definition, needs_approval=draft.planning.needs_approval)
         position = lifecycle.begin(draft.planning, NOBODY, now=asked.now, paused=parsed.paused is True)
         _require_room(resources, connection, caller, draft, position, new=1, now=asked.now)
     except _WRONG as wrong:
@@ -124,7 +124,8 @@ def _check_edit(
     except _WRONG as wrong:
         return _unreadable(resources, caller, asked, wrong, row.schedule_id, base)
     try:
-        refuse_skipping(parsed.skipping, needs_approval=edit_waits(opened, parsed.definition))
+        waits = edit_waits(opened, parsed.definition)
+        refuse_skipping_in(connection, parsed.skipping, parsed.definition, needs_approval=waits)
         draft = _examined_edit(resources, connection, caller, parsed, base, opened)
         spec_changed = not spec_equal(base, parsed.definition)
         position = planned_edit(opened, draft, spec_changed=spec_changed).position

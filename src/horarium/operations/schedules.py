@@ -17,7 +17,7 @@ from horarium.decision.storm import released_by_edit
 from horarium.errors import InvalidDefinition
 from horarium.ids import id_text, new_id
 from horarium.operations.beginnings import begin_schedule, told
-from horarium.operations.bypasses import bypass_on_record, refuse_skipping
+from horarium.operations.bypasses import bypass_on_record, refuse_skipping_in
 from horarium.operations.caller import Caller
 from horarium.operations.changes import ScheduleChange, moved, unchanged
 from horarium.operations.credentials import SECRETS, keep_credentials
@@ -223,7 +223,8 @@ def update_opened(
     caller.require_owner(row.owner, f"the schedule {row.schedule_id!r}")
     base = current_definition(connection, row)
     parsed = wanted(resources, caller, base, document, how, opened.now)
-    refuse_skipping(parsed.skipping, needs_approval=edit_waits(opened, parsed.definition))
+    waits = edit_waits(opened, parsed.definition)
+    refuse_skipping_in(connection, parsed.skipping, parsed.definition, needs_approval=waits)
     beside = (SECRETS,) if keep_credentials(resources, connection, caller, parsed) else ()
     written = change_opened(resources, connection, caller, opened, base, parsed.definition, beside)
     if obey_pause and parsed.paused is not None:

@@ -23,7 +23,6 @@ from horarium.policy.standing_end import StandingEnd, Terms, expiry_of
 from horarium.schedule.document import from_canonical
 from horarium.schedule.sub_workflows import Use
 from horarium.store.database import Connection
-from horarium.store.database.json_text import to_text
 from horarium.store.runs import standing_approvals
 from horarium.store.runs.standing_approvals import StandingRow
 from horarium.store.runs.standing_ends import bound_to, ends_of
@@ -92,7 +91,7 @@ def create(resources: Resources, caller: Caller, asked: StandingBody) -> Standin
             caller.role.value,
             subject.schedule_id,
             caller.token_id or standing_approvals.NO_TOKEN,
-            to_text(bound_to(connection, caller.namespace, subject.workflow)),
+            bound_to(connection, caller.namespace, subject.workflow, gates),
         )
         standing_approvals.insert(connection, row)
         return row

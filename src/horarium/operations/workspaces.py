@@ -279,8 +279,7 @@ def _require_writable(
         raise Forbidden("this agent may not write schedules; its setting schedules is none")
     if row is None or allowed is AgentSchedules.ALL:
         return
-    created_here = row.created_by == workspace_id or workspaces.is_written_here(connection, row.schedule_uid)
-    if row.bundle is not None or not created_here:
+    if row.bundle is not None or not workspaces.is_written_here(connection, row):
         raise Forbidden(
             f"the schedule {row.schedule_id!r} was not created through this workspace, so the agent's token may not "
             "change or delete it; ask its author, or set schedules: all on the agent"

@@ -13,7 +13,7 @@ import json
 import re
 from base64 import b64decode, b64encode, urlsafe_b64encode
 from bisect import bisect_right
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from html import escape
 from itertools import accumulate
 from typing import Final
@@ -34,7 +34,8 @@ _BETWEEN = "\x00"
 _CUT = 256
 # Of one value: `Bearer x` has two, and a cookie a few. A secret of a thousand words is looked for as a whole.
 _MOST_PARTS = 8
-# Of one value, empty ones included, that are looked for in other spellings: `Basic x` has six, a cookie has more.
+# Of one value, empty ones included, that are looked for in other spellings: `Basic x` has six. Of more parts only the
+# whole value is.
 _MOST_ENCODED = 7
 # As a text shows it, or as JSON spells it; MIME and PEM divide base64 (RFC 2045 section 6.8, RFC 7468 section 2).
 _LINE_BREAK = re.compile(r"(?:\r|\n|\\r|\\n)+[ \t]*")
@@ -46,11 +47,17 @@ class Redactor:
     """Of some values; `Redactor(())` changes nothing."""
 
     def __init__(self, values: Collection[str]) -> None:
-        found = {each for value in values for each in _spellings(value) if len(each) >= LEAST}
+        found = _with_slashes(each for value in values for each in _spellings(value) if len(each) >= LEAST)
         # The longest first: a value that is part of another must not leave the rest of it.
         self._values = sorted(found, key=len, reverse=True)
         self._base64 = sorted(
-            {each for value in values for part in _encodable(value) for each in _in_base64(part) if len(each) >= LEAST},
+            _with_slashes(
+                each
+                for value in values
+                for part in _encodable(value)
+                for each in _in_base64(part)
+                if len(each) >= LEAST
+            ),
             key=len,
             reverse=True,
         )
@@ -175,9 +182,16 @@ def _spellings(value: str) -> Iterator[str]:
         yield from _in_base64(part)
 
 
-def _encodable(value: str) -> Iterator[str]:
+def _with_slashes(texts: Iterable[str]) -> set[str]:
+    """Also as JSON may spell a slash (RFC 8259, section 7), which base64 has."""
+    found = set(texts)
+    return found | {each.replace("/", r"\/") for each in found if "/" in each}
+
+
+def _encodable(value: str) -> set[str]:
+    """The value, and its parts where they are few."""
     parts = _parts(value)
-    return (part for part in parts if len(part) >= LEAST and len(parts) <= _MOST_ENCODED)
+    return {part for part in (parts if len(parts) <= _MOST_ENCODED else {value}) if len(part) >= LEAST}
 
 
 def _parts(value: str) -> set[str]:

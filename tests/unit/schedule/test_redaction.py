@@ -10,7 +10,7 @@ from urllib.parse import quote, quote_plus
 
 import pytest
 
-from horarium.schedule.redaction import Redactor, _beginning
+from horarium.schedule.redaction import MASK, Redactor, _beginning
 
 TOKEN = "s3cr3t-token-42"
 
@@ -79,6 +79,22 @@ def test_a_value_in_base64_that_line_breaks_divide_is_masked(before: int, column
         assert "first" in shown
         assert "last" in shown
         assert len(shown) < 60
+
+
+@pytest.mark.parametrize("words", range(1, 12))
+@pytest.mark.parametrize("before", range(3))
+def test_a_value_of_any_number_of_words_is_masked_in_base64(words: int, before: int) -> None:
+    secret = " ".join(f"word{number}" for number in range(words)) + "-end"
+    text = b64encode(b"x" * before + secret.encode() + b" and more").decode()
+    assert MASK in Redactor([secret]).text(text)
+    assert Redactor([secret]).text(secret.encode().hex()) == MASK
+
+
+def test_base64_is_masked_also_where_json_escapes_its_slashes() -> None:
+    secret = "ok?ok?ok?ok?"
+    text = b64encode(secret.encode()).decode().rstrip("=")
+    assert "/" in text
+    assert Redactor([secret]).text(text.replace("/", r"\/")) == MASK
 
 
 def test_a_value_adds_a_bounded_number_of_spellings() -> None:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
-from hashlib import sha256
-from typing import Any, Final, Protocol
+from types import MappingProxyType
+from typing import Any, NamedTuple, Protocol
 
 import sqlalchemy as sa
 from sqlalchemy import Connection
@@ -13,18 +13,15 @@ from sqlalchemy import Connection
 from horarium.instant import Instant
 from horarium.policy.standing_end import Circumstances, StandingEnd, Terms, end_of
 from horarium.schedule.damage import known
+from horarium.schedule.effective import read_effective
 from horarium.schedule.kinds import WORKFLOW
 from horarium.schedule.sub_workflows import Use
-from horarium.store import workflows
 from horarium.store.database.found import rows_with
 from horarium.store.database.json_text import from_text, to_text
 from horarium.store.migrate import DEFAULT_NAMESPACE
 from horarium.store.runs.work import Work
+from horarium.store.runs.workflow_digests import WHOLE, Edition, WorkflowDigests
 from horarium.store.tables import schedule_revisions, schedules, tokens
-from horarium.store.workflows import WorkflowRow
-
-_MOST_WORKFLOWS: Final = 200
-"""Followed from one standing approval; a node beyond them is covered by none."""
 
 
 class Row(Protocol):
@@ -65,20 +62,19 @@ class Row(Protocol):
 # ── what one is bound to ─────────────────────────────────────────────────────────────────────────────
 
 
-def bound_to(connection: Connection, namespace: str, root: Use | None) -> dict[str, dict[str, str]]:
-    """Return the digests of a workflow, of those inside it, and of their nodes, as they are now.
+class Binding(NamedTuple):
+    """The digests of the nodes of each workflow, and the nodes that had one of the gates, when it was created."""
 
-    The empty name of a node stands for the whole workflow.
-    """
-    found: dict[str, dict[str, str]] = {}
-    level = [] if root is None else [root]
-    while level and len(found) < _MOST_WORKFLOWS:
-        use = level.pop()
-        row = None if use.name in found else workflows.find(connection, namespace, use.name, use.version)
-        if row is not None:
-            found[use.name] = _digests(row.document)
-            level += row.uses
-    return found
+    digests: Mapping[str, Mapping[str, str]] = MappingProxyType({})
+    gated: frozenset[tuple[str, str]] = frozenset()
+
+
+def bound_to(connection: Connection, namespace: str, root: Use | None, gates: Collection[str]) -> str:
+    """Return what a standing approval for these gates is bound to, as its column keeps it."""
+    read = WorkflowDigests(connection, namespace)
+    tree = {} if root is None else read.tree(root)
+    digests = {name: read.of(edition) for name, edition in tree.items()}
+    return to_text({"digests": digests, "gated": sorted(_gated(tree, gates))})
 
 
 class Unchanged:
@@ -86,39 +82,47 @@ class Unchanged:
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
-        self._read: dict[tuple[str, str, int], tuple[Instant, dict[str, str]] | None] = {}
+        self._read: dict[tuple[str, str, int, str | None], tuple[Instant, dict[str, str]] | None] = {}
 
     def since(self, row: Row, run: Work) -> bool:
         """A step is compared by its node, any other run by its whole workflow."""
-        workflow, version, node = run.of_workflow, run.of_version, run.node_id or ""
+        workflow, version, node = run.of_workflow, run.of_version, run.node_id or WHOLE
         if workflow is None or version is None:
-            workflow, version, node = run.workflow, run.workflow_version, ""
+            workflow, version, node = run.workflow, run.workflow_version, WHOLE
         if workflow is None or version is None:
             return True
-        key = (run.namespace, workflow, version)
-        if key not in self._read:
-            found = workflows.find(self._connection, *key)
-            self._read[key] = None if found is None else (found.created_at, _digests(found.document))
-        seen = self._read[key]
+        seen = self._digests(run, workflow, version)
         if seen is None:
             return False
         if row.bound_to is None:  # not recorded when it was created: no later version is covered
             return seen[0] <= row.created_at
-        agreed = _bound(row).get(workflow, {}).get(node)
+        agreed = _bound(row).digests.get(workflow, {}).get(node)
         return agreed is not None and agreed == seen[1].get(node)
 
+    def _digests(self, run: Work, workflow: str, version: int) -> tuple[Instant, dict[str, str]] | None:
+        """With the versions of sub-workflows that the run was given when it was created."""
+        key = (run.namespace, workflow, version, run.effective)
+        if key not in self._read:
+            versions = {} if run.effective is None else read_effective(run.effective).versions
+            read = WorkflowDigests(self._connection, run.namespace, versions)
+            found = read.find(Use(workflow, version))
+            self._read[key] = None if found is None else (found.created_at, read.of(found))
+        return self._read[key]
 
-def _digests(document: Mapping[str, Any]) -> dict[str, str]:
-    nodes = {str(node.get("id")): _digest(node) for node in document.get("nodes", ()) if isinstance(node, Mapping)}
-    return {**nodes, "": _digest(document)}
+
+def _gated(tree: Mapping[str, Edition], gates: Collection[str]) -> set[tuple[str, str]]:
+    """The nodes that have one of the gates."""
+    return {
+        (name, node)
+        for name, edition in tree.items()
+        for node, digest in edition.nodes.items()
+        if not digest.gates.isdisjoint(gates)
+    }
 
 
-def _digest(value: object) -> str:
-    return sha256(to_text(value).encode()).hexdigest()[:16]
-
-
-def _bound(row: Row) -> dict[str, dict[str, str]]:
-    return {} if row.bound_to is None else from_text(row.bound_to) or {}
+def _bound(row: Row) -> Binding:
+    found = {} if row.bound_to is None else from_text(row.bound_to)
+    return Binding(found.get("digests", {}), frozenset((name, node) for name, node in found.get("gated", ())))
 
 
 # ── whether it has ended ─────────────────────────────────────────────────────────────────────────────
@@ -127,6 +131,7 @@ def _bound(row: Row) -> dict[str, dict[str, str]]:
 def ends_of(connection: Connection, rows: Sequence[Row], now: Instant) -> dict[bytes, StandingEnd | None]:
     """Return the reason for which each has ended; None = it is active."""
     credentials, there = _credentials(connection, rows, now), _schedules(connection, rows)
+    by_namespace: dict[str, WorkflowDigests] = {}
     ends: dict[bytes, StandingEnd | None] = {}
     for row in rows:
         if row.ended_reason in set(StandingEnd):
@@ -134,7 +139,8 @@ def ends_of(connection: Connection, rows: Sequence[Row], now: Instant) -> dict[b
             continue
         live, role_kept = credentials[row.standing_id]
         revision = there.get(row.schedule_uid or b"")
-        workflow_there, nodes_kept = _workflow_kept(connection, row)
+        read = by_namespace.setdefault(row.namespace, WorkflowDigests(connection, row.namespace))
+        workflow_there, nodes_kept = _workflow_kept(connection, row, read)
         seen = Circumstances(
             credential_live=live,
             role_kept=role_kept,
@@ -150,13 +156,14 @@ def ends_of(connection: Connection, rows: Sequence[Row], now: Instant) -> dict[b
 def _credentials(connection: Connection, rows: Sequence[Row], now: Instant) -> dict[bytes, tuple[bool, bool]]:
     """By standing approval: whether its token is live, and whether that has the role that it was created with.
 
-    Where the token was not recorded, the tokens of the grantor count: one that is live and has the role is enough.
+    Where the token was not recorded, the tokens count that the grantor had when the approval was created: one that is
+    live and has the role is enough.
     """
     recorded = sorted({row.made_token for row in rows if row.made_token})
     bearers = sorted({row.made_by for row in rows if row.made_token is None})
     bearer = sa.func.coalesce(tokens.c.subject, tokens.c.name)
     columns = (tokens.c.token_id, tokens.c.namespace, bearer.label("bearer"), tokens.c.role, tokens.c.revoked_at,
-               tokens.c.expires_at)  # fmt: skip
+               tokens.c.expires_at, tokens.c.created_at)  # fmt: skip
     wanted = sa.select(*columns).where(sa.or_(tokens.c.token_id.in_(recorded), bearer.in_(bearers)))
     found = connection.execute(wanted).all() if recorded or bearers else []
 
@@ -172,7 +179,7 @@ def _credentials(connection: Connection, rows: Sequence[Row], now: Instant) -> d
             continue
         homes = (row.namespace, DEFAULT_NAMESPACE)
         mine = [token for token in found if token.bearer == row.made_by and token.namespace in homes]
-        live = [token for token in mine if is_live(token)]
+        live = [token for token in mine if is_live(token) and token.created_at <= row.created_at]
         if row.made_token is not None or not mine:  # another credential, which says itself when it ends
             known_by[row.standing_id] = (True, True)
         else:
@@ -187,37 +194,27 @@ def _schedules(connection: Connection, rows: Sequence[Row]) -> dict[bytes, int]:
     return dict(map(tuple, rows_with(connection, statement, (schedules.c.schedule_uid,), uids)))
 
 
-def _workflow_kept(connection: Connection, row: Row) -> tuple[bool, bool]:
+def _workflow_kept(connection: Connection, row: Row, read: WorkflowDigests) -> tuple[bool, bool]:
     """Return whether its workflows exist, and whether each gated node is unchanged since the approval was given.
 
-    Where no node has one of its gates, the approval is about the whole run, and the whole workflow counts.
+    A node counts that has one of its gates now, or had one then. Where none does, the approval is about the whole
+    run, and the whole workflow counts.
     """
     root = _root(connection, row)
     if root is None:
         return True, True
-    agreed, gates = _bound(row), set(known(row.gates))
-    stored: dict[str, WorkflowRow] = {}
-    level = [root]
-    while level and len(stored) < _MOST_WORKFLOWS:
-        use = level.pop()
-        found = stored.get(use.name) or workflows.find(connection, row.namespace, use.name, use.version)
-        if found is None and (use.name in agreed or use.name == row.workflow_id):
-            return False, False
-        if found is not None and use.name not in stored:
-            stored[use.name] = found
-            level += found.uses
+    agreed, tree = _bound(row), read.tree(root)
+    named = {root.name, *(use.name for edition in tree.values() for use in edition.uses)}
+    if any(name not in tree and (name in agreed.digests or name == row.workflow_id) for name in named):
+        return False, False
     if row.bound_to is None:  # not recorded when it was created: no later version is covered
-        return True, all(each.created_at <= row.created_at for each in stored.values())
-    digests = {name: _digests(each.document) for name, each in stored.items()}
-    gated = [(name, node) for name, each in stored.items() for node in _gated(each.document, gates)]
-    whole = [(root.name, "")] if root.name in stored else []
-    return True, all(agreed.get(name, {}).get(node) == digests[name].get(node) for name, node in gated or whole)
-
-
-def _gated(document: Mapping[str, Any], gates: Collection[str]) -> list[str]:
-    """The ids of the nodes that have one of the gates."""
-    nodes = [node for node in document.get("nodes", ()) if isinstance(node, Mapping)]
-    return [str(node.get("id")) for node in nodes if not set(gates).isdisjoint(node.get("gates", ()))]
+        return True, all(each.created_at <= row.created_at for each in tree.values())
+    digests = {name: read.of(edition) for name, edition in tree.items()}
+    gated = agreed.gated | _gated(tree, known(row.gates))
+    whole = {(root.name, WHOLE)} if root.name in tree else set()
+    return True, all(
+        agreed.digests.get(name, {}).get(node) == digests.get(name, {}).get(node) for name, node in gated or whole
+    )
 
 
 def _root(connection: Connection, row: Row) -> Use | None:

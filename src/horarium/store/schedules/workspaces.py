@@ -16,6 +16,8 @@ from horarium.store.tables import schedule_revisions, schedules
 
 REVISION: Final = "0020"
 """The revision whose tables record the surface that created a schedule."""
+API: Final = "api"
+"""Every surface but a workspace: the API, the command line, bundles and templates."""
 WORKSPACE: Final = "workspace"
 Found = tuple[ScheduleRow, dict[str, Any]]
 _SIZED = sized(SELECT_WITH_DOCUMENT, schedule_revisions.c.document)
@@ -91,16 +93,25 @@ def _load(connection: Connection) -> Callable[[Sequence[Row]], Mapping[Row, Any]
 # ── the surface that created one ─────────────────────────────────────────────────────────────────────
 
 
+def records_surface(connection: Connection) -> bool:
+    return schema_state.has(connection, REVISION)
+
+
 def set_written_here(connection: Connection, namespace: str, schedule_id: str) -> None:
     """Record that a schedule was created through its workspace, where the tables can hold it."""
-    if schema_state.has(connection, REVISION):
+    if records_surface(connection):
         mine = (schedules.c.namespace == namespace, schedules.c.schedule_id == schedule_id)
         statement = sa.update(schedules).where(*mine, schedules.c.deleted_at.is_(None))
         connection.execute(statement.values(written_by=WORKSPACE))
 
 
-def is_written_here(connection: Connection, schedule_uid: bytes) -> bool:
-    if not schema_state.has(connection, REVISION):
-        return False
-    found = sa.select(schedules.c.written_by).where(schedules.c.schedule_uid == schedule_uid)
-    return connection.execute(found).scalar_one_or_none() == WORKSPACE
+def is_written_here(connection: Connection, row: ScheduleRow) -> bool:
+    """Check whether it was created through its workspace.
+
+    Of one whose surface was not recorded, its author tells: the workspace itself, or somebody else.
+    """
+    found: str | None = None
+    if records_surface(connection):
+        statement = sa.select(schedules.c.written_by).where(schedules.c.schedule_uid == row.schedule_uid)
+        found = connection.execute(statement).scalar_one_or_none()
+    return row.created_by == row.workspace if found is None else found == WORKSPACE
