@@ -9,7 +9,9 @@ from typing import Any
 import httpx
 import pytest
 
+from horarium.instant import HOUR
 from horarium.operations import agenda_lanes, namespaces, tokens
+from horarium.operations.agendas import EVERYTHING, Agenda
 from horarium.operations.caller import Caller
 from horarium.store.history import lanes as stored_lanes
 from horarium.testing import TestService
@@ -159,6 +161,31 @@ def test_lanes_come_in_pages_in_the_order_of_ids(
     assert [each.schedule_id for each in ids] == [f"s{number}" for number in range(7)]
     monkeypatch.setattr(agenda_lanes, "_MOST_EVENTS", 4)
     assert [lane for page in pages(http) for lane in page["lanes"]] == whole["lanes"]
+
+
+def test_a_page_ends_where_its_lanes_have_too_many_rows(http: httpx.Client, horarium: TestService) -> None:
+    """Of a great `limit` only the lanes whose rows a page holds are looked at, and the next page goes on."""
+    for name in ("a", "b", "c", "d"):
+        add(http, name, "* * * * *", overlap_policy="allow_all")
+    add(http, "dense", "* * * * * *", overlap_policy="allow_all")
+    add(http, "rare", "0 * * * *")
+    start, end = horarium.now, horarium.now + 80 * HOUR
+
+    def page(token: str | None) -> Agenda:
+        return agenda_lanes.look(
+            horarium.resources, horarium.caller, start=start, end=end, limit=5_000, bucket_seconds=3_600,
+            wanted=EVERYTHING, next_page_token=token,
+        )  # fmt: skip
+
+    found = [page(None)]
+    while found[-1].next_page_token is not None:
+        found.append(page(found[-1].next_page_token))
+    assert [[lane.schedule_id for lane in each.lanes or ()] for each in found] == [
+        ["a", "b"],
+        ["c", "d", "dense", "rare"],
+    ]
+    assert all(len(each.rows) <= agenda_lanes.MOST_ROWS for each in found)
+    assert [lane.rows_complete for each in found for lane in each.lanes or ()] == [True] * 4 + [False, True]
 
 
 def test_an_id_that_was_used_again_is_one_lane(http: httpx.Client, horarium: TestService) -> None:

@@ -287,6 +287,20 @@ def test_a_schedule_whose_runs_fail_is_failing_and_1_and_health_counts_it(server
     assert "schedules: 1 failing (horarium schedule health says which)" in server.ask("health").out
 
 
+def test_a_skip_does_not_hide_that_the_last_run_failed(server: Server) -> None:
+    """It fails on Friday, 6 March; the calendar excludes Saturday."""
+    server.service.create(
+        schedule_id="daily", cron_expr="0 2 6,7 3 *", workflow_type="w", calendars=["weekdays"],
+        retry_policy={"max_retries": 0},
+    )  # fmt: skip
+    server.service.advance_to("2026-03-06T03:00:00Z")
+    server.service.fail(server.service.runs("daily")[-1], "no route to host", error_class="its own")
+    assert server.told("schedule", "list", "--text", "daily").splitlines()[1].endswith("  error")
+    server.service.advance_to("2026-03-07T03:00:00Z")
+    shown = server.told("schedule", "list", "--text", "daily").splitlines()[1]
+    assert shown.endswith("  skipped (last run failed)")
+
+
 def test_a_backfill_that_is_too_large_is_refused_with_its_size(server: Server) -> None:
     server.told("schedule", "create", "often", "--every", "PT1M", "--workflow-type", "w")
     answer = server.ask(

@@ -10,11 +10,12 @@ from collections import Counter
 from datetime import datetime, timedelta
 from random import Random
 from typing import Any, NamedTuple
+from zoneinfo import ZoneInfo
 
 import httpx
 import pytest
 
-from horarium.instant import to_rfc3339
+from horarium.instant import to_datetime, to_rfc3339
 from horarium.testing import Accepted, TestService, service
 
 EFFORT = int(os.environ.get("HORARIUM_TEST_EFFORT", "1"))
@@ -133,6 +134,24 @@ def check_views(http: httpx.Client, random: Random, agenda: dict[tuple[str, str]
         assert explained == expected, (name, at, found["sentence"])
 
 
+def check_years(http: httpx.Client, now: datetime) -> None:
+    """The year view counts on the day after tomorrow what the agenda lists."""
+    for name, zone in {each["schedule_id"]: each["spec"]["timezone"] for each in listed(http)}.items():
+        day, following = (str(now.astimezone(ZoneInfo(zone)).date() + timedelta(days=ahead)) for ahead in (2, 3))
+        query = {"schedule_id": name, "from": day, "to": following, "timezone": zone}
+        rows = http.get("/api/agenda", params=query).json()["rows"]
+        year = http.get(f"/api/schedules/{name}/year", params={"year": day[:4]}).json()
+        [shown] = [each for each in year["days"] if each["date"] == day] or [{"fires": 0, "skips": 0, "reasons": {}}]
+        assert shown["fires"] == sum(row["decision"] == "dispatch" for row in rows), (name, day)
+        assert shown["reasons"] == Counter(row["reason"] for row in rows if row["decision"] == "skip"), (name, day)
+        assert shown["fires"] + shown["skips"] == len(rows), (name, day)
+
+
+def listed(http: httpx.Client) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = http.get("/api/schedules", params={"page_size": 100}).json()["schedules"]
+    return found
+
+
 def decided(horarium: TestService, name: str) -> dict[str, Said]:
     """What history says of each instant."""
     found: dict[str, Said] = {}
@@ -160,6 +179,7 @@ def test_all_views_agree_and_what_is_certain_happens(seed: int) -> None:
         http, until = horarium.http(), to_rfc3339(horarium.now + AHEAD_HOURS * 3_600_000_000)
         agenda = foreseen(http, until)
         check_views(http, random, agenda, until)
+        check_years(http, to_datetime(horarium.now))
         live(horarium, random, AHEAD_HOURS)
         outcomes = {name: decided(horarium, name) for name in documents}
         certainties: Counter[str] = Counter()

@@ -127,7 +127,7 @@ def list_command(
             s.next_fire_at,
             _runs(s),
             s.last_fired_at,
-            s.last_status or None,
+            _last_status(s),
         ),
         empty="no schedules in namespace {namespace}",
         hint=_MORE,
@@ -291,6 +291,14 @@ def health_command(
 def _runs(schedule: Schedule) -> str:
     """The moment, or why there is none."""
     return cell(schedule.next_run_at or schedule.next_run_reason)
+
+
+def _last_status(schedule: Schedule) -> str | None:
+    """Return the status of the last occurrence; a skip does not hide that the last run failed."""
+    word, failed = schedule.last_status, schedule.consecutive_failures
+    if not failed or word == "error":
+        return word or None
+    return f"{word} ({'last run' if failed == 1 else f'last {failed} runs'} failed)"
 
 
 def _references(event: HistoryEvent) -> str:

@@ -16,7 +16,7 @@ from horarium.decision.forecast import Certainty
 from horarium.decision.plan import Fire, Hold
 from horarium.decision.release import ActiveRun, HeldRun, plan_release
 from horarium.instant import DAY, SECOND, Instant
-from horarium.policy.approval import NEVER, NEVER_SECONDS, WhileWaiting
+from horarium.policy.approval import DEFAULT_EXPIRES_AFTER_SECONDS, NEVER, NEVER_SECONDS, WhileWaiting
 from horarium.schedule.planning import Planning
 
 SOON: Final = SECOND
@@ -64,9 +64,11 @@ class PredictedRuns:
         self.level = Level.CERTAIN
         self.possible = 0
         self.opened = tally.active + tally.held
-        self.waits, self._patience = _approval_of(planning, facts)
+        self.waits, patience = _approval_of(planning, facts)
+        self._patience = _PATIENCE if patience is None else patience
         self.duration = _expected_duration(planning, facts)
-        self.run_level = Level.UNKNOWN if self.waits or facts.times.median is None else Level.LIKELY
+        is_known = facts.times.median is not None if not self.waits else patience is not None
+        self.run_level = Level.LIKELY if is_known else Level.UNKNOWN
         self._planning, self._tally, self._now = planning, tally, now
         self._active: list[_Active] = []
         self._held: list[HeldRun] = []
@@ -246,14 +248,11 @@ def _expected_duration(planning: Planning, facts: Facts) -> Instant:
     return SECOND * (most if planning.runtime_seconds is None else min(most, planning.runtime_seconds))
 
 
-def _approval_of(planning: Planning, facts: Facts) -> tuple[bool, Instant]:
-    """Return whether a run awaits approval first, and its longest wait."""
-    if facts.policies is None and planning.own_policies is None:
-        return planning.needs_approval, _PATIENCE
-    said = [] if planning.own_policies is None else [planning.own_policies]
-    waits = planning.needs_approval
+def _approval_of(planning: Planning, facts: Facts) -> tuple[bool, Instant | None]:
+    """Return whether a run awaits approval first, and until when its request expires; None = it never does."""
+    waits, said = planning.needs_approval, [] if planning.own_policies is None else [planning.own_policies]
     if isinstance(facts.policies, BirthPolicies):
         waits = waits or facts.policies.waits()
         said += [bundle.effective for bundle in facts.policies.bundles.values() if bundle.effective is not None]
-    seconds = next((each.approval.expires_after_seconds for each in reversed(said)), None)
-    return waits, _PATIENCE if seconds in (None, NEVER_SECONDS) else seconds * SECOND
+    seconds = (said[-1].approval.expires_after_seconds if said else None) or DEFAULT_EXPIRES_AFTER_SECONDS
+    return waits, None if seconds == NEVER_SECONDS else seconds * SECOND

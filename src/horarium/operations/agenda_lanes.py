@@ -35,6 +35,9 @@ MAX_BUCKETS: Final = 1_000
 DEFAULT_ROWS: Final = 100
 """Single rows of a lane."""
 
+MOST_ROWS: Final = MAX_LANES * DEFAULT_ROWS
+"""Single rows after which a page takes no other lane, however great the `limit` of each is."""
+
 _MOST_EVENTS: Final = 500_000
 """Events after which a page takes no other lane: a page of dense schedules has fewer."""
 
@@ -86,7 +89,9 @@ def look(
         if not lanes and after is None:
             require_namespace(connection, namespace)
         found = _Page(resources, connection, namespace, grid, now, lanes, stored).answer(rows)
-        following = make_list_token(namespace, mark, Cursor(0, lanes[-1].schedule_id)) if more else None
+        more = more or len(found.lanes or ()) < len(lanes)
+        last = lanes[len(found.lanes or ()) - 1] if more else None
+        following = None if last is None else make_list_token(namespace, mark, Cursor(0, last.schedule_id))
         return replace(found, next_page_token=following)
 
     return resources.database.read(work)
@@ -153,16 +158,24 @@ class _Page:
     stored: Mapping[bytes, Stored]
 
     def answer(self, limit: int) -> Agenda:
-        grid = self.grid
+        """Return the lanes with at most `limit` rows of each, and no more of them than the rows of a page allow."""
         schedules = [each for lane in self.lanes for each in lane.schedules]
-        choice = Choice(frozenset(each.schedule_uid for each in schedules), is_cut=False)
-        coming = self._coming(list(choice.uids))
+        coming = self._coming([each.schedule_uid for each in schedules])
         counts = self._counts(schedules, coming)
-        complete = {name for name, of in counts.items() if sum(map(sum_of, of.values())) <= limit}
+        totals = [sum(map(sum_of, counts[each.schedule_id].values())) for each in self.lanes]
+        lanes = self.lanes[: _taken(totals, limit)]
+        complete = {each.schedule_id for each, total in zip(lanes, totals, strict=False) if total <= limit}
+        return replace(self, lanes=lanes)._answer(counts, complete, coming)
+
+    def _answer(
+        self, counts: Mapping[str, Mapping[int, LaneCounts]], complete: set[str], coming: Sequence[Coming]
+    ) -> Agenda:
+        grid = self.grid
+        choice = Choice(frozenset(each.schedule_uid for lane in self.lanes for each in lane.schedules), is_cut=False)
         rows = self._rows(complete, coming)
         of_all: dict[int, LaneCounts] = {}
-        for lane in counts.values():
-            for place, counted in lane.items():
+        for lane in self.lanes:
+            for place, counted in counts[lane.schedule_id].items():
                 of_all[place] = of_all.get(place, LaneCounts()).plus(counted)
         going = agendas.going_on(self.connection, self.namespace, grid.start, choice) if grid.start <= self.now else ()
         shown = agendas.shown_of(
@@ -173,7 +186,7 @@ class _Page:
             grid.end,
             rows,
             tuple(Bucket(grid.begin(place), of_all[place].starts, of_all[place].skips) for place in sorted(of_all)),
-            len(complete) < len(counts),
+            len(complete) < len(self.lanes),
             shown,
             going,
             lanes=tuple(
@@ -221,6 +234,16 @@ class _Page:
         ahead = agenda.predict([each for each in coming if each.schedule_id in complete], now=self.now, end=grid.end)
         rows, _ = agenda.arrange(past, ahead, limit=agenda.MAX_ROWS * MAX_LANES, known_until=None)
         return rows
+
+
+def _taken(totals: Sequence[int], limit: int) -> int:
+    """Count the lanes, one at least, whose rows a page holds; one with more rows than `limit` brings none."""
+    rows = 0
+    for place, total in enumerate(totals):
+        rows += total if total <= limit else 0
+        if place and rows > MOST_ROWS:
+            return place
+    return len(totals)
 
 
 def sum_of(counts: LaneCounts) -> int:

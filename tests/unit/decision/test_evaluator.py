@@ -21,7 +21,7 @@ from horarium.decision.forecast import Certainty, Forecast, MoveKind
 from horarium.decision.forecast_rows import SKIPPED, Row
 from horarium.decision.plan import Fire, Hold
 from horarium.instant import DAY, HOUR, MINUTE, SECOND, Instant, from_rfc3339, to_rfc3339
-from horarium.policy.approval import NEVER
+from horarium.policy.approval import NEVER, NEVER_SECONDS, ApprovalPolicy
 from horarium.policy.catchup import CatchupPolicy
 from horarium.policy.limits import Budget
 from horarium.policy.overlap import Overlap, OverlapPolicy
@@ -29,6 +29,7 @@ from horarium.policy.queue import QueuePolicy
 from horarium.policy.quotas import Quota, Room
 from horarium.recurrence.spec import Spec, compile_spec
 from horarium.schedule.calendar import Calendar, CalendarKind
+from horarium.schedule.effective import Effective
 from horarium.schedule.planning import Planning
 from horarium.schedule.position import Status
 from horarium.schedule.reason import Reason
@@ -166,7 +167,18 @@ def test_a_run_that_awaits_approval_is_open_until_its_request_expires() -> None:
     rows = look(planning, Facts(active=1, times=RunTimes((waiting,))), rows=26)
     assert said(rows[:25]) == [(SKIP, LIKELY)] * 24 + [(GO, LIKELY)]
     assert {row.reason for row in rows[:24]} == {Reason.OVERLAP_POLICY_SKIP}
-    assert rows[25].certainty is UNKNOWN  # the next run awaits approval too
+    assert rows[25].certainty is LIKELY  # the next run awaits approval too
+
+
+@pytest.mark.parametrize(
+    ("seconds", "expected"), [(7_200, LIKELY), (NEVER_SECONDS, UNKNOWN)], ids=["two hours", "never"]
+)
+def test_a_predicted_run_that_awaits_approval_ends_when_its_request_expires(seconds: int, expected: Certainty) -> None:
+    policies = Effective(ApprovalPolicy(requires_approval=True, expires_after_seconds=seconds))
+    rows = look(make_planning("0 * * * *", needs_approval=True, own_policies=policies), rows=30)
+    assert said(rows[:2]) == [(GO, CERTAIN), (SKIP, expected)]
+    assert {row.certainty for row in rows[1:]} == {expected}
+    assert [row.decision for row in rows].index(GO, 1) == (2 if expected is LIKELY else 24)
 
 
 def test_an_approval_that_never_expires_does_not_stop_the_forecast() -> None:

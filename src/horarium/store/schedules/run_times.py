@@ -24,13 +24,17 @@ from horarium.store.runs.states import OPEN_ROOT
 HISTORY: Final = 30
 """Durations that the median is taken of."""
 _MOST_OPEN: Final = 100
-# Runs of one schedule among which the last durations are looked for: steps of workflows are among them.
+# Runs of one schedule among which the last durations are looked for. Among the newest are the steps of workflows, which
+# may be all of them; the newest occurrences have root runs alone.
 _LOOKED_AT: Final = 300
+_OCCURRENCES: Final = 2 * HISTORY
 # Older SQLites take 999 variables in one statement.
 _AT_ONCE: Final = 900
 _COLUMNS = (
     "schedule_uid, run_id, state, origin, nominal, ready_at, created_at, started_at, finished_at, stop_requested_at"
 )
+# As the index of occurrences has it.
+_OF_OCCURRENCES: Final = f"origin IN ('{Origin.SCHEDULED.value}', '{Origin.BACKFILL.value}')"
 _FINISHED = "parent_run_id IS NULL AND finished_at IS NOT NULL AND started_at IS NOT NULL"
 # Of the run itself or of its steps: it goes on after the last of them.
 _EXPIRES = (
@@ -79,10 +83,13 @@ def _open(row: Any, now: Instant) -> OpenRun:
 
 
 def _newest(table: str, uid: str) -> str:
-    """The last finished root runs of a schedule, among the newest of its runs."""
+    """The last finished root runs of a schedule, among the newest of its runs and of its occurrences."""
+    mine = f"SELECT {_COLUMNS}, parent_run_id FROM {table} WHERE schedule_uid = {uid}"
     return f"""SELECT * FROM (
-    SELECT {_COLUMNS}, parent_run_id FROM {table} WHERE schedule_uid = {uid} ORDER BY run_id DESC LIMIT {_LOOKED_AT}
-  ) newest WHERE {_FINISHED} ORDER BY run_id DESC LIMIT {HISTORY}"""
+    SELECT * FROM ({mine} ORDER BY run_id DESC LIMIT {_LOOKED_AT}) newest
+    UNION
+    SELECT * FROM ({mine} AND {_OF_OCCURRENCES} ORDER BY nominal DESC LIMIT {_OCCURRENCES}) occurrences
+  ) looked_at WHERE {_FINISHED} ORDER BY run_id DESC LIMIT {HISTORY}"""
 
 
 _OPEN = f"schedule_uid = p.schedule_uid AND {OPEN_ROOT} ORDER BY run_id LIMIT {_MOST_OPEN}"
