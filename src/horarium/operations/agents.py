@@ -43,6 +43,8 @@ AGENTS: Final = DocumentKind(
 # Of schedules that one deletion pauses; more are told to be taken away first.
 MOST_SCHEDULES = 10_000
 _AT_ONCE = 100
+# A pause is a few statements; a deletion may cancel hundreds of runs.
+_PAUSED_AT_ONCE, _PURGED_AT_ONCE = 10, 1
 _MOST_BELOW = 10_000
 _USERS_NAMED = 20
 
@@ -144,8 +146,9 @@ def delete(
     concerned = resources.database.read(lambda connection: _concerned(connection, caller, agent_id, force=force))
     reason = f"its agent {agent_id} was deleted"
     done: list[str] = []
-    for start in range(0, len(concerned), _AT_ONCE):
-        names = concerned[start : start + _AT_ONCE]
+    at_once = _PURGED_AT_ONCE if purge else _PAUSED_AT_ONCE
+    for start in range(0, len(concerned), at_once):
+        names = concerned[start : start + at_once]
         stop = partial(_stop, resources, caller=caller.because(reason), names=names, purge=purge)
         done += resources.database.write(stop)
 
