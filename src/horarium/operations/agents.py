@@ -15,6 +15,7 @@ from horarium.operations.errors import Refused
 from horarium.operations.kept_documents import DocumentKind, Kept, Written
 from horarium.operations.lifecycles import delete_opened, pause_opened
 from horarium.operations.resources import Resources, open_schedule
+from horarium.operations.secrets import seal
 from horarium.policy.names import PolicyError
 from horarium.schedule.agent import Agent, agent_document, checked_token, parents_of, parse_agent
 from horarium.schedule.assignee import Assignee, AssigneeType
@@ -235,8 +236,7 @@ def _keep_token(resources: Resources, connection: Connection, caller: Caller, ag
         return True
     if known == token and before is not None and before.hosts == hosts:
         return False
-    now = resources.clock.now()
-    secrets.put(connection, sealer, namespace, name, str(token), hosts, True, now, principal=caller.principal)
+    seal(resources, connection, caller, sealer, name, str(token), hosts, generated=True)
     return True
 
 
