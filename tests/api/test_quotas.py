@@ -232,3 +232,29 @@ def test_the_client_is_told_the_numbers_and_does_not_ask_again() -> None:
         )
         assert client.change_namespace("default", quotas={"runs_per_minute": None}).quotas is not None
         assert client.trigger_schedule("a").outcome == "triggered"
+
+
+@pytest.mark.parametrize(
+    ("path", "first", "longer", "room"),
+    [
+        ("/api/secrets/s", {"value": "v"}, {"value": "v" * 20_000}, 5_000),
+        (
+            "/api/agents/a",
+            {"url": "https://agents.example.com", "token": "t"},
+            {"url": "https://agents.example.com", "token": "t" * 4_000},
+            1_000,
+        ),
+    ],
+)
+def test_a_longer_secret_in_the_place_of_another_counts(
+    greedy: httpx.Client, path: str, first: dict[str, str], longer: dict[str, str], room: int
+) -> None:
+    """One of the same length takes nothing, also where all is used up."""
+    greedy.put(path, json=first).raise_for_status()
+    used = limit(greedy)["bytes_stored"]["used"]
+    limit(greedy, bytes_stored=used + room)
+    refused = greedy.put(path, json=longer)
+    assert (refused.status_code, refused.json()["reason"]) == (422, "quota_exceeded")
+    limit(greedy, bytes_stored=used)
+    same = {**first, "value": "w"} if "value" in first else {**first, "token": "u"}
+    assert greedy.put(path, json=same).status_code == 200

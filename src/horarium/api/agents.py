@@ -135,6 +135,7 @@ def put_agent(
     example=AgentDeleted(
         id="writer", outcome=WriteOutcome.DELETED, paused_schedules=("daily-brief",), deleted_schedules=()
     ),
+    in_parts=True,
 )
 def delete_agent(
     resources: ResourcesOf,

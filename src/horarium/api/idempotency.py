@@ -13,6 +13,7 @@ import hmac
 import inspect
 import json
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import wraps
 from hashlib import sha256
@@ -23,6 +24,7 @@ from fastapi import Header, Request
 from horarium.api.answers import Reply
 from horarium.operations.caller import Caller
 from horarium.operations.errors import ApprovalRequired, KeyReused, RequestInProgress
+from horarium.operations.large_writes import LARGE_BYTES
 from horarium.operations.quotas import check_stored
 from horarium.operations.resources import Resources
 from horarium.operations.triggers import check_key
@@ -60,11 +62,27 @@ class _Asked:
     deletes: bool = False
 
 
-def idempotent(endpoint: Endpoint, marks: Mapping[str, Any], *, planned: bool = False) -> Endpoint:
+@dataclass(frozen=True, slots=True)
+class Transaction:
+    """What a request with a key is to the database.
+
+    `planned`: it computes for long, so the endpoint runs before the writer is taken. `in_parts`: the endpoint makes
+    many transactions, which would be too long as one; only its answer is stored with the key.
+    """
+
+    planned: bool = False
+    planned_if_large: bool = False
+    in_parts: bool = False
+
+    def is_planned(self, size: int) -> bool:
+        """`size` is that of the request."""
+        return self.planned or (self.planned_if_large and size > LARGE_BYTES)
+
+
+def idempotent(endpoint: Endpoint, marks: Mapping[str, Any], how: Transaction) -> Endpoint:
     """Wrap an endpoint that takes `resources` and `caller` and works through them alone.
 
-    A stored answer says so by its `marks`. Requests that compute for long are `planned`: the endpoint runs before the
-    writer is taken.
+    A stored answer says so by its `marks`.
     """
     signature = inspect.signature(endpoint, eval_str=True)
     wants_key = "idempotency_key" in signature.parameters
@@ -78,12 +96,17 @@ def idempotent(endpoint: Endpoint, marks: Mapping[str, Any], *, planned: bool = 
         if idempotency_key is None:
             return endpoint(resources=resources, caller=caller, **given)
         check_key(idempotency_key)
-        mark, *others = (_fingerprint(key, request, given) for key in resources.tokens.keys)
+        text = _meaning(request, given)
+        mark, *others = (_fingerprint(key, text) for key in resources.tokens.keys)
         asked = _Asked(f"{caller.principal or ''}\n{idempotency_key}", mark, tuple(others), request.method == "DELETE")
-        write = resources.database.write_planned if planned else resources.database.write
-        return _answer_once(
-            resources, caller, asked, lambda inside: endpoint(resources=inside, caller=caller, **given), marks, write
-        )
+
+        def act(inside: Resources) -> Reply:
+            return endpoint(resources=inside, caller=caller, **given)
+
+        if how.in_parts:
+            return _answer_in_parts(resources, caller, asked, act, marks)
+        write = resources.database.write_planned if how.is_planned(len(text)) else resources.database.write
+        return _answer_once(resources, caller, asked, act, marks, write)
 
     keyed.__signature__ = _with_key(signature)  # type: ignore[attr-defined]  # what FastAPI reads
     return keyed
@@ -121,18 +144,7 @@ def _answer_once(
             answer = act(replace(resources, database=joined, telemetry=telemetry))
         except ApprovalRequired as refused:
             return refused  # what it has written must be committed: a key would hide the attempt
-        kept, now = _kept(answer), resources.clock.now()
-        if not asked.deletes:
-            check_stored(resources, connection, caller.namespace, len(asked.key) + len(to_text(kept)), now)
-        idempotency.remember(
-            connection,
-            caller.namespace,
-            asked.key,
-            request_hash=asked.of,
-            status=answer.status_code,
-            answer=kept,
-            now=now,
-        )
+        _remember(resources, connection, caller, asked, answer)
         return answer
 
     try:
@@ -145,6 +157,29 @@ def _answer_once(
         raise answer
     telemetry.tell()
     return answer
+
+
+def _answer_in_parts(
+    resources: Resources, caller: Caller, asked: _Asked, act: Callable[[Resources], Reply], marks: Mapping[str, Any]
+) -> Reply:
+    """Store the answer after the request. One that ended in the middle is done again, and finds less to do."""
+    earlier = resources.database.read(lambda connection: idempotency.recall(connection, caller.namespace, asked.key))
+    if earlier is not None:
+        return _again(earlier, asked, marks)
+    answer = act(resources)
+    with suppress(Conflict):  # the same request was answered at this moment
+        resources.database.write(lambda connection: _remember(resources, connection, caller, asked, answer))
+    return answer
+
+
+def _remember(resources: Resources, connection: Connection, caller: Caller, asked: _Asked, answer: Reply) -> None:
+    """Raise QuotaExceeded where the answer does not fit."""
+    kept, now = _kept(answer), resources.clock.now()
+    if not asked.deletes:
+        check_stored(resources, connection, caller.namespace, len(asked.key) + len(to_text(kept)), now)
+    idempotency.remember(
+        connection, caller.namespace, asked.key, request_hash=asked.of, status=answer.status_code, answer=kept, now=now
+    )
 
 
 def _again(earlier: Remembered, asked: _Asked, marks: Mapping[str, Any]) -> Reply:
@@ -171,11 +206,12 @@ def _kept(answer: Reply) -> dict[str, Any]:
     return {"body": body, "headers": headers, "sha256": sha256(whole).hexdigest()}
 
 
-def _fingerprint(key: bytes, request: Request, given: Mapping[str, Any]) -> str:
-    """By what the request means: blanks and the order of its fields play no part.
-
-    With a key, since a request may hold a secret: a plain hash lets whoever has the database try out short ones.
-    """
+def _meaning(request: Request, given: Mapping[str, Any]) -> str:
+    """Write what the request means: blanks and the order of its fields play no part."""
     asked = {name: value for name, value in given.items() if name != "idempotency_key"}
-    text = json.dumps([request.method, request.url.path, asked], sort_keys=True)
+    return json.dumps([request.method, request.url.path, asked], sort_keys=True)
+
+
+def _fingerprint(key: bytes, text: str) -> str:
+    """Hash with a key, since a request may hold a secret: a plain hash lets whoever has the database try short ones."""
     return hmac.new(key, _PURPOSE + text.encode("ascii"), sha256).hexdigest()

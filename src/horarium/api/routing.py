@@ -7,7 +7,7 @@ off `OPERATIONS`.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 from http import HTTPStatus
 from inspect import iscoroutinefunction
@@ -20,7 +20,7 @@ from starlette.responses import Response
 from horarium.api.audited import Audited, audited_by_rule
 from horarium.api.audited import audited as leaving_entry
 from horarium.api.handlers import in_turn
-from horarium.api.idempotency import idempotent
+from horarium.api.idempotency import Transaction, idempotent
 from horarium.wire.answer import Answer
 from horarium.wire.bodies import Body
 from horarium.wire.roles import Permission
@@ -107,13 +107,15 @@ class Routes:
         repeatable: bool = True,
         marks: Mapping[str, Any] | None = None,
         planned: bool = False,
+        in_parts: bool = False,
         audited: Audited | None = None,
         name: str | None = None,
     ) -> Callable[[Endpoint], Endpoint]:
         """`sends` is the example of a body. `many`: the answer is a list of such answers.
 
         A write that is `repeatable` happens once for each Idempotency-Key; the answer to a repetition has `marks`.
-        `planned`: it may compute for long, and with a key it is planned before the writer is taken.
+        `planned`: it may compute for long, and with a key it is planned before the writer is taken. So is a large
+        definition. `in_parts`: it makes many transactions, and a key does not make one of them.
         `audited` None = by the rule for what admins do.
         """
 
@@ -137,7 +139,7 @@ class Routes:
             )
             if _declared.setdefault((method, operation.path), operation) is not operation:
                 raise ValueError(f"{method} {operation.path} is declared twice")
-            called = _wrapped(endpoint, operation, marks or {}, planned=planned)
+            called = _wrapped(endpoint, operation, Transaction(planned=planned, in_parts=in_parts), marks or {})
             if not iscoroutinefunction(called):
                 called = in_turn(called)
             self.router.add_api_route(
@@ -156,11 +158,14 @@ class Routes:
         return declare
 
 
-def _wrapped(endpoint: Endpoint, operation: Operation, marks: Mapping[str, Any], *, planned: bool) -> Endpoint:
+def _wrapped(endpoint: Endpoint, operation: Operation, how: Transaction, marks: Mapping[str, Any]) -> Endpoint:
     """A repetition is answered before anything is told of it."""
     if operation.audited is not Audited.NEVER:
         endpoint = leaving_entry(endpoint, operation.name, operation.audited)
-    return idempotent(endpoint, marks, planned=planned) if operation.repeatable else endpoint
+    if not operation.repeatable:
+        return endpoint
+    defines = operation.needs in (Permission.WRITE, Permission.SCHEDULE)
+    return idempotent(endpoint, marks, replace(how, planned_if_large=defines))
 
 
 def permission_for(method: str, path: str) -> Permission | Open:

@@ -15,6 +15,7 @@ from horarium.operations.errors import Refused
 from horarium.operations.kept_documents import DocumentKind, Kept, Written
 from horarium.operations.lifecycles import delete_opened, pause_opened
 from horarium.operations.resources import Resources, open_schedule
+from horarium.operations.secrets import seal
 from horarium.policy.names import PolicyError
 from horarium.schedule.agent import Agent, agent_document, checked_token, parents_of, parse_agent
 from horarium.schedule.assignee import Assignee, AssigneeType
@@ -43,6 +44,8 @@ AGENTS: Final = DocumentKind(
 # Of schedules that one deletion pauses; more are told to be taken away first.
 MOST_SCHEDULES = 10_000
 _AT_ONCE = 100
+# A pause is a few statements; a deletion may cancel hundreds of runs.
+_PAUSED_AT_ONCE, _PURGED_AT_ONCE = 10, 1
 _MOST_BELOW = 10_000
 _USERS_NAMED = 20
 
@@ -144,8 +147,9 @@ def delete(
     concerned = resources.database.read(lambda connection: _concerned(connection, caller, agent_id, force=force))
     reason = f"its agent {agent_id} was deleted"
     done: list[str] = []
-    for start in range(0, len(concerned), _AT_ONCE):
-        names = concerned[start : start + _AT_ONCE]
+    at_once = _PURGED_AT_ONCE if purge else _PAUSED_AT_ONCE
+    for start in range(0, len(concerned), at_once):
+        names = concerned[start : start + at_once]
         stop = partial(_stop, resources, caller=caller.because(reason), names=names, purge=purge)
         done += resources.database.write(stop)
 
@@ -232,8 +236,7 @@ def _keep_token(resources: Resources, connection: Connection, caller: Caller, ag
         return True
     if known == token and before is not None and before.hosts == hosts:
         return False
-    now = resources.clock.now()
-    secrets.put(connection, sealer, namespace, name, str(token), hosts, True, now, principal=caller.principal)
+    seal(resources, connection, caller, sealer, name, str(token), hosts, generated=True)
     return True
 
 

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from horarium.operations.caller import Caller
 from horarium.operations.errors import Refused
-from horarium.operations.quotas import check_stored
 from horarium.operations.resources import Resources
+from horarium.operations.secrets import seal
 from horarium.schedule.credentials import hosts_of
 from horarium.schedule.definition import Definition
 from horarium.schedule.document import Parsed
@@ -39,10 +39,7 @@ def keep_credentials(resources: Resources, connection: Connection, caller: Calle
     written = []
     for name, value in given.items():
         if not _is(known.get(name), sealer, value, hosts):
-            now = resources.clock.now()
-            if name not in known:
-                check_stored(resources, connection, namespace, len(value), now)
-            secrets.put(connection, sealer, namespace, name, value, hosts, True, now, principal=caller.principal)
+            seal(resources, connection, caller, sealer, name, value, hosts, generated=True)
             written.append(name)
     return tuple(written)
 

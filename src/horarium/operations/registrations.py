@@ -84,7 +84,7 @@ def register(
         resumed = _resume_found(inside, connection, caller, app, found)
         return Registered(kept, foreign, paused, resumed, others)
 
-    return resources.database.write(work)
+    return resources.database.write_planned(work)
 
 
 def _read(resources: Resources, caller: Caller, app: str | None, declared: Templates) -> list[Workflow]:

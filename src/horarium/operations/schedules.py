@@ -24,6 +24,7 @@ from horarium.operations.credentials import SECRETS, keep_credentials
 from horarium.operations.definitions import current_definition, same_exhausted, wanted
 from horarium.operations.drafts import Draft, check_draft, note_attribute
 from horarium.operations.errors import ScheduleAlreadyExists, ScheduleNotFound
+from horarium.operations.large_writes import write_of
 from horarium.operations.lifecycles import pause_opened, require_somebody, resume_opened
 from horarium.operations.quotas import check_definitions
 from horarium.operations.resources import Opened, Resources, open_schedule, wake_tickers
@@ -96,15 +97,16 @@ def upsert(resources: Resources, caller: Caller, document: object, *, update: Up
         opened = open_schedule(resources, connection, caller, schedule_id)
         return update_opened(resources, connection, caller, opened, document, update, obey_pause=False)
 
+    write = write_of(resources, document)
     try:
         with bypass_on_record(resources, caller, schedule_id):
-            return resources.database.write(put)
+            return write(put)
     except ScheduleNotFound:
-        return resources.database.write(put)  # somebody has deleted it between the look and the lock
+        return write(put)  # somebody has deleted it between the look and the lock
     except Conflict as taken:
         if taken.constraint != "schedules_live_id":
             raise
-        return resources.database.write(put)  # somebody was faster; now it is there
+        return write(put)  # somebody was faster; now it is there
 
 
 def update(
@@ -124,7 +126,7 @@ def update(
         return update_opened(resources, connection, caller, opened, document, how, obey_pause=True)
 
     with bypass_on_record(resources, caller, schedule_id):
-        return resources.database.write(change)
+        return write_of(resources, document)(change)
 
 
 # ── creating ─────────────────────────────────────────────────────────────────────────────────────────

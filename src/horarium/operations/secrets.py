@@ -18,6 +18,7 @@ from horarium.schedule.secret_value import checked_hosts, checked_value
 from horarium.store import secrets
 from horarium.store.database import Connection
 from horarium.store.schedules.references import schedules_with_secret
+from horarium.store.sealing import Sealer
 from horarium.store.secrets import SecretName
 from horarium.store.workflows import workflows_with_secret
 from horarium.wire.roles import Permission, Role
@@ -65,19 +66,32 @@ def keep(
     before = secrets.find(connection, caller.namespace, name)
     if before is None and secrets.count(connection, caller.namespace) >= most:
         raise Refused(f"the namespace has {most} secrets, which is the most that the operator allows")
-    if before is None:
-        check_stored(resources, connection, caller.namespace, len(value), resources.clock.now())
-    return secrets.put(
-        connection,
-        resources.sealer,
-        caller.namespace,
-        name,
-        value,
-        hosts,
-        generated,
-        resources.clock.now(),
-        principal=caller.principal,
-    )
+    return seal(resources, connection, caller, resources.sealer, name, value, hosts, generated=generated)
+
+
+def seal(
+    resources: Resources,
+    connection: Connection,
+    caller: Caller,
+    sealer: Sealer,
+    name: str,
+    value: str,
+    hosts: Sequence[str] | None,
+    *,
+    generated: bool,
+) -> SecretName:
+    """Store the value. Raise QuotaExceeded where what it takes beside the value before does not fit."""
+    namespace, now = caller.namespace, resources.clock.now()
+    before = _size(connection, namespace, name)
+    written = secrets.put(connection, sealer, namespace, name, value, hosts, generated, now, principal=caller.principal)
+    added = _size(connection, namespace, name) - before
+    if added > 0:
+        check_stored(resources, connection, namespace, added, now)
+    return written
+
+
+def _size(connection: Connection, namespace: str, name: str) -> int:
+    return sum(len(row.sealed) for row in secrets.find_all(connection, namespace, [name]).values())
 
 
 def list_secrets(

@@ -18,6 +18,7 @@ from horarium.operations.caller import Caller
 from horarium.operations.changes import ScheduleChange
 from horarium.operations.drafts import require_namespace
 from horarium.operations.errors import Forbidden, ScheduleNotFound
+from horarium.operations.large_writes import write_of
 from horarium.operations.occurrences import Skipped
 from horarium.operations.peers import require_peer
 from horarium.operations.resources import Resources
@@ -181,7 +182,7 @@ def create(resources: Resources, caller: Caller, workspace_id: str, body: object
         workspaces.set_written_here(connection, caller.namespace, done.schedule_id)
         return done
 
-    return _written(resources, work)
+    return _written(resources, body, work)
 
 
 def change(
@@ -204,7 +205,7 @@ def change(
         document = change_document(wish)
         return _said(wish, lambda: schedules.update(inside, able, schedule_id, document, if_version=if_version))
 
-    return _written(resources, work)
+    return _written(resources, body, work)
 
 
 def delete(
@@ -340,9 +341,11 @@ def _said(wish: Wish, write: Callable[[], ScheduleChange]) -> ScheduleChange:
         raise WorkspaceRequestInvalid(told.field, told.text) from None
 
 
-def _written(resources: Resources, work: Callable[[Connection, Resources], ScheduleChange]) -> ScheduleChange:
-    """In one transaction with what `work` looks at."""
-    return resources.database.write(
+def _written(
+    resources: Resources, body: object, work: Callable[[Connection, Resources], ScheduleChange]
+) -> ScheduleChange:
+    """Write `body` in one transaction with what `work` looks at."""
+    return write_of(resources, body)(
         lambda connection: work(
             connection, replace(resources, database=JoinedTransaction(resources.database, connection))
         )

@@ -19,8 +19,11 @@ nothing we could count has the bare kind, and shares its room with others of its
 from __future__ import annotations
 
 import ipaddress
+import re
 from hashlib import sha256
 from urllib.parse import urlsplit
+
+import idna
 
 from horarium.schedule.assignee import Assignee, AssigneeType, worker_of
 from horarium.schedule.definition import Action
@@ -33,6 +36,7 @@ MAX_TARGET_LENGTH = 320
 _MAX_HOST_NAME = 253
 _DIGEST_CHARACTERS = 16
 _CELERY = "celery:"
+_USER_INFO = re.compile(r"[^:/?#]*://[^/?#]*@")
 _PROMPT = "prompt:"
 _TO_AGENT = f"{_PROMPT}{AssigneeType.AGENT.value}/"
 
@@ -90,8 +94,8 @@ def work(action: Action, _assignee: Assignee | None) -> str:
 
 
 def pin_of(url: object) -> str:
-    """Return scheme, host and port of an address as pins of secrets name them; empty for an invalid address."""
-    place = _place(url)
+    """Return scheme, host and port of an address as pins of secrets name them; empty for one that is never dialled."""
+    place = None if isinstance(url, str) and _USER_INFO.match(url) else _place(url)
     return "" if place is None else pin(*place)
 
 
@@ -110,7 +114,8 @@ def _origin(url: object) -> str:
 
 
 def _place(url: object) -> tuple[str, str, int] | None:
-    if not isinstance(url, str):
+    """None also for an address that is never dialled: with what another reader leaves out."""
+    if not isinstance(url, str) or not url.isprintable() or "\\" in url:
         return None
     try:
         parts = urlsplit(url)
@@ -129,8 +134,9 @@ def _host(name: str) -> str:
     # The dot at the end says that the name is whole, as all names in a URL are.
     name = name.removesuffix(".")
     if not name.isascii():
-        name = name.encode("idna").decode("ascii").lower()
-    if not 0 < len(name) <= _MAX_HOST_NAME or not name.isprintable() or " " in name:
+        # IDNA 2008, as it is looked up: the codec of Python is of 2003, and makes another name of some letters.
+        name = idna.encode(name.lower()).decode("ascii")
+    if not 0 < len(name) <= _MAX_HOST_NAME or not name.isprintable() or " " in name or name.endswith("."):
         raise ValueError("no host name")
     return name
 

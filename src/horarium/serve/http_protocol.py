@@ -134,6 +134,9 @@ class BoundedProtocol(H11Protocol):
 
     def connection_lost(self, exc: Exception | None) -> None:
         super().connection_lost(exc)
+        if self.cycle is not None:
+            # Nothing is read of it after this, and the two refer to each other: the search for garbage comes late.
+            self.cycle.body = bytearray()
         if self._seat is not None:
             self._seats.give_back(self, self._seat, self._address)
             self._seat = None

@@ -134,3 +134,24 @@ def test_a_refusal_names_the_missing_pin() -> None:
         "set it again with http://a.example:80 among its hosts"
     )
     assert "this target has no host" in not_allowed("erp", ("a.example",), "")
+
+
+@pytest.mark.parametrize(
+    ("url", "destination"),
+    [
+        ("HTTPS://ERP.Example.com.:443/x", "erp.example.com"),
+        ("https://erp\u3002example\u3002com/", "erp.example.com"),
+        ("https://stra\xdfe.de/", "xn--strae-oqa.de"),
+        ("https://xn--strae-oqa.de:8443/", "https://xn--strae-oqa.de:8443"),
+        ("https://M\xdcNCHEN.de/", "xn--mnchen-3ya.de"),
+        ("http://[0:0:0:0:0:0:0:1]/", "http://[::1]:80"),
+        ("https://\ufb00.example.com/", ""),
+        ("https://user@erp.example.com/", ""),
+        ("https://erp.example.com@evil.com/", ""),
+        ("https://evil.com\\@erp.example.com/", ""),
+        ("https://erp.example.com\t/", ""),
+        ("https://erp.example.com:99999/", ""),
+    ],
+)
+def test_a_generated_pin_names_the_host_that_is_dialled(url: str, destination: str) -> None:
+    assert pin_of(url) == destination_of(url) == destination
