@@ -193,7 +193,7 @@ class Claimer:
         self._targets_after: dict[str, str] = {}
         self._seen: list[ReadyTarget] = []
         self._stored: frozenset[ReadyTarget] = frozenset()
-        self._chosen: Sequence[Candidate] = ()
+        self._chosen: list[Candidate] = []
         self._refused: dict[bytes, str] = {}
         self._looked = 0
         self._alone = True
@@ -252,7 +252,7 @@ class Claimer:
 
     def _take_what_can_be(self, asked: _Places, now: Instant) -> _Taken:
         """Take a batch. Where the database refuses it take each run alone, and put off those that it refuses."""
-        self._chosen, self._refused = (), {}
+        self._chosen, self._refused = [], {}
         try:
             return self._database.write(lambda connection: self._take(connection, asked, now))
         except Exception as wrong:  # one run that cannot be changed must not stop the others
@@ -287,9 +287,8 @@ class Claimer:
         room_for_ours = min(len(in_hand), _CANDIDATES // 10)
         wanted = [(target, most + room_for_ours) for target, most in left]
         found = [*claims.candidates(connection, wanted, now), *begun_before(connection, left, agents, now)]
-        candidates = [
-            each for each in dict.fromkeys(found) if each.run_id not in in_hand and only in (None, each.run_id)
-        ]
+        candidates = [each for each in dict.fromkeys(found) if each.run_id not in in_hand]
+        candidates = [each for each in candidates if only in (None, each.run_id)]
         most = self._options.batch
         chosen = choose(candidates, room, self._place_kind, after=self._turn, most=most)
         if not chosen:
