@@ -2,6 +2,7 @@
 
 HorariumError
 ├── InvalidSpec            invalid_spec           a cron, interval, one-off or zone that we refuse
+├── NotAnInstant           unreadable_row         a stored time outside of the years 1 to 9999
 ├── ConditionError         invalid_condition      a filter that is not in the condition language
 ├── InvalidDefinition      validation_failed      a document with one message per bad field
 │   └── KindNotAvailable   kind_not_available     an action of a kind that no launcher declares
@@ -36,6 +37,12 @@ class InvalidSpec(HorariumError, ValueError):
     def __init__(self, message: str, *, field: str | None = None) -> None:
         super().__init__(message)
         self.field = field
+
+
+class NotAnInstant(HorariumError, OverflowError):
+    """A stored time that no calendar has: the row was damaged."""
+
+    reason = "unreadable_row"
 
 
 class ConditionError(HorariumError, ValueError):

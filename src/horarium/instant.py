@@ -11,7 +11,7 @@ from datetime import UTC, datetime, timedelta
 from functools import lru_cache
 from typing import TypeAlias
 
-from horarium.errors import InvalidSpec
+from horarium.errors import InvalidSpec, NotAnInstant
 
 Instant: TypeAlias = int
 
@@ -39,7 +39,12 @@ def from_datetime(moment: datetime, *, field: str = "time") -> Instant:
 
 
 def to_datetime(instant: Instant) -> datetime:
-    return _EPOCH + timedelta(microseconds=instant)
+    """Convert an instant. Raises NotAnInstant, which is an OverflowError, outside of the years 1 to 9999."""
+    try:
+        return _EPOCH + timedelta(microseconds=instant)
+    except (OverflowError, TypeError):
+        shown = repr(instant)[:60]
+        raise NotAnInstant(f"{shown} microseconds are not an instant between the years 1 and 9999") from None
 
 
 def from_rfc3339(text: str, *, field: str = "time") -> Instant:

@@ -19,6 +19,7 @@ from horarium.errors import (
     InvalidTransition,
     InvalidWorkflow,
     KindNotAvailable,
+    NotAnInstant,
 )
 
 CLASSES = [each for _, each in inspect.getmembers(errors, inspect.isclass) if issubclass(each, HorariumError)]
@@ -26,6 +27,7 @@ EXAMPLES: list[HorariumError] = [
     HorariumError("m"),
     InvalidSpec("m", field="hour"),
     ConditionError("m"),
+    NotAnInstant("m"),
     InvalidDefinition({"a.b": ["m", "n"], "c": ["o"]}),
     KindNotAvailable({"action.kind": ["m"]}),
     InvalidCalendar("m"),

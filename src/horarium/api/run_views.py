@@ -21,6 +21,7 @@ from horarium.schedule.run import Origin, RunState, public_status
 from horarium.schedule.target import agent_in
 from horarium.schedule.terms import Terms, terms_of
 from horarium.schedule.told_policies import ToldPolicies, policies_of
+from horarium.store.errors import CannotRead
 from horarium.store.runs.listed_steps import StepRow
 from horarium.store.runs.newest_approvals import AskedApproval
 from horarium.store.runs.read import RunRow
@@ -285,7 +286,7 @@ def _approval(row: RunRow | StepRow, asked: AskedApproval | None) -> RunApproval
     return RunApproval(
         needed=row.needs_approval,
         approval_id=id_text(asked.approval_id),
-        status=ApprovalDecision(asked.status),
+        status=_decision(asked.approval_id, asked.status),
         gates=asked.gates,
         expires_at=None if asked.expires_at >= NEVER else to_datetime(asked.expires_at),
         decided_by=asked.decided_by,
@@ -293,6 +294,13 @@ def _approval(row: RunRow | StepRow, asked: AskedApproval | None) -> RunApproval
         reason=asked.reason,
         question=asked.question,
     )
+
+
+def _decision(approval_id: bytes, name: str) -> ApprovalDecision:
+    try:
+        return ApprovalDecision(name)
+    except ValueError:
+        raise CannotRead("approval", approval_id, f"decision: {name!r} is not known") from None
 
 
 def _time(text: str) -> Any:

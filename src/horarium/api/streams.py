@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import asyncio
 import threading
 from collections import Counter
 from collections.abc import AsyncIterator, Iterator
 from contextlib import contextmanager
 
-from starlette.requests import Request
+from starlette.requests import ClientDisconnect, Request
 from starlette.responses import StreamingResponse
-from starlette.types import Receive, Scope, Send
+from starlette.types import Message, Receive, Scope, Send
 
 from horarium.api.auth import credential_of
 from horarium.api.authorization import authorization_of
@@ -19,6 +20,8 @@ from horarium.operations.caller import Caller
 
 # Streams end when their readers like, so nobody knows when there will be room.
 _TRY_AGAIN_SECONDS = 10
+UNREAD_SECONDS = 60.0
+"""A stream whose client takes nothing for so long ends, and its place is free."""
 
 
 class Streams:
@@ -62,8 +65,22 @@ class EventStream(StreamingResponse):
         self._token = credential_of(authorization_of(request), caller.principal)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        is_unread = False
+
+        async def send_in_time(message: Message) -> None:
+            nonlocal is_unread
+            try:
+                async with asyncio.timeout(UNREAD_SECONDS):
+                    await send(message)
+            except TimeoutError:
+                is_unread = True
+                raise
+
         try:
             with self._streams.opened(self._token, self._namespace):
-                await super().__call__(scope, receive, send)
+                await super().__call__(scope, receive, send_in_time)
         except TooManyStreams as refused:
             await problem_of(refused)(scope, receive, send)
+        except (TimeoutError, ClientDisconnect):
+            if not is_unread:
+                raise

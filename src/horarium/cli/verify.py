@@ -70,7 +70,7 @@ def verify_command(
 def _row(finding: Finding) -> tuple[str, str, str]:
     from horarium.ids import id_text
     from horarium.instant import to_rfc3339
-    from horarium.operations.verify import Double, Gap, Missing, OrphanRun, Stray
+    from horarium.operations.verify import CannotVerify, Double, Gap, Missing, OrphanRun, Stray
     from horarium.operations.verify_runs import DoubleStep, Miscounted, UnsoundRun
 
     match finding:
@@ -83,6 +83,8 @@ def _row(finding: Finding) -> tuple[str, str, str]:
             return finding.schedule_id, "double", f"{to_rfc3339(nominal)} is decided again by event {sequence}"
         case Stray(nominal=nominal, sequence=sequence):
             return finding.schedule_id, "stray", f"event {sequence} decides {to_rfc3339(nominal)}, which is none"
+        case CannotVerify(detail=detail):
+            return finding.schedule_id, "unreadable", detail
         case Gap(sequence=first_gone, last=last_gone):
             return finding.schedule_id, "gap", f"events {first_gone} to {last_gone} are gone"
         case OrphanRun(run_id=run_id, nominal=nominal):
@@ -99,6 +101,7 @@ def _row_of_run(finding: RunFinding) -> tuple[str, str, str]:
     sentences = {
         Unsound.STUCK: "can neither move nor end",
         Unsound.OUTLIVES: "is open, though the workflow that it is a step of has ended",
+        Unsound.UNREADABLE: "cannot be read: it was damaged, or written by a newer program",
         Unsound.UNAPPROVED: "was let go without a recorded yes to its inputs",
     }
     match finding:

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 from horarium.decision.health_status import NEEDS_SOMEBODY, HealthStatus, WatchedStatus
 from horarium.decision.last_status import STALE_AFTER
+from horarium.errors import HorariumError
 from horarium.instant import SECOND, Instant, to_rfc3339
 from horarium.recurrence.spec import Spec
 from horarium.schedule.planning import Planning
@@ -103,6 +104,15 @@ def watched_status(health: Health, *, has_run: bool) -> WatchedStatus:
 
 
 def judge(vitals: Vitals, now: Instant) -> Health:
+    """Judge a schedule. One whose stored values cannot be judged is broken, and in no other's way."""
+    try:
+        return _judge(vitals, now)
+    except (HorariumError, ValueError, TypeError, LookupError, ArithmeticError, AttributeError) as wrong:
+        why = f"Its stored values cannot be read: {_cut(str(wrong)) or type(wrong).__name__}."
+        return Health(HealthStatus.BROKEN, why, is_stale=True)
+
+
+def _judge(vitals: Vitals, now: Instant) -> Health:
     planning = vitals.planning
     if planning is None:
         why = f"It cannot be planned: {_cut(vitals.error) or 'nobody knows why'}."

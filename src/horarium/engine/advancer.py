@@ -170,7 +170,14 @@ class Advancer:
             step_changes.forget(connection, [run_id])
             return [each for each in recorded if each.counted]
 
-        return self._database.write(write)
+        try:
+            return self._database.write(write)
+        except Exception as wrong:  # it cannot even be ended, and must not stand before the others
+            if not is_fault_of_a_row(wrong):
+                raise
+            self._tell(run_id, wrong)
+        self._database.write(lambda connection: step_changes.forget(connection, [run_id]))
+        return []
 
     def _tell(self, run_id: bytes, why: Exception) -> None:
         self._log.error("a workflow cannot be moved on", run=id_text(run_id), error=f"{type(why).__name__}: {why}")

@@ -10,8 +10,11 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from types import MappingProxyType
 from typing import Final, NamedTuple
+
+import structlog
 
 from horarium.clock import Clock
 from horarium.engine import hand_over
@@ -31,7 +34,8 @@ from horarium.engine.requests import build_request, named_secrets, rules_of, wit
 from horarium.engine.room import Limits, Room, Seat, choose, places_for
 from horarium.engine.secrets import Found, fetch, open_secrets, pins_of
 from horarium.errors import HorariumError
-from horarium.instant import Instant
+from horarium.ids import id_text
+from horarium.instant import SECOND, Instant
 from horarium.job.run_log import KEPT_BYTES, RunLog
 from horarium.launchers.launcher import LaunchRequest
 from horarium.launchers.registry import Registry
@@ -49,12 +53,12 @@ from horarium.schedule.kinds import PROMPT, WORKFLOW
 from horarium.store import namespaces
 from horarium.store.database import Connection, Database
 from horarium.store.database.channels import READY
-from horarium.store.errors import is_outage
+from horarium.store.errors import is_fault_of_a_row, is_outage
 from horarium.store.policies import find_agents
 from horarium.store.runs import claims
 from horarium.store.runs.agent_places import AgentPlaces
 from horarium.store.runs.changes import write_changes
-from horarium.store.runs.claims import ReadyTarget
+from horarium.store.runs.claims import Candidate, ReadyTarget
 from horarium.store.runs.definitions import Definitions
 from horarium.store.runs.newest_approvals import approved_gates, confided, replies
 from horarium.store.runs.work import Work
@@ -68,6 +72,8 @@ _TARGETS = 256
 # Of candidates locked at once: the best are chosen from them.
 _CANDIDATES = 1_000
 _CLAIMS_A_LOOK = 4
+# A run that the database refuses to change is tried again after this.
+_PUT_OFF_SECONDS = 60
 NO_ROWS: Final[Mapping[str, SecretRow]] = MappingProxyType({})
 
 
@@ -136,6 +142,16 @@ class _Taken(NamedTuple):
     contended: bool = False
 
 
+class _Places(NamedTuple):
+    """Places that a claim may fill. `only`: with this run alone."""
+
+    places: Sequence[tuple[ReadyTarget, int]]
+    agents: Mapping[ReadyTarget, AgentPlaces]
+    room: Room
+    in_hand: Collection[bytes]
+    only: bytes | None = None
+
+
 class _Read(NamedTuple):
     """All that the requests of a claim are made of.
 
@@ -177,6 +193,7 @@ class Claimer:
         self._targets_after: dict[str, str] = {}
         self._seen: list[ReadyTarget] = []
         self._stored: frozenset[ReadyTarget] = frozenset()
+        self._chosen: list[Candidate] = []
         self._refused: dict[bytes, str] = {}
         self._looked = 0
         self._alone = True
@@ -194,7 +211,7 @@ class Claimer:
         if not places:
             self._seen = []
             return Claimed(waiting=True)
-        taken = self._database.write(lambda connection: self._take(connection, places, agents, room, in_hand, now))
+        taken = self._take_what_can_be(_Places(places, agents, room, in_hand), now)
         if not taken.more:
             self._seen = []
         waiting = len(places) < len(ready)
@@ -233,25 +250,51 @@ class Claimer:
             else:
                 self._targets_after.pop(name, None)
 
-    def _take(
-        self,
-        connection: Connection,
-        places: Sequence[tuple[ReadyTarget, int]],
-        agents: Mapping[ReadyTarget, AgentPlaces],
-        room: Room,
-        in_hand: Collection[bytes],
-        now: Instant,
-    ) -> _Taken:
+    def _take_what_can_be(self, asked: _Places, now: Instant) -> _Taken:
+        """Take a batch. Where the database refuses it take each run alone, and put off those that it refuses."""
+        self._chosen, self._refused = [], {}
+        try:
+            return self._database.write(lambda connection: self._take(connection, asked, now))
+        except Exception as wrong:  # one run that cannot be changed must not stop the others
+            if not self._chosen or not is_fault_of_a_row(wrong):
+                raise
+        taken = _Taken(more=True)
+        for run_id in [each.run_id for each in self._chosen]:
+            alone = asked._replace(only=run_id)
+            try:
+                one = self._database.write(partial(self._take, asked=alone, now=now))
+            except Exception as wrong:
+                if is_fault_of_a_row(wrong):
+                    self._put_off(run_id, wrong, now)
+                    continue
+                if not taken.works:
+                    raise
+                break  # those that are ours already must not be lost
+            taken = taken._replace(works=[*taken.works, *one.works], handed=[*taken.handed, *one.handed])
+        return taken
+
+    def _put_off(self, run_id: bytes, wrong: Exception, now: Instant) -> None:
+        structlog.get_logger().error(
+            "a run cannot be claimed", run=id_text(run_id), error=f"{type(wrong).__name__}: {wrong}"
+        )
+        later = now + _PUT_OFF_SECONDS * SECOND
+        self._database.write(lambda connection: claims.put_off(connection, run_id, later))
+
+    def _take(self, connection: Connection, asked: _Places, now: Instant) -> _Taken:
+        places, agents, room, in_hand, only = asked
         left, contended = hold_places(connection, places, agents, room)
         # Some that are ready may still be in our hands: they are passed over, and must not take the others' places.
         room_for_ours = min(len(in_hand), _CANDIDATES // 10)
-        asked = [(target, most + room_for_ours) for target, most in left]
-        found = [*claims.candidates(connection, asked, now), *begun_before(connection, left, agents, now)]
+        wanted = [(target, most + room_for_ours) for target, most in left]
+        found = [*claims.candidates(connection, wanted, now), *begun_before(connection, left, agents, now)]
         candidates = [each for each in dict.fromkeys(found) if each.run_id not in in_hand]
+        candidates = [each for each in candidates if only in (None, each.run_id)]
         most = self._options.batch
         chosen = choose(candidates, room, self._place_kind, after=self._turn, most=most)
         if not chosen:
             return _Taken(contended=contended)
+        if only is None:
+            self._chosen = chosen
         order = {each.run_id: number for number, each in enumerate(chosen)}
         here = [each.run_id for each in chosen if self._registry.works_here(self._kind(each.namespace, each.target))]
         works = claims.take(
@@ -266,7 +309,8 @@ class Claimer:
         works.sort(key=lambda work: order[work.run_id])
         self._turn = chosen[-1].namespace
         workflows = [work for work in works if self._is_workflow(work)]
-        handed, self._refused = hand_over.workflows(connection, workflows, self._definitions, now)
+        handed, refused = hand_over.workflows(connection, workflows, self._definitions, now)
+        self._refused |= refused
         if handed:
             self._database.notify(connection, READY)  # whoever moves workflows on is to begin at once
         handed += self._hand_over(connection, [work for work in works if not self._is_workflow(work)], now)

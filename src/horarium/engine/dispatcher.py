@@ -23,6 +23,7 @@ from horarium.engine.room import Room
 from horarium.engine.said import NOTHING_SAID, Said, has_spoken
 from horarium.engine.threads import Threads
 from horarium.errors import HorariumError
+from horarium.ids import id_text
 from horarium.instant import SECOND, Instant
 from horarium.launchers.launcher import LaunchRequest
 from horarium.launchers.registry import Registry
@@ -256,7 +257,14 @@ class Dispatcher:
                 raise
             assert isinstance(one.event, Answered | GivenBack)
             unstorable = Unstorable(f"{type(wrong).__name__}: {wrong}", one.event.epoch)
+        try:
             return await self._write_down([one._replace(event=unstorable)], now)
+        except Exception as wrong:  # the run itself cannot be changed: its lease runs out
+            if not is_fault_of_a_row(wrong):
+                raise
+            why = f"{type(wrong).__name__}: {wrong}"
+            self._log.error("an answer cannot be written", run=id_text(one.run_id), error=why)
+            return []
 
     async def _settle_for_ever(self) -> None:
         while True:

@@ -127,7 +127,7 @@ class Follower:
             if not is_fault_of_a_row(wrong):
                 raise
             unstorable = Unstorable(f"{type(wrong).__name__}: {wrong}", work.lease_epoch)
-            await self._record([Happened(work.run_id, unstorable, rules)])
+            await self._record_each([Happened(work.run_id, unstorable, rules)])
 
     async def _stop(self) -> int:
         """What nobody in this house holds and somebody wants stopped: tell the target, then call it cancelled."""
@@ -137,8 +137,8 @@ class Follower:
 
         followed = await self._threads.run(lambda: self._database.read(take))
         await asyncio.gather(*(self._cancel(*each) for each in followed))
-        await self._record([Happened(work.run_id, CancelledOutside("cancelled on request")) for work, _ in followed])
-        return len(followed)
+        over = CancelledOutside("cancelled on request")
+        return await self._record_each([Happened(work.run_id, over) for work, _ in followed])
 
     async def _tell_unwanted(self) -> int:
         """Whoever still works for runs that are over: each is told, and told again if that fails."""
@@ -182,6 +182,20 @@ class Follower:
             why = f"{type(wrong).__name__}: {wrong}"
             structlog.get_logger().warning("a target could not be told to stop", target=task.agent_id, error=why)
             return False
+
+    async def _record_each(self, happened: Sequence[Happened]) -> int:
+        """Record together; where the database refuses it record each alone, and return how many it accepts."""
+        try:
+            await self._record(happened)
+            return len(happened)
+        except Exception as wrong:
+            if not is_fault_of_a_row(wrong):
+                raise
+            if len(happened) > 1:
+                return sum([await self._record_each([one]) for one in happened])
+            why = f"{type(wrong).__name__}: {wrong}"
+            structlog.get_logger().error("a run cannot be changed", run=id_text(happened[0].run_id), error=why)
+            return 0
 
     async def _record(self, happened: Sequence[Happened]) -> None:
         if not happened:

@@ -17,6 +17,7 @@ class Unsound(StrEnum):
 
     STUCK = "stuck"  # it can neither move nor end
     OUTLIVES = "outlives"  # the workflow that it is a step of has ended, or is gone
+    UNREADABLE = "unreadable"  # a value of its row cannot be read
     UNAPPROVED = "unapproved"  # it was let go, and nobody has said yes to its inputs
 
 

@@ -13,16 +13,19 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import TypeAlias
 
+from horarium.ids import id_text
 from horarium.instant import Instant, from_rfc3339
 from horarium.operations.caller import Caller
 from horarium.operations.resources import Resources
 from horarium.operations.verify_runs import RunFinding, counts_of, verify_runs
 from horarium.recurrence.spec import Spec
+from horarium.schedule.damage import unreadable_of
 from horarium.schedule.event import MAX_RUNS_EXHAUSTED, EventType
 from horarium.schedule.planning import Planning
 from horarium.schedule.position import Status
 from horarium.schedule.run import Origin
 from horarium.store.database import Connection
+from horarium.store.errors import is_fault_of_a_row
 from horarium.store.history import audit
 from horarium.store.history import events as history
 from horarium.store.history.events import HistoryRow
@@ -86,7 +89,16 @@ class OrphanRun:
     nominal: Instant
 
 
-Finding: TypeAlias = Missing | Double | Stray | Gap | OrphanRun | RunFinding
+@dataclass(frozen=True, slots=True)
+class CannotVerify:
+    """Rows of a schedule that cannot be read; the others are verified all the same."""
+
+    schedule_uid: bytes
+    schedule_id: str
+    detail: str
+
+
+Finding: TypeAlias = CannotVerify | Missing | Double | Stray | Gap | OrphanRun | RunFinding
 Progress: TypeAlias = Callable[[int], None]
 """Told how many schedules have been checked so far."""
 
@@ -120,13 +132,24 @@ def _next_uids(resources: Resources, namespace: str | None, after: bytes) -> lis
 
 
 def _verify_one(resources: Resources, uid: bytes, only: str | None) -> list[Finding]:
+    name = id_text(uid)
+
     def work(connection: Connection) -> list[Finding]:
-        row = schedules.find_by_uid(connection, audit.namespace_of(connection, uid), uid)
-        if row is None or (only is not None and row.schedule_id != only):
+        nonlocal name
+        namespace, name = audit.name_of(connection, uid)
+        if only not in (None, name):
+            return []
+        row = schedules.find_by_uid(connection, namespace, uid)
+        if row is None:
             return []
         return [*_Walk(resources, connection, row).findings(), *counts_of(connection, row)]
 
-    return resources.database.read(work)
+    try:
+        return resources.database.read(work)
+    except Exception as wrong:
+        if not is_fault_of_a_row(wrong):
+            raise
+        return [CannotVerify(uid, name, f"{type(wrong).__name__}: {wrong}"[:300])]
 
 
 class _Walk:
@@ -152,7 +175,10 @@ class _Walk:
             if len(self._found) >= _MAX_FINDINGS:
                 return self._found
             self._count(event)
-            self._take(event)
+            if (unreadable := unreadable_of(event)) is None:
+                self._take(event)
+            else:
+                self._add(CannotVerify(*self._who, f"event {event.sequence}: {unreadable.detail}"))
         if self._sequence != row.next_sequence:
             self._add(Gap(*self._who, self._sequence, row.next_sequence - 1))
         if self._ticking and row.status in (Status.ACTIVE, Status.FINISHED):

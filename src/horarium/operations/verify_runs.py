@@ -78,7 +78,7 @@ def _page(connection: Connection, scope: Scope, after: bytes) -> tuple[list[RunF
     found: list[RunFinding] = [
         UnsoundRun(each.schedule_id, each.run_id, what)
         for each in checks.facts(connection, scope, after, last)
-        for what in unsound(each.facts)
+        for what in ((Unsound.UNREADABLE,) if each.facts is None else unsound(each.facts))
     ]
     found += [DoubleStep(*each) for each in checks.doubles(connection, scope, after, last)]
     return found, last

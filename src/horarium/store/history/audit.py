@@ -39,11 +39,11 @@ def schedule_uids(connection: Connection, namespace: str | None, after: bytes, l
     return list(connection.execute(statement.order_by(positions.c.schedule_uid).limit(limit)).scalars())
 
 
-def namespace_of(connection: Connection, uid: bytes) -> str:
-    found: str = connection.execute(
-        sa.select(positions.c.namespace).where(positions.c.schedule_uid == uid)
-    ).scalar_one()
-    return found
+def name_of(connection: Connection, uid: bytes) -> tuple[str, str]:
+    """Return the namespace and the id of a schedule."""
+    asked = sa.select(positions.c.namespace, positions.c.schedule_id).where(positions.c.schedule_uid == uid)
+    namespace, schedule_id = connection.execute(asked).one()
+    return namespace, schedule_id
 
 
 def checkpoint(connection: Connection, uid: bytes) -> Checkpoint | None:

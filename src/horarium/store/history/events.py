@@ -41,13 +41,13 @@ _SIZED = sized(EVENTS.select, history.c.payload)
 
 
 def read(connection: Connection, uid: bytes, *, after_sequence: int = 0, limit: int) -> list[HistoryRow]:
-    """Oldest first."""
+    """Read oldest first; events that cannot be read are marked."""
     statement = (
         EVENTS.select.where(history.c.schedule_uid == uid, history.c.sequence > after_sequence)
         .order_by(history.c.sequence)
         .limit(limit)
     )
-    return EVENTS.all(connection, statement)
+    return EVENTS.all_listed(connection, statement)
 
 
 def read_page(connection: Connection, uid: bytes, *, after_sequence: int, limit: int) -> tuple[list[HistoryRow], bool]:

@@ -44,7 +44,8 @@ class Scope:
 class Checked:
     run_id: bytes
     schedule_id: str | None
-    facts: RunFacts
+    facts: RunFacts | None
+    """None = the row cannot be read."""
 
 
 def last_of_page(connection: Connection, scope: Scope, after: bytes, size: int) -> bytes | None:
@@ -106,7 +107,14 @@ _FACTS = (
 )
 
 
-def _facts(row: Any, definitions: Mapping[bytes, Definition | Exception]) -> RunFacts:
+def _facts(row: Any, definitions: Mapping[bytes, Definition | Exception]) -> RunFacts | None:
+    try:
+        return _read_facts(row, definitions)
+    except (ValueError, TypeError, LookupError, AttributeError):
+        return None
+
+
+def _read_facts(row: Any, definitions: Mapping[bytes, Definition | Exception]) -> RunFacts:
     return RunFacts(
         RunState(row.state),
         is_step=row.parent_run_id is not None,

@@ -121,6 +121,11 @@ def _jumps(connection: Connection, statement: str, first: tuple[str, ...], after
     return found
 
 
+def put_off(connection: Connection, run_id: bytes, until: Instant) -> None:
+    """Keep a run that cannot be taken out of the way of the others until then."""
+    connection.execute(update(runs).where(runs.c.run_id == run_id, runs.c.state == "ready").values(ready_at=until))
+
+
 # ── taking ───────────────────────────────────────────────────────────────────────────────────────────
 
 _OF_ONE = """

@@ -19,13 +19,14 @@ from horarium.decision.health_status import HealthStatus
 from horarium.ids import id_text
 from horarium.instant import Instant
 from horarium.policy.approval import ApprovalDecision
+from horarium.schedule.damage import unreadable_of
 from horarium.schedule.planning import Planning
 from horarium.schedule.position import Status
 from horarium.schedule.run import RunState
 from horarium.store.runs import everywhere
 from horarium.store.runs.states import OPEN_ROOT, sql_list
 from horarium.store.schedules.due import Plannings
-from horarium.store.schedules.rows import ROWS, SELECT_ROWS, SELECT_WITH_DOCUMENT, ScheduleRow, with_document
+from horarium.store.schedules.rows import ROWS, SELECT_ROWS, SELECT_WITH_DOCUMENT, ScheduleRow, listed_with_document
 from horarium.store.schedules.signs import ACTIVE, AT_REST, failing, sign, waiting
 from horarium.store.tables import approvals, positions, runs, schedules, unwell_schedules
 
@@ -60,7 +61,7 @@ def with_sign(
 ) -> list[ScheduleRow]:
     """Return schedules of which the word may hold, at most `limit`: those that have been due for longest come first."""
     mine = sign(status, sa.literal(namespace), sa.literal(now, sa.BigInteger), sa.literal(failing_after, sa.BigInteger))
-    return ROWS.all(
+    return ROWS.all_listed(
         connection,
         SELECT_ROWS.where(mine, schedules.c.deleted_at.is_(None)).order_by(positions.c.next_due).limit(limit),
     )
@@ -72,6 +73,9 @@ def _vitals(
     waiting: dict[bytes, Waiting],
     failing_after: int,
 ) -> Vitals:
+    unreadable = unreadable_of(row)
+    if unreadable is not None:
+        planning = ValueError(unreadable.detail)
     broken = isinstance(planning, Exception)
     return Vitals(
         uid=row.schedule_uid,
@@ -186,7 +190,7 @@ def find_live(connection: Connection, uids: Sequence[bytes]) -> list[tuple[Sched
         some = SELECT_WITH_DOCUMENT.where(
             schedules.c.schedule_uid.in_(list(uids[start : start + _AT_ONCE])), schedules.c.deleted_at.is_(None)
         )
-        found += map(with_document, connection.execute(some.order_by(schedules.c.schedule_uid)))
+        found += map(listed_with_document, connection.execute(some.order_by(schedules.c.schedule_uid)))
     return found
 
 
