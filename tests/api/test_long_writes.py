@@ -11,7 +11,7 @@ import pytest
 from horarium.operations import schedules
 from horarium.policy.approval import input_hash
 from horarium.schedule import document
-from horarium.store.runs import approvals, writer
+from horarium.store.runs import approvals, descendants, writer
 from horarium.testing import TestService
 
 HTTP = {"kind": "http", "url": "http://example.com"}
@@ -105,7 +105,7 @@ def test_the_end_of_a_workflow_and_its_steps_is_planned_before_the_writer_is_tak
     http.put("/api/workflows/w", json={"nodes": [{"id": f"n{n}", "action": HTTP} for n in range(3)]}).raise_for_status()
     run_id = http.post("/api/workflows/w/runs", json={}).json()["run_id"]
     ended: list[str] = []
-    end = writer.end_below
+    end = descendants.end_below
 
     def noted(*given: Any) -> Any:
         ended.append(threading.current_thread().name)
@@ -120,7 +120,12 @@ def test_the_end_of_a_workflow_and_its_steps_is_planned_before_the_writer_is_tak
 @pytest.mark.parametrize("dialect", ["sqlite"])
 def test_inputs_that_many_runs_share_are_hashed_once(http: httpx.Client, monkeypatch: pytest.MonkeyPatch) -> None:
     hashed: list[object] = []
-    monkeypatch.setattr(approvals, "input_hash", lambda inputs: hashed.append(inputs) or input_hash(inputs))
+
+    def noted(inputs: object) -> str:
+        hashed.append(inputs)
+        return input_hash(inputs)
+
+    monkeypatch.setattr(approvals, "input_hash", noted)
     body = {
         "schedule_id": "s",
         "spec": {"cron_expressions": ["0 * * * *"]},

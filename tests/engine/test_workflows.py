@@ -204,8 +204,13 @@ def test_open_steps_are_given_no_more_than_one_transaction_may_write(
 ) -> None:
     monkeypatch.setattr(step_inputs, "MAX_BYTES", 1_000)
     monkeypatch.setattr(step_inputs, "MAX_OPEN_BYTES", 10_000)
-    written: list[str] = []
-    monkeypatch.setattr(step_inputs, "event_text", lambda value: written.append(event_text(value)) or written[-1])
+    written: list[object] = []
+
+    def noted(value: object) -> str:
+        written.append(value)
+        return event_text(value)
+
+    monkeypatch.setattr(step_inputs, "event_text", noted)
     later = (node(f"n{place}", "second") for place in range(1, 4))
     store(database, "w", node("first", input={}), node("n0", "first"), node("second", "first", input={}), *later)
     flow = Flow(database, {"n0": Accepted(), "n1": Accepted()})
