@@ -9,7 +9,9 @@ import httpx
 import pytest
 
 from horarium.operations import schedules
+from horarium.policy.approval import input_hash
 from horarium.schedule import document
+from horarium.store.runs import approvals, descendants, writer
 from horarium.testing import TestService
 
 HTTP = {"kind": "http", "url": "http://example.com"}
@@ -93,3 +95,47 @@ def test_a_large_definition_is_compiled_before_the_writer_is_taken(
     assert not any(name.startswith("horarium-write") for name in compiled)
     stored = http.get(f"/api/schedules/{named.get('schedule_id', 's')}").json()
     assert len(stored["spec"]["at"]) == len(AT)
+
+
+@pytest.mark.parametrize("dialect", ["sqlite"])
+@pytest.mark.parametrize("headers", [{}, KEY], ids=["without a key", "with a key"])
+def test_the_end_of_a_workflow_and_its_steps_is_planned_before_the_writer_is_taken(
+    http: httpx.Client, monkeypatch: pytest.MonkeyPatch, headers: dict[str, str]
+) -> None:
+    http.put("/api/workflows/w", json={"nodes": [{"id": f"n{n}", "action": HTTP} for n in range(3)]}).raise_for_status()
+    run_id = http.post("/api/workflows/w/runs", json={}).json()["run_id"]
+    ended: list[str] = []
+    end = descendants.end_below
+
+    def noted(*given: Any) -> Any:
+        ended.append(threading.current_thread().name)
+        return end(*given)
+
+    monkeypatch.setattr(writer, "end_below", noted)
+    http.post(f"/api/runs/{run_id}/terminate", headers=headers).raise_for_status()
+    assert ended
+    assert not any(name.startswith("horarium-write") for name in ended)
+
+
+@pytest.mark.parametrize("dialect", ["sqlite"])
+def test_inputs_that_many_runs_share_are_hashed_once(http: httpx.Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    hashed: list[object] = []
+
+    def noted(inputs: object) -> str:
+        hashed.append(inputs)
+        return input_hash(inputs)
+
+    monkeypatch.setattr(approvals, "input_hash", noted)
+    body = {
+        "schedule_id": "s",
+        "spec": {"cron_expressions": ["0 * * * *"]},
+        "action": {**HTTP, "input": {"x": 1}},
+        "approval_policy": {"requires_approval": True},
+        "overlap_policy": "allow_all",
+    }
+    http.post("/api/schedules", json=body).raise_for_status()
+    window = {"start_time": "2026-02-01T00:00:00Z", "end_time": "2026-02-01T09:00:00Z"}
+    http.post("/api/schedules/s/backfill", json=window).raise_for_status()
+    asked = http.get("/api/approvals").json()["approvals"]
+    assert len({each["input_hash"] for each in asked}) == 1
+    assert (len(asked), hashed) == (9, [{"x": 1}])

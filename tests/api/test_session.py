@@ -316,6 +316,10 @@ def test_two_different_sessions_are_none(horarium: TestService) -> None:
         assert (refusal(refused), cleared(refused)) == ((401, "unauthorized"), True)
         assert http.post("/api/schedules/s/pause", headers={"Cookie": both}).status_code == 401
     assert mine != again
+    name = mine.partition("=")[0]
+    for between in ([f"{name}=none{n}" for n in range(9)], [f"x{n}=1" for n in range(300)]):
+        hidden = "; ".join([other, *between, mine])
+        assert http.get("/api/schedules", headers={"Cookie": hidden}).status_code == 401
     for one in (f"{mine}; {again}", mine, f"{mine}; {mine}"):
         assert http.get("/api/schedules", headers={"Cookie": one}).status_code == 200
 

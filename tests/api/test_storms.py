@@ -76,8 +76,14 @@ def test_a_pause_whose_end_releases_a_thousand_runs_must_be_meant(crowded: httpx
     opened, end = {"overlap_policy": "allow_all"}, {"until": "4h"}
     assert crowded.post("/api/schedules/s/pause", json=end).status_code == 200, "one at a time is no storm"
     refused(crowded.patch("/api/schedules/s", json=opened))
+    some = crowded.patch("/api/schedules/s", json={**opened, "max_concurrency": 600})
+    assert some.status_code == 200, "some of them are no storm"
+    refused(crowded.patch("/api/schedules/s", json={"max_concurrency": None}))
+    assert crowded.patch("/api/schedules/s", json={"name": "n"}).status_code == 200, "it raises no number"
     crowded.post("/api/schedules/s/pause")
-    assert crowded.patch("/api/schedules/s", json=opened).status_code == 200, "without an end nothing starts"
+    assert crowded.patch("/api/schedules/s", json={"max_concurrency": None}).status_code == 200, (
+        "without an end nothing starts"
+    )
     refused(crowded.post("/api/schedules/s/pause", json=end))
     refused(crowded.post("/schedules/pause", json={"schedule_id": "s", "paused": True, **end}))
     refused(crowded.post("/api/schedules/bulk", json={"action": "pause", "all": True, **end}))

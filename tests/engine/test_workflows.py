@@ -6,13 +6,14 @@ import asyncio
 import json
 from collections.abc import Sequence
 from contextlib import suppress
+from types import ModuleType
 from typing import Any
 
 import pytest
 import sqlalchemy as sa
 from engine.workflows import Flow, called, node, store
 
-from horarium.engine import step_rows
+from horarium.engine import advancer, step_inputs, step_rows
 from horarium.engine.claimer import DispatcherOptions
 from horarium.engine.room import Limits
 from horarium.ids import id_text
@@ -21,6 +22,7 @@ from horarium.life.outcome import Accepted, Finished, RunFailed
 from horarium.schedule.run import step_key
 from horarium.store.database import Connection, Database
 from horarium.store.database.channels import READY
+from horarium.store.database.json_text import event_text
 from horarium.store.runs import open_runs, step_changes
 from horarium.store.runs.step_changes import Noted
 from horarium.store.runs.writer import Happened, record_event, record_events
@@ -30,6 +32,7 @@ from horarium.store.tables import approvals, runs, workflows
 FAILS = RunFailed("it went wrong", "bad_input")
 # Where the databases have nothing to differ about.
 on_sqlite = pytest.mark.parametrize("dialect", ["sqlite"])
+LARGE = ["x" * 3_000]
 HALT = {"failure_policy": {"mode": "halt"}}
 
 
@@ -194,6 +197,52 @@ def test_a_step_is_not_given_more_than_fits(database: Database) -> None:
         flow.settle()
     assert flow.nodes(root)["one"] == "succeeded"
     assert "too large together" in flow.step(root, "all").error
+
+
+def test_open_steps_are_given_no_more_than_one_transaction_may_write(
+    database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(step_inputs, "MAX_BYTES", 1_000)
+    monkeypatch.setattr(step_inputs, "MAX_OPEN_BYTES", 10_000)
+    written: list[object] = []
+
+    def noted(value: object) -> str:
+        written.append(value)
+        return event_text(value)
+
+    monkeypatch.setattr(step_inputs, "event_text", noted)
+    later = (node(f"n{place}", "second") for place in range(1, 4))
+    store(database, "w", node("first", input={}), node("n0", "first"), node("second", "first", input={}), *later)
+    flow = Flow(database, {"n0": Accepted(), "n1": Accepted()})
+    root = flow.begin(action={"input": ["x" * 4_000]})
+    refused = [flow.step(root, name) for name in ("n2", "n3")]
+    assert [flow.nodes(root)[name] for name in ("n0", "n1")] == ["running"] * 2
+    assert [(row.state, row.error_class) for row in refused] == [("failed", "contract_violated")] * 2
+    assert all("open steps of the run" in row.error for row in refused)
+    assert len(written) == 4, "of first, n0 and second, and once of those that are alike"
+
+
+@pytest.mark.parametrize(
+    ("module", "bound", "transactions"), [(advancer, "_BYTES_AT_ONCE", 3), (step_inputs, "MAX_OPEN_BYTES", 4)]
+)
+def test_large_workflows_are_moved_on_in_transactions_of_their_own(
+    database: Database, monkeypatch: pytest.MonkeyPatch, module: ModuleType, bound: str, transactions: int
+) -> None:
+    """A transaction that has turned out to be too large is one more."""
+    monkeypatch.setattr(module, bound, 5_000)
+    store(database, "w", node("a"), description="x" * 3_000)
+    flow = Flow(database)
+    for name in "abc":
+        flow.add(name, cron_expressions=["0 * * * *"], action={"kind": "workflow", "workflow_id": "w", "input": LARGE})
+    flow.clock.move(3_600)
+    flow.tick()
+    flow.dispatch()
+    held: list[float] = []
+    database.watch_writes(held.append)
+    assert flow.advance() == 3
+    assert len(held) == transactions
+    flow.settle()
+    assert {row.state for row in flow.runs()} == {"succeeded"}
 
 
 @on_sqlite

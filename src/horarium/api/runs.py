@@ -184,6 +184,7 @@ def cancel_run(resources: ResourcesOf, caller: CallerOf, run_id: str) -> Reply:
     summary="Terminate a run",
     answer=RunStopped,
     example=run_examples.TERMINATED,
+    planned=True,
 )
 def terminate_run(resources: ResourcesOf, caller: CallerOf, run_id: str) -> Reply:
     """It ends now, whoever has it."""

@@ -12,7 +12,6 @@ from base64 import urlsafe_b64decode, urlsafe_b64encode
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from hashlib import sha256
-from itertools import islice
 from typing import Final
 
 from cryptography.exceptions import InvalidTag
@@ -31,9 +30,6 @@ _CODE_PURPOSE: Final = b"horarium:sign-in-code"
 _NONCE_BYTES: Final = 12  # what NIST SP 800-38D recommends
 _END_BYTES: Final = 8
 _DIGEST_CHARS: Final = 10
-# Of one name: the paths of two services on one host may both fit.
-_MOST_COOKIES: Final = 8
-_MOST_PAIRS: Final = 200
 _HOST_PREFIX: Final = "__Host-"
 _SECURE_PREFIX: Final = "__Secure-"
 
@@ -118,10 +114,11 @@ class SessionCookies:
     def shown_in(self, headers: Iterable[str], *, secure: bool) -> list[str]:
         """Return the values of our cookies in these `Cookie` headers, as the browser orders them: nearest path first.
 
-        By TLS only prefixed names count: any other host of the domain may have set the plain one.
+        By TLS only prefixed names count: any other host of the domain may have set the plain one. All values count,
+        or whoever sets cookies could hide the session of the browser behind many others. Headers are short.
         """
         names = self._secure_names if secure else (*self._secure_names, self.name)
-        return list(islice((value for name, value in _pairs(headers) if name in names), _MOST_COOKIES))
+        return list(dict.fromkeys(value for name, value in _pairs(headers) if name in names))
 
     def names_in(self, headers: Iterable[str]) -> set[str]:
         names = (*self._secure_names, self.name)
@@ -148,7 +145,7 @@ def _raw(value: str) -> bytes:
 
 
 def _pairs(headers: Iterable[str]) -> Iterator[tuple[str, str]]:
-    texts = (text for header in headers for text in header.split(";", _MOST_PAIRS)[:_MOST_PAIRS])
+    texts = (text for header in headers for text in header.split(";"))
     for text in texts:
         name, _, value = text.strip().partition("=")
         yield name, value.strip('"')

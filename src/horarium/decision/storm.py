@@ -27,12 +27,16 @@ def released_by_edit(
 ) -> int:
     """Count the held runs that only the new definition releases; `before` None = the old one could not be read.
 
-    A pause with an end releases them then, without another request: an edit during it counts as one after it.
+    The end of a pause releases them without another request. Until then the old definition releases none, so an edit
+    that raises their number counts all of them: several small edits would otherwise need no confirmation.
     """
-    if status not in (Status.ACTIVE, Status.FINISHED) and (status is not Status.PAUSED or paused_until is None):
+    paused = status is Status.PAUSED and paused_until is not None
+    if not paused and status not in (Status.ACTIVE, Status.FINISHED):
         return 0
-    old = 0 if before is None else released_at_once(before, active=active, held=held)
-    return max(0, released_at_once(after, active=active, held=held) - old)
+    running = 0 if paused else active  # has ended by the end of the pause, or is counted as if it had
+    old = 0 if before is None else released_at_once(before, active=running, held=held)
+    new = released_at_once(after, active=running, held=held)
+    return 0 if new <= old else new if paused else new - old
 
 
 def due_within_a_minute(positions: Iterable[Position], now: Instant) -> int:

@@ -16,6 +16,7 @@ from structlog.typing import FilteringBoundLogger
 
 from horarium.clock import Clock
 from horarium.decision.advance import first_failure, is_over, results_at_end, run_end
+from horarium.engine.step_inputs import TooMuchAtOnce
 from horarium.engine.step_rows import Parent
 from horarium.engine.workflow_runs import Workflows, facts_of_run
 from horarium.ids import id_text
@@ -38,8 +39,11 @@ from horarium.store.runs.steps import NodeOf
 from horarium.store.runs.writer import Happened, Recorded, record_events
 from horarium.store.schedules.due import Plannings
 
-# Rows that one transaction looks at: those of a run are taken all together.
+# Rows that one step looks at: those of a run are taken all together.
 _BATCH = 400
+# Of workflows and inputs that one transaction reads for several runs. A thousand short nodes have as many; SQLite's
+# one writer would be held for seconds by a hundred such runs.
+_BYTES_AT_ONCE = 65_536
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,16 +79,33 @@ class Advancer:
     def step(self) -> Advanced:
         """What is noted at this moment, up to a batch."""
         noted = self._database.glance(lambda connection: step_changes.first_noted(connection, _BATCH))
-        moved = self._move_on(noted.to_move) if noted.to_move else 0
+        moved = sum(self._move_on(some) for some in self._parts(noted.to_move))
         ended = self._end(noted.to_end) if noted.to_end else []
         return Advanced(moved, ended, moved < len(noted.to_move))
 
     # ── moving on ────────────────────────────────────────────────────────────────────────────────
 
+    def _parts(self, run_ids: Sequence[bytes]) -> list[list[bytes]]:
+        """Divide runs into those that one transaction moves on."""
+        if len(run_ids) < 2:
+            return [[*run_ids]] if run_ids else []
+        sizes = self._database.glance(lambda connection: steps.sizes(connection, run_ids))
+        parts: list[list[bytes]] = []
+        room = 0
+        for run_id in run_ids:
+            room -= sizes.get(run_id, 0)
+            if not parts or room < 0:
+                parts.append([])
+                room = _BYTES_AT_ONCE - sizes.get(run_id, 0)
+            parts[-1].append(run_id)
+        return parts
+
     def _move_on(self, run_ids: Sequence[bytes]) -> int:
         now = self._clock.now()
         try:
             return self._database.write(lambda connection: self._advance(connection, run_ids, now))
+        except TooMuchAtOnce:
+            return sum(self._move_on([run_id]) for run_id in run_ids)
         except Exception as wrong:  # one of them cannot be moved; the others do not wait for it
             if not is_fault_of_a_row(wrong):
                 raise

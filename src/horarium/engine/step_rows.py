@@ -2,40 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any
 
 from horarium.decision.step import CONTRACT_VIOLATED, StepBirth, StepSkip
 from horarium.errors import HorariumError
-from horarium.ids import id_text, new_id
-from horarium.instant import to_rfc3339
+from horarium.ids import new_id
 from horarium.policy.approval import ApprovalMode, ApprovalPolicy, StepWaits, merge, step_needs_approval
 from horarium.schedule.assignee import Assignee, AssigneeType
 from horarium.schedule.compiled import CompiledWorkflow
-from horarium.schedule.data_flow import NothingFound, step_input
+from horarium.schedule.data_flow import NothingFound, Unusable
 from horarium.schedule.definition import Action, Definition
 from horarium.schedule.effective import Effective, PolicyOrigin, effective_text
 from horarium.schedule.json_limits import Json
 from horarium.schedule.kinds import WORKFLOW, Kinds
-from horarium.schedule.problems import Problems
 from horarium.schedule.run import RunState
-from horarium.schedule.secret import KEY
-from horarium.schedule.storable import check_storable
 from horarium.schedule.sub_workflows import MAX_DEPTH
 from horarium.schedule.target import of_worker
 from horarium.schedule.workflow import Node
-from horarium.store.database.json_text import event_text, from_text
 from horarium.store.policies import PolicyQuestion
 from horarium.store.runs.steps import Advancing, NewStep
 
-MAX_STEPS = 20_000
-"""Of one root, at all depths."""
+MAX_STEPS = 5_000
+"""Of one root, at all depths: one transaction ends them all with it, and SQLite has one writer for all tenants."""
 _LATEST = "latest"
-
-
-class Unusable(Exception):
-    """What a step was to be given, and cannot."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,13 +143,13 @@ def born(
     parent: Parent,
     step: NewStep,
     definition: Definition | Exception,
-    results: Mapping[str, str | None] | None,
+    given: Callable[[Node], str],
     inner: CompiledWorkflow | Exception | None,
     kinds: Kinds,
 ) -> NewStep:
-    """`results` are the texts of those that it may read, None where they are too large together.
+    """`given` returns the input of a node. `inner` is the stored workflow that the step runs, if it does.
 
-    `inner` is the stored workflow that it runs, if it does. A step that cannot be given its input is born failed.
+    A step that cannot be given its input is born failed.
     """
     step = with_action(step, definition, kinds)
     node = parent.workflow.node(step.node_id)
@@ -168,7 +158,7 @@ def born(
     if inner is not None and step.node_path.count("/") >= MAX_DEPTH:
         return _never_run(step, RunState.LAUNCH_FAILED, f"workflows nest deeper than {MAX_DEPTH} levels", "refused")
     try:
-        inputs = _inputs(parent, node, results)
+        inputs = given(node)
     except (NothingFound, Unusable, HorariumError) as wrong:
         return _never_run(step, RunState.FAILED, str(wrong), CONTRACT_VIOLATED)
     held = step_needs_approval(_approval(parent, step, definition), node_gates=node.gates)
@@ -198,51 +188,6 @@ def _asks_first(inner: CompiledWorkflow | Exception | None) -> bool:
     """What a workflow asks of every start holds for its start as a step, too."""
     floor = inner.workflow.approval if isinstance(inner, CompiledWorkflow) else None
     return floor is not None and floor.requires_approval is True
-
-
-def _inputs(parent: Parent, node: Node, results: Mapping[str, str | None] | None) -> str:
-    if results is None:
-        raise Unusable("input: the results before it are too large together; name those that it needs in its `input`")
-    # Neither what a target answers nor what a caller sends was written by the author of the workflow: no secret is
-    # opened for it.
-    if _names_secret(parent.inputs):
-        raise Unusable("input: the inputs of the workflow name a secret, which only its nodes may")
-    known: dict[str, Any] = {}
-    for name, text in results.items():
-        known[name] = None if text is None else from_text(text)
-        if text is not None and KEY in text and _names_secret(known[name]):
-            raise Unusable(f"input: the result of {name!r} names a secret, which no result may")
-    given = step_input(node, {"inputs": parent.inputs, "results": known, "run": _told_of(parent)})
-    problems = Problems()
-    check_storable({"inputs": given}, problems)
-    problems.raise_any()
-    return event_text(given)
-
-
-def _names_secret(value: Json) -> bool:
-    waiting = [value]
-    while waiting:
-        item = waiting.pop()
-        if isinstance(item, dict):
-            if KEY in item:
-                return True
-            waiting.extend(item.values())
-        elif isinstance(item, list):
-            waiting.extend(item)
-    return False
-
-
-def _told_of(parent: Parent) -> dict[str, Json]:
-    work = parent.run.work
-    return {
-        "run_id": id_text(work.run_id),
-        "schedule_id": None if work.schedule_uid is None else parent.definition.schedule_id,
-        "nominal": to_rfc3339(work.nominal),
-        "due": to_rfc3339(work.due),
-        "attempt": work.attempt,
-        "workflow_id": parent.workflow.workflow.workflow_id,
-        "version": parent.workflow.workflow.version,
-    }
 
 
 def stored_name(action: Action) -> str | None:

@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import NamedTuple
 
 from horarium.decision.advance import advance, left_over
 from horarium.decision.step import Advance, ResultsNeeded, RunFacts, StepFact, Stop
 from horarium.engine import step_rows
+from horarium.engine.step_inputs import StepInputs
 from horarium.engine.step_rows import Parent
 from horarium.instant import Instant
 from horarium.life.change import Used
@@ -195,6 +197,7 @@ class Workflows:
         too_many = self._too_many(connection, drafts)
         versions = self._versions(connection, drafts, definitions)
         inner = workflow_graphs.load(connection, versions.values()) if versions else {}
+        inputs = StepInputs(partial(steps.open_input_bytes, connection), several=len(moving) > 1)
         made = []
         for parent, step in drafts:
             version = versions.get(step.run_id)
@@ -203,15 +206,16 @@ class Workflows:
             if step.root_run_id in too_many:
                 made.append(step_rows.one_too_many(step, definitions[step.run_id], self._kinds))
                 continue
-            made.append(step_rows.born(parent, step, definitions[step.run_id], results[step.run_id], sub, self._kinds))
+            given = partial(inputs.of, parent, results=results[step.run_id])
+            made.append(step_rows.born(parent, step, definitions[step.run_id], given, sub, self._kinds))
         made += [step_rows.with_action(step, definitions[step.run_id], self._kinds) for step in skipped]
         return made
 
     def _too_many(self, connection: Connection, drafts: Sequence[tuple[Parent, NewStep]]) -> set[bytes]:
         """Roots that have as many steps as they may: workflows of a thousand workflows would never come to an end."""
         nested = {step.root_run_id for _, step in drafts if step.root_run_id != step.parent_run_id}
-        most = step_rows.MAX_STEPS
-        return {root for root in nested if steps.count_below(connection, root, most) >= most}
+        new, most = Counter(step.root_run_id for _, step in drafts), step_rows.MAX_STEPS
+        return {root for root in nested if steps.count_below(connection, root, most) + new[root] > most}
 
     def _settled(
         self, connection: Connection, drafts: Sequence[tuple[Parent, NewStep]]

@@ -270,7 +270,10 @@ def terminate(resources: Resources, caller: Caller, run_id: str) -> Stopped:
             return Stopped(row.run_id, StopOutcome.UNCHANGED, row.state)
         return _end(resources, connection, caller, row, Terminated("terminated on request", "requested"))
 
-    return _told(resources, resources.database.write(work))
+    # All steps of a workflow end with it, in one transaction.
+    is_workflow = resources.database.glance(lambda connection: find_run(connection, caller, run_id)).workflow_version
+    database = resources.database
+    return _told(resources, (database.write if is_workflow is None else database.write_planned)(work))
 
 
 def locked(connection: Connection, caller: Caller, run_id: str) -> RunRow:

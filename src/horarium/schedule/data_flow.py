@@ -17,6 +17,10 @@ class NothingFound(Exception):
         super().__init__(f"input: {pointer!r} finds nothing, and has no default")
 
 
+class Unusable(Exception):
+    """What a step was to be given, and cannot."""
+
+
 def results_read(node: Node) -> frozenset[str] | None:
     """The nodes whose results its template reads; None = those of all before it."""
     if not node.has_input:

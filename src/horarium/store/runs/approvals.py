@@ -69,8 +69,9 @@ def request(
     definitions = Definitions(from_canonical).load(connection, waiting)
     declared = node_gates(connection, waiting)
     requesters = _requesters(connection, waiting)
+    hashes = _Hashes()
     made = [
-        _row(run, definitions[run.run_id], _asked(run, gates, declared), requesters[run.run_id], now)._replace(
+        _row(run, definitions[run.run_id], _asked(run, gates, declared), requesters[run.run_id], hashes, now)._replace(
             question=_kept(asked.get(run.run_id))
         )
         for run in waiting
@@ -103,8 +104,27 @@ def _asked(run: Work, gates: Mapping[bytes, Sequence[str]], declared: Mapping[by
     return _Asked(gates.get(run.run_id), of_node)
 
 
+class _Hashes:
+    """The hashes of inputs, each computed once: many runs of a request have the same large ones."""
+
+    def __init__(self) -> None:
+        self._known: dict[object, str] = {}
+
+    def of(self, run: Work, definition: Definition) -> str:
+        key = run.inputs if run.inputs is not None else (id(definition), run.rotation_index)
+        found = self._known.get(key)
+        if found is None:
+            found = self._known[key] = input_hash(current_inputs(run, definition))
+        return found
+
+
 def _row(
-    run: Work, definition: Definition | Exception, asked: _Asked, requesters: Sequence[str], now: Instant
+    run: Work,
+    definition: Definition | Exception,
+    asked: _Asked,
+    requesters: Sequence[str],
+    hashes: _Hashes,
+    now: Instant,
 ) -> NewApproval:
     if isinstance(definition, Exception):
         raise definition
@@ -114,7 +134,7 @@ def _row(
         approval_id=new_id(),
         namespace=run.namespace,
         run_id=run.run_id,
-        input_hash=input_hash(current_inputs(run, definition)),
+        input_hash=hashes.of(run, definition),
         gates=to_text(gates),
         decision=ApprovalDecision.PENDING.value,
         requested_at=now,

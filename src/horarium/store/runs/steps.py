@@ -12,7 +12,7 @@ from horarium.decision.step import StepFact
 from horarium.instant import Instant
 from horarium.life.change import Used
 from horarium.schedule.event import RunEventType
-from horarium.schedule.run import FINAL, Origin, RunState
+from horarium.schedule.run import FINAL, OPEN, Origin, RunState
 from horarium.store.database.set_wise import Insert, Update, select_by_ids
 from horarium.store.runs import approvals, events
 from horarium.store.runs.states import sql_list
@@ -147,7 +147,12 @@ _OF_NODES = (
 )
 _SUCCEEDED = ("result", "state = 'succeeded'")
 # PostgreSQL reads no large text to tell its length so; SQLite has no other word for it.
-_SIZE = {"postgresql": "octet_length(result)", "sqlite": "length(CAST(result AS BLOB))"}
+_SIZE = {"postgresql": "octet_length({0})", "sqlite": "length(CAST({0} AS BLOB))"}
+_MARK = {"postgresql": "%s", "sqlite": "?"}
+_SIZES = (
+    "SELECT runs.run_id, {} FROM runs LEFT JOIN workflows ON workflows.namespace = runs.namespace AND "
+    "workflows.workflow_id = runs.workflow AND workflows.version = runs.workflow_version WHERE runs.run_id"
+)
 _FAILED = ("state, error_class, assignee, fallback, cause", f"state IN {sql_list(FINAL - {RunState.SUCCEEDED})}")
 
 
@@ -158,7 +163,7 @@ def results(connection: Connection, wanted: Collection[NodeOf]) -> dict[NodeOf, 
 
 def result_sizes(connection: Connection, wanted: Collection[NodeOf]) -> dict[NodeOf, int]:
     """How many bytes they take, for who must not read them all."""
-    size_of, which = _SIZE[connection.dialect.name], _SUCCEEDED[1]
+    size_of, which = _SIZE[connection.dialect.name].format("result"), _SUCCEEDED[1]
     return {(parent, node): size or 0 for parent, node, size in _of_nodes(connection, wanted, size_of, which)}
 
 
@@ -197,10 +202,23 @@ def _sqlite(count: int, columns: str, which: str) -> str:
 
 def count_below(connection: Connection, root_run_id: bytes, most: int) -> int:
     """How many steps a root has at all depths; nobody counts further than `most`."""
-    mark = "%s" if connection.dialect.name == "postgresql" else "?"
-    some = f"SELECT 1 FROM runs WHERE root_run_id = {mark} LIMIT {most:d}"
+    some = f"SELECT 1 FROM runs WHERE root_run_id = {_MARK[connection.dialect.name]} LIMIT {most:d}"
     counted = connection.exec_driver_sql(f"SELECT count(*) FROM ({some}) AS found", (root_run_id,))
     return int(counted.scalar_one())
+
+
+def open_input_bytes(connection: Connection, root_run_id: bytes) -> int:
+    """Sum the inputs of the steps of a root that are not over."""
+    size, mark = _SIZE[connection.dialect.name].format("inputs"), _MARK[connection.dialect.name]
+    total = f"SELECT coalesce(sum({size}), 0) FROM runs WHERE state IN {sql_list(OPEN)} AND root_run_id = {mark}"
+    return int(connection.exec_driver_sql(total, (root_run_id,)).scalar_one())
+
+
+def sizes(connection: Connection, run_ids: Sequence[bytes]) -> dict[bytes, int]:
+    """Sum the bytes of the inputs of workflow runs and of the documents of their workflows, by run."""
+    size = _SIZE[connection.dialect.name]
+    both = " + ".join(f"coalesce({size.format(each)}, 0)" for each in ("runs.inputs", "workflows.document"))
+    return {run_id: int(total) for run_id, total in select_by_ids(connection, _SIZES.format(both), run_ids)}
 
 
 # ── moving on ────────────────────────────────────────────────────────────────────────────────────────
