@@ -109,6 +109,7 @@ def list_command(
 
     Example: horarium schedule list --status paused -o jsonl
     """
+    from horarium.cli.schedule_words import target_of
     from horarium.client.schedule_calls import ScheduleCalls
 
     labels = pairs("--label", label) if label else None
@@ -119,16 +120,8 @@ def list_command(
     )  # fmt: skip
     show_listing(
         Listing(remote, call, Paging("schedules"), None if everything else limit),
-        ("Schedule ID", "Workflow Type", "Status", "Next Fire", "Next Run", "Last Fire", "Last Status"),
-        lambda s: (
-            s.schedule_id,
-            s.workflow_type,
-            s.status,
-            s.next_fire_at,
-            _runs(s),
-            s.last_fired_at,
-            _last_status(s),
-        ),
+        ("Schedule ID", "When", "Target", "Status", "Next Run", "Last Fire", "Last Outcome"),
+        lambda s: (s.schedule_id, s.words, target_of(s), s.status, _runs(s), s.last_fired_at, _last_status(s)),
         empty="no schedules in namespace {namespace}",
         hint=_MORE,
     )

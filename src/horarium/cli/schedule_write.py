@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 OneOfMany = Annotated[
     str | None,
     typer.Argument(
-        metavar="[ID]",
+        metavar="ID",
         show_default=False,
         help="Which schedule; or --label, or --all.",
         autocompletion=completion.schedule_ids,
@@ -148,7 +148,7 @@ def pause_command(
 
     Example: horarium schedule pause nightly --until "tomorrow 09:00" --tz Europe/Istanbul --reason "the database moves"
     """
-    chosen = selection(schedule_id, label, everything, yes)
+    chosen = selection(schedule_id, label, everything)
     if not isinstance(chosen, Selection):
         times = times.of_schedule(remote, chosen)
     until = times.future("--until", until)
@@ -180,7 +180,7 @@ def resume_command(
 
     Example: horarium schedule resume nightly
     """
-    chosen = selection(schedule_id, label, everything, yes)
+    chosen = selection(schedule_id, label, everything)
     if isinstance(chosen, Selection):
         _change_many(remote, "resume", chosen, if_version, yes, confirm, reason=note)
         return
@@ -214,7 +214,7 @@ def label_command(
     labels: dict[str, str | None] = {**pairs("--set", put_on or []), **dict.fromkeys(take_off or [])}
     if not labels:
         refuse("say what to do with --set or --unset")
-    chosen = selection(schedule_id, label, everything, yes)
+    chosen = selection(schedule_id, label, everything)
     if isinstance(chosen, Selection):
         _change_many(remote, "label", chosen, if_version, yes, set_labels=labels)
         return
@@ -236,7 +236,7 @@ def delete_command(
 
     Example: horarium schedule delete --label team=data
     """
-    chosen = selection(schedule_id, label, everything, yes)
+    chosen = selection(schedule_id, label, everything)
     if isinstance(chosen, Selection):
         _change_many(remote, "delete", chosen, if_version, yes)
     else:
