@@ -260,6 +260,22 @@ def test_the_history_ends_where_it_is_asked_to(server: Server) -> None:
     assert [json.loads(line)["sequence"] for line in rest] == [3, 4, 5]
 
 
+def test_the_history_can_begin_with_the_newest_event(server: Server) -> None:
+    server.told(*NIGHTLY)
+    for number in range(5):
+        server.told("schedule", "update", "nightly", "--note", str(number))
+
+    def sequences(*flags: str) -> list[int]:
+        told = server.told("schedule", "history", "nightly", "-o", "jsonl", *flags).splitlines()
+        return [json.loads(line)["sequence"] for line in told]
+
+    assert sequences() == [1, 2, 3, 4, 5, 6]
+    assert sequences("--reverse") == [6, 5, 4, 3, 2, 1]
+    assert sequences("--reverse", "--after-sequence", "4") == [3, 2, 1]
+    iterated = server.service.client().iter_schedule_history("nightly", order="desc", limit=2)
+    assert [event.sequence for event in iterated] == [6, 5, 4, 3, 2, 1]
+
+
 def test_a_pointer_that_can_never_be_there_is_told(server: Server) -> None:
     server.told(*NIGHTLY)
     told = server.ask("schedule", "condition", "set", "nightly", '{"/last_24h_stats/faild": {"lt": 3}}')
