@@ -66,7 +66,7 @@ def _is_argument(param: Any) -> bool:
 
 def _argument(param: Any) -> str:
     name = str(param.metavar or param.name.upper())
-    return name if param.required or name.startswith("[") else f"[{name}]"
+    return name if param.required else f"[{name}]"
 
 
 def _option(param: Any) -> tuple[str, str, str]:

@@ -405,7 +405,7 @@ def test_a_token_that_no_page_gave_is_refused(wire: Wire) -> None:
 PARAMETERS = {
     "/api/schedules": ["status", "workflow_type", "query", "owner", "source", "text", "label", "page_size", "nonsense"],
     "/api/runs": ["state", "origin", "schedule_id", "workflow_type", "assignee", "queue", "include", "page_size"],
-    f"/api/schedules/{SCHEDULE}/history": ["limit", "after_sequence", "uid"],
+    f"/api/schedules/{SCHEDULE}/history": ["limit", "after_sequence", "uid", "order"],
     f"/api/schedules/{SCHEDULE}/preview": ["n", "from"],
     f"/api/schedules/{SCHEDULE}/explain": ["at"],
     f"/api/schedules/{SCHEDULE}/revisions": ["page_size", "next_page_token"],

@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import threading
 from pathlib import Path
+from typing import NoReturn
 
 import httpx
 import pytest
 from later_release import become_later
+from world import FakeClock
 
 from horarium.api import probe_cache
 from horarium.api.shortages import THREADS
+from horarium.serve.checkup import examine
+from horarium.store.errors import DATABASE_REMEDY, StoreUnavailable
 from horarium.testing import TestService, service
 
 
@@ -59,6 +63,22 @@ def test_a_service_on_the_tables_of_the_release_before_is_well_and_says_what_is_
     [migrated] = [check for check in answer.json()["checks"] if check["name"] == "migrated"]
     assert (answer.status_code, migrated["passed"], migrated["remedy"]) == (200, True, "run horarium migrate")
     assert "without second thoughts" in migrated["detail"]
+
+
+@pytest.mark.parametrize("trouble", ["the disk is full; nothing was written", "the database is down"])
+def test_an_outage_of_the_database_is_not_answered_by_migrate(
+    horarium: TestService, monkeypatch: pytest.MonkeyPatch, trouble: str
+) -> None:
+    def fails(_database: object) -> NoReturn:
+        raise StoreUnavailable(trouble)
+
+    monkeypatch.setattr("horarium.operations.health.check_schema", fails)
+    answer = horarium.http(token=None).get("/readyz")
+    [migrated] = [check for check in answer.json()["checks"] if check["name"] == "migrated"]
+    assert (migrated["passed"], migrated["detail"], migrated["remedy"]) == (False, trouble, DATABASE_REMEDY)
+    monkeypatch.setattr("horarium.serve.checkup.check_schema", fails)
+    [tables] = [check for check in examine(horarium.parts.settings, FakeClock()) if check.name == "tables"]
+    assert (tables.found, tables.remedy) == (trouble, DATABASE_REMEDY)
 
 
 @pytest.mark.parametrize("opened", [False, True])

@@ -49,6 +49,24 @@ def test_a_pause_ends_at_its_instant_and_history_says_who_wanted_it(http: httpx.
     assert horarium.verify() == []
 
 
+def test_the_reason_of_a_pause_leaves_the_note_alone(http: httpx.Client) -> None:
+    def shown() -> tuple[str | None, str | None]:
+        found = http.get("/api/schedules/hourly").json()
+        return found["note"], found["pause_reason"]
+
+    http.patch("/api/schedules/hourly", json={"note": "the author's"}).raise_for_status()
+    assert pause(http, reason="the database moves").json()["outcome"] == "paused"
+    assert shown() == ("the author's", "the database moves")
+    assert pause(http, reason="the database moves").json()["outcome"] == "unchanged"
+    http.post("/api/schedules/hourly/resume", json={"reason": "done"}).raise_for_status()
+    bulk = {"action": "pause", "filter": {"ids": ["hourly"]}, "reason": "a holiday"}
+    http.post("/api/schedules/bulk", json=bulk).raise_for_status()
+    assert shown() == ("the author's", "a holiday")
+    # A Durable Workflow client sends a note, which is both.
+    pause(http, note="maintenance").raise_for_status()
+    assert shown() == ("maintenance", "maintenance")
+
+
 def test_whoever_was_down_at_the_end_catches_up_from_there(http: httpx.Client, horarium: TestService) -> None:
     pause(http, until="2026-03-01T02:30:00Z")
     horarium.sleep(hours=5, minutes=30)

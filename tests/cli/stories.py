@@ -28,7 +28,7 @@ STORIES: dict[str, list[Step]] = {
         "schedule describe nightly",
         'schedule update nightly --cron "30 2 * * *" --clear note',
         'schedule update nightly --cron "30 2 * * *"',
-        'schedule pause nightly --note "the database moves"',
+        'schedule pause nightly --reason "the database moves"',
         "schedule pause nightly",
         "schedule inspect nightly",
         "schedule resume nightly",

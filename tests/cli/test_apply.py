@@ -126,7 +126,7 @@ def test_a_namespace_that_is_exported_and_applied_elsewhere_is_the_same(server: 
     ]
     apply(server, schedules=states)
     for name in ("paused", "finished-and-paused"):
-        server.told("schedule", "pause", name, "--note", "maintenance")
+        server.told("schedule", "pause", name, "--reason", "maintenance")
     server.told("schedule", "update", "paused", "--note", "of its author")
     server.told("schedule", "pause", "paused-for-a-while", "--until", "2026-03-01T05:00:00Z")
     server.told("schedule", "delete", "deleted")

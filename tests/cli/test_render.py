@@ -6,7 +6,8 @@ import json
 
 import pytest
 
-from horarium.cli.render import Format, Json, local_time, show
+from horarium.cli.present import show
+from horarium.cli.render import Format, Json, local_time
 from horarium.instant import from_rfc3339
 from horarium.recurrence.zone import load_zone
 

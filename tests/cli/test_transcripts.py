@@ -13,8 +13,8 @@ from pathlib import Path
 
 import pytest
 import typer.main
-import typer.rich_utils
 
+from horarium.cli.definition import FLAGS
 from horarium.cli.main import app, main
 
 TRANSCRIPTS = Path(__file__).parent / "transcripts"
@@ -75,8 +75,6 @@ def plain_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "100")
     monkeypatch.setenv("NO_COLOR", "1")
     monkeypatch.delenv("FORCE_COLOR", raising=False)
-    monkeypatch.setattr(typer.rich_utils, "FORCE_TERMINAL", False)
-    monkeypatch.setattr(typer.rich_utils, "MAX_WIDTH", None)
 
 
 def transcript(arguments: list[str], code: int, out: str, err: str) -> str:
@@ -96,6 +94,15 @@ def test_the_terminal_shows_what_the_transcript_says(name: str, capsys: pytest.C
     assert seen == file.read_text("utf-8")
 
 
+def test_help_never_shortens_a_flag_on_a_narrow_terminal(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "60")
+    main(["schedule", "create", "--help"])
+    words = set(capsys.readouterr().out.replace(",", " ").split())
+    assert {flag.name for flag in FLAGS} <= words
+
+
 def test_every_transcript_has_a_case() -> None:
     assert {file.stem for file in TRANSCRIPTS.glob("*.txt")} == set(CASES)
 
@@ -111,4 +118,4 @@ def test_a_bad_question_is_one_line_on_stderr(name: str, capsys: pytest.CaptureF
 @pytest.mark.parametrize("path", COMMANDS, ids=" ".join)
 def test_every_command_has_a_help_page_with_an_example(path: tuple[str, ...]) -> None:
     shown = (TRANSCRIPTS / f"{'-'.join(('help', *path))}.txt").read_text("utf-8")
-    assert f"Example: {' '.join(('horarium', *path))}" in shown
+    assert f"Example:\n  {' '.join(('horarium', *path))}" in shown

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from enum import StrEnum
 from typing import Annotated, Any
 
 from fastapi import Query
@@ -17,6 +18,12 @@ from horarium.instant import to_datetime
 from horarium.operations import history
 from horarium.store.history.events import HistoryRow
 from horarium.wire.schedules import History, HistoryEvent
+
+
+class Order(StrEnum):
+    ASC = "asc"
+    DESC = "desc"
+
 
 routes = Routes("/api/schedules/{schedule_id}", tag="history")
 waterline = Routes("/waterline/api/v2/schedules/{schedule_id}", tag="waterline")
@@ -48,13 +55,22 @@ def get_schedule_history(
     limit: Annotated[str | None, Query(description="1 to 500, 100 where it says nothing; beyond is cut")] = None,
     after_sequence: Annotated[str, Query(description="a sequence, or `next_cursor` of the page before")] = "0",
     uid: Annotated[str | None, Query(description="an older schedule that had the same id")] = None,
+    order: Annotated[Order, Query(description="oldest first (`asc`) or newest first (`desc`)")] = Order.ASC,
 ) -> Reply:
-    """Oldest first, also of a deleted schedule."""
+    """Read the history in pages, also of a deleted schedule. With `desc`, pages continue with older events."""
     older = None if uid is None else parse_id(uid, "uid")
     after = _sequence(after_sequence)
     page, events = within_bytes(
         _limit(limit),
-        lambda most: history.read(resources, caller, schedule_id, limit=most, after_sequence=after, uid=older),
+        lambda most: history.read(
+            resources,
+            caller,
+            schedule_id,
+            limit=most,
+            after_sequence=after,
+            uid=older,
+            newest_first=order is Order.DESC,
+        ),
         lambda page: readable(resources, "event", page.rows, history_event, lambda each: each.sequence),
     )
     return Reply(

@@ -252,7 +252,7 @@ def delete_schedule(resources: ResourcesOf, caller: CallerOf, schedule_id: str, 
     needs=OPERATE,
     summary="Pause a schedule",
     body=PauseScheduleBody,
-    sends={"note": "maintenance"},
+    sends={"reason": "maintenance"},
     answer=WriteResult,
     example=examples.PAUSED,
 )
@@ -272,7 +272,9 @@ def pause_schedule(
     same_namespace(caller, asked.namespace)
     until = written_end(asked.until, asked.timezone)
     meant = caller.confirming(confirm)
-    done = lifecycles.pause(resources, meant, schedule_id, reason=asked.note, until=until, if_version=version)
+    done = lifecycles.pause(
+        resources, meant, schedule_id, reason=asked.reason, note=asked.note, until=until, if_version=version
+    )
     return reply_written(done)
 
 
@@ -282,7 +284,7 @@ def pause_schedule(
     needs=OPERATE,
     summary="Resume a schedule",
     body=NoteBody,
-    sends={"note": "done"},
+    sends={"reason": "done"},
     answer=WriteResult,
     example=examples.RESUMED,
 )
@@ -298,7 +300,8 @@ def resume_schedule(
     asked, version = read_body(NoteBody, body), version_of(if_match)
     same_namespace(caller, asked.namespace)
     meant = caller.confirming(confirm)
-    return reply_written(lifecycles.resume(resources, meant, schedule_id, reason=asked.note, if_version=version))
+    done = lifecycles.resume(resources, meant, schedule_id, reason=asked.reason, note=asked.note, if_version=version)
+    return reply_written(done)
 
 
 def reply_written(done: ScheduleChange, status_code: int = 200) -> Reply:

@@ -9,10 +9,10 @@ import typer
 
 from horarium.cli.options import with_options
 from horarium.cli.pages import All, Limit, Listing, PageToken, Paging, show_listing
-from horarium.cli.present import printable
+from horarium.cli.present import printable, show
 from horarium.cli.reading import refuse
 from horarium.cli.remote import ExitCode, Remote, remote_options, with_remote
-from horarium.cli.render import Format, Json, show, talk
+from horarium.cli.render import Format, Json, talk
 from horarium.cli.service import DatabaseUrl, failing_with_1, settings_of
 from horarium.cli.times import TIME, Times, time_options
 

@@ -47,11 +47,11 @@ class Selection:
         return {"labels": self.labels, "everything": self.everything or None}
 
 
-def selection(one: str | None, labels: list[str] | None, everything: bool, yes: bool) -> str | Selection:
-    """The one that is named, or which of many; what is no choice, or two, is refused."""
+def selection(one: str | None, labels: list[str] | None, everything: bool) -> str | Selection:
+    """Return the one object that is named, or a selection of many; --yes is redundant for one."""
     if one is not None:
-        if labels or everything or yes:
-            refuse("--label, --all and --yes are for many; this names one")
+        if labels or everything:
+            refuse("--label and --all select many; leave them out, or leave out the id")
         return one
     if labels and everything:
         refuse("--all and --label are two different wishes")

@@ -64,12 +64,20 @@ def _headers(name: str, texts: list[str]) -> dict[str, Any]:
 
 
 def _intervals(_name: str, values: list[str]) -> list[dict[str, str]]:
-    """`PT1H`, or `PT1H+PT5M` where the grid begins five minutes late."""
+    """Read `90m` or `PT1H`; in `PT1H+PT5M` the grid begins five minutes late."""
     found = []
     for value in values:
-        every, plus, offset = value.partition("+")
+        every, plus, offset = map(_iso_duration, value.partition("+"))
         found.append({"every": every, "offset": offset} if plus else {"every": every})
     return found
+
+
+def _iso_duration(text: str) -> str:
+    """Write `1h30m` as `PT1H30M`; the server refuses what is no duration."""
+    from horarium.recurrence.duration import format_duration, read_length
+
+    seconds = None if text.upper().startswith("P") else read_length(text, field="--every")
+    return text if seconds is None else format_duration(seconds)
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,8 @@ from typing import Annotated
 
 import typer
 
-from horarium.cli.render import Format, Json, show
+from horarium.cli.present import show
+from horarium.cli.render import Format, Json
 from horarium.cli.service import App, DatabaseUrl, DataDir, Host, Port, settings_of
 from horarium.clock import SystemClock
 

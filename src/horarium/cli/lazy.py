@@ -13,9 +13,10 @@ from importlib import import_module
 from typing import Any, ClassVar
 
 import typer
-from typer.core import TyperGroup
 from typer.main import get_command, get_command_from_info, get_group_from_info
 from typer.models import CommandInfo, TyperInfo
+
+from horarium.cli.help import Command, Group
 
 PANEL = "The server: --server, --token, --namespace, or what a local `up` has left in ./.horarium"
 SERVER_COMMANDS = (
@@ -93,7 +94,7 @@ class Commands(MutableMapping[str, Any]):
         return len(self._made)
 
 
-class _LaterGroup(TyperGroup):
+class _LaterGroup(Group):
     """Typer makes groups of a class and hands in what is already made: what is not stands in a class of its own."""
 
     makers: ClassVar[Mapping[str, Maker]] = {}
@@ -123,6 +124,8 @@ def _noun_maker(noun: str) -> Maker:
     def make() -> Any:
         app = import_module(f"horarium.cli.{noun}").app
         alone = len(app.registered_commands) == 1 and not app.registered_groups and not app.registered_callback
+        if alone:
+            app.registered_commands[0].cls = Command
         command = get_command(app if alone else make_later(app))
         command.name = noun
         command.rich_help_panel = PANEL  # type: ignore[attr-defined]  # groups and commands have it, their base has not
@@ -133,7 +136,7 @@ def _noun_maker(noun: str) -> Maker:
 
 def _verb_maker(app: typer.Typer, info: CommandInfo) -> Maker:
     def make() -> Any:
-        info.callback = _found(info.callback)
+        info.callback, info.cls = _found(info.callback), Command
         return get_command_from_info(
             info, pretty_exceptions_short=app.pretty_exceptions_short, rich_markup_mode=app.rich_markup_mode
         )

@@ -38,7 +38,6 @@ app = typer.Typer(
     name="horarium",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
-    rich_markup_mode="rich",
     help="When could it happen, whether it does, and why: a durable scheduler.",
     epilog=_EPILOG,
 )

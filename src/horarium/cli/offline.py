@@ -7,9 +7,9 @@ from typing import Annotated
 import typer
 
 from horarium.cli import completion
-from horarium.cli.present import printable
+from horarium.cli.present import printable, show
 from horarium.cli.reading import STDIN, read_json, refuse
-from horarium.cli.render import Format, Json, local_time, show, show_json, talk
+from horarium.cli.render import Format, Json, local_time, show_json, talk
 from horarium.cli.times import TIME, Times
 from horarium.clock import SystemClock
 from horarium.condition import compile_condition, evaluate_condition

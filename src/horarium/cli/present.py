@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Any, TypeAlias, assert_never
 
-from horarium.cli.render import Format, show_json, show_yaml
+from horarium.cli.render import Format, Json, show_json, show_yaml
 from horarium.instant import from_datetime, to_rfc3339
 
 _Line: TypeAlias = Sequence[tuple[str, str | None]]
@@ -23,6 +23,22 @@ _STYLES = {
     **dict.fromkeys(("failed", "broken", "timed_out", "launch_failed", "stale", "unknown", "failing"), "red"),
     **dict.fromkeys(("paused", "skip", "skipped", "held", "awaiting_approval", "buffered", "missed"), "yellow"),
 }
+
+
+def show(rows: list[Json], output: Format, *, columns: Sequence[str], cells: Sequence[Sequence[str]]) -> None:
+    """Print a list: `rows` for programs, `cells` as a table."""
+    match output:
+        case Format.TABLE:
+            show_columns(columns, cells)
+        case Format.JSON:
+            show_json(rows)
+        case Format.JSONL:
+            for row in rows:
+                show_json(row)
+        case Format.YAML:
+            show_yaml(rows)
+        case _:
+            assert_never(output)
 
 
 def show_document(document: Mapping[str, Any], output: Format, lines: Iterable[tuple[str, str]]) -> None:

@@ -1,12 +1,11 @@
-"""How an answer looks: JSON, JSON lines, YAML or a table, always on stdout; talk goes to stderr."""
+"""Print results on stdout as JSON or YAML, and messages on stderr."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
 from datetime import timedelta, timezone
 from enum import StrEnum
-from typing import TYPE_CHECKING, TypeAlias, assert_never
+from typing import TYPE_CHECKING, TypeAlias
 
 import typer
 
@@ -25,22 +24,6 @@ class Format(StrEnum):
     YAML = "yaml"
 
 
-def show(rows: list[Json], output: Format, *, columns: Sequence[str], cells: Sequence[Sequence[str]]) -> None:
-    """`rows` are the data for programs, `cells` the same for eyes."""
-    match output:
-        case Format.TABLE:
-            show_table(columns, cells)
-        case Format.JSON:
-            show_json(rows)
-        case Format.JSONL:
-            for row in rows:
-                show_json(row)
-        case Format.YAML:
-            show_yaml(rows)
-        case _:
-            assert_never(output)
-
-
 def show_yaml(data: Json) -> None:
     from horarium.cli.yaml_text import dump_yaml  # only where it is needed: it takes a moment to load
 
@@ -49,18 +32,6 @@ def show_yaml(data: Json) -> None:
 
 def show_json(data: Json) -> None:
     typer.echo(json.dumps(data, ensure_ascii=False))
-
-
-def show_table(columns: Sequence[str], cells: Sequence[Sequence[str]]) -> None:
-    # Rich takes as long to import as all the rest, and only tables need it.
-    from rich.box import SIMPLE_HEAD
-    from rich.console import Console
-    from rich.table import Table
-
-    table = Table(*columns, box=SIMPLE_HEAD, pad_edge=False)
-    for row in cells:
-        table.add_row(*row)
-    Console(markup=False, highlight=False).print(table)
 
 
 def talk(text: str) -> None:

@@ -243,7 +243,7 @@ app.command("reject")(reject_run_command)
 def cancel_command(
     remote: Remote,
     run_id: Annotated[
-        str | None, typer.Argument(metavar="[RUN_ID]", show_default=False, help="Which run; or --label, or --all.")
+        str | None, typer.Argument(metavar="RUN_ID", show_default=False, help="Which run; or --label, or --all.")
     ] = None,
     label: Labels = None,
     everything: Everything = False,
@@ -255,7 +255,7 @@ def cancel_command(
 
     Example: horarium run cancel 01JQ8Z6H4M8X2V0T1R3S5W7Y9B
     """
-    chosen = selection(run_id, label, everything, yes)
+    chosen = selection(run_id, label, everything)
     if isinstance(chosen, Selection):
         stop_runs(remote, "cancel", chosen, yes)
     else:

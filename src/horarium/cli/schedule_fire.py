@@ -70,7 +70,7 @@ def trigger_command(
     if timeout is not None and not wait:
         refuse("--timeout needs --wait")
     patience = Patience(span_of("--timeout", timeout))
-    chosen = selection(schedule_id, label, everything, yes)
+    chosen = selection(schedule_id, label, everything)
     if isinstance(chosen, Selection):
         _refuse_for_many(overlap_policy, even_if_paused or None, inputs, key, wait or None)
         return change_schedules(remote, "trigger", chosen, yes, confirm, reason=reason)

@@ -28,7 +28,7 @@ condition = typer.Typer(
 rotation = typer.Typer(
     no_args_is_help=True,
     help="Inputs that the runs of a schedule take in turn.",
-    epilog='Example: horarium schedule rotation set nightly \'\\[{"region": "eu"}, {"region": "us"}]\'',
+    epilog='Example: horarium schedule rotation set nightly \'[{"region": "eu"}, {"region": "us"}]\'',
 )
 
 # Who looks for calendars here wants to make one here too.

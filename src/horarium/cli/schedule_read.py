@@ -109,6 +109,7 @@ def list_command(
 
     Example: horarium schedule list --status paused -o jsonl
     """
+    from horarium.cli.schedule_words import target_of
     from horarium.client.schedule_calls import ScheduleCalls
 
     labels = pairs("--label", label) if label else None
@@ -119,16 +120,8 @@ def list_command(
     )  # fmt: skip
     show_listing(
         Listing(remote, call, Paging("schedules"), None if everything else limit),
-        ("Schedule ID", "Workflow Type", "Status", "Next Fire", "Next Run", "Last Fire", "Last Status"),
-        lambda s: (
-            s.schedule_id,
-            s.workflow_type,
-            s.status,
-            s.next_fire_at,
-            _runs(s),
-            s.last_fired_at,
-            _last_status(s),
-        ),
+        ("Schedule ID", "When", "Target", "Status", "Next Run", "Last Fire", "Last Outcome"),
+        lambda s: (s.schedule_id, s.words, target_of(s), s.status, _runs(s), s.last_fired_at, _last_status(s)),
         empty="no schedules in namespace {namespace}",
         hint=_MORE,
     )
@@ -168,18 +161,21 @@ def history_command(
         typer.Option("--after-sequence", min=0, metavar="N", show_default="the first", help="Only events after it."),
     ] = None,
     everything: All = False,
+    reverse: Annotated[bool, typer.Option("--reverse", help="Show the newest events first.")] = False,
     uid: Annotated[
         str | None,
         typer.Option("--uid", metavar="UID", show_default="the newest", help="An older schedule of the same id."),
     ] = None,
 ) -> None:
-    """The audit stream, oldest first; also of a deleted schedule.
+    """Show the history of a schedule, oldest first; also of a deleted schedule.
 
-    Example: horarium schedule history nightly --all -o jsonl
+    Example: horarium schedule history nightly --reverse --limit 20
     """
     from horarium.client.schedule_calls import ScheduleCalls
 
-    call = ScheduleCalls.get_schedule_history(schedule_id, after_sequence=after_sequence, uid=uid)
+    call = ScheduleCalls.get_schedule_history(
+        schedule_id, after_sequence=after_sequence, uid=uid, order="desc" if reverse else None
+    )
     show_listing(
         Listing(remote, call, Paging("events", "limit", 500, "next_cursor"), None if everything else limit),
         ("Seq", "Event", "Recorded At", "Workflow Refs"),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from horarium.cli.present import NOTHING, cell, compact, labelled, text_lines
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 Lines = Iterator[tuple[str, str]]
 
+_MOST_PROMPT = 40
 _TARGETS = ("workflow_type", "workflow_id", "workflow_class", "prompt", "url", "task", "command")
 
 
@@ -127,12 +128,25 @@ def _in_words(expr: str, schedule: Schedule) -> str:
         return wrong.message
 
 
+def target_of(schedule: Schedule) -> str:
+    """Return the kind of the action and its target in one short line; names and URLs are never shortened."""
+    kind, target = _target(schedule.action)
+    if kind == "prompt":
+        target = " ".join(target.split())
+        target = target if len(target) <= _MOST_PROMPT else target[: _MOST_PROMPT - 1] + "…"
+    return f"{kind} {target}".rstrip()
+
+
+def _target(action: Mapping[str, Any]) -> tuple[str, str]:
+    return cell(action.get("kind")), next((str(action[name]) for name in _TARGETS if action.get(name)), "")
+
+
 def _action(schedule: Schedule) -> str:
     action = schedule.action
-    target = next((f" {action[name]}" for name in _TARGETS if action.get(name)), "")
+    kind, target = _target(action)
     queue = f" · queue {action['queue']}" if action.get("queue") else ""
     given = f" · input {compact(action['input'])}" if action.get("input") is not None else ""
-    return f"{cell(action.get('kind'))}{target}{queue}{given}"
+    return f"{kind} {target}".rstrip() + f"{queue}{given}"
 
 
 def _guards(schedule: Schedule) -> Lines:

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 OneOfMany = Annotated[
     str | None,
     typer.Argument(
-        metavar="[ID]",
+        metavar="ID",
         show_default=False,
         help="Which schedule; or --label, or --all.",
         autocompletion=completion.schedule_ids,
@@ -48,9 +48,13 @@ IfVersion = Annotated[
     int | None,
     typer.Option("--if-version", metavar="N", show_default=False, help="Only if nobody has changed it since."),
 ]
+Reason = Annotated[
+    str | None,
+    typer.Option("--reason", metavar="TEXT", show_default=False, help="Reason, recorded in the history."),
+]
 Note = Annotated[
     str | None,
-    typer.Option("--note", "--reason", metavar="TEXT", show_default=False, help="Why, for the history."),
+    typer.Option("--note", metavar="TEXT", show_default=False, help="Replace the note of the schedule (one only)."),
 ]
 Until = Annotated[
     str | None,
@@ -135,6 +139,7 @@ def pause_command(
     times: Times,
     schedule_id: OneOfMany = None,
     until: Until = None,
+    reason: Reason = None,
     note: Note = None,
     if_version: IfVersion = None,
     label: Labels = None,
@@ -148,17 +153,17 @@ def pause_command(
 
     Example: horarium schedule pause nightly --until "tomorrow 09:00" --tz Europe/Istanbul --reason "the database moves"
     """
-    chosen = selection(schedule_id, label, everything, yes)
+    chosen = selection(schedule_id, label, everything)
     if not isinstance(chosen, Selection):
         times = times.of_schedule(remote, chosen)
     until = times.future("--until", until)
     if isinstance(chosen, Selection):
-        _change_many(remote, "pause", chosen, if_version, yes, confirm, until=until, reason=note)
+        _change_many(remote, "pause", chosen, if_version, yes, confirm, until=until, reason=_reason(reason, note))
         return
-    with by_flags({"until": "--until", "note": "--reason"}):
+    with by_flags({"until": "--until", "reason": "--reason", "note": "--note"}):
         done = if_meant(
             lambda meant: remote.client.pause_schedule(
-                chosen, note=note, until=until, if_version=if_version, confirm=meant
+                chosen, reason=reason, note=note, until=until, if_version=if_version, confirm=meant
             ),
             confirm,
         )
@@ -169,6 +174,7 @@ def pause_command(
 def resume_command(
     remote: Remote,
     schedule_id: OneOfMany = None,
+    reason: Reason = None,
     note: Note = None,
     if_version: IfVersion = None,
     label: Labels = None,
@@ -180,13 +186,15 @@ def resume_command(
 
     Example: horarium schedule resume nightly
     """
-    chosen = selection(schedule_id, label, everything, yes)
+    chosen = selection(schedule_id, label, everything)
     if isinstance(chosen, Selection):
-        _change_many(remote, "resume", chosen, if_version, yes, confirm, reason=note)
+        _change_many(remote, "resume", chosen, if_version, yes, confirm, reason=_reason(reason, note))
         return
-    with by_flags({"note": "--note"}):
+    with by_flags({"reason": "--reason", "note": "--note"}):
         done = if_meant(
-            lambda meant: remote.client.resume_schedule(chosen, note=note, if_version=if_version, confirm=meant),
+            lambda meant: remote.client.resume_schedule(
+                chosen, reason=reason, note=note, if_version=if_version, confirm=meant
+            ),
             confirm,
         )
     show_written(remote, done)
@@ -214,7 +222,7 @@ def label_command(
     labels: dict[str, str | None] = {**pairs("--set", put_on or []), **dict.fromkeys(take_off or [])}
     if not labels:
         refuse("say what to do with --set or --unset")
-    chosen = selection(schedule_id, label, everything, yes)
+    chosen = selection(schedule_id, label, everything)
     if isinstance(chosen, Selection):
         _change_many(remote, "label", chosen, if_version, yes, set_labels=labels)
         return
@@ -236,7 +244,7 @@ def delete_command(
 
     Example: horarium schedule delete --label team=data
     """
-    chosen = selection(schedule_id, label, everything, yes)
+    chosen = selection(schedule_id, label, everything)
     if isinstance(chosen, Selection):
         _change_many(remote, "delete", chosen, if_version, yes)
     else:
@@ -248,6 +256,12 @@ def _draft(remote: Remote, document: Mapping[str, Any], flags: Mapping[str, str]
 
     merge = None if changing is None else True
     show_draft(remote, remote.client.draft_schedule(document, changing=changing, merge=merge), flags)
+
+
+def _reason(reason: str | None, note: str | None) -> str | None:
+    if note is not None:
+        refuse("--note changes one schedule; of many, give --reason")
+    return reason
 
 
 def _change_many(

@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from horarium.cli.contexts import LOCAL, VARIABLE, contexts_file, in_use, load_contexts
-from horarium.cli.render import Format, Json, show, talk
+from horarium.cli.present import show
+from horarium.cli.render import Format, Json, talk
 
 # pydantic, FastAPI and SQLAlchemy take longer to import than `horarium next` to answer: the commands import
 # what they need themselves.

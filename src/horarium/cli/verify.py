@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING, Annotated, assert_never
 
 import typer
 
+from horarium.cli.present import show
 from horarium.cli.progress import counting
-from horarium.cli.render import Format, Json, show, talk
+from horarium.cli.render import Format, Json, talk
 from horarium.cli.service import DatabaseUrl, DataDir, failing_with_1, settings_of
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Unpack
+from typing import TYPE_CHECKING, Any, Literal, Unpack
 
 from horarium.client.call import Call, When, given, if_match, many, one, rfc3339
 from horarium.client.methods import Method, Own, OwnPages, Pages
@@ -178,6 +178,7 @@ class ScheduleCalls:
     def pause_schedule(
         schedule_id: str,
         *,
+        reason: str | None = None,
         note: str | None = None,
         until: When | None = None,
         timezone: str | None = None,
@@ -186,19 +187,26 @@ class ScheduleCalls:
     ) -> Call[WriteResult]:
         """Stop firing until the schedule is resumed, or until `until`. Active runs continue.
 
+        `reason` is recorded with the pause; `note` replaces the note of the schedule.
         `until` may be a length of time from now, such as `4h`, or a local time, such as `2026-11-17T09:00`: of
         `timezone`, or else of the schedule's zone. An end that releases more than 1,000 held runs needs `confirm`.
         """
-        body = given(note=note, until=until, timezone=timezone)
+        body = given(reason=reason, note=note, until=until, timezone=timezone)
         return replace(_send("POST", "pause", schedule_id, body, if_version), query={"confirm": confirm})
 
     @Method
     @staticmethod
     def resume_schedule(
-        schedule_id: str, *, note: str | None = None, if_version: int | None = None, confirm: bool | None = None
+        schedule_id: str,
+        *,
+        reason: str | None = None,
+        note: str | None = None,
+        if_version: int | None = None,
+        confirm: bool | None = None,
     ) -> Call[WriteResult]:
-        """Goes on from now: what fell into the pause is not made up for. More than 1,000 held runs need `confirm`."""
-        return replace(_send("POST", "resume", schedule_id, given(note=note), if_version), query={"confirm": confirm})
+        """Resume. Occurrences missed while paused do not run. More than 1,000 held runs need `confirm`."""
+        body = given(reason=reason, note=note)
+        return replace(_send("POST", "resume", schedule_id, body, if_version), query={"confirm": confirm})
 
     @Method
     @staticmethod
@@ -279,15 +287,20 @@ class ScheduleCalls:
     @Method
     @staticmethod
     def get_schedule_history(
-        schedule_id: str, *, limit: int | None = None, after_sequence: int | None = None, uid: str | None = None
+        schedule_id: str,
+        *,
+        limit: int | None = None,
+        after_sequence: int | None = None,
+        uid: str | None = None,
+        order: Literal["asc", "desc"] | None = None,
     ) -> Call[Page[HistoryEvent]]:
-        """The audit stream, oldest first, also of a deleted schedule; `uid` names an older one of the same id."""
+        """Read the history, oldest first unless `order` is `desc`; `uid` names an older schedule of the same id."""
         return Call(
             "GET",
             f"{SCHEDULE}/history",
             many(HistoryEvent, "events", cursor="next_cursor"),
             {"schedule_id": schedule_id},
-            query={"limit": limit, "after_sequence": after_sequence, "uid": uid},
+            query={"limit": limit, "after_sequence": after_sequence, "uid": uid, "order": order},
             cursor="after_sequence",
         )
 

@@ -290,7 +290,7 @@ def _stop(
             caller.require_owner(opened.row.owner, f"the schedule {name!r}")
             delete_opened(resources, connection, caller, opened)
         else:
-            pause_opened(connection, caller, opened, sets_note=False)
+            pause_opened(connection, caller, opened)
         done.append(name)
     return done
 

@@ -12,7 +12,7 @@ from horarium.operations.resources import Resources
 from horarium.settings import Settings
 from horarium.store import leases
 from horarium.store.database import Connection
-from horarium.store.errors import SchemaTooNew, shown
+from horarium.store.errors import DATABASE_REMEDY, SchemaMissing, SchemaTooNew, shown
 from horarium.store.history import audit, horizon
 from horarium.store.history.horizon import FEED_LAG_SECONDS, Lag
 from horarium.store.leases import AHEAD_UNTIL, TICKER
@@ -120,8 +120,10 @@ def schema_check(resources: Resources) -> Check:
         found = check_schema(resources.database)
     except SchemaTooNew as wrong:
         return Check("migrated", False, shown(wrong), "upgrade this program")
-    except HorariumError as wrong:
+    except SchemaMissing as wrong:
         return Check("migrated", False, shown(wrong), "run horarium migrate")
+    except HorariumError as wrong:
+        return Check("migrated", False, shown(wrong), DATABASE_REMEDY)
     return Check("migrated", True, found.sentence, "run horarium migrate" if found.fit is Fit.OLDER else None)
 
 

@@ -45,8 +45,9 @@ def read(
     after_sequence: int = 0,
     limit: int | None = None,
     uid: bytes | None = None,
+    newest_first: bool = False,
 ) -> HistoryPage:
-    """Of the newest schedule that had this id; `uid` names an older one."""
+    """Read the history of the newest schedule that had this id; `uid` names an older one."""
     caller.require(Permission.READ)
     most = _clamped(limit)
     if after_sequence < 0:
@@ -54,7 +55,9 @@ def read(
 
     def look(connection: Connection) -> HistoryPage:
         row = find_any(connection, caller, schedule_id, uid)
-        rows, more = history.read_page(connection, row.schedule_uid, after_sequence=after_sequence, limit=most)
+        rows, more = history.read_page(
+            connection, row.schedule_uid, after_sequence=after_sequence, limit=most, newest_first=newest_first
+        )
         return HistoryPage(row, tuple(rows), rows[-1].sequence if more and rows else None)
 
     return resources.database.read(look)

@@ -54,6 +54,7 @@ def pause(
     schedule_id: str,
     *,
     reason: str | None = None,
+    note: str | None = None,
     until: Written | Instant | None = None,
     if_version: int | None = None,
 ) -> ScheduleChange:
@@ -70,13 +71,19 @@ def pause(
         if end is not None and isinstance(opened.planning, Planning):
             # What runs now has ended by then, or is counted as if it had.
             require_confirmed(caller, released_at_once(opened.planning, active=0, held=opened.row.held))
-        return pause_opened(connection, caller.because(reason), opened, end)
+        return pause_opened(connection, caller.because(reason or note), opened, end, note=note)
 
     return resources.database.write(work)
 
 
 def resume(
-    resources: Resources, caller: Caller, schedule_id: str, *, reason: str | None = None, if_version: int | None = None
+    resources: Resources,
+    caller: Caller,
+    schedule_id: str,
+    *,
+    reason: str | None = None,
+    note: str | None = None,
+    if_version: int | None = None,
 ) -> ScheduleChange:
     """Plans from now, also a schedule that was set aside as broken; held runs are released."""
     caller.require(Permission.OPERATE)
@@ -84,7 +91,7 @@ def resume(
     def work(connection: Connection) -> ScheduleChange:
         opened = open_schedule(resources, connection, caller, schedule_id, if_version=if_version)
         require_somebody(connection, opened)
-        return resume_opened(resources, connection, caller.because(reason), opened)
+        return resume_opened(resources, connection, caller.because(reason or note), opened, note=note)
 
     return resources.database.write(work)
 
@@ -117,23 +124,20 @@ def pause_opened(
     opened: Opened,
     until: Instant | None = None,
     *,
-    sets_note: bool = True,
+    note: str | None = None,
 ) -> ScheduleChange:
-    """For whoever holds the lock. A pause replaces the one before it, unless it says the same.
-
-    The note stays the author's where it is not a person who pauses.
-    """
+    """Pause a schedule whose lock is held. A pause replaces the one before it, unless it is equal."""
     row, now = opened.row, opened.now
     if until is not None and until <= now:
         raise InvalidDefinition({"until": [f"must be in the future, and it is {to_rfc3339(now)}"]})
-    if row.status is Status.PAUSED and caller.reason in (None, row.note) and until == row.paused_until:
+    is_equal = caller.reason in (None, row.pause_reason) and note in (None, row.note) and until == row.paused_until
+    if row.status is Status.PAUSED and is_equal:
         return replace(unchanged(connection, opened), paused_until=until)
     position = row.position()._replace(status=Status.PAUSED, decided_until=max(row.decided_until, now))
     journal = Journal(row.next_sequence, now, caller.context())
     journal.missed(_overtaken(opened))
     journal.add(EventType.PAUSED, reason=caller.reason, paused_at=to_rfc3339(now), until=rfc3339_or_none(until))
-    if sets_note:
-        _set_note(connection, caller, row)
+    _set_note(connection, row, note)
     version = save_position(
         connection,
         row.schedule_uid,
@@ -159,8 +163,10 @@ def pause_opened(
     return replace(done, next_run=following, paused_until=until)
 
 
-def resume_opened(resources: Resources, connection: Connection, caller: Caller, opened: Opened) -> ScheduleChange:
-    """For whoever holds the lock."""
+def resume_opened(
+    resources: Resources, connection: Connection, caller: Caller, opened: Opened, *, note: str | None = None
+) -> ScheduleChange:
+    """Resume a schedule whose lock is held."""
     row, now = opened.row, opened.now
     if row.status not in (Status.PAUSED, Status.BROKEN):
         return unchanged(connection, opened)
@@ -170,7 +176,7 @@ def resume_opened(resources: Resources, connection: Connection, caller: Caller, 
     journal = Journal(row.next_sequence, now, caller.context())
     journal.missed(_overtaken(opened))
     journal.add(EventType.RESUMED, next_fire_at=rfc3339_or_none(position.next_due), generation=position.generation)
-    _set_note(connection, caller, row)
+    _set_note(connection, row, note)
     version, released = pauses.write_resumed(connection, resources.known, row, position, journal, now=now)
     if released:
         resources.database.notify(connection, READY)
@@ -204,10 +210,10 @@ def _check_workflow(connection: Connection, row: ScheduleRow, planning: Planning
             raise CycleDetected(stored.cycle, path="action")
 
 
-def _set_note(connection: Connection, caller: Caller, row: ScheduleRow) -> None:
-    """What is said about a pause stays on the schedule as its note, as Durable Workflow has it."""
-    if caller.reason is not None:
-        set_note(connection, row, caller.reason, note_attribute(caller.reason))
+def _set_note(connection: Connection, row: ScheduleRow, note: str | None) -> None:
+    """Replace the note of the schedule, as the `note` of a pause does in Durable Workflow."""
+    if note is not None:
+        set_note(connection, row, note, note_attribute(note))
 
 
 def delete_opened(

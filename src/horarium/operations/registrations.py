@@ -143,7 +143,7 @@ def _pause_gone(
     for name in sorted(gone):
         opened = open_schedule(resources, connection, caller, name)
         if opened.row.status is Status.ACTIVE:
-            pause_opened(connection, caller.because(declared_no_more(app)), opened, sets_note=False)
+            pause_opened(connection, caller.because(declared_no_more(app)), opened)
             paused.append(name)
     return tuple(paused)
 

@@ -268,10 +268,16 @@ def refuse_if_never(spec: Spec, after: Instant) -> Instant:
     """The first occurrence after a moment, or a refusal: a schedule without a future is a mistake."""
     nominal = spec.next_after(after)
     if nominal is None:
-        ended = spec.end_at is not None and spec.end_at <= after
-        why = "its window has ended" if ended else "nothing matches within eight years"
-        raise InvalidSpec(f"expression: never fires; {why}", field="expression")
+        raise InvalidSpec(f"expression: never fires; {_why_never(spec, after)}", field="expression")
     return nominal
+
+
+def _why_never(spec: Spec, after: Instant) -> str:
+    if spec.end_at is not None and spec.end_at <= after:
+        return "its window has ended"
+    if all(isinstance(part, OneOffs) and part.next_after(after // SECOND) is None for part in spec.parts):
+        return "the time is in the past; give a time in the future"
+    return "nothing matches within eight years"
 
 
 def split_zone(text: str) -> tuple[str | None, str]:

@@ -68,6 +68,11 @@ class Names:
     top: Table
     objects: Mapping[str, Table]
 
+    def inside(self, name: str) -> str | None:
+        """Return the place of a field that is known in an object only, where that is one place."""
+        places = {table[name].place for table in self.objects.values() if name in table}
+        return places.pop() if len(places) == 1 else None
+
     def with_action_fields(self, fields: Mapping[str, Field]) -> Names:
         """And the fields of more kinds of action; one whose name the top has taken is read in `action` only."""
         action, top = dict(self.objects["action"]), dict(self.top)
@@ -234,6 +239,8 @@ class _Walk:
         """Comparing spellings is slow, so only the first unknown fields get a guess."""
         if inside and name in self._names.top:
             return f"unknown in `{inside}`; it belongs to `{self._names.top[name].place}`"
+        if not inside and (place := self._names.inside(name)) is not None:
+            return f"unknown field; it belongs to `{place}`"
         self._hints_left -= 1
         close = difflib.get_close_matches(name, known, n=1, cutoff=0.6) if name and self._hints_left >= 0 else []
         return f"unknown field; did you mean `{close[0]}`?" if close else "unknown field"

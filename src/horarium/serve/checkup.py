@@ -33,7 +33,7 @@ from horarium.settings import Origin, Settings, as_up_takes_them, origins
 from horarium.store import leases, namespaces, partition_upkeep, tokens
 from horarium.store.database import Connection, Database, open_database
 from horarium.store.database.sqlite import database_path
-from horarium.store.errors import SchemaTooNew
+from horarium.store.errors import DATABASE_REMEDY, SchemaMissing, SchemaTooNew
 from horarium.store.history import horizon
 from horarium.store.history.horizon import FEED_LAG_SECONDS
 from horarium.store.migrate import SchemaReport, check_schema
@@ -214,8 +214,11 @@ def _inside(settings: Settings, database: Database, clock: Clock) -> Iterator[Ch
     except SchemaTooNew as wrong:
         yield Check("tables", Level.FAILURE, wrong.message, "install the version of the other processes")
         return
-    except HorariumError as wrong:
+    except SchemaMissing as wrong:
         yield Check("tables", Level.FAILURE, wrong.message, "horarium migrate")
+        return
+    except HorariumError as wrong:
+        yield Check("tables", Level.FAILURE, wrong.message, DATABASE_REMEDY)
         return
     checks: tuple[Callable[[Settings, Database, Clock], Check], ...] = (_clock, _token, _broken, _leases)
     for check in checks:

@@ -21,6 +21,8 @@ from sqlalchemy.exc import SQLAlchemyError
 from horarium.errors import HorariumError, InvalidTransition
 from horarium.ids import id_text
 
+DATABASE_REMEDY = "check that the database runs, can be reached, is not locked, and has free space on its disk"
+
 
 class StoreUnavailable(HorariumError):
     """`outcome_known`: whether a commit that failed like this has certainly not happened.

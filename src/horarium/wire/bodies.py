@@ -69,10 +69,9 @@ class Body(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class NoteBody(Body, frozen=True, kw_only=True):
-    """Why, in the words of whoever asks."""
+    """`reason` is recorded with the change. `note` replaces the note of the schedule, and is the reason without one."""
 
-    OTHER_NAMES: ClassVar = {"reason": "note"}
-
+    reason: Note | None = None
     note: Note | None = None
     namespace: Name | None = None
 

@@ -292,6 +292,13 @@ def test_a_spec_without_a_future_is_refused(spec: dict[str, Any], path: str) -> 
     assert "never fires" in errors[path][0]
 
 
+def test_a_field_at_the_top_that_belongs_inside_an_object_is_sent_there() -> None:
+    errors = errors_of(GOOD | {"max_retries": 3, "backoff_ms": 5, "max_token": 1})
+    assert errors["max_retries"] == ["unknown field; it belongs to `retry_policy.max_retries`"]
+    assert errors["backoff_ms"] == ["unknown field; it belongs to `retry_policy.backoff_ms`"]
+    assert errors["max_token"] == ["unknown field; did you mean `max_tokens`?"]
+
+
 def test_zones_that_disagree_are_blamed_on_the_zone() -> None:
     errors = errors_of(GOOD | {"cron_expr": "CRON_TZ=Asia/Tokyo 0 2 * * *", "timezone": "UTC"})
     assert "disagree" in errors["timezone"][0]

@@ -1,8 +1,8 @@
-// The history of a schedule: what was decided and done, oldest first, a hundred at a time.
+// The history of a schedule, newest first; older events load by the hundred.
 import { useInfiniteQuery, useQueryClient } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
-import { useCallback, useEffect, useRef, useState } from "react";
-import { ask } from "../api/client";
+import { useCallback, useEffect, useMemo, useRef, useState } from "react";
+import { ask, type Schemas } from "../api/client";
 import type { Failure } from "../api/hooks";
 import { useEvents } from "../api/live";
 import { useNamespace } from "../api/session";
@@ -11,65 +11,71 @@ import { Badge } from "../marks/Mark";
 import { Button } from "./Button";
 import { Dialog } from "./Dialog";
 import "./history.css";
-import { eventLook, eventWhy, folded, isAbout, nextAfter, type HistoryEvent, type Read } from "./historyEvents";
+import { eventLook, eventWhy, isAbout, newestOf, withNewer, type HistoryEvent } from "./historyEvents";
 import { Json } from "./Json";
 import { Empty, FailureNote, Loading } from "./Shown";
 import { When } from "./When";
 
 const PAGE = 100;
+const HISTORY = "/api/schedules/{schedule_id}/history";
 
-/** What is read stays: only what came after it is asked for when the stream tells of this schedule. */
+interface Pages {
+  pages: Schemas["History"][];
+  pageParams: number[];
+}
+
+/** Read older events page by page, and newer ones when the stream names this schedule. */
 function useHistory(scheduleId: string) {
   const namespace = useNamespace();
   const queries = useQueryClient();
-  const key = [namespace, "/api/schedules/{schedule_id}/history", scheduleId];
-  const found = useInfiniteQuery<Read, Failure, { pages: Read[] }, readonly unknown[], number>({
-    queryKey: key,
-    queryFn: async ({ pageParam, signal }) => {
-      const given = {
-        path: { schedule_id: scheduleId },
-        query: { limit: String(PAGE), after_sequence: String(pageParam) },
-      };
-      const { answer } = await ask("get", "/api/schedules/{schedule_id}/history", given, { namespace, signal });
-      return { page: answer, after: pageParam };
+  const read = useCallback(
+    async (order: "asc" | "desc", after: number, signal?: AbortSignal) => {
+      const query = { limit: String(PAGE), after_sequence: String(after), order };
+      const { answer } = await ask("get", HISTORY, { path: { schedule_id: scheduleId }, query }, { namespace, signal });
+      return answer;
     },
+    [namespace, scheduleId],
+  );
+  const key = useMemo(() => [namespace, HISTORY, scheduleId], [namespace, scheduleId]);
+  const found = useInfiniteQuery<Schemas["History"], Failure, Pages, readonly unknown[], number>({
+    queryKey: key,
+    queryFn: ({ pageParam, signal }) => read("desc", pageParam, signal),
     initialPageParam: 0,
-    getNextPageParam: ({ page, after }) => nextAfter(page, after),
+    getNextPageParam: (page) => page.next_cursor,
   });
-  useFolded(key, found.data?.pages, found.isFetching);
-  const pages = found.data?.pages ?? [];
-  const hasMore = pages.at(-1)?.page.has_more ?? false;
-  const { fetchNextPage } = found;
-  // What is told while an answer is on its way may not be in it.
   const isBehind = useRef(false);
+  const isReading = useRef(false);
+  const catchUp = useCallback(async () => {
+    isBehind.current = true;
+    // A page that is under way would replace what is added meanwhile; the effect below continues after it.
+    while (isBehind.current && !isReading.current && queries.isFetching({ queryKey: key }) === 0) {
+      isBehind.current = false;
+      isReading.current = true;
+      try {
+        const newest = newestOf(queries.getQueryData<Pages>(key)?.pages ?? []);
+        const answer = await read("asc", newest);
+        isBehind.current ||= answer.has_more;
+        if (queries.isFetching({ queryKey: key }) > 0) isBehind.current = true;
+        else queries.setQueryData<Pages>(key, (old) => old && { ...old, pages: withNewer(old.pages, answer.events) });
+      } catch {
+        return; // The next event of the stream asks again.
+      } finally {
+        isReading.current = false;
+      }
+    }
+  }, [queries, key, read]);
   useEvents(
     useCallback(
       (event: StreamEvent) => {
-        if (hasMore || !isAbout(event.data, scheduleId)) return;
-        if (queries.isFetching({ queryKey: [namespace, "/api/schedules/{schedule_id}/history", scheduleId] }) === 0)
-          void fetchNextPage();
-        else isBehind.current = true;
+        if (isAbout(event.data, scheduleId)) void catchUp();
       },
-      [hasMore, scheduleId, queries, namespace, fetchNextPage],
+      [scheduleId, catchUp],
     ),
   );
   useEffect(() => {
-    if (found.isFetching || !isBehind.current) return;
-    isBehind.current = false;
-    void fetchNextPage();
-  }, [found.isFetching, fetchNextPage]);
-  return { ...found, hasMore, events: pages.flatMap(({ page }) => page.events) };
-}
-
-/** What came one by one is kept as a page would have brought it. */
-function useFolded(key: readonly unknown[], pages: readonly Read[] | undefined, isFetching: boolean): void {
-  const queries = useQueryClient();
-  useEffect(() => {
-    if (pages === undefined || isFetching) return;
-    const fewer = folded(pages, PAGE);
-    if (fewer.length < pages.length)
-      queries.setQueryData(key, { pages: fewer, pageParams: fewer.map(({ after }) => after) });
-  });
+    if (!found.isFetching && isBehind.current) void catchUp();
+  }, [found.isFetching, catchUp]);
+  return { ...found, events: found.data?.pages.flatMap((page) => page.events) ?? [] };
 }
 
 export function History({ scheduleId, zone }: { scheduleId: string; zone?: string | null }) {
@@ -107,13 +113,13 @@ export function History({ scheduleId, zone }: { scheduleId: string; zone?: strin
       </div>
       {found.error ? <FailureNote failure={found.error} again={() => void found.fetchNextPage()} /> : null}
       <div className="row">
-        {found.hasMore ? (
+        {found.hasNextPage ? (
           <Button busy={found.isFetchingNextPage} onClick={() => void found.fetchNextPage()}>
-            Load more
+            Load older events
           </Button>
         ) : null}
         <span className="muted" role="status">
-          {found.events.length} events{found.hasMore ? ", there are more" : ", to the newest"}
+          {found.events.length} events{found.hasNextPage ? "" : ", all loaded"}
         </span>
       </div>
     </>

@@ -22,8 +22,6 @@ export interface One {
   /** Its status is `paused`: a trigger must say that it is meant all the same. */
   paused?: boolean;
   zone?: string | null;
-  /** What is said about a pause takes its place, and stays there. */
-  note?: string | null;
 }
 
 interface Props {
@@ -48,12 +46,7 @@ export function ActionDialog({ action, ...props }: Props & { action: OneAction }
   }
 }
 
-/** A note is one text: a pause and a resume that say why write it anew. */
-function noteHint({ note }: One): string {
-  return note
-    ? `Takes the place of its note, “${note.slice(0, 120)}”, and stays there. May be left out.`
-    : "Becomes its note, and stays there until another is written. May be left out.";
-}
+const REASON_HINT = "Recorded in the history. Optional.";
 
 function nameOf({ name, scheduleId }: One): string {
   return isolated(name || scheduleId);
@@ -80,7 +73,7 @@ function PauseDialog(props: Props) {
     if (wrong) return form.setWrong(wrong);
     const until = (at: string | null) => (at ? ` until ${dateTimeText(at, viewer)}` : "");
     pause.mutate(
-      { path: { schedule_id: on.scheduleId }, query: { confirm }, body: { note: form.wish.reason || null, ...body } },
+      { path: { schedule_id: on.scheduleId }, query: { confirm }, body: { reason: form.wish.reason || null, ...body } },
       { onSuccess: ({ paused_until: at }) => end(`${nameOf(on)} is paused${until(at ?? null)}.`) },
     );
   };
@@ -92,7 +85,7 @@ function PauseDialog(props: Props) {
       action={{ text: confirm ? "Pause, then start them all" : "Pause", busy: pause.isPending, run }}
     >
       <p className="muted">Nothing fires while it is paused. What runs already goes on.</p>
-      <PauseFields form={form} zone={on.zone} reasonHint={noteHint(on)} />
+      <PauseFields form={form} zone={on.zone} reasonHint={REASON_HINT} />
     </Dialog>
   );
 }
@@ -105,7 +98,7 @@ function ResumeDialog(props: Props) {
   const confirm = asksToConfirm(resume.error);
   const run = () =>
     resume.mutate(
-      { path: { schedule_id: on.scheduleId }, query: { confirm }, body: { note: form.wish.reason || null } },
+      { path: { schedule_id: on.scheduleId }, query: { confirm }, body: { reason: form.wish.reason || null } },
       { onSuccess: () => end(`${nameOf(on)} goes on.`) },
     );
   const text = confirm ? "Start them all" : "Resume";
@@ -119,7 +112,7 @@ function ResumeDialog(props: Props) {
       <p className="muted">
         It goes on from now: what fell into the pause is not made up for. Runs that it holds are let go.
       </p>
-      <ReasonField form={form} hint={noteHint(on)} />
+      <ReasonField form={form} hint={REASON_HINT} />
     </Dialog>
   );
 }

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { eventLook, eventWhy, folded, isAbout, nextAfter, type HistoryEvent } from "./historyEvents";
+import { eventLook, eventWhy, isAbout, newestOf, withNewer, type HistoryEvent } from "./historyEvents";
 
 describe("eventWhy", () => {
   test.each([
@@ -20,25 +20,12 @@ test("a kind of event that is newer than the page keeps its name", () => {
   expect(eventLook({ event_type: "ScheduleDreamt" } as unknown as HistoryEvent).word).toBe("ScheduleDreamt");
 });
 
-test.each([
-  [{ events: [{ sequence: 1 }, { sequence: 100 }], next_cursor: 100 }, 0, 100],
-  [{ events: [{ sequence: 101 }, { sequence: 107 }], next_cursor: null }, 100, 107],
-  [{ events: [], next_cursor: null }, 107, 107],
-])("the page after %j", (page, after, next) => {
-  expect(nextAfter(page as never, after)).toBe(next);
-});
-
-test("what was told one by one is as few pages as if it had been asked for at once", () => {
-  const read = (after: number, ...sequences: number[]) => ({
-    page: { events: sequences.map((sequence) => ({ sequence })), has_more: false, next_cursor: null } as never,
-    after,
-  });
-  const pages = [read(0, 1, 2), read(2, 3), read(3), read(3, 4), read(4, 5), read(5)];
-  const shown = folded(pages, 3).map(({ page, after }) => [after, page.events.map((each) => each.sequence)]);
-  expect(shown).toEqual([
-    [0, [1, 2, 3]],
-    [3, [4, 5]],
-  ]);
+test("newer events are added once before the newest known event", () => {
+  const page = (...sequences: number[]) => ({ events: sequences.map((sequence) => ({ sequence })) }) as never;
+  const newer = [3, 4, 5].map((sequence) => ({ sequence }) as HistoryEvent);
+  const shown = withNewer([page(3, 2), page(1)], newer).map(({ events }) => events.map((each) => each.sequence));
+  expect(shown).toEqual([[5, 4, 3, 2], [1]]);
+  expect(newestOf([page()])).toBe(0);
 });
 
 test.each([

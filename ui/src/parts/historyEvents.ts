@@ -32,32 +32,19 @@ export function eventWhy(payload: Readonly<Record<string, unknown>>): string | n
   return typeof payload["reason"] === "string" ? reasonText(payload["reason"]) : null;
 }
 
-/** The number after which the next page begins, whether or not there is more now: history only grows. */
-export function nextAfter(page: Pick<Schemas["History"], "events" | "next_cursor">, after: number): number {
-  return page.next_cursor ?? page.events.at(-1)?.sequence ?? after;
+type Page = Schemas["History"];
+
+/** The highest sequence in pages that begin with the newest event. */
+export function newestOf(pages: readonly Page[]): number {
+  return pages[0]?.events[0]?.sequence ?? 0;
 }
 
-/** One answer, and the number after which it was asked for. */
-export interface Read {
-  page: Schemas["History"];
-  after: number;
-}
-
-/**
- * Pages of at most `most` events, however few of them each answer brought: what is told one by one would else be asked
- * for again one by one.
- */
-export function folded(pages: readonly Read[], most: number): Read[] {
-  const found: Read[] = [];
-  for (const each of pages) {
-    const before = found.at(-1);
-    if (before === undefined || before.page.events.length + each.page.events.length > most) found.push(each);
-    else {
-      const events = [...before.page.events, ...each.page.events];
-      found[found.length - 1] = { page: { ...each.page, events }, after: before.after };
-    }
-  }
-  return found;
+/** Add events, oldest first, before the newest event of the first page. */
+export function withNewer(pages: readonly Page[], newer: readonly HistoryEvent[]): Page[] {
+  const [first, ...rest] = pages;
+  if (first === undefined) return [];
+  const unknown = newer.filter(({ sequence }) => sequence > newestOf(pages));
+  return [{ ...first, events: [...unknown.reverse(), ...first.events] }, ...rest];
 }
 
 /** Whether what the stream told is about this schedule. */

@@ -50,13 +50,16 @@ def read(connection: Connection, uid: bytes, *, after_sequence: int = 0, limit: 
     return EVENTS.all_listed(connection, statement)
 
 
-def read_page(connection: Connection, uid: bytes, *, after_sequence: int, limit: int) -> tuple[list[HistoryRow], bool]:
-    """Oldest first, as many as fit in a page; and whether there are more."""
-    statement = (
-        _SIZED.where(history.c.schedule_uid == uid, history.c.sequence > after_sequence)
-        .order_by(history.c.sequence)
-        .limit(limit + 1)
-    )
+def read_page(
+    connection: Connection, uid: bytes, *, after_sequence: int, limit: int, newest_first: bool = False
+) -> tuple[list[HistoryRow], bool]:
+    """Read as many events as fit in a page, and whether there are more; newest first, 0 is the newest."""
+    number = history.c.sequence
+    if newest_first:
+        wanted, order = number < after_sequence if after_sequence else number.is_not(None), number.desc()
+    else:
+        wanted, order = number > after_sequence, number.asc()
+    statement = _SIZED.where(history.c.schedule_uid == uid, wanted).order_by(order).limit(limit + 1)
     found = connection.execute(statement).all()
     rows, more = page(found, limit, EVENTS.place_of("payload"), load_payloads(connection, EVENTS.place_of("feed_id")))
     return [EVENTS.listed(row) for row in rows], more

@@ -18,7 +18,6 @@ export function Actions({ schedule }: { schedule: WholeSchedule }) {
     name: schedule.name,
     paused: schedule.paused,
     zone: schedule.spec.timezone,
-    note: schedule.note,
   };
   return (
     <>

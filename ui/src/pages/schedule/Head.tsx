@@ -197,7 +197,7 @@ function belongingsOf(schedule: Schedule): Fact[] {
       ),
     ],
     ["So far", countsOf(schedule)],
-    ...(schedule.note && schedule.note !== schedule.pause_reason
+    ...(schedule.note
       ? [
           [
             "Note",
