@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any
+from types import MappingProxyType
+from typing import Any, Final, NamedTuple
 
 from horarium.decision.step import CONTRACT_VIOLATED, StepBirth, StepSkip
 from horarium.errors import HorariumError
@@ -13,17 +14,19 @@ from horarium.instant import to_rfc3339
 from horarium.policy.approval import ApprovalMode, ApprovalPolicy, StepWaits, merge, step_needs_approval
 from horarium.schedule.assignee import Assignee, AssigneeType
 from horarium.schedule.compiled import CompiledWorkflow
-from horarium.schedule.data_flow import NothingFound, step_input
+from horarium.schedule.data_flow import NothingFound, render_step, step_input
 from horarium.schedule.definition import Action, Definition
 from horarium.schedule.effective import Effective, PolicyOrigin, effective_text
 from horarium.schedule.json_limits import Json
 from horarium.schedule.kinds import WORKFLOW, Kinds
 from horarium.schedule.problems import Problems
+from horarium.schedule.rendering import RunFacts, ScheduleName
 from horarium.schedule.run import RunState
 from horarium.schedule.secret import KEY
 from horarium.schedule.storable import check_storable
 from horarium.schedule.sub_workflows import MAX_DEPTH
 from horarium.schedule.target import of_worker
+from horarium.schedule.text_template import TemplateError
 from horarium.schedule.workflow import Node
 from horarium.store.database.json_text import event_text, from_text
 from horarium.store.policies import PolicyQuestion
@@ -32,6 +35,7 @@ from horarium.store.runs.steps import Advancing, NewStep
 MAX_STEPS = 20_000
 """Of one root, at all depths."""
 _LATEST = "latest"
+NO_TEXTS: Final[Mapping[str, Json]] = MappingProxyType({})
 
 
 class Unusable(Exception):
@@ -149,6 +153,13 @@ def _worker(step: NewStep) -> Assignee | None:
     return None if step.assignee is None else Assignee(AssigneeType(step.assignee_type or "agent"), step.assignee)
 
 
+class Born(NamedTuple):
+    """A step, and the texts that its template was rendered to."""
+
+    step: NewStep
+    texts: Mapping[str, Json] = NO_TEXTS
+
+
 def born(
     parent: Parent,
     step: NewStep,
@@ -156,7 +167,7 @@ def born(
     results: Mapping[str, str | None] | None,
     inner: CompiledWorkflow | Exception | None,
     kinds: Kinds,
-) -> NewStep:
+) -> Born:
     """`results` are the texts of those that it may read, None where they are too large together.
 
     `inner` is the stored workflow that it runs, if it does. A step that cannot be given its input is born failed.
@@ -164,17 +175,18 @@ def born(
     step = with_action(step, definition, kinds)
     node = parent.workflow.node(step.node_id)
     if isinstance(definition, Exception):
-        return _never_run(step, RunState.LAUNCH_FAILED, f"its action cannot be read: {definition}", "refused")
+        return Born(_never_run(step, RunState.LAUNCH_FAILED, f"its action cannot be read: {definition}", "refused"))
     if inner is not None and step.node_path.count("/") >= MAX_DEPTH:
-        return _never_run(step, RunState.LAUNCH_FAILED, f"workflows nest deeper than {MAX_DEPTH} levels", "refused")
+        error = f"workflows nest deeper than {MAX_DEPTH} levels"
+        return Born(_never_run(step, RunState.LAUNCH_FAILED, error, "refused"))
     try:
-        inputs = _inputs(parent, node, results)
-    except (NothingFound, Unusable, HorariumError) as wrong:
-        return _never_run(step, RunState.FAILED, str(wrong), CONTRACT_VIOLATED)
+        inputs, texts = _inputs(parent, node, definition.action, results)
+    except (NothingFound, Unusable, TemplateError, HorariumError) as wrong:
+        return Born(_never_run(step, RunState.FAILED, str(wrong), CONTRACT_VIOLATED))
     held = step_needs_approval(_approval(parent, step, definition), node_gates=node.gates)
     waits = isinstance(held, StepWaits) or _asks_first(inner)
     state = RunState.AWAITING_APPROVAL if waits else RunState.READY
-    return step._replace(inputs=inputs, needs_approval=waits, state=state.value)
+    return Born(step._replace(inputs=inputs, needs_approval=waits, state=state.value), texts)
 
 
 def one_too_many(step: NewStep, definition: Definition | Exception, kinds: Kinds) -> NewStep:
@@ -200,7 +212,9 @@ def _asks_first(inner: CompiledWorkflow | Exception | None) -> bool:
     return floor is not None and floor.requires_approval is True
 
 
-def _inputs(parent: Parent, node: Node, results: Mapping[str, str | None] | None) -> str:
+def _inputs(
+    parent: Parent, node: Node, action: Action, results: Mapping[str, str | None] | None
+) -> tuple[str, Mapping[str, Json]]:
     if results is None:
         raise Unusable("input: the results before it are too large together; name those that it needs in its `input`")
     # Neither what a target answers nor what a caller sends was written by the author of the workflow: no secret is
@@ -212,11 +226,27 @@ def _inputs(parent: Parent, node: Node, results: Mapping[str, str | None] | None
         known[name] = None if text is None else from_text(text)
         if text is not None and KEY in text and _names_secret(known[name]):
             raise Unusable(f"input: the result of {name!r} names a secret, which no result may")
-    given = step_input(node, {"inputs": parent.inputs, "results": known, "run": _told_of(parent)})
+    context = {"inputs": parent.inputs, "results": known, "run": _told_of(parent)}
+    texts: Mapping[str, Json] = NO_TEXTS
+    if action.template:
+        given, texts = render_step(node, action, context, _facts_of(parent))
+    else:
+        given = step_input(node, context)
     problems = Problems()
     check_storable({"inputs": given}, problems)
     problems.raise_any()
-    return event_text(given)
+    return event_text(given), texts
+
+
+def _facts_of(parent: Parent) -> RunFacts:
+    """The facts of the workflow's run, as those that pointers lead to."""
+    work, definition = parent.run.work, parent.definition
+    named = None if work.schedule_uid is None else ScheduleName(definition.schedule_id, definition.name)
+    spec = definition.spec.compile(definition.schedule_id)
+    run_id = id_text(work.run_id)
+    return RunFacts(
+        work.namespace, work.origin, work.nominal, work.due, spec, named, run_id=run_id, created_at=work.created_at
+    )
 
 
 def _names_secret(value: Json) -> bool:

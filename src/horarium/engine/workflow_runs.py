@@ -31,7 +31,7 @@ from horarium.store import usage, workflow_graphs
 from horarium.store.database import Connection
 from horarium.store.database.json_text import from_text
 from horarium.store.policies import NO_CAPS, PolicyQuestion, effective_for, take_turns, teams_among
-from horarium.store.runs import descendants, step_changes, steps
+from horarium.store.runs import descendants, renderings, step_changes, steps
 from horarium.store.runs.definitions import Definitions
 from horarium.store.runs.step_changes import NOTHING_USED, Noted
 from horarium.store.runs.steps import Advancing, NewStep, NodeOf
@@ -156,7 +156,8 @@ class Workflows:
             plan = left_over(parent.workflow, run.progress)
             made += [step_rows.skipped(parent, skip) for skip in plan.skips]
             letters[parent.run_id] = plan.progress, run.work.used
-        definitions = self._definitions.load(connection, made) if made else {}
+        definitions = self._definitions.load(connection, made, as_written=True) if made else {}
+        renderings.keep_steps(connection, {each.run_id: {} for each in made}, definitions)
         made = [step_rows.with_action(step, definitions[step.run_id], self._kinds) for step in made]
         if made:
             steps.insert(connection, made, now)
@@ -190,12 +191,14 @@ class Workflows:
         drafts = [(parent, step_rows.drafted(parent, birth)) for parent, plan in plans for birth in plan.births]
         drafts = self._settled(connection, _with_members(connection, _with_teams(connection, drafts)))
         skipped = [step_rows.skipped(parent, skip) for parent, plan in plans for skip in plan.skips]
-        definitions = self._definitions.load(connection, [*(step for _, step in drafts), *skipped])
+        new = [*(step for _, step in drafts), *skipped]
+        definitions = self._definitions.load(connection, new, as_written=True)
         results = self._results(connection, drafts)
         too_many = self._too_many(connection, drafts)
         versions = self._versions(connection, drafts, definitions)
         inner = workflow_graphs.load(connection, versions.values()) if versions else {}
         made = []
+        texts: dict[bytes, Mapping[str, Json]] = {step.run_id: {} for step in new}
         for parent, step in drafts:
             version = versions.get(step.run_id)
             step = step if version is None else step._replace(workflow_version=version.version)
@@ -203,7 +206,10 @@ class Workflows:
             if step.root_run_id in too_many:
                 made.append(step_rows.one_too_many(step, definitions[step.run_id], self._kinds))
                 continue
-            made.append(step_rows.born(parent, step, definitions[step.run_id], results[step.run_id], sub, self._kinds))
+            definition = definitions[step.run_id]
+            born, texts[step.run_id] = step_rows.born(parent, step, definition, results[step.run_id], sub, self._kinds)
+            made.append(born)
+        renderings.keep_steps(connection, texts, definitions)
         made += [step_rows.with_action(step, definitions[step.run_id], self._kinds) for step in skipped]
         return made
 

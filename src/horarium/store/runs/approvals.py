@@ -21,15 +21,15 @@ from horarium.policy.approval import (
     ApprovalMode,
     ApprovalPolicy,
     StepWaits,
-    input_hash,
     step_needs_approval,
 )
-from horarium.policy.replying import MAX_QUESTION, TOLD_QUESTION
+from horarium.policy.replying import MAX_QUESTION, TOLD_QUESTION, agreed_hash
 from horarium.policy.rotation import inputs_for
 from horarium.schedule.definition import Definition
 from horarium.schedule.document import from_canonical
 from horarium.schedule.effective import read_effective
 from horarium.schedule.event import NoticeType, RunEventType
+from horarium.schedule.rendering import texts_of
 from horarium.store.database.json_text import from_text, kept_text, to_text
 from horarium.store.database.set_wise import Insert, select_by_ids
 from horarium.store.history import notices
@@ -114,7 +114,7 @@ def _row(
         approval_id=new_id(),
         namespace=run.namespace,
         run_id=run.run_id,
-        input_hash=input_hash(current_inputs(run, definition)),
+        input_hash=agreed_hash(current_inputs(run, definition), None, texts_of(definition.action)),
         gates=to_text(gates),
         decision=ApprovalDecision.PENDING.value,
         requested_at=now,
