@@ -79,6 +79,23 @@ def test_what_is_wrong_is_told_at_its_field_and_leads_there(open_page: OpenPage,
     assert_fits(page)
 
 
+def test_a_template_shows_the_texts_of_the_next_run(open_page: OpenPage, fresh: Fresh) -> None:
+    page = open_page("/schedules/new?template=pull", token=fresh.tokens["admin"])
+    settled(page)
+    text = page.get_by_role("textbox", name="The document as text")
+    text.fill(
+        '{"name": "Brief", "spec": {"cron_expressions": ["0 2 * * *"]}, "action": {"kind": "prompt", "prompt": '
+        '"Brief {{ nominal | date(\'at %H:%M\') }} about {{ inputs.topic }}", "input": {"topic": "tea"}}}'
+    )
+    expect(page.get_by_text("{{ nominal | date('at %H:%M') }} is sent as it is", exact=False).first).to_be_visible()
+    expect(page.get_by_label("Rendered prompt")).to_have_count(0)
+    page.get_by_label("Template: render").check()
+    expect(text).to_have_value(re.compile('template: true|"template": true'))
+    expect(page.get_by_label("Rendered prompt")).to_have_text("Brief at 02:00 about tea")
+    page.get_by_label("Template: render").uncheck()
+    expect(page.get_by_label("Rendered prompt")).to_have_count(0)
+
+
 def test_an_edit_shows_which_fires_move_before_it_is_kept(open_page: OpenPage, fresh: Fresh) -> None:
     fresh.send("POST", "/api/schedules", NIGHTLY)
     page = open_page("/schedules/nightly/edit", token=fresh.tokens["admin"])

@@ -164,16 +164,19 @@ def preview_rows(found: Iterable[Previewed]) -> Iterator[PreviewRow]:
     for each in found:
         text = texts.setdefault(id(each.inputs), b"") or encode(each.inputs)
         texts[id(each.inputs)] = text
-        left -= len(text)
-        yield _row(each.row, msgspec.Raw(text) if left >= 0 else None, omitted=left < 0 and each.inputs is not None)
+        left -= len(text) + len(each.prompt or "")
+        shown, prompt = (msgspec.Raw(text), each.prompt) if left >= 0 else (None, None)
+        omitted = left < 0 and (each.inputs, each.prompt) != (None, None)
+        yield _row(each.row, shown, prompt, omitted=omitted)
 
 
-def _row(row: Row, inputs: Any, *, omitted: bool) -> PreviewRow:
+def _row(row: Row, inputs: Any, prompt: str | None, *, omitted: bool) -> PreviewRow:
     return PreviewRow(
         tick_at=to_datetime(row.tick_at),
         decision=row.decision,
         reason=row.reason,
         inputs=inputs,
+        prompt=prompt,
         inputs_omitted=omitted,
         due=to_datetime(row.due),
         detail=row.detail,

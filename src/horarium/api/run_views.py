@@ -17,6 +17,7 @@ from horarium.schedule.assignee import AssigneeType
 from horarium.schedule.canonical import action_document
 from horarium.schedule.damage import damage_of
 from horarium.schedule.field import amount
+from horarium.schedule.rendering import texts_of
 from horarium.schedule.run import Origin, RunState, public_status
 from horarium.schedule.target import agent_in
 from horarium.schedule.terms import Terms, terms_of
@@ -163,6 +164,7 @@ def _whole(run: Run) -> dict[str, Any]:
     row, definition = run.row, run.definition
     return _common(run) | {
         "inputs": run.inputs,
+        "rendered": None if definition is None else texts_of(definition.action),
         "result": None if damage_of(row.result) is not None else row.result,
         "memo": {} if definition is None else definition.memo,
         "search_attributes": {} if definition is None else definition.search_attributes,

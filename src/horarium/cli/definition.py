@@ -176,6 +176,7 @@ FLAGS = (
     Flag("--command", "action.command", _WHAT, "NAME"),
     Flag("--kind", "action.kind", _WHAT, "KIND"),
     Flag("--input", "action.input", _WHAT, "JSON", json_value),
+    Flag("--template", "action.template", _WHAT),
     Flag("--queue", "action.queue", _WHAT, "NAME", also=("--task-queue",)),
     Flag("--timeout-seconds", "action.timeout_seconds", _WHAT),
     Flag("--delivery", "action.delivery", _WHAT, "RULE"),

@@ -76,6 +76,7 @@ def _approval(found: Mapping[str, Any] | None) -> str | None:
 def _optional(run: Run) -> Iterator[tuple[str, object]]:
     yield "queue", run.task_queue
     yield "inputs", run.inputs
+    yield from (run.rendered or {}).items()
     yield "rotation", run.rotation_index_used
     if run.waiting_for is not None:
         place = run.waiting_for

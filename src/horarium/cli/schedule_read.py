@@ -203,7 +203,7 @@ def preview_command(
 
     Example: horarium schedule preview nightly --count 5
     """
-    from horarium.cli.schedule_words import decided, notes
+    from horarium.cli.schedule_words import decided, given_to, notes
     from horarium.client.draft_calls import DraftCalls
 
     call = DraftCalls.preview_schedule(
@@ -212,7 +212,7 @@ def preview_command(
     show_listing(
         Listing(remote, call, Paging("rows", "n"), count),
         ("Tick At", "Decision", "Reason", "Certainty", "Inputs", "Notes"),
-        lambda row: (row.tick_at, decided(row), row.reason, row.certainty, row.inputs, notes(row)),
+        lambda row: (row.tick_at, decided(row), row.reason, row.certainty, given_to(row), notes(row)),
         empty="nothing occurs within 31 days",
         hint=_MORE,
     )

@@ -42,6 +42,11 @@ def notes(row: PreviewRow) -> str:
     return ", ".join(_note(each) for each in row.moved)
 
 
+def given_to(row: PreviewRow) -> object:
+    """Return the inputs of an occurrence, with the rendered prompt of a template."""
+    return row.inputs if row.prompt is None else {"prompt": row.prompt, "inputs": row.inputs}
+
+
 def _note(move: Moved) -> str:
     seconds = "" if move.seconds is None else f" {move.seconds:g} s"
     local = "" if move.local_time is None else f" {move.local_time}"

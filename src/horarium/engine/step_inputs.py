@@ -9,16 +9,18 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
-from horarium.engine.step_rows import Parent
+from horarium.engine.step_rows import NO_TEXTS, Parent
 from horarium.ids import id_text
 from horarium.instant import to_rfc3339
-from horarium.schedule.data_flow import Unusable, step_input
+from horarium.schedule.data_flow import Unusable, render_step, step_input
+from horarium.schedule.definition import Action
 from horarium.schedule.json_limits import Json
 from horarium.schedule.problems import Problems
+from horarium.schedule.rendering import RunFacts, ScheduleName
 from horarium.schedule.secret import KEY
 from horarium.schedule.storable import MAX_BYTES, check_storable
 from horarium.schedule.workflow import Node
-from horarium.store.database.json_text import event_text, from_text
+from horarium.store.database.json_text import event_text, from_text, to_text
 
 MAX_OPEN_BYTES: Final = 32 * MAX_BYTES
 """Of the inputs of all open steps of a root, at all depths."""
@@ -43,10 +45,13 @@ class StepInputs:
         self._before: dict[bytes, int] = {}
         self._full: set[bytes] = set()
 
-    def of(self, parent: Parent, node: Node, results: Mapping[str, str | None] | None) -> str:
-        """`results` are the texts of those that it may read, None where they are too large together.
+    def of(
+        self, parent: Parent, node: Node, action: Action, results: Mapping[str, str | None] | None
+    ) -> tuple[str, Mapping[str, Json]]:
+        """Return the input of a step, and the texts that its template is rendered to.
 
-        Raises NothingFound, Unusable, and TooMuchAtOnce.
+        `results` are the texts of those that it may read, None where they are too large together. Raises NothingFound,
+        TemplateError, Unusable, and TooMuchAtOnce.
         """
         root = parent.run.work.root_run_id or parent.run_id
         if root in self._full:
@@ -54,13 +59,14 @@ class StepInputs:
         if results is None:
             raise Unusable(f"{_TOO_LARGE}; {_WAY_OUT}")
         key = parent.run_id, frozenset(results)
-        text = None if node.has_input else self._known.get(key)
+        is_alike = not (node.has_input or action.template)
+        text, texts = self._known.get(key) if is_alike else None, NO_TEXTS
         if text is None:
-            text = _inputs(parent, node, results)
-        if not node.has_input:
+            text, texts = _inputs(parent, node, action, results)
+        if is_alike:
             self._known[key] = text
-        self._count(root, len(text))
-        return text
+        self._count(root, len(text) + sum(len(to_text(each)) for each in texts.values()))
+        return text, texts
 
     def _count(self, root: bytes, size: int) -> None:
         new = self._new[root] = self._new.get(root, 0) + size
@@ -75,7 +81,9 @@ class StepInputs:
             raise Unusable(f"{_FULL}; {_WAY_OUT}")
 
 
-def _inputs(parent: Parent, node: Node, results: Mapping[str, str | None]) -> str:
+def _inputs(
+    parent: Parent, node: Node, action: Action, results: Mapping[str, str | None]
+) -> tuple[str, Mapping[str, Json]]:
     # Neither what a target answers nor what a caller sends was written by the author of the workflow: no secret is
     # opened for it.
     if _names_secret(parent.inputs):
@@ -85,11 +93,27 @@ def _inputs(parent: Parent, node: Node, results: Mapping[str, str | None]) -> st
         known[name] = None if text is None else from_text(text)
         if text is not None and KEY in text and _names_secret(known[name]):
             raise Unusable(f"input: the result of {name!r} names a secret, which no result may")
-    given = step_input(node, {"inputs": parent.inputs, "results": known, "run": _told_of(parent)})
+    context = {"inputs": parent.inputs, "results": known, "run": _told_of(parent)}
+    texts: Mapping[str, Json] = NO_TEXTS
+    if action.template:
+        given, texts = render_step(node, action, context, _facts_of(parent))
+    else:
+        given = step_input(node, context)
     problems = Problems()
     check_storable({"inputs": given}, problems)
     problems.raise_any()
-    return event_text(given)
+    return event_text(given), texts
+
+
+def _facts_of(parent: Parent) -> RunFacts:
+    """The facts of the workflow's run, as those that pointers lead to."""
+    work, definition = parent.run.work, parent.definition
+    named = None if work.schedule_uid is None else ScheduleName(definition.schedule_id, definition.name)
+    spec = definition.spec.compile(definition.schedule_id)
+    run_id = id_text(work.run_id)
+    return RunFacts(
+        work.namespace, work.origin, work.nominal, work.due, spec, named, run_id=run_id, created_at=work.created_at
+    )
 
 
 def _names_secret(value: Json) -> bool:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from types import MappingProxyType
+from typing import Final, NamedTuple
 
 from horarium.decision.step import CONTRACT_VIOLATED, StepBirth, StepSkip
 from horarium.errors import HorariumError
@@ -19,6 +21,7 @@ from horarium.schedule.kinds import WORKFLOW, Kinds
 from horarium.schedule.run import RunState
 from horarium.schedule.sub_workflows import MAX_DEPTH
 from horarium.schedule.target import of_worker
+from horarium.schedule.text_template import TemplateError
 from horarium.schedule.workflow import Node
 from horarium.store.policies import PolicyQuestion
 from horarium.store.runs.steps import Advancing, NewStep
@@ -26,6 +29,7 @@ from horarium.store.runs.steps import Advancing, NewStep
 MAX_STEPS = 5_000
 """Of one root, at all depths: one transaction ends them all with it, and SQLite has one writer for all tenants."""
 _LATEST = "latest"
+NO_TEXTS: Final[Mapping[str, Json]] = MappingProxyType({})
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,32 +143,40 @@ def _worker(step: NewStep) -> Assignee | None:
     return None if step.assignee is None else Assignee(AssigneeType(step.assignee_type or "agent"), step.assignee)
 
 
+class Born(NamedTuple):
+    """A step, and the texts that its template was rendered to."""
+
+    step: NewStep
+    texts: Mapping[str, Json] = NO_TEXTS
+
+
 def born(
     parent: Parent,
     step: NewStep,
     definition: Definition | Exception,
-    given: Callable[[Node], str],
+    given: Callable[[Node, Action], tuple[str, Mapping[str, Json]]],
     inner: CompiledWorkflow | Exception | None,
     kinds: Kinds,
-) -> NewStep:
-    """`given` returns the input of a node. `inner` is the stored workflow that the step runs, if it does.
+) -> Born:
+    """`given` returns the input and the texts of a node. `inner` is the stored workflow that the step runs, if it does.
 
     A step that cannot be given its input is born failed.
     """
     step = with_action(step, definition, kinds)
     node = parent.workflow.node(step.node_id)
     if isinstance(definition, Exception):
-        return _never_run(step, RunState.LAUNCH_FAILED, f"its action cannot be read: {definition}", "refused")
+        return Born(_never_run(step, RunState.LAUNCH_FAILED, f"its action cannot be read: {definition}", "refused"))
     if inner is not None and step.node_path.count("/") >= MAX_DEPTH:
-        return _never_run(step, RunState.LAUNCH_FAILED, f"workflows nest deeper than {MAX_DEPTH} levels", "refused")
+        error = f"workflows nest deeper than {MAX_DEPTH} levels"
+        return Born(_never_run(step, RunState.LAUNCH_FAILED, error, "refused"))
     try:
-        inputs = given(node)
-    except (NothingFound, Unusable, HorariumError) as wrong:
-        return _never_run(step, RunState.FAILED, str(wrong), CONTRACT_VIOLATED)
+        inputs, texts = given(node, definition.action)
+    except (NothingFound, Unusable, TemplateError, HorariumError) as wrong:
+        return Born(_never_run(step, RunState.FAILED, str(wrong), CONTRACT_VIOLATED))
     held = step_needs_approval(_approval(parent, step, definition), node_gates=node.gates)
     waits = isinstance(held, StepWaits) or _asks_first(inner)
     state = RunState.AWAITING_APPROVAL if waits else RunState.READY
-    return step._replace(inputs=inputs, needs_approval=waits, state=state.value)
+    return Born(step._replace(inputs=inputs, needs_approval=waits, state=state.value), texts)
 
 
 def one_too_many(step: NewStep, definition: Definition | Exception, kinds: Kinds) -> NewStep:

@@ -33,7 +33,7 @@ from horarium.store import usage, workflow_graphs
 from horarium.store.database import Connection
 from horarium.store.database.json_text import from_text
 from horarium.store.policies import NO_CAPS, PolicyQuestion, effective_for, take_turns, teams_among
-from horarium.store.runs import descendants, step_changes, steps
+from horarium.store.runs import descendants, renderings, step_changes, steps
 from horarium.store.runs.definitions import Definitions
 from horarium.store.runs.step_changes import NOTHING_USED, Noted
 from horarium.store.runs.steps import Advancing, NewStep, NodeOf
@@ -158,7 +158,8 @@ class Workflows:
             plan = left_over(parent.workflow, run.progress)
             made += [step_rows.skipped(parent, skip) for skip in plan.skips]
             letters[parent.run_id] = plan.progress, run.work.used
-        definitions = self._definitions.load(connection, made) if made else {}
+        definitions = self._definitions.load(connection, made, as_written=True) if made else {}
+        renderings.keep_steps(connection, {each.run_id: {} for each in made}, definitions)
         made = [step_rows.with_action(step, definitions[step.run_id], self._kinds) for step in made]
         if made:
             steps.insert(connection, made, now)
@@ -192,13 +193,15 @@ class Workflows:
         drafts = [(parent, step_rows.drafted(parent, birth)) for parent, plan in plans for birth in plan.births]
         drafts = self._settled(connection, _with_members(connection, _with_teams(connection, drafts)))
         skipped = [step_rows.skipped(parent, skip) for parent, plan in plans for skip in plan.skips]
-        definitions = self._definitions.load(connection, [*(step for _, step in drafts), *skipped])
+        new = [*(step for _, step in drafts), *skipped]
+        definitions = self._definitions.load(connection, new, as_written=True)
         results = self._results(connection, drafts)
         too_many = self._too_many(connection, drafts)
         versions = self._versions(connection, drafts, definitions)
         inner = workflow_graphs.load(connection, versions.values()) if versions else {}
         inputs = StepInputs(partial(steps.open_input_bytes, connection), several=len(moving) > 1)
         made = []
+        texts: dict[bytes, Mapping[str, Json]] = {step.run_id: {} for step in new}
         for parent, step in drafts:
             version = versions.get(step.run_id)
             step = step if version is None else step._replace(workflow_version=version.version)
@@ -206,8 +209,11 @@ class Workflows:
             if step.root_run_id in too_many:
                 made.append(step_rows.one_too_many(step, definitions[step.run_id], self._kinds))
                 continue
+            definition = definitions[step.run_id]
             given = partial(inputs.of, parent, results=results[step.run_id])
-            made.append(step_rows.born(parent, step, definitions[step.run_id], given, sub, self._kinds))
+            born, texts[step.run_id] = step_rows.born(parent, step, definition, given, sub, self._kinds)
+            made.append(born)
+        renderings.keep_steps(connection, texts, definitions)
         made += [step_rows.with_action(step, definitions[step.run_id], self._kinds) for step in skipped]
         return made
 

@@ -53,6 +53,7 @@ from horarium.schedule.definition import Definition
 from horarium.schedule.envelope import is_envelope
 from horarium.schedule.event import CommandContext, NoticeType
 from horarium.schedule.problems import Problems
+from horarium.schedule.rendering import texts_of
 from horarium.schedule.run import RunState
 from horarium.schedule.secret import KINDS, check_value, names_in
 from horarium.schedule.storable import check_storable
@@ -189,8 +190,9 @@ def _decide(resources: Resources, connection: Connection, caller: Caller, row: Q
         return _Heard(refused=voice.refused(wrong.refusal, wrong.text))
     inputs = run.inputs if isinstance(definition, Exception) else current_inputs(run, definition)
     stands = proposed_reply(row.question, row.modifications)
-    current = row.input_hash if isinstance(definition, Exception) else agreed_hash(inputs, stands)
-    proposal = _proposal(caller, row, inputs, said, definition)
+    texts = None if isinstance(definition, Exception) else texts_of(definition.action)
+    current = row.input_hash if isinstance(definition, Exception) else agreed_hash(inputs, stands, texts)
+    proposal = _proposal(caller, row, inputs, said, definition, texts)
     judged = judge(
         question,
         voter,
@@ -264,14 +266,19 @@ class _Proposal:
 
 
 def _proposal(
-    caller: Caller, row: QuestionRow, inputs: Any, said: Said, definition: Definition | Exception
+    caller: Caller,
+    row: QuestionRow,
+    inputs: Any,
+    said: Said,
+    definition: Definition | Exception,
+    texts: Mapping[str, Any] | None,
 ) -> _Proposal | None:
     if row.question is None:
         changed = _modified(caller, inputs, said, definition) if said.decision is Decision.MODIFY else None
-        return None if changed is None else _Proposal(input_hash(changed), changed)
+        return None if changed is None else _Proposal(agreed_hash(changed, None, texts), changed)
     if said.decision is Decision.MODIFY:
         try:
-            return _Proposal(agreed_hash(inputs, reply_in(said.modifications)), is_reply=True)
+            return _Proposal(agreed_hash(inputs, reply_in(said.modifications), texts), is_reply=True)
         except PolicyError as wrong:
             raise InvalidDefinition({wrong.field: [wrong.text]}) from None
     if said.decision is Decision.APPROVE and row.modifications is None and needs_reply(from_text(row.gates)):

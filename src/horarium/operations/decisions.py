@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 
 from horarium.decision import births, lifecycle
@@ -10,6 +11,7 @@ from horarium.decision.births import BirthPolicies
 from horarium.decision.facts import NO_FACTS, NO_SIGNAL, Facts, Shared, Signal, UnreadablePolicies
 from horarium.decision.plan import Decision, Missed, Skip
 from horarium.decision.record import Entry, Named, record_decisions
+from horarium.errors import InvalidDefinition
 from horarium.ids import id_text
 from horarium.instant import MINUTE, SECOND, Instant
 from horarium.operations.bypasses import refuse_skipping
@@ -26,6 +28,7 @@ from horarium.schedule.position import Position, Status
 from horarium.schedule.reason import Reason
 from horarium.schedule.run import Origin, RunState
 from horarium.schedule.sub_workflows import Use
+from horarium.schedule.text_template import TemplateError
 from horarium.store import usage
 from horarium.store.database import Connection
 from horarium.store.database.channels import READY
@@ -94,12 +97,14 @@ def write_decisions(
     overlap_policy: OverlapPolicy | None = None,
     external_key: str | None = None,
     inputs: object = None,
+    values: object = None,
     rerun_of: bytes | None = None,
     known: Facts = NO_FACTS,
 ) -> Entry:
     """`position` is the one after the decisions; a schedule whose runs are used up ends here.
 
-    `known` are the facts that were decided by. In the answer a run that a yes given beforehand let go is ready.
+    `inputs` are those of the runs in place of the schedule's, `values` what a template reads in their place. `known`
+    are the facts that were decided by. In the answer a run that a yes given beforehand let go is ready.
     """
     row, planning, now = opened.row, opened.sound, opened.now
     policies = known.policies if isinstance(known.policies, BirthPolicies) else None
@@ -115,7 +120,8 @@ def write_decisions(
         named, row.counts(), told, position, now=now, origin=origin, ids=new_ids(), context=caller.context()
     )
     record = ScheduleRecord(row.schedule_uid, row.namespace, row.revision, planning, entry)
-    write_records(connection, [record], now=now, origin=origin)
+    with _values_named():
+        write_records(connection, [record], now=now, origin=origin, given=values)
     for run in entry.runs:
         open_runs.set_callers_part(connection, run.run_id, external_key=external_key, inputs=inputs, rerun_of=rerun_of)
     open_runs.set_requested_by(connection, [run.run_id for run in entry.runs], caller.context())
@@ -127,6 +133,15 @@ def write_decisions(
         size = 0 if inputs is None else len(entry.runs) * len(to_text(inputs))
         usage.add(connection, {row.namespace: usage.Growth(births=len(entry.runs), bytes=size)}, now)
     return entry
+
+
+@contextmanager
+def _values_named() -> Iterator[None]:
+    """Values that a template needs and the caller did not give are the caller's mistake."""
+    try:
+        yield
+    except TemplateError as wrong:
+        raise InvalidDefinition({"inputs": [f"{wrong.field}: {wrong.text}"]}) from None
 
 
 def policy_of(connection: Connection, opened: Opened) -> ApprovalPolicy:

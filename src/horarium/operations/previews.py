@@ -29,12 +29,14 @@ from horarium.operations.moments import Written, zone_of
 from horarium.operations.resources import Opened, Resources
 from horarium.operations.upcoming import seen_signals
 from horarium.policy.rotation import inputs_for
+from horarium.recurrence.spec import Spec
 from horarium.schedule.calendar import local_date
 from horarium.schedule.definition import Definition
 from horarium.schedule.document import from_canonical
 from horarium.schedule.envelope import shown_input
 from horarium.schedule.planning import Planning
 from horarium.schedule.reason import Reason
+from horarium.schedule.rendering import RunFacts, ScheduleName, render
 from horarium.schedule.run import Origin
 from horarium.store.database import Connection
 from horarium.store.history import events as history
@@ -52,10 +54,14 @@ _SHOWN_RUNS = 20
 
 @dataclass(frozen=True, slots=True)
 class Previewed:
-    """`inputs` are those of the run, the same value for the same ones; an occurrence without a run has none."""
+    """`inputs` are those of the run, the same value for the same ones; an occurrence without a run has none.
+
+    `prompt` is the rendered prompt of a template.
+    """
 
     row: Row
     inputs: Any
+    prompt: str | None = None
 
 
 def moment_of(resources: Resources, caller: Caller, schedule_id: str, written: Written) -> Instant:
@@ -86,7 +92,7 @@ def preview(
         last = (opened.now if after is None else after) + HORIZON
         coming = _forecaster(resources, connection, opened, signal).rows(start)
         found = islice(takewhile(lambda each: each.tick_at <= last, coming), rows)
-        return with_inputs(found, from_canonical(revision.document))
+        return with_inputs(found, from_canonical(revision.document), opened.sound.spec)
 
     return resources.database.read(work)
 
@@ -132,13 +138,28 @@ def _forecaster(resources: Resources, connection: Connection, opened: Opened, si
     )
 
 
-def with_inputs(rows: Iterable[Row], definition: Definition) -> list[Previewed]:
+def with_inputs(rows: Iterable[Row], definition: Definition, spec: Spec) -> list[Previewed]:
     given, turns = definition.action.input, definition.inputs_rotation
     inputs = cache(lambda index: shown_input(inputs_for(given, turns, index)))
-    return [
-        Previewed(each, inputs(each.rotation_index or 0) if each.decision is Forecast.DISPATCH else None)
-        for each in rows
-    ]
+    found = []
+    for row in rows:
+        if row.decision is not Forecast.DISPATCH:
+            found.append(Previewed(row, None))
+        elif definition.action.template:
+            found.append(_rendered(row, definition, spec))
+        else:
+            found.append(Previewed(row, inputs(row.rotation_index or 0)))
+    return found
+
+
+def _rendered(row: Row, definition: Definition, spec: Spec) -> Previewed:
+    """With the texts of the run as far as they are known: its id and creation are not."""
+    schedule = ScheduleName(definition.schedule_id, definition.name)
+    facts = RunFacts(definition.namespace, Origin.SCHEDULED.value, row.tick_at, row.due, spec, schedule)
+    index = row.rotation_index or 0
+    rendered = render(definition, facts, index=index)
+    own = rendered.input or (inputs_for(None, definition.inputs_rotation, index),)
+    return Previewed(row, shown_input(own[0]), rendered.texts.get("prompt"))
 
 
 def explain(resources: Resources, caller: Caller, schedule_id: str, moment: Instant) -> Explanation:

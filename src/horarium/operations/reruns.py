@@ -22,7 +22,7 @@ from horarium.operations.drafts import check_input
 from horarium.operations.errors import RunNotEnded, RunNotRepeatable, ScheduleBroken
 from horarium.operations.resources import Opened, Resources
 from horarium.operations.runs import find_run
-from horarium.operations.triggers import check_secrets, position_after
+from horarium.operations.triggers import check_secrets, own_inputs, position_after
 from horarium.policy.approval import NO_SKIPPING
 from horarium.policy.overlap import OverlapPolicy
 from horarium.schedule.damage import damage_of
@@ -31,6 +31,7 @@ from horarium.schedule.position import Status
 from horarium.schedule.reason import Reason
 from horarium.schedule.run import FINAL, Origin, RunState, instance_id
 from horarium.store.database import Connection
+from horarium.store.runs import renderings
 from horarium.store.runs.read import RunRow
 from horarium.store.schedules import rows as schedules
 from horarium.store.schedules.rows import ScheduleRow
@@ -70,7 +71,8 @@ def rerun(
     def work(connection: Connection) -> tuple[Rerun, Birth | Skip, Instant]:
         run, opened = _open(resources, connection, caller, run_id)
         check_secrets(inputs, opened)
-        run = run if inputs is None else replace(run, inputs=inputs)
+        values = renderings.given_to(connection, run.run_id) if inputs is None and opened.sound.template else inputs
+        run = run if inputs is None else replace(run, inputs=own_inputs(opened, inputs))
         if (why := damage_of(run.inputs)) is not None:
             raise RunNotRepeatable(f"the inputs that this run had cannot be read, give others: {why}")
         gathered, shared = gather_facts(connection, opened, Origin.MANUAL, quotas=resources.quotas)
@@ -86,7 +88,7 @@ def rerun(
             even_if_paused=even_if_paused,
         )
         refuse_beyond_quota(caller.namespace, [decision], opened.now)
-        written = _write(resources, connection, caller, run, opened, decision, overlap_policy, gathered)
+        written = _write(resources, connection, caller, run, opened, decision, overlap_policy, gathered, values)
         return written, decision, opened.now
 
     with bypass_on_record(resources, caller, _schedule_of(resources, caller, run_id)):
@@ -118,6 +120,7 @@ def _write(
     decision: Birth | Skip,
     overlap_policy: OverlapPolicy | None,
     known: Facts,
+    values: object,
 ) -> Rerun:
     entry = write_decisions(
         resources,
@@ -129,6 +132,7 @@ def _write(
         Origin.MANUAL,
         overlap_policy=overlap_policy,
         inputs=run.inputs,
+        values=values,
         rerun_of=run.run_id,
         known=known,
     )

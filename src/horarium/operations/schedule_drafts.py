@@ -149,7 +149,8 @@ def _facts(connection: Connection, found: Checked, now: Instant, signal: Signal)
 def _fires(found: Checked, facts: Facts, shared: Shared, asked: Asked) -> list[Previewed]:
     """However far away they are. Of a schedule that is not there yet nobody knows the jitter."""
     rows = list(islice(_forecaster(found, facts, shared, asked.now).rows(asked.now), asked.rows))
-    return with_inputs(rows if found.opened is not None else [row.unjittered() for row in rows], found.draft.definition)
+    shown = rows if found.opened is not None else [row.unjittered() for row in rows]
+    return with_inputs(shown, found.draft.definition, found.draft.planning.spec)
 
 
 def _forecaster(found: Checked, facts: Facts, shared: Shared, now: Instant) -> Forecaster:

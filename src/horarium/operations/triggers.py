@@ -20,6 +20,7 @@ from horarium.policy.overlap import OverlapPolicy
 from horarium.schedule.position import Position, Status
 from horarium.schedule.problems import Problems
 from horarium.schedule.reason import Reason
+from horarium.schedule.rendering import TemplateUse
 from horarium.schedule.run import Origin, RunState, instance_id
 from horarium.schedule.secret import KINDS, check_value
 from horarium.store.database import Connection
@@ -113,7 +114,8 @@ class _Wish:
             Origin.MANUAL,
             overlap_policy=self.overlap_policy,
             external_key=self.key,
-            inputs=self.inputs,
+            inputs=own_inputs(opened, self.inputs),
+            values=self.inputs,
             known=known,
         )
         run = entry.runs[0] if entry.runs else None
@@ -138,6 +140,11 @@ def check_secrets(inputs: object, opened: Opened) -> None:
         problems = Problems()
         check_value(inputs, "inputs", problems, allowed=opened.sound.kind in KINDS)
         problems.raise_any()
+
+
+def own_inputs(opened: Opened, given: object) -> object:
+    """The inputs of a run for which a caller gave some: where a template is filled in with them, it is rendered."""
+    return None if opened.sound.template is TemplateUse.FILLS_IN else given
 
 
 def check_key(key: str | None) -> None:

@@ -7,7 +7,7 @@ another text it is another vote.
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from typing import Final
 
 from horarium.policy.approval import AGENT_AUTH, AGENT_INPUT, input_hash
@@ -49,9 +49,12 @@ def may_show_reply(gates: Collection[str]) -> bool:
     return AGENT_AUTH not in gates
 
 
-def agreed_hash(inputs: object, reply: str | None) -> str:
-    """What a vote is for: the inputs, and the reply where there is one."""
-    return input_hash(inputs) if reply is None else input_hash({"inputs": inputs, REPLY: reply})
+def agreed_hash(inputs: object, reply: str | None, texts: Mapping[str, object] | None = None) -> str:
+    """What a vote is for: the inputs, the reply where there is one, and the texts that a template was rendered to."""
+    more: dict[str, object] = {} if reply is None else {REPLY: reply}
+    if texts is not None:
+        more["texts"] = texts
+    return input_hash({"inputs": inputs, **more} if more else inputs)
 
 
 def proposed_reply(question: str | None, modifications: object) -> str | None:

@@ -1,12 +1,20 @@
-"""What a step is given: the template of its node (`template.py`), filled in with what is known when it is born."""
+"""What a step is given: the template of its node (`template.py`), filled in with what is known when it is born.
+
+Where its action is marked as a template, its texts are rendered in the same pass (`text_template.py`), so that neither
+looks into what the other has inserted.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import NamedTuple
 
 from horarium.condition import MISSING, find, parse_pointer
+from horarium.schedule.definition import Action
 from horarium.schedule.json_limits import Json
-from horarium.schedule.template import DEFAULT, FROM, INPUTS, RESULTS, pointers_in
+from horarium.schedule.rendering import RunContext, RunFacts, texts_in
+from horarium.schedule.template import DEFAULT, FROM, INPUTS, RESULTS, node_templates, pointers_in
+from horarium.schedule.text_template import Rendering, expressions_of
 from horarium.schedule.workflow_parts import Node
 
 
@@ -26,6 +34,12 @@ def results_read(node: Node) -> frozenset[str] | None:
     if not node.has_input:
         return None
     named: set[str] = set()
+    for _, text in node_templates(node):
+        for expression in expressions_of(text):
+            if expression.name == RESULTS:
+                if len(expression.path) == 1:
+                    return None
+                named.add(expression.path[1])
     for _, found in pointers_in(node.input):
         path = parse_pointer(found[FROM], FROM)
         if path in ((), (RESULTS,)):
@@ -40,6 +54,29 @@ def step_input(node: Node, context: Mapping[str, Json]) -> Json:
     if not node.has_input:
         return {INPUTS: context[INPUTS], RESULTS: context[RESULTS]}
     return _filled(node.input, context)
+
+
+class StepTexts(NamedTuple):
+    """What a step whose action is a template is given, and its rendered prompt and arguments."""
+
+    given: Json
+    texts: Mapping[str, Json]
+
+
+def render_step(node: Node, action: Action, context: Mapping[str, Json], facts: RunFacts) -> StepTexts:
+    """As `step_input`, and the texts. Raises NothingFound and TemplateError."""
+    rendering = _StepRendering(context, facts)
+    given = rendering.json(node.input, "input") if node.has_input else step_input(node, context)
+    return StepTexts(given, texts_in(action, rendering))
+
+
+class _StepRendering(Rendering):
+    def __init__(self, context: Mapping[str, Json], facts: RunFacts) -> None:
+        super().__init__(RunContext(facts, context[INPUTS], context[RESULTS]))
+        self._known = context
+
+    def reference(self, value: Mapping[str, Json]) -> Json:
+        return _found(value, self._known) if FROM in value else value
 
 
 def _filled(value: Json, context: Mapping[str, Json]) -> Json:

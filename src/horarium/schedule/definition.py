@@ -74,6 +74,7 @@ class Action:
     kind: str
     target: Mapping[str, Json] = field(default_factory=dict)
     input: Json = None
+    template: bool = False
     connection: str | None = None
     queue: str | None = None
     global_model_id: str | None = None

@@ -29,7 +29,7 @@ from horarium.policy.queue import DEFAULT_CATCHUP, DEFAULT_OVERLAP
 from horarium.schedule.aliases import normalise
 from horarium.schedule.canonical import to_document
 from horarium.schedule.check_spec import check_spec, spec_meaning
-from horarium.schedule.checks import MAX_JITTER_SECONDS
+from horarium.schedule.checks import MAX_JITTER_SECONDS, any_input
 from horarium.schedule.context import never_there
 from horarium.schedule.credentials import moved as credentials_moved
 from horarium.schedule.credentials import of_schedule
@@ -41,6 +41,7 @@ from horarium.schedule.places import NAMES, PARTS, PLACES
 from horarium.schedule.problems import Given, Places, Problems, joined
 from horarium.schedule.read_definition import read_definition, read_run_definition
 from horarium.schedule.reading import Reader
+from horarium.schedule.rendering import check_template, template_warnings
 from horarium.schedule.secret import check_places
 from horarium.schedule.storable import check_storable, same_json
 
@@ -159,12 +160,26 @@ def parse_definition(
     after = None if unchanged else now
     check_spec(definition.spec, reader, key=definition.schedule_id or "?", after=after, may_be_over=may_be_over)
     check_places(places, definition.action.kind, problems)
+    _check_template(definition, known, reader)
     problems.raise_any()
     tells_note = "note" in given.places or "note" in given.nulls
     warnings = _warnings(definition, given.places, given.ignored)
     action, credentials = credentials_moved(definition.action, secrets_of or of_schedule(definition.schedule_id))
     skipping = skipping_in(document)
     return Parsed(replace(definition, action=action), paused, warnings, tells_note, credentials, skipping)
+
+
+def _check_template(definition: Definition, kinds: Kinds, reader: Reader) -> None:
+    """Only where the rest is sound, and under the paths that the author wrote."""
+    if not definition.action.template or reader.problems.any:
+        return
+    found = Problems()
+    kind = kinds.get(definition.action.kind)
+    check_template(definition, any_input if kind is None else kind.check_input, found)
+    for path, said in found.found.items():
+        place = next((each for each in reader.places if path == each or path.startswith(f"{each}.")), "")
+        for text in said:
+            reader.problems.add(reader.path(place) + path.removeprefix(place) if place else path, text)
 
 
 def named_in(document: object) -> str | None:
@@ -318,8 +333,9 @@ def _warnings(definition: Definition, given: Places, ignored: list[str]) -> tupl
         for place, (used, needed) in idle.items()
         if place in given and not used
     ]
+    unrendered = [f"{given[place].path}: {said}" for place, said in template_warnings(definition) if place in given]
     computed = [f"{path}: is computed, not set; ignored" for path in ignored]
-    return (*computed, *unused, *_condition_warnings(definition, given))
+    return (*computed, *unused, *_condition_warnings(definition, given), *unrendered)
 
 
 def _condition_warnings(definition: Definition, given: Places) -> list[str]:

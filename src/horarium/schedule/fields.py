@@ -208,7 +208,8 @@ class DocumentFields(TypedDict, total=False):
         Sequence[Mapping[str, Any]] | None,
         array_field(
             _OBJECT,
-            "Inputs that take turns, one for each run; the entry replaces `action.input`, nothing is merged.",
+            "Inputs that take turns, one for each run; the entry replaces `action.input`, nothing is merged. "
+            "A template reads its values from the entry.",
             lambda field, value: parse_rotation(value, field),
         ),
     ]

@@ -194,6 +194,9 @@ class ActionFields(TypedDict, total=False):
             also=("inputs", "inputs_template", "arguments"),
         ),
     ]
+    template: Annotated[
+        Flag, flag_field("Render the expressions (`{{ nominal }}`) in the prompt and the input of each run.")
+    ]
     connection: Annotated[
         Text,
         text_field("The broker that a celery action is published to, by its name in the settings; else as it is."),

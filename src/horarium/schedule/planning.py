@@ -31,6 +31,7 @@ from horarium.schedule.assignee import Assignee, AssigneeType
 from horarium.schedule.definition import Definition, SpecText
 from horarium.schedule.effective import Effective, effective_text, read_effective
 from horarium.schedule.kinds import PULL, SHIPPED, WORKFLOW, Kinds
+from horarium.schedule.rendering import TemplateUse, use_of
 from horarium.schedule.run import Delivery
 
 _OVERLAP, _CATCHUP, _BUDGET = Overlap(), Catchup(), Budget()
@@ -143,6 +144,8 @@ class Planning:
     failing_after: Annotated[int | None, Kept(None, int, key=FAILING_AFTER_KEY, missing=lambda _: None)] = None
     # Who owned a stored workflow when its scheduler was found to be entitled to it; most texts say nothing of it.
     workflow_owner: Annotated[str | None, Kept(None, missing=lambda _: None)] = None
+    # What inputs that are given to a run mean to the template of its action; None = it has none, as most.
+    template: Annotated[TemplateUse | None, Kept(None, TemplateUse, missing=lambda _: None)] = None
     memo: dict[Any, Any] = field(default_factory=dict, init=False, repr=False)
     """What was worked out about it: see `remembered`."""
 
@@ -234,6 +237,8 @@ def _rare(definition: Definition) -> dict[str, Any]:
     if assignee is not None or assignment is not None:
         own = Effective(definition.approval, definition.retry, definition.failure, definition.limits)
         found["own_policies"] = effective_text(own)
+    if (use := use_of(definition.action)) is not None:
+        found["template"] = use.value
     if definition.failing_after is not None:
         found[FAILING_AFTER_KEY] = f"{definition.failing_after:0{FAILING_AFTER_DIGITS}}"
     version = definition.action.target.get("version")

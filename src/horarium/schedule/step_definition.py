@@ -41,22 +41,22 @@ def step_definition(root: D, workflow: Workflow, node: Node, effective: Effectiv
         changes["retry"] = node.retry_policy
     if node.assignee is not None:
         changes["assignee"] = node.assignee
-    return _changed(held, changes)
+    return with_changes(held, changes)
 
 
 def with_policies(definition: D, effective: Effective) -> D:
     """With the policies that were settled when the run was born."""
     named = {name: getattr(effective, name) for name in ("approval", "retry", "failure", "limits")}
-    return _changed(definition, named)
+    return with_changes(definition, named)
 
 
 def with_limits(definition: D, limits: RunLimits) -> D:
     """With no more than these beside its own."""
     own: RunLimits = getattr(definition, "limits")  # noqa: B009 - of whichever type it is
-    return _changed(definition, {"limits": merge_limits(own, limits)})
+    return with_changes(definition, {"limits": merge_limits(own, limits)})
 
 
-def _changed(definition: D, changes: dict[str, Any]) -> D:
+def with_changes(definition: D, changes: dict[str, Any]) -> D:
     """Of what it has of these: a part of a definition has not all."""
     if is_dataclass(definition):
         known = {each.name for each in fields(definition)}

@@ -15,6 +15,8 @@ from horarium.policy.names import shown
 from horarium.schedule.graph import topological_order
 from horarium.schedule.json_limits import Json
 from horarium.schedule.problems import Problems, joined
+from horarium.schedule.rendering import templates_of
+from horarium.schedule.text_template import NODE_NAMES, TemplateError, check_names, expressions_of, templates_in
 from horarium.schedule.workflow_parts import Node
 
 FROM: Final = "$from"
@@ -47,10 +49,11 @@ def check_templates(
 ) -> None:
     """Every pointer of every node leads to something that can be there: a result that is known by then.
 
-    `nodes` by their places in the document.
+    So does every expression of a node whose action is a template. `nodes` by their places in the document.
     """
     written = [(index, node) for index, node in nodes.items() if node.has_input and has_pointers(node.input)]
-    if not written:
+    rendered = [(index, node) for index, node in nodes.items() if node.action.get("template") is True]
+    if not written and not rendered:
         return
     known = {node.id for node in nodes.values()}
     before = None if is_cyclic else _Before([node.id for node in nodes.values()], edges)
@@ -61,6 +64,37 @@ def check_templates(
                 problems.add(path, wrong)
             if problems.full:
                 return
+    for index, node in rendered:
+        for path, text in node_templates(node):
+            for each in _wrong_expressions(text, node.id, known, before):
+                problems.add(f"nodes.{index}.{path}", each.text)
+            if problems.full:
+                return
+
+
+def node_templates(node: Node) -> Iterator[tuple[str, str]]:
+    """The texts with expressions of a node whose action is a template, with their paths in the node."""
+    if node.action.get("template") is True:
+        yield from templates_of(node.action)
+        yield from templates_in(node.input, "input")
+
+
+def _wrong_expressions(text: str, node_id: str, known: set[str], before: _Before | None) -> Iterator[TemplateError]:
+    try:
+        expressions = expressions_of(text)
+    except TemplateError as unreadable:
+        yield unreadable
+        return
+    for expression in expressions:
+        try:
+            check_names(expression, NODE_NAMES)
+        except TemplateError as unknown:
+            yield unknown
+            continue
+        if expression.name == RESULTS and len(expression.path) > 1:
+            wrong = _wrong_result(expression.path[1], node_id, known, before)
+            if wrong is not None:
+                yield expression.wrong(wrong)
 
 
 def _wrong_form(found: Mapping[str, Json]) -> str | None:
@@ -83,10 +117,15 @@ def _wrong_place(pointer: str, node_id: str, known: set[str], before: _Before | 
         return None
     if steps[0] == RUN and steps[1] not in RUN_MEMBERS:
         return f"the pointer {shown(pointer)} leads nowhere: /{RUN} has {', '.join(RUN_MEMBERS)}"
-    if steps[0] == RESULTS and steps[1] not in known:
-        return f"the pointer {shown(pointer)} names {shown(steps[1])}, which is no node"
-    if steps[0] == RESULTS and before is not None and not before.comes(steps[1], node_id):
-        return f"the pointer {shown(pointer)} names {shown(steps[1])}, which does not come before {shown(node_id)}"
+    why = _wrong_result(steps[1], node_id, known, before) if steps[0] == RESULTS else None
+    return None if why is None else f"the pointer {shown(pointer)} {why}"
+
+
+def _wrong_result(name: str, node_id: str, known: set[str], before: _Before | None) -> str | None:
+    if name not in known:
+        return f"names {shown(name)}, which is no node"
+    if before is not None and not before.comes(name, node_id):
+        return f"names {shown(name)}, which does not come before {shown(node_id)}"
     return None
 
 

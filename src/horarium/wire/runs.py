@@ -179,11 +179,13 @@ class Run(RunSummary, frozen=True, kw_only=True):
     """One run, whole; `reruns` are the runs that did it once more. `user_id` is for whom it is.
 
     `steps` are those of a stored workflow's run, as far as they are begun or skipped, each after those it needs.
-    `waiting_for` is what a prompt lacks that is ready: a place at its agent.
+    `waiting_for` is what a prompt lacks that is ready: a place at its agent. `rendered` holds the prompt or the
+    arguments of an action with `template`, as they are sent.
     """
 
     run_id: str
     inputs: Any
+    rendered: Object | None = None
     result: Any
     memo: Object
     search_attributes: Object

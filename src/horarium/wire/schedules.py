@@ -303,13 +303,15 @@ class PreviewRow(Answer, frozen=True, kw_only=True):
     says why it would be skipped, and then it has no `inputs`. `held`: its run waits in the buffer first.
 
     `certainty` says what can change the decision, `moved` what happened to the instant, and `sentence` both in English.
-    `inputs_omitted`: they do not fit in the answer any more; the schedule has them.
+    `prompt` is the rendered prompt of an action with `template`; a name that is not known before the run exists stays
+    an expression. `inputs_omitted`: they do not fit in the answer any more; the schedule has them.
     """
 
     tick_at: Time
     decision: Forecast
     reason: Reason | None
     inputs: Any
+    prompt: str | None = None
     due: Time
     detail: Any
     rotation_index: int | None

@@ -344,6 +344,7 @@ SAMPLES: dict[str, Any] = {
     "action.command": "backup",
     "action.input": ["a", "b"],
     "action.connection": "redis",
+    "action.template": True,
     "action.queue": "high",
     "action.global_model_id": "m1",
     "action.execution_timeout_seconds": 5,

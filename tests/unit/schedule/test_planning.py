@@ -33,6 +33,7 @@ from horarium.schedule.planning import (
     planning_text,
     remembered,
 )
+from horarium.schedule.rendering import TemplateUse
 from horarium.schedule.run import Delivery
 
 START, END = from_rfc3339("2026-01-01T00:00:00Z"), from_rfc3339("2030-01-01T00:00:00Z")
@@ -96,6 +97,7 @@ KEPT: dict[str, Any] = {
     "assignee": "ada",
     "max_runs": 99,
     "failing_after": None,
+    "template": None,
     "needs_approval": True,
     "workflow": "report",
     "kind": "workflow",
@@ -133,6 +135,15 @@ def test_the_spec_survives_the_text() -> None:
     cron = spec.parts[0]
     assert isinstance(cron, CronSchedule)
     assert (cron.dst_gap, cron.dst_fold) == (DstGap.SKIP, DstFold.BOTH)
+
+
+@pytest.mark.parametrize(
+    ("given", "use"),
+    [({"day": "{{ nominal }}"}, TemplateUse.REPLACES), ({"day": ["{{ inputs.x }}"]}, TemplateUse.FILLS_IN)],
+)
+def test_the_use_of_a_template_survives_the_text(given: dict[str, Any], use: TemplateUse) -> None:
+    assert compiled(replace(RICH, action=replace(WORK, template=True, input=given))).template is use
+    assert compiled(replace(RICH, action=replace(WORK, input=given))).template is None
 
 
 def test_the_owner_of_a_stored_workflow_survives_the_text() -> None:

@@ -21,15 +21,15 @@ from horarium.policy.approval import (
     ApprovalMode,
     ApprovalPolicy,
     StepWaits,
-    input_hash,
     step_needs_approval,
 )
-from horarium.policy.replying import MAX_QUESTION, TOLD_QUESTION
+from horarium.policy.replying import MAX_QUESTION, TOLD_QUESTION, agreed_hash
 from horarium.policy.rotation import inputs_for
 from horarium.schedule.definition import Definition
 from horarium.schedule.document import from_canonical
 from horarium.schedule.effective import read_effective
 from horarium.schedule.event import NoticeType, RunEventType
+from horarium.schedule.rendering import texts_of
 from horarium.store.database.json_text import from_text, kept_text, to_text
 from horarium.store.database.set_wise import Insert, select_by_ids
 from horarium.store.history import notices
@@ -111,10 +111,12 @@ class _Hashes:
         self._known: dict[object, str] = {}
 
     def of(self, run: Work, definition: Definition) -> str:
+        if (texts := texts_of(definition.action)) is not None:
+            return agreed_hash(current_inputs(run, definition), None, texts)
         key = run.inputs if run.inputs is not None else (id(definition), run.rotation_index)
         found = self._known.get(key)
         if found is None:
-            found = self._known[key] = input_hash(current_inputs(run, definition))
+            found = self._known[key] = agreed_hash(current_inputs(run, definition), None, None)
         return found
 
 

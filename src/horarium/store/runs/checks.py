@@ -14,6 +14,7 @@ from horarium.policy.approval import ApprovalDecision
 from horarium.policy.replying import agreed_hash, proposed_reply
 from horarium.schedule.definition import Definition
 from horarium.schedule.document import from_canonical
+from horarium.schedule.rendering import texts_of
 from horarium.schedule.run import RunState
 from horarium.store.database.json_text import from_text
 from horarium.store.runs import everywhere
@@ -60,8 +61,8 @@ def facts(connection: Connection, scope: Scope, after: bytes, last: bytes) -> li
     asked = sa.or_(runs.c.state.not_in(FINAL_NAMES), runs.c.needs_approval)
     page = _FACTS.where(scope.holds(), runs.c.run_id > after, runs.c.run_id <= last, asked)
     rows = sorted(everywhere.every(connection, page), key=lambda row: row.run_id)
-    untold = [row for row in rows if row.answered is not None and row.inputs is None]
-    definitions = Definitions(from_canonical).load(connection, untold)
+    answered = [row for row in rows if row.answered is not None]
+    definitions = Definitions(from_canonical).load(connection, answered)
     return [Checked(row.run_id, row.schedule_id, _facts(row, definitions)) for row in rows]
 
 
@@ -77,7 +78,7 @@ def doubles(connection: Connection, scope: Scope, after: bytes, last: bytes) -> 
 
 
 _COLUMNS = (
-    "run_id", "schedule_uid", "revision", "state", "rotation_index", "stop_requested_at", "needs_approval",
+    "run_id", "namespace", "schedule_uid", "revision", "state", "rotation_index", "stop_requested_at", "needs_approval",
     "parent_run_id", "root_run_id", "node_id", "workflow_version", "of_workflow", "of_version", "fallback", "effective",
 )  # fmt: skip
 _parents, _steps, _questions = runs.alias("parents"), runs.alias("steps"), approvals.alias("questions")
@@ -144,10 +145,11 @@ def _hash(row: Any, definition: Definition | Exception | None) -> str | None:
     """
     try:
         reply = proposed_reply(row.question, from_text(row.modifications))
+        texts = texts_of(definition.action) if isinstance(definition, Definition) else None
         if row.inputs is not None:
-            return agreed_hash(from_text(row.inputs), reply)
+            return agreed_hash(from_text(row.inputs), reply, texts)
     except ValueError:  # one text that was damaged is one run's trouble
         return ""
     if not isinstance(definition, Definition):
         return None
-    return agreed_hash(current_inputs(row, definition), reply)
+    return agreed_hash(current_inputs(row, definition), reply, texts)

@@ -17,7 +17,8 @@ from sqlalchemy import Connection
 from horarium.policy.limits import RunLimits
 from horarium.schedule.compiled import CompiledWorkflow
 from horarium.schedule.effective import read_effective
-from horarium.schedule.step_definition import step_definition, with_limits, with_policies
+from horarium.schedule.rendering import rendered_action
+from horarium.schedule.step_definition import step_definition, with_changes, with_limits, with_policies
 from horarium.store import workflow_graphs
 from horarium.store.database.json_text import from_text
 from horarium.store.database.set_wise import select_by_ids
@@ -73,8 +74,10 @@ class Definitions(Generic[D]):
         self._derived: OrderedDict[_Derived, tuple[CompiledWorkflow | None, D | Exception]] = OrderedDict()
         self._lock = threading.Lock()
 
-    def load(self, connection: Connection, runs: Iterable[NamesRevision]) -> Mapping[bytes, D | Exception]:
-        """By run; what cannot be read is the reason why."""
+    def load(
+        self, connection: Connection, runs: Iterable[NamesRevision], *, as_written: bool = False
+    ) -> Mapping[bytes, D | Exception]:
+        """By run; what cannot be read is the reason why. `as_written`: of runs whose texts are not rendered yet."""
         asked = list(runs)
         keys = {run.run_id: revision_key(run) for run in asked}
         found: dict[RevisionKey, D | Exception] = {}
@@ -83,14 +86,16 @@ class Definitions(Generic[D]):
                 found[key] = known
         unknown = [key for key in set(keys.values()) if key not in found]
         for start in range(0, len(unknown), _AT_ONCE):
-            texts = _texts(connection, unknown[start : start + _AT_ONCE])
+            texts = revisions(connection, unknown[start : start + _AT_ONCE])
             read = {key: self._parsed(text) for key, text in texts.items()}
             self._remember(read, {key: len(text) for key, text in texts.items()})
             found |= read
         gone = LookupError("the revision that this run names is gone")
         plain = {run_id: found.get(key, gone) for run_id, key in keys.items()}
         special = [run for run in asked if _workflow_of(run) is not None or getattr(run, "effective", None) is not None]
-        return plain if not special else plain | self._derive(connection, special, plain)
+        whole = plain if not special else plain | self._derive(connection, special, plain)
+        templates = [] if as_written else [run for run in asked if is_template(whole[run.run_id])]
+        return whole if not templates else {**whole, **_rendered(connection, templates, whole)}
 
     def of(self, connection: Connection, run: NamesRevision) -> D | Exception:
         return self.load(connection, [run])[run.run_id]
@@ -178,16 +183,16 @@ _OF_SCHEDULES = (
     "JOIN schedule_revisions ON schedule_uid = uid AND revision = number"
 )
 _POSTGRES = _OF_SCHEDULES.format(wanted="SELECT * FROM unnest(%s::bytea[], %s::int4[])")
-_OWN_TEXTS = "SELECT run_id, document FROM run_definitions WHERE run_id"
+OWN_TEXTS = "SELECT run_id, document FROM run_definitions WHERE run_id"
 
 
-def _texts(connection: Connection, keys: Sequence[RevisionKey]) -> dict[RevisionKey, str]:
+def revisions(connection: Connection, keys: Sequence[RevisionKey]) -> dict[RevisionKey, str]:
     """By plain statements: a claim asks this, and to build so many conditions took longer than the answer."""
     scheduled = [key for key in keys if key[1] != _OWN]
     own = [run_id for run_id, number in keys if number == _OWN]
     found = {(uid, number): text for uid, number, text in _of_schedules(connection, scheduled)} if scheduled else {}
     if own:
-        found |= {(run_id, _OWN): text for run_id, text in select_by_ids(connection, _OWN_TEXTS, own)}
+        found |= {(run_id, _OWN): text for run_id, text in select_by_ids(connection, OWN_TEXTS, own)}
     return found
 
 
@@ -200,6 +205,38 @@ def _of_schedules(connection: Connection, keys: Sequence[RevisionKey]) -> Iterab
 @lru_cache(maxsize=_AT_ONCE)
 def _sqlite(count: int) -> str:
     return _OF_SCHEDULES.format(wanted=f"VALUES {', '.join(['(?, ?)'] * count)}")
+
+
+# ── templates ────────────────────────────────────────────────────────────────────────────────────────
+
+
+def is_template(definition: Any) -> bool:
+    return getattr(getattr(definition, "action", None), "template", False)
+
+
+def _rendered(
+    connection: Connection, runs: Sequence[NamesRevision], definitions: Mapping[bytes, Any]
+) -> dict[bytes, Any]:
+    """The definitions with the texts that were rendered for each run when it was created."""
+    rows = select_by_ids(connection, OWN_TEXTS, [run.run_id for run in runs])
+    kept: dict[bytes, str] = {row[0]: row[1] for row in rows}
+    found: dict[bytes, Any] = {}
+    for run in runs:
+        text = kept.get(run.run_id)
+        try:
+            if text is None:
+                raise LookupError("the texts that were rendered for this run are gone")
+            found[run.run_id] = _with_texts(definitions[run.run_id], from_text(text))
+        except Exception as wrong:  # one corrupt row is one run's trouble
+            found[run.run_id] = wrong
+    return found
+
+
+def _with_texts(definition: Any, texts: Mapping[str, Any]) -> Any:
+    changes: dict[str, Any] = {"action": rendered_action(definition.action, texts)}
+    if "input" in texts:
+        changes["inputs_rotation"] = ()
+    return with_changes(definition, changes)
 
 
 def insert_own(connection: Connection, run_id: bytes, document: str) -> None:

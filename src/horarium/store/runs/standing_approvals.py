@@ -28,6 +28,7 @@ from horarium.store.database.set_wise import Insert
 from horarium.store.database.typed_rows import TypedRows
 from horarium.store.history import notices
 from horarium.store.history.notices import Notice
+from horarium.store.runs import renderings
 from horarium.store.runs.changes import write_changes
 from horarium.store.runs.new_approval import NewApproval, told_of
 from horarium.store.runs.standing_ends import Unchanged, ends_of
@@ -140,6 +141,7 @@ def answer(
     if not standing:
         return []
     unchanged = Unchanged(connection)
+    given = renderings.were_given(connection, [run.run_id for run, _ in asked if run.inputs is None])
     uses = {row.standing_id: row.uses for row in standing}
     votes: list[tuple[Any, ...]] = []
     agreed: list[tuple[Work, NewApproval, StandingRow]] = []
@@ -151,7 +153,7 @@ def answer(
             yes = _standing(row, uses[row.standing_id], run)
             if not _is_about(row, made) or any(vote.principal == row.made_by for vote in heard):
                 continue
-            brings = run.inputs is not None
+            brings = run.inputs is not None or run.run_id in given
             about = partial(covers, revision=made.revision, whole_run=whole_run, brings_inputs=brings)
             if not unchanged.since(row, run):
                 continue

@@ -14,6 +14,7 @@ from sqlalchemy import Connection
 from horarium.decision.births import Settled
 from horarium.decision.record import Entry, NewRun, first_stored_event
 from horarium.instant import Instant
+from horarium.schedule.json_limits import Json
 from horarium.schedule.planning import Planning
 from horarium.schedule.position import Status
 from horarium.schedule.run import Origin
@@ -21,6 +22,7 @@ from horarium.schedule.target import of_worker
 from horarium.store.counters import to_millionths
 from horarium.store.database.set_wise import Insert
 from horarium.store.history.append import append
+from horarium.store.runs import renderings
 from horarium.store.schedules import positions
 from horarium.store.schedules.write import move_version
 from horarium.store.tables import runs
@@ -52,19 +54,38 @@ _RUNS = Insert(
 
 
 def write_records(
-    connection: Connection, records: Sequence[ScheduleRecord], *, now: Instant, origin: Origin = Origin.SCHEDULED
+    connection: Connection,
+    records: Sequence[ScheduleRecord],
+    *,
+    now: Instant,
+    origin: Origin = Origin.SCHEDULED,
+    given: Json = None,
 ) -> None:
-    """The caller has locked the positions; nothing here decides anything."""
+    """The caller has locked the positions; nothing here decides anything. `given` are values for templates."""
     run_rows = [_run_row(record, run, now, origin.value) for record in records for run in record.entry.runs]
     positions.save_decided(
         connection, ((record.schedule_uid, record.entry.position, record.entry.counts) for record in records)
     )
     _RUNS.run(connection, run_rows)
+    if templates := [record for record in records if record.planning.template is not None and record.entry.runs]:
+        _render(connection, templates, now, origin.value, given)
     append(connection, ((record.schedule_uid, record.namespace, record.entry.events) for record in records), now=now)
     # A schedule whose runs are used up is deleted by the transaction that bore the last one.
     for record in records:
         if record.entry.position.status is Status.DELETED:
             move_version(connection, record.schedule_uid, deleted_at=now, updated_at=now)
+
+
+def _render(connection: Connection, records: Sequence[ScheduleRecord], now: Instant, origin: str, given: Json) -> None:
+    created = [
+        renderings.Created(
+            run.run_id, record.namespace, record.schedule_uid, record.revision, record.planning.spec, run.nominal,
+            run.due, run.rotation_index or 0,
+        )
+        for record in records
+        for run in record.entry.runs
+    ]  # fmt: skip
+    renderings.keep(connection, created, now=now, origin=origin, given=given)
 
 
 def _run_row(record: ScheduleRecord, run: NewRun, now: Instant, origin: str) -> tuple[Any, ...]:

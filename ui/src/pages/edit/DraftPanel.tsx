@@ -1,7 +1,9 @@
 // What the service makes of the document as it stands: words, warnings, the next fires and the days of a year.
 import type { Schemas } from "../../api/client";
+import { isObject } from "../../document/document";
 import { Mark } from "../../marks/Mark";
 import { reasonText, WILL_FIRE, WILL_SKIP } from "../../marks/outcomes";
+import { Json } from "../../parts/Json";
 import { Card } from "../../parts/Page";
 import { fullText, shortText, zoneLabel } from "../../parts/When";
 import { YearGrid } from "../../parts/YearGrid";
@@ -27,6 +29,7 @@ export function DraftPanel({ draft, zone, busy }: { draft: Draft | undefined; zo
           </div>
         ))}
         <Fires rows={draft.fires} zone={zone} />
+        <Rendered draft={draft} zone={zone} />
       </div>
     </Card>
   );
@@ -112,6 +115,25 @@ function Fires({ rows, zone }: { rows: Draft["fires"]; zone: string }) {
         </tbody>
       </table>
     </div>
+  );
+}
+
+/** The texts of the next run, where its action is a template. */
+function Rendered({ draft, zone }: { draft: Draft; zone: string }) {
+  const now = useNow();
+  const row = draft.fires.find((each) => each.decision === "dispatch");
+  const action = draft.document?.["action"];
+  if (row === undefined || !isObject(action) || action["template"] !== true) return null;
+  return (
+    <section className="stack" aria-label="Rendered template">
+      <h3>Rendered for {shortText(row.tick_at, zone, now)}</h3>
+      {row.prompt ? (
+        <pre className="json" tabIndex={0} aria-label="Rendered prompt" dir="auto">
+          {row.prompt}
+        </pre>
+      ) : null}
+      {row.inputs ? <Json value={row.inputs} label="Rendered input" /> : null}
+    </section>
   );
 }
 

@@ -4,7 +4,7 @@ import { useRead } from "../../api/hooks";
 import { SelectField } from "../../parts/Field";
 import { Card } from "../../parts/Page";
 import { useEditing } from "./editing";
-import { Choose, JsonField, LongText, NumberText, Text } from "./fields";
+import { Choose, JsonField, LongText, NumberText, Text, YesNo } from "./fields";
 import { actionOf, changedKind, kindOf, type Kind, type Left } from "./kinds";
 
 const KINDS: readonly (readonly [Kind, string])[] = [
@@ -47,6 +47,7 @@ export function What() {
           hint="an object, or an array of arguments"
           rows={3}
         />
+        <YesNo path={["action", "template"]} label="Template: render {{ … }} in prompt and input" />
         <NumberText path={["action", "timeout_seconds"]} label="Seconds a run may take" min={1} />
         <Choose
           path={["action", "delivery"]}

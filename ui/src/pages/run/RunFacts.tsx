@@ -201,6 +201,7 @@ const NOT_KNOWN = "There is none, or it cannot be read.";
 
 export function RunValues({ run }: { run: Run }) {
   const more: [string, object][] = [
+    ["Rendered", run.rendered ?? {}],
     ["Memo", run.memo],
     ["Search attributes", run.search_attributes],
   ];

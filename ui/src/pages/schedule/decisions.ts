@@ -34,7 +34,7 @@ export function foreseen(row: Schemas["PreviewRow"]): DecisionRow {
     reason: reasonText(row.reason),
     details: fires ? [] : evidence(row.reason ?? "", row.detail),
     rotationIndex: row.rotation_index,
-    inputs: row.inputs ?? null,
+    inputs: row.prompt ? { prompt: row.prompt, inputs: row.inputs ?? undefined } : (row.inputs ?? null),
     inputsOmitted: row.inputs_omitted ?? false,
     runId: null,
     count: 1,
