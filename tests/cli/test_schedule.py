@@ -66,6 +66,17 @@ def test_a_flag_replaces_what_the_file_says_and_leaves_the_rest(server: Server) 
     )  # fmt: skip
 
 
+def test_a_deleted_schedule_is_listed_by_its_status_and_described_on_request(server: Server) -> None:
+    server.told(*NIGHTLY)
+    server.told("schedule", "delete", "nightly")
+    assert "nightly" not in server.told("schedule", "list")
+    [listed] = json.loads(server.told("schedule", "list", "--status", "deleted", "-o", "json"))["schedules"]
+    found = json.loads(server.told("schedule", "describe", "nightly", "--deleted", "-o", "json"))
+    assert listed["deleted_at"] == found["deleted_at"] is not None
+    assert f"deleted at {found['deleted_at']}" in server.told("schedule", "describe", "nightly", "--deleted")
+    assert server.ask("schedule", "describe", "nightly").code == 5
+
+
 def test_a_document_may_come_from_stdin(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
     text = b'{"cron_expr": "0 1 * * *", "workflow_type": "w"}'
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(text)))

@@ -104,7 +104,8 @@ class DocumentFields(TypedDict, total=False):
     namespace: Annotated[
         Text,
         text_field(
-            "The tenant. It must be the one that the request speaks for.",
+            "The namespace of the schedule. It must not contradict the header `X-Namespace`, "
+            "and the token must be valid for it.",
             checked_id,
             most=MAX_ID,
             always=True,
