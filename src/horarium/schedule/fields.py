@@ -209,7 +209,8 @@ class DocumentFields(TypedDict, total=False):
         Sequence[Mapping[str, Any]] | None,
         array_field(
             _OBJECT,
-            "Inputs that take turns, one for each run; the entry replaces `action.input`, nothing is merged.",
+            "Inputs that take turns, one for each run; the entry replaces `action.input`, nothing is merged. An empty "
+            "list clears it.",
             lambda field, value: parse_rotation(value, field),
         ),
     ]
