@@ -185,7 +185,7 @@ def test_a_deleted_schedule_is_shown_to_who_asks_for_it(nightly: httpx.Client) -
     nightly.post("/api/schedules", json={**NIGHTLY, "schedule_id": "t"})
     rows = nightly.get("/api/schedules", params={"include_deleted": True}).json()["schedules"]
     assert {row["schedule_id"]: row["status"] for row in rows} == {"s": "deleted", "t": "active"}
-    for params in ({"status": "deleted"}, {"status": "deleted", "include_deleted": True}):
+    for params in ({"status": "deleted"}, {"status": "deleted", "include_deleted": "true"}):
         [only] = nightly.get("/api/schedules", params=params).json()["schedules"]
         assert (only["schedule_id"], only["next_fire_at"]) == ("s", None)
     assert described(nightly, include_deleted=True)["status"] == "deleted"

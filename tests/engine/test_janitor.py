@@ -140,7 +140,7 @@ def test_spread_runs_are_released_at_their_very_times(database: Database) -> Non
     while True:
         released = world.janitor.release_due(after, world.clock.now())
         after = world.clock.now()
-        times += [(after - begin) / SECOND] * released.count
+        times += [(after - begin) / SECOND] * released.runs
         if released.next_at is None:
             break
         world.clock.move((released.next_at - after) / SECOND)

@@ -97,8 +97,9 @@ async def caller_at_once(request: Request) -> Caller:
 def _moved(request: Request, caller: Caller, namespace: str) -> Caller:
     _check_namespace(resources_of(request), namespace)
     request.state.namespace = namespace
-    request.state.caller = replace(caller, namespace=namespace)
-    return request.state.caller
+    moved = replace(caller, namespace=namespace)
+    request.state.caller = moved
+    return moved
 
 
 def caller_again(request: Request) -> Caller:

@@ -76,6 +76,8 @@ def _read_breaks(noted: object) -> Iterator[Break]:
         match each:
             case [int(begin), int(end)]:
                 yield begin, end
+            case _:  # damaged
+                pass
 
 
 def join(

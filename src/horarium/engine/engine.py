@@ -263,8 +263,8 @@ class Engine:
         except Exception:
             self._released_until = min(after, self._released_until)
             raise
-        if released.count:
-            self._observer.tidied(Tidied(released=released.count), self.clock.now())
+        if released.runs:
+            self._observer.tidied(Tidied(released=released.runs), self.clock.now())
         if released.next_at is None:
             return self.options.janitor_seconds
         return min(self.options.janitor_seconds, max((released.next_at - self.clock.now()) / SECOND, 0))

@@ -60,7 +60,7 @@ class Tidied:
 class Released(NamedTuple):
     """How many runs were released, and when to look for the next; None = no run is held for a time to come."""
 
-    count: int
+    runs: int
     next_at: Instant | None
 
 
