@@ -27,10 +27,11 @@ def http_page() -> str:
         "The HTTP interface",
         "JSON in, JSON out, times in RFC 3339 and UTC. The service itself tells all of it as OpenAPI at "
         "`/openapi.json`, and as a page at `/docs`.",
-        "Every request but the open ones carries `Authorization: Bearer …`. `X-Namespace` chooses a namespace; without "
-        "it, it is that of the token. A write may carry an `Idempotency-Key`: repeated with the same body it has the "
-        "same answer and no second effect. Where `If-Match` is listed, the `ETag` of an earlier answer makes the write "
-        "conditional.",
+        "Every request but the open ones carries `Authorization: Bearer …`. `X-Namespace` names the "
+        "namespace. Without it, `namespace` in the body names it, if the token is valid there; else it is the token's "
+        "own. A header and a body that contradict each other are refused. A write may carry an `Idempotency-Key`: "
+        "repeated with the same body it has the same answer and no second effect. Where `If-Match` is listed, the "
+        "`ETag` of an earlier answer makes the write conditional.",
         "## Who may do what",
         table(("role", *Permission), [_role(role) for role in Role]),
         *(part for tag, operations in by_tag.items() for part in _tag(tag, operations)),

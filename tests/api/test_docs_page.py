@@ -29,11 +29,22 @@ COMPONENTS: dict[str, Any] = {
             [BodyField("spec", "anything or null", False, ""), BodyField("spec.at", "list of string", True, "")],
         ),
         (
+            {"properties": {"rows": {"type": "array", "items": {"$ref": "#/components/schemas/Spec"}}}},
+            [
+                BodyField("rows", "list of anything", False, ""),
+                BodyField("rows[].at", "list of string", True, ""),
+            ],
+        ),
+        (
+            {"type": "array", "items": {"$ref": "#/components/schemas/Spec"}},
+            [BodyField("[].at", "list of string", True, "")],
+        ),
+        (
             {"$ref": "#/components/schemas/Loop"},
             [BodyField(name, "anything", False, "") for name in ("inner", "inner.inner", "inner.inner.inner")],
         ),
     ],
-    ids=["nothing", "plain", "nullable", "words", "object", "without-end"],
+    ids=["nothing", "plain", "nullable", "words", "object", "list", "a list of all", "without-end"],
 )
 def test_the_fields_of_a_body(schema: dict[str, Any], fields: list[BodyField]) -> None:
     assert body_fields(schema, COMPONENTS) == fields

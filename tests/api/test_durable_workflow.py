@@ -106,11 +106,45 @@ def test_a_schedule_is_found_by_its_present_note(nightly: httpx.Client) -> None:
 # ── names of other times ─────────────────────────────────────────────────────────────────────────────
 
 
-def test_a_body_may_name_the_namespace_that_is_spoken_for(nightly: httpx.Client) -> None:
+def test_a_body_may_repeat_the_namespace_of_the_header_but_not_contradict_it(
+    nightly: httpx.Client, horarium: TestService
+) -> None:
+    named = horarium.http(namespace="default")
+    assert nightly.post("/api/namespaces", json={"name": "other"}).status_code == 201
     for verb in ("pause", "resume", "trigger"):
-        assert nightly.post(f"/api/schedules/s/{verb}", json={"namespace": "default"}).status_code == 200
-        refused = nightly.post(f"/api/schedules/s/{verb}", json={"namespace": "other"})
+        assert named.post(f"/api/schedules/s/{verb}", json={"namespace": "default"}).status_code == 200
+        refused = named.post(f"/api/schedules/s/{verb}", json={"namespace": "other"})
         assert (refused.status_code, list(refused.json()["errors"])) == (422, ["namespace"])
+    for method, path in (("POST", "/api/schedules"), ("POST", "/api/schedules/upsert"), ("PATCH", "/api/schedules/s")):
+        refused = named.request(method, path, json={**NIGHTLY, "namespace": "other"})
+        assert (refused.status_code, list(refused.json()["errors"])) == (422, ["namespace"])
+
+
+def test_a_namespace_in_the_body_needs_no_header(http: httpx.Client, horarium: TestService) -> None:
+    assert http.post("/api/namespaces", json={"name": "billing"}).status_code == 201
+    within = horarium.http(namespace="billing")
+    issued = within.post("/api/tokens", json={"name": "ci", "role": "owner"}).json()["secret"]
+    for number, caller in enumerate((http, horarium.http(token=issued))):
+        named = {"namespace": "billing"}
+        schedule_id = f"s{number}"
+        document = {**NIGHTLY, "schedule_id": schedule_id, **named}
+        created = caller.post("/api/schedules", json=document, headers={"Idempotency-Key": schedule_id})
+        assert (created.status_code, created.json()["namespace"]) == (201, "billing")
+        assert created.headers["X-Namespace"] == "billing"
+        path = f"/api/schedules/{schedule_id}"
+        assert caller.patch(path, json={"note": "changed", **named}).json()["outcome"] == "updated"
+        assert caller.post(f"{path}/pause", json=named).json()["outcome"] == "paused"
+        assert within.get(path).json()["note"] == "changed"
+    assert http.get("/api/schedules").json()["schedules"] == []
+
+
+def test_a_namespace_in_the_body_must_exist_and_be_permitted(http: httpx.Client, horarium: TestService) -> None:
+    assert http.post("/api/namespaces", json={"name": "billing"}).status_code == 201
+    unknown = http.post("/api/schedules", json={**NIGHTLY, "namespace": "nowhere"})
+    assert (unknown.status_code, unknown.json()["reason"]) == (404, "namespace_not_found")
+    issued = http.post("/api/tokens", json={"name": "ci", "role": "owner"}).json()["secret"]
+    refused = horarium.http(token=issued).post("/api/schedules", json={**NIGHTLY, "namespace": "billing"})
+    assert (refused.status_code, list(refused.json()["errors"])) == (422, ["namespace"])
 
 
 def test_the_override_of_the_overlap_policy_has_its_old_name(nightly: httpx.Client) -> None:
@@ -131,8 +165,12 @@ def test_a_time_without_an_offset_is_read_as_utc(nightly: httpx.Client) -> None:
 def test_a_schedule_whose_runs_are_used_up_says_so(http: httpx.Client) -> None:
     http.post("/api/schedules", json={**NIGHTLY, "max_runs": 1})
     assert http.post("/api/schedules/s/trigger").json()["outcome"] == "triggered"
+    again = http.post("/api/schedules/s/trigger")
+    assert (again.status_code, again.json()["outcome"]) == (200, "skipped")
+    assert again.json()["reason"] == "remaining_actions_exhausted"
+    [row] = http.get("/api/schedules", params={"status": "deleted"}).json()["schedules"]
+    assert (row["skipped_trigger_count"], row["last_skip_reason"]) == (1, "remaining_actions_exhausted")
     for answer in (
-        http.post("/api/schedules/s/trigger"),
         http.get("/api/schedules/s"),
         http.delete("/api/schedules/s"),
     ):
@@ -147,9 +185,27 @@ def test_a_deleted_schedule_is_shown_to_who_asks_for_it(nightly: httpx.Client) -
     nightly.post("/api/schedules", json={**NIGHTLY, "schedule_id": "t"})
     rows = nightly.get("/api/schedules", params={"include_deleted": True}).json()["schedules"]
     assert {row["schedule_id"]: row["status"] for row in rows} == {"s": "deleted", "t": "active"}
-    [only] = nightly.get("/api/schedules", params={"include_deleted": True, "status": "deleted"}).json()["schedules"]
-    assert (only["schedule_id"], only["next_fire_at"]) == ("s", None)
+    for params in ({"status": "deleted"}, {"status": "deleted", "include_deleted": "true"}):
+        [only] = nightly.get("/api/schedules", params=params).json()["schedules"]
+        assert (only["schedule_id"], only["next_fire_at"]) == ("s", None)
     assert described(nightly, include_deleted=True)["status"] == "deleted"
+
+
+def test_a_deleted_schedule_shows_when_it_was_deleted(nightly: httpx.Client, horarium: TestService) -> None:
+    assert described(nightly)["deleted_at"] is None
+    horarium.advance(minutes=5)
+    nightly.delete("/api/schedules/s")
+    events = nightly.get("/api/schedules/s/history").json()["events"]
+    [listed] = nightly.get("/waterline/api/v2/schedules", params={"status": "deleted"}).json()["schedules"]
+    shown = described(nightly, include_deleted=True)
+    assert listed["deleted_at"] == shown["deleted_at"] == events[-1]["payload"]["deleted_at"] is not None
+
+
+def test_deleted_schedules_cannot_be_filtered_by_attributes(nightly: httpx.Client) -> None:
+    for filters in ({"label": "team=a"}, {"query": "tenant = 1"}):
+        for field, value in (("status", "deleted"), ("include_deleted", "true")):
+            refused = nightly.get("/api/schedules", params={field: value, **filters})
+            assert (refused.status_code, refused.json()["field"]) == (422, field)
 
 
 def test_pages_go_on_past_a_deleted_schedule(nightly: httpx.Client) -> None:

@@ -72,11 +72,27 @@ def test_setting_a_rotation_begins_with_its_first_inputs(http: httpx.Client, hor
     assert horarium.verify() == []
 
 
-def test_clearing_a_rotation_begins_anew(http: httpx.Client, horarium: TestService) -> None:
+@pytest.mark.parametrize(
+    ("method", "path", "body"),
+    [
+        ("DELETE", "/rotation", None),
+        ("PUT", "/rotation", []),
+        ("PUT", "/rotation", {"inputs_rotation": []}),
+        ("PUT", "", {"inputs_rotation": []}),
+        ("PATCH", "", {"inputs_rotation": []}),
+    ],
+    ids=str,
+)
+def test_clearing_a_rotation_begins_anew(
+    http: httpx.Client, horarium: TestService, method: str, path: str, body: Any
+) -> None:
     http.put("/api/schedules/hourly/rotation", json=[{"n": 1}, {"n": 2}])
     horarium.advance(hours=1)
-    http.delete("/api/schedules/hourly/rotation")
-    assert http.get("/api/schedules/hourly").json()["rotation_index"] == 0
+    cleared = http.request(method, f"/api/schedules/hourly{path}", json=body).json()
+    assert (cleared["outcome"], cleared["changed_fields"]) == ("updated", ["inputs_rotation"])
+    found = http.get("/api/schedules/hourly").json()
+    assert (found["rotation_index"], "inputs_rotation" in found) == (0, False)
+    assert http.request(method, f"/api/schedules/hourly{path}", json=body).json()["outcome"] == "unchanged"
 
 
 def test_an_equal_rotation_that_stands_at_its_beginning_changes_nothing(http: httpx.Client) -> None:

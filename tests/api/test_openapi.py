@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import re
 from collections.abc import Iterator
+from html import unescape
 from pathlib import Path
 from typing import Any
 
@@ -137,6 +138,28 @@ def test_the_page_for_people_lists_the_fields_of_a_body_and_has_a_form_to_try(he
     assert "<td><code>spec.timezone</code></td>" in shown
     assert '<form data-method="POST" data-path="/api/schedules">' in shown
     assert '<input name="schedule_id" data-in="path" required>' in shown
+
+
+def test_the_page_for_people_lists_the_fields_of_an_answer_and_the_words_that_a_field_takes(here: World) -> None:
+    shown = unescape(here.horarium.http(token=None).get("/docs").text)
+    assert "<td><code>schedules[].deleted_at</code></td>" in shown
+    assert '<td><code>calendars[].kind</code></td><td>"only_dates" | "skip_dates"</td>' in shown
+    assert '<td><code>kind</code></td><td>"only_dates" | "skip_dates" or null</td>' in shown  # of a body
+    assert '<td><code>overlap_policy</code></td><td>"allow_all" | ' in shown
+
+
+def test_the_kind_of_a_calendar_is_one_of_two_words(here: World) -> None:
+    known = here.horarium.http(token=None).get("/openapi.json").json()["components"]["schemas"]
+    assert known["CalendarKind"]["enum"] == ["only_dates", "skip_dates"]
+    reference = {"$ref": "#/components/schemas/CalendarKind"}
+    assert reference == known["Calendar"]["properties"]["kind"]
+    assert reference in known["CalendarBody"]["properties"]["kind"]["anyOf"]
+
+
+def test_every_list_of_resources_has_a_page_token(here: World) -> None:
+    http = here.horarium.http()
+    for name in ("agents", "teams", "assignments", "calendars"):
+        assert http.get(f"/api/{name}").json()["next_page_token"] is None
 
 
 def test_who_comes_by_is_told_what_this_is(here: World, tmp_path: Path) -> None:

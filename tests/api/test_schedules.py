@@ -190,7 +190,7 @@ def test_listing_goes_page_by_page(http: httpx.Client) -> None:
         {"page_size": 0},
         {"page_size": 201},
         {"page_size": "x"},
-        {"status": "deleted"},
+        {"status": "gone"},
         {"next_page_token": " "},
         {"label": "x"},
         {"colour": "red"},

@@ -261,6 +261,23 @@ def test_a_rerun_is_of_the_same_version_and_asked_about_anew(http: httpx.Client,
 
 
 @pytest.mark.parametrize("answer", [Accepted(reference="q", queued=True)], ids=["queued"])
+def test_the_queue_of_a_workflow_is_that_of_steps_that_name_none(http: httpx.Client, horarium: TestService) -> None:
+    own, lent = ({"kind": "pull", "workflow_type": "sweep", **queue} for queue in ({"queue": "own"}, {}))
+    nodes = [{"id": "a", "action": lent}, {"id": "b", "action": own}]
+    refused = http.post("/api/workflows/validate", json={"workflow_id": "daily", "nodes": nodes})
+    assert (refused.status_code, list(refused.json()["errors"])) == (422, ["nodes.0.action.queue"])
+    assert http.put("/api/workflows/daily", json={"nodes": nodes}).json()["errors"] == refused.json()["errors"]
+    document = {"nodes": nodes, "queue": "shared"}
+    assert http.post("/api/workflows/validate", json={"workflow_id": "daily", **document}).status_code == 200
+    for outcome in ("created", "unchanged"):
+        assert http.put("/api/workflows/daily", json=document).json()["outcome"] == outcome
+    begin(horarium)
+    for queue, node in (("shared", "a"), ("own", "b")):
+        claimed = http.post(f"/api/queues/{queue}/claim", json={"worker": "w"}).json()["runs"]
+        assert [each["node_id"] for each in claimed] == [node]
+
+
+@pytest.mark.parametrize("answer", [Accepted(reference="q", queued=True)], ids=["queued"])
 def test_a_step_that_a_worker_claims_has_started_once(http: httpx.Client, horarium: TestService) -> None:
     pull = {"kind": "pull", "workflow_type": "sweep", "queue": "q"}
     http.put("/api/workflows/daily", json={"nodes": [{"id": "p", "action": pull}]}).raise_for_status()

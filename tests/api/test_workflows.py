@@ -152,6 +152,16 @@ def test_all_that_is_wrong_is_told_at_once_and_validate_tells_the_same(http: htt
         *("nodes.0.action.kind", "nodes.1.needs", "nodes.1.input.x"),
         *("triggers.0.schedule.cron_expressions.0", "triggers.0.schedule.timezone", "triggers.1.schedule.action"),
     }
+    on_cycle = {"x": {"$from": "/results/b"}}  # each comes before the other
+    apart = {"x": {"$from": "/results/b"}, "y": [{"$from": "/results/c"}]}
+    round_ = brief(
+        {"id": "a", "action": CALL, "needs": ["b"], "input": on_cycle},
+        {"id": "b", "action": CALL, "needs": ["a"]},
+        {"id": "c", "action": CALL, "needs": ["b"], "input": on_cycle},
+        {"id": "d", "action": CALL, "input": apart},
+    )
+    for answer in (put(http, "brief", round_), http.post("/api/workflows/validate", json=round_)):
+        assert set(answer.json()["errors"]) == {"edges", "nodes.3.input.x", "nodes.3.input.y.0"}
     circle = brief({"id": "a", "action": CALL, "needs": ["b"]}, {"id": "b", "action": CALL, "needs": ["a"]})
     answer = put(http, "brief", circle).json()
     assert (answer["reason"], list(answer["errors"])) == ("cycle_detected", ["edges"])

@@ -368,7 +368,8 @@ def test_health_shows_peers_neither_prompts_nor_times(http: httpx.Client, horari
     assert set(shown) == {
         *("id", "name", "enabled", "last_run_at", "next_run_at", "run_count", "last_status", "last_error"),
     }
-    assert refused(writer.get(path), 401) == "X-Workspace-ID header required"
+    for unnamed in (writer, of_agent(horarium, "lead"), of_agent(horarium, "loner")):
+        assert refused(unnamed.get(path), 401) == "X-Workspace-ID header required"
     for forged in ("system:scheduler", "critic", "webhook:x", "WRITER"):
         assert refused(writer.get(path, headers={"X-Workspace-ID": forged}), 403) == "access denied"
     assert http.get(path).json() == [shown]

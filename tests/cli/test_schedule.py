@@ -69,6 +69,17 @@ def test_a_flag_replaces_what_the_file_says_and_leaves_the_rest(server: Server) 
     )  # fmt: skip
 
 
+def test_a_deleted_schedule_is_listed_by_its_status_and_described_on_request(server: Server) -> None:
+    server.told(*NIGHTLY)
+    server.told("schedule", "delete", "nightly")
+    assert "nightly" not in server.told("schedule", "list")
+    [listed] = json.loads(server.told("schedule", "list", "--status", "deleted", "-o", "json"))["schedules"]
+    found = json.loads(server.told("schedule", "describe", "nightly", "--deleted", "-o", "json"))
+    assert listed["deleted_at"] == found["deleted_at"] is not None
+    assert f"deleted at {found['deleted_at']}" in server.told("schedule", "describe", "nightly", "--deleted")
+    assert server.ask("schedule", "describe", "nightly").code == 5
+
+
 def test_a_document_may_come_from_stdin(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
     text = b'{"cron_expr": "0 1 * * *", "workflow_type": "w"}'
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(text)))
@@ -274,6 +285,48 @@ def test_the_history_can_begin_with_the_newest_event(server: Server) -> None:
     assert sequences("--reverse", "--after-sequence", "4") == [3, 2, 1]
     iterated = server.service.client().iter_schedule_history("nightly", order="desc", limit=2)
     assert [event.sequence for event in iterated] == [6, 5, 4, 3, 2, 1]
+
+
+# As seed 000 prints it.
+PRINTED = """\
+# Example: only dispatch when the prior run succeeded and the 24h failure count is low.
+pre_dispatch_condition:
+  /prior_run_result/status:
+    eq: "completed"
+  /last_24h_stats/failed:
+    lt: 3
+"""
+MEANT = {"/prior_run_result/status": {"eq": "completed"}, "/last_24h_stats/failed": {"lt": 3}}
+
+
+@pytest.mark.parametrize("source", ["@condition.yaml", "@-", PRINTED, json.dumps(MEANT)])
+@pytest.mark.parametrize("verb", ["set", "--condition"])
+def test_a_condition_may_be_yaml_under_its_name(
+    server: Server, monkeypatch: pytest.MonkeyPatch, source: str, verb: str
+) -> None:
+    Path("condition.yaml").write_text(PRINTED)
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(PRINTED.encode())))
+    server.told(*NIGHTLY)
+    command = ("condition", "set", "nightly", source) if verb == "set" else ("update", "nightly", verb, source)
+    assert server.told("schedule", *command).startswith("nightly: updated")
+    assert described(server)["pre_dispatch_condition"] == MEANT
+
+
+def test_a_condition_may_be_tried_as_it_is_printed(server: Server) -> None:
+    Path("condition.yaml").write_text(PRINTED)
+    Path("context.json").write_text(json.dumps({"last_24h_stats": {"failed": 1}}))
+    tried = json.loads(server.told("condition", "test", "--filter", "condition.yaml", "--context", "context.json"))
+    assert tried == {"result": False, "error": None}
+    server.told(*NIGHTLY)
+    assert server.ask("schedule", "condition", "test", "nightly", PRINTED).code == 1
+
+
+def test_a_rotation_may_stand_under_its_name_and_an_empty_one_clears_it(server: Server) -> None:
+    server.told(*NIGHTLY)
+    server.told("schedule", "rotation", "set", "nightly", '{"inputs_rotation": [{"audience": "tech"}]}')
+    assert described(server)["inputs_rotation"] == [{"audience": "tech"}]
+    server.told("schedule", "rotation", "set", "nightly", "[]")
+    assert "inputs_rotation" not in described(server)
 
 
 def test_a_pointer_that_can_never_be_there_is_told(server: Server) -> None:

@@ -50,6 +50,14 @@ def test_a_calendar_is_cloned_changed_attached_and_deleted(nightly: Driver) -> N
         nightly.run(lambda c: c.delete_calendar("weekends-only"))
 
 
+def test_deleted_schedules_are_listed_with_the_time_of_their_deletion(nightly: Driver) -> None:
+    nightly.run(lambda c: c.delete_schedule("nightly"))
+    [deleted] = nightly.run(lambda c: c.list_schedules(status="deleted"))
+    assert (deleted.schedule_id, deleted.status) == ("nightly", "deleted")
+    assert deleted.deleted_at == nightly.run(lambda c: c.describe_schedule("nightly", include_deleted=True)).deleted_at
+    assert isinstance(deleted.deleted_at, datetime)
+
+
 def test_a_rule_with_a_slash_in_its_name_is_found(driver: Driver) -> None:
     calendar = driver.run(lambda c: c.get_calendar("holidays:US@America/New_York", year=2026))
     assert calendar.timezone == "America/New_York"

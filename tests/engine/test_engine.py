@@ -19,7 +19,7 @@ from horarium.engine.engine import Engine, EngineOptions
 from horarium.engine.janitor import Tidied
 from horarium.engine.partitions import Upkept
 from horarium.engine.ticker import Ticker
-from horarium.instant import SECOND
+from horarium.instant import SECOND, to_rfc3339
 from horarium.launchers.launcher import LaunchRequest
 from horarium.launchers.recording import RecordingLauncher
 from horarium.launchers.registry import Registry
@@ -55,7 +55,9 @@ def engine_on(
 ) -> tuple[Engine, RecordingLauncher, Silent]:
     clock, observer = clock or SystemClock(), Silent()
     launcher = RecordingLauncher(clock, kind="http")
-    given = EngineOptions(longest_sleep_seconds=0.2, janitor_seconds=0.2, stop_grace_seconds=2.0, **options)
+    given = EngineOptions(
+        **{"longest_sleep_seconds": 0.2, "janitor_seconds": 0.2, "stop_grace_seconds": 2.0, **options}
+    )
     return (
         Engine(
             database, SharedClock(clock, database), Registry([launcher]), owner="me", observer=observer, options=given
@@ -105,6 +107,18 @@ def test_what_is_due_is_fired_launched_and_settled(database: Database) -> None:
     for name in {request.schedule_id for request in launcher.deliveries}:
         nominals = [request.nominal for request in launcher.deliveries if request.schedule_id == name]
         assert nominals == sorted(nominals)
+
+
+def test_spread_runs_do_not_wait_for_the_janitor(database: Database) -> None:
+    now = SystemClock().now() // SECOND * SECOND
+    at = [to_rfc3339(now - seconds * SECOND) for seconds in range(9, 0, -1)]
+    spread: dict[str, Any] = {"catchup_policy": "spread", "catchup_spread_seconds": 2, "misfire_grace_seconds": 0}
+    fields = {"at": at, "overlap_policy": "allow_all", **spread}
+    insert_all(database, [new_schedule("s", now=now - 10 * SECOND, **fields)], now=now)
+    engine, launcher, _ = engine_on(database, janitor_seconds=3_600.0)
+    asyncio.run(live(engine, lambda: len(launcher.keys) >= 9))
+    account(database)
+    assert [request.nominal for request in launcher.deliveries] == sorted(now - s * SECOND for s in range(1, 10))
 
 
 def test_every_loop_has_a_pulse_and_the_process_a_heartbeat(database: Database) -> None:

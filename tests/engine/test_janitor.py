@@ -129,6 +129,26 @@ def test_spread_runs_are_released_when_their_time_comes(database: Database) -> N
     world.account()
 
 
+def test_spread_runs_are_released_at_their_very_times(database: Database) -> None:
+    world = World(database)
+    uid = world.add(catchup_policy="spread", catchup_spread_seconds=30, overlap_policy="allow_all")
+    world.tick()
+    world.stay_away(5 * 60 + 30)
+    world.tick()
+    begin = world.clock.now()
+    after, times = begin - 1, []
+    while True:
+        released = world.janitor.release_due(after, world.clock.now())
+        after = world.clock.now()
+        times += [(after - begin) / SECOND] * released.runs
+        if released.next_at is None:
+            break
+        world.clock.move((released.next_at - after) / SECOND)
+    assert times == [0, 10, 20, 30]
+    assert world.states(uid) == ["ready"] * 5  # one was on time
+    world.account()
+
+
 def test_many_are_tidied_in_batches_and_a_full_one_asks_for_more(
     database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:

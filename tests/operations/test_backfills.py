@@ -173,7 +173,9 @@ def test_every_skip_leaves_an_event_that_says_who_asked(office: Office) -> None:
     assert without_gaps(office.events())
     assert list(verify(office.resources, ADMIN)) == []
     row = listings.describe(office.resources, ADMIN, "nightly").row
-    assert (row.skipped_count, row.last_skip_reason, row.last_dispatch_status) == (0, None, "dispatched")
+    assert (row.skipped_count, row.last_skip_reason) == (4, "daily_limit_reached")
+    assert row.last_skipped_at == office.clock.now()
+    assert [each["skipped_trigger_count"] for each in _skips(office)] == [1, 2, 3, 4]
 
 
 def test_a_repeated_request_is_history_too(office: Office) -> None:
@@ -182,6 +184,7 @@ def test_a_repeated_request_is_history_too(office: Office) -> None:
     _fill(office, 2)
     assert office.kinds() == ["Created", "Triggered", "Triggered", "TriggerSkipped", "TriggerSkipped"]
     assert {each["reason"] for each in _skips(office)} == {"already_exists"}
+    assert listings.describe(office.resources, ADMIN, "nightly").row.skipped_count == 2
     assert list(verify(office.resources, ADMIN)) == []
 
 

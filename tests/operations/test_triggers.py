@@ -13,6 +13,7 @@ from horarium.operations import lifecycles, listings
 from horarium.operations.errors import Forbidden, KeyReused, ScheduleNotFound
 from horarium.operations.launches import action_of_start, start_run
 from horarium.operations.triggers import trigger
+from horarium.operations.verify import verify
 from horarium.policy.overlap import OverlapPolicy
 from horarium.schedule.position import Status
 from horarium.schedule.run import RunState
@@ -101,8 +102,42 @@ def test_the_last_run_deletes_the_schedule_and_accounts_for_what_was_due(office:
     trigger(office.resources, ADMIN, "nightly")
     assert office.kinds() == ["Created", "Triggered", "Missed", "Deleted"]
     assert office.events()[-1].payload["reason"] == "max_runs_exhausted"
+
+
+def test_a_trigger_after_the_last_run_is_a_skip_that_is_tracked(office: Office) -> None:
+    office.create(max_runs=1)
+    first = trigger(office.resources, ADMIN, "nightly", key="k1")
+    deleted = listings.describe(office.resources, ADMIN, "nightly", include_deleted=True).row
+    for skipped in (1, 2):
+        office.clock.move(60)
+        done = trigger(office.resources, ADMIN, "nightly")
+        assert (done.outcome.value, done.reason) == ("skipped", "remaining_actions_exhausted")
+        row = listings.describe(office.resources, ADMIN, "nightly", include_deleted=True).row
+        assert (row.skipped_count, row.last_skip_reason) == (skipped, "remaining_actions_exhausted")
+        assert row.last_skipped_at == office.clock.now()
+        assert (row.deleted_at, row.status, row.version) == (deleted.deleted_at, deleted.status, deleted.version)
+    assert office.kinds() == ["Created", "Triggered", "Deleted", "TriggerSkipped", "TriggerSkipped"]
+    assert office.events()[-1].payload["skipped_trigger_count"] == 2
+    again = trigger(office.resources, ADMIN, "nightly", key="k1")
+    assert (again.run_id, again.repeated) == (first.run_id, True)
+    assert without_gaps(office.events())
+    assert list(verify(office.resources, ADMIN)) == []
+
+
+def test_a_schedule_that_was_deleted_by_request_is_not_triggered(office: Office) -> None:
+    office.create(max_runs=2)
+    trigger(office.resources, ADMIN, "nightly")
+    lifecycles.delete(office.resources, ADMIN, "nightly")
     with pytest.raises(ScheduleNotFound):
         trigger(office.resources, ADMIN, "nightly")
+    assert office.kinds()[-1] == "Deleted"
+
+
+def test_a_schedule_made_anew_after_the_last_run_is_the_one_that_is_triggered(office: Office) -> None:
+    office.create(max_runs=1)
+    trigger(office.resources, ADMIN, "nightly")
+    office.create()
+    assert trigger(office.resources, ADMIN, "nightly").outcome.value == "triggered"
 
 
 def test_work_for_an_agent_waits_for_approval(office: Office) -> None:

@@ -149,6 +149,18 @@ def test_a_busy_workspace_is_skipped_after_a_wait(door: Door, horarium: TestServ
     assert (run["state"], run["status"], run["cause"]) == ("skipped", "SKIPPED", "target_busy")
 
 
+@pytest.mark.parametrize("answer", [Busy()], ids=["busy"])
+def test_every_schedule_that_a_busy_workspace_skips_says_so(door: Door, horarium: TestService) -> None:
+    http = horarium.http()
+    http.post("/api/agents", json={"id": "busy", "url": "http://127.0.0.1:9/"}).raise_for_status()
+    for name in ("a", "b", "c"):
+        prompt = {"name": name, "cron_expr": "0 1 * * *", "prompt": "Report."}
+        http.post("/workspaces/busy/schedules", json=prompt).raise_for_status()
+    horarium.advance(hours=1, minutes=5)
+    shown = http.get("/workspaces/busy/schedules").json()
+    assert [(row["last_status"], row["last_error"]) for row in shown] == [("skipped", "skipped: workspace busy")] * 3
+
+
 @runs_stay_open
 def test_a_prompt_has_five_minutes(door: Door, horarium: TestService) -> None:
     door.create(PROMPT)

@@ -33,7 +33,7 @@ routes = Routes("/api/calendars", tag="calendars")
     needs=READ,
     summary="List calendars",
     answer=CalendarList,
-    example=CalendarList(calendars=(examples.KEPT,)),
+    example=CalendarList(calendars=(examples.KEPT,), next_page_token=None),
 )
 def list_calendars(
     resources: ResourcesOf,

@@ -15,6 +15,8 @@ from horarium.api.security_headers import policy
 
 # An object inside an object inside a document; what lies deeper is told as JSON.
 _DEPTH = 3
+# A list and the objects in it.
+_ANSWER_DEPTH = 2
 
 _STYLE = """
 :root { color-scheme: light dark; --line: #8884; --soft: #8881; }
@@ -125,13 +127,16 @@ _WHO = (
 )
 
 
-def body_fields(schema: Mapping[str, Any], components: Mapping[str, Any]) -> list[BodyField]:
-    """All fields of a body, an object's own fields behind it."""
-    return list(_fields(schema, components, "", _DEPTH))
+def body_fields(schema: Mapping[str, Any], components: Mapping[str, Any], depth: int = _DEPTH) -> list[BodyField]:
+    """List the fields of a body or an answer, those of an object or of a list's elements behind it."""
+    return list(_fields(schema, components, "", depth))
 
 
 def _fields(schema: Mapping[str, Any], components: Mapping[str, Any], before: str, depth: int) -> Iterator[BodyField]:
     whole = _resolved(schema, components)
+    while "items" in whole:
+        before = f"{before.removesuffix('.')}[]."
+        whole = _resolved(whole["items"], components)
     required = set(whole.get("required", ()))
     for name, each in whole.get("properties", {}).items():
         found = _resolved(each, components)
@@ -168,33 +173,43 @@ def _operation(verb: str, path: str, operation: Mapping[str, Any], schema: Mappi
     title = escape(operation.get("summary", ""))
     yield f"<details><summary><b>{verb.upper()}</b> <span class=path>{escape(path)}</span> · {title}</summary>"
     yield from (f"<p>{escape(part)}</p>" for part in operation.get("description", "").split("\n\n") if part)
-    yield from _parameters(operation.get("parameters", []))
+    components = schema.get("components", {}).get("schemas", {})
+    yield from _parameters(operation.get("parameters", []), components)
     content = operation.get("requestBody", {}).get("content", {})
     if content:
-        yield from _body(content, schema.get("components", {}).get("schemas", {}))
+        yield from _table("Body", content, components, _DEPTH)
     yield from _form(verb, path, operation)
     for status, answer in operation["responses"].items():
         yield f"<p><b>{escape(status)}</b> {escape(answer['description'])}</p>"
         if status.startswith("2"):
-            yield f"<pre>{escape(_example(answer.get('content', {})))}</pre>"
+            yield from _answer(answer.get("content", {}), components)
     yield "</details>"
 
 
-def _parameters(parameters: list[dict[str, Any]]) -> Iterator[str]:
+def _parameters(parameters: list[dict[str, Any]], components: Mapping[str, Any]) -> Iterator[str]:
     if parameters:
         yield "<table>"
         for each in parameters:
-            said = escape(each.get("description") or "")
-            yield f"<tr><td><code>{escape(each['name'])}</code></td><td>{escape(each['in'])}</td><td>{said}</td></tr>"
+            said, kind = escape(each.get("description") or ""), escape(_kind(each.get("schema", {}), components))
+            yield f"<tr><td><code>{escape(each['name'])}</code></td><td>{escape(each['in'])}</td><td>{kind}</td>"
+            yield f"<td>{said}</td></tr>"
         yield "</table>"
 
 
-def _body(content: Mapping[str, Any], components: Mapping[str, Any]) -> Iterator[str]:
+def _answer(content: Mapping[str, Any], components: Mapping[str, Any]) -> Iterator[str]:
+    if content:
+        yield from _table("Response", content, components, _ANSWER_DEPTH)
+    yield f"<pre>{escape(_example(content))}</pre>"
+
+
+def _table(title: str, content: Mapping[str, Any], components: Mapping[str, Any], depth: int) -> Iterator[str]:
     (media,) = list(content.values())[:1]
-    fields = body_fields(media.get("schema", {}), components)
-    yield f"<details><summary>Body: {len(fields)} fields</summary><table>"
+    fields = body_fields(media.get("schema", {}), components, depth)
+    if not fields:
+        return
+    yield f"<details><summary>{title}: {len(fields)} fields</summary><table>"
     for each in fields:
-        must = "required" if each.required else ""
+        must = ("required" if title == "Body" else "always") if each.required else ""
         yield f"<tr><td><code>{escape(each.path)}</code></td><td>{escape(each.kind)}</td><td>{must}</td>"
         yield f"<td>{escape(each.says)}</td></tr>"
     yield "</table></details>"

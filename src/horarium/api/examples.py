@@ -136,6 +136,7 @@ DESCRIBED = Schedule(
     bundle=None,
     created_at=AT,
     updated_at=AT,
+    deleted_at=None,
     version=1,
     revision=1,
     generation=1,

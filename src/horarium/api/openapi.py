@@ -45,7 +45,7 @@ _NAMESPACE_PARAMETER: Final = {
     "name": "X-Namespace",
     "in": "header",
     "required": False,
-    "description": "The namespace to speak for; without it, that of the token.",
+    "description": "The namespace of the request; without it, `namespace` of the body or else that of the token.",
     "schema": {"type": "string"},
 }
 

@@ -22,7 +22,7 @@ from horarium.api.handlers import who_asks
 from horarium.api.middleware import CONTROL_PLANE_VERSION
 from horarium.api.problems import BadRequest
 from horarium.api.request_bodies import body_of
-from horarium.api.routing import permission_for
+from horarium.api.routing import body_names_namespace, permission_for
 from horarium.api.turns import Turns
 from horarium.errors import InvalidDefinition
 from horarium.life.report_token import is_report_token
@@ -76,12 +76,30 @@ def caller_of(request: Request) -> Caller:
 
 
 async def caller_at_once(request: Request) -> Caller:
-    """The same; a thread is taken only where the database has to be asked."""
+    """The same; a thread is taken only where the database has to be asked.
+
+    Without the header, the body names the namespace, if the credential is valid in all of them.
+    """
     authenticator: Authenticator = request.app.state.authenticator
     asked = _namespace(request) or resources_of(request).settings.default_namespace
     if asked == DEFAULT_NAMESPACE and authenticator.needs_nobody(*shown_by(request)):
-        return caller_of(request)
-    return await run_in_threadpool(caller_of, request)
+        caller = caller_of(request)
+    else:
+        caller = await run_in_threadpool(caller_of, request)
+    if _namespace(request) or not caller.everywhere or not body_names_namespace(request.method, _path(request)):
+        return caller
+    named = (await json_object(request)).get("namespace")
+    if not isinstance(named, str) or named == caller.namespace:
+        return caller
+    return await run_in_threadpool(_moved, request, caller, named)
+
+
+def _moved(request: Request, caller: Caller, namespace: str) -> Caller:
+    _check_namespace(resources_of(request), namespace)
+    request.state.namespace = namespace
+    moved = replace(caller, namespace=namespace)
+    request.state.caller = moved
+    return moved
 
 
 def caller_again(request: Request) -> Caller:
@@ -102,7 +120,7 @@ def caller_for(request: Request, known: Identity, asked: str | None = None) -> C
         _check_namespace(resources, namespace)
     request.state.namespace = namespace
     caller = _of_request(request, known, namespace)
-    needed = permission_for(request.method, request.scope["route"].path_format)
+    needed = permission_for(request.method, _path(request))
     if isinstance(needed, Permission):
         caller.require(needed)
     return caller
@@ -131,6 +149,11 @@ def _source(said: str | None) -> str:
     return said if said in _SOURCES else SOURCE
 
 
+def _path(request: Request) -> str:
+    path: str = request.scope["route"].path_format
+    return path
+
+
 def _namespace(request: Request) -> str | None:
     return request.headers.get("x-namespace", "").strip() or None
 
@@ -151,13 +174,19 @@ def _check_namespace(resources: Resources, namespace: str) -> None:
 
 
 def same_namespace(caller: Caller, namespace: str | None) -> None:
-    """A body may name the namespace too, as those of Durable Workflow do; it must be the one that is spoken for."""
-    if namespace not in (None, caller.namespace):
-        raise InvalidDefinition({"namespace": [f"the request speaks for {caller.namespace}"]})
+    """Refuse a body whose namespace contradicts the header or the token."""
+    if namespace is not None:
+        caller.require_namespace(namespace)
 
 
 async def json_body(request: Request) -> Any:
-    """An empty body is an empty object."""
+    """Parse the body once; an empty body is an empty object."""
+    if not hasattr(request.state, "json_body"):
+        request.state.json_body = await _read_json(request)
+    return request.state.json_body
+
+
+async def _read_json(request: Request) -> Any:
     kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     raw = await request.body()
     if not raw:

@@ -15,6 +15,7 @@ from types import MappingProxyType
 from typing import Any, Final
 
 from fastapi import APIRouter
+from msgspec.structs import fields
 from starlette.responses import Response
 
 from horarium.api.audited import Audited, audited_by_rule
@@ -174,6 +175,14 @@ def permission_for(method: str, path: str) -> Permission | Open:
         return OPERATIONS[method, path].needs
     except KeyError:
         raise LookupError(f"{method} {path} was not declared") from None
+
+
+def body_names_namespace(method: str, path: str) -> bool:
+    """Tell whether the body of a route may name the namespace of the request."""
+    body = OPERATIONS[method, path].body
+    if body is None or issubclass(body, ScheduleDocument):
+        return body is not None
+    return any(each.name == "namespace" and not each.required for each in fields(body))
 
 
 def _as_described(path: str) -> str:

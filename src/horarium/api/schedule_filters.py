@@ -24,12 +24,10 @@ def check_texts(given: Mapping[str, Sequence[str]]) -> None:
         raise InvalidDefinition(blank)
 
 
-def status_of(text: str, *, include_deleted: bool = False) -> Status:
-    found = LISTED.get(text.lower())
-    if include_deleted and text.lower() == Status.DELETED:
-        return Status.DELETED
+def status_of(text: str, known: Mapping[str, Status] = LISTED) -> Status:
+    found = known.get(text.lower())
     if found is None:
-        raise InvalidDefinition({"status": [f"must be one of {', '.join(LISTED)}"]})
+        raise InvalidDefinition({"status": [f"must be one of {', '.join(known)}"]})
     return found
 
 

@@ -22,6 +22,7 @@ from horarium.operations.list_errors import UnsupportedFilter
 from horarium.operations.moments import written_end
 from horarium.operations.visibility import parse_query
 from horarium.schedule.patch import Update
+from horarium.schedule.position import Status
 from horarium.store.schedules.signs import SIGNED
 from horarium.wire.bodies import NoteBody, PauseScheduleBody, read_body
 from horarium.wire.outcomes import WriteOutcome
@@ -38,6 +39,7 @@ _LIST_FILTERS = frozenset(
 _LIST_PARAMETERS = _LIST_FILTERS | {"page_size", "next_page_token", "include_deleted", "include"}
 RECENT = "recent"
 
+_STATUSES = {status.value: status for status in Status}
 IncludeDeleted = Annotated[bool, Query(description="show deleted ones too, with the status `deleted`")]
 
 
@@ -92,7 +94,7 @@ def list_schedules(
     resources: ResourcesOf,
     caller: CallerOf,
     request: Request,
-    status: Annotated[str | None, Query(description="active, paused, finished or broken")] = None,
+    status: Annotated[str | None, Query(description=", ".join(_STATUSES))] = None,
     workflow_type: str | None = None,
     workflow_id: Annotated[str | None, Query(description="a stored workflow; the same as workflow_type")] = None,
     query: Annotated[str | None, Query(description='such as `TaskQueue = "slow" AND tenant = 42`')] = None,
@@ -114,10 +116,13 @@ def list_schedules(
     _check_parameters(request)
     if include not in (None, RECENT):
         raise InvalidDefinition({"include": [f"must be {RECENT}"]})
-    if include_deleted and (label or query):  # attributes end with their schedule: the list would silently be short
-        raise UnsupportedFilter("include_deleted", "does not go with label or query: deleted schedules have neither")
+    wanted_status = None if status is None else status_of(status, _STATUSES)
+    with_deleted = include_deleted or wanted_status is Status.DELETED
+    if with_deleted and (label or query):  # attributes end with their schedule: the list would silently be short
+        field = "include_deleted" if include_deleted else "status"
+        raise UnsupportedFilter(field, "cannot be combined with label or query: deleted schedules have neither")
     wanted = ScheduleFilter(
-        statuses=None if status is None else [status_of(status, include_deleted=include_deleted)],
+        statuses=None if wanted_status is None else [wanted_status],
         workflow=workflow_id or workflow_type,
         owner=owner,
         source=source,
@@ -125,7 +130,7 @@ def list_schedules(
         text=text,
         labels=labels_of(label or []),
         query=() if query is None else parse_query(query),
-        include_deleted=include_deleted,
+        include_deleted=with_deleted,
         health=None if health is None else health_of(health),
         calendar=calendar,
         assignee=assignee,
@@ -314,11 +319,4 @@ def _check_parameters(request: Request) -> None:
     for name in given:
         if name not in _LIST_PARAMETERS:
             raise UnsupportedFilter(name[:64], f"there is no filter {name[:64]!r}")
-    if given.get("include_deleted", "").lower() in ("true", "1", "on", "yes") and (
-        "label" in given or "query" in given
-    ):
-        # Attributes end with their schedule: such a list would silently be short.
-        raise UnsupportedFilter(
-            "include_deleted", "does not go with label or query, which deleted schedules have no more"
-        )
     check_texts({name: given.getlist(name) for name in given})

@@ -182,6 +182,7 @@ def _state(schedule: Listed) -> dict[str, Any]:
         "bundle": row.bundle,
         "created_at": to_datetime(row.created_at),
         "updated_at": to_datetime(row.updated_at),
+        "deleted_at": time_of(row.deleted_at),
         "version": row.version,
         "revision": row.revision,
         "generation": row.generation,

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from horarium.cli import completion
-from horarium.cli.reading import json_value, pairs, read_object, refuse
+from horarium.cli.reading import json_value, pairs, part_value, read_object, refuse
 from horarium.cli.times import TIME, Times
 
 if TYPE_CHECKING:
@@ -61,6 +61,17 @@ def _headers(name: str, texts: list[str]) -> dict[str, Any]:
         return json_value(name, value) if is_reference else value
 
     return {key: read(value) for key, value in pairs(name, texts).items()}
+
+
+def _condition(name: str, value: str) -> Any:
+    return part_value(name, "pre_dispatch_condition", value)
+
+
+def _rotation(name: str, value: str) -> Any:
+    return part_value(name, "inputs_rotation", value)
+
+
+_JSON = (json_value, _condition, _rotation)
 
 
 def _intervals(_name: str, values: list[str]) -> list[dict[str, str]]:
@@ -122,7 +133,7 @@ def _kinds(schema: Mapping[str, Any]) -> list[str]:
 
 
 def _type(flag: Flag, schema: Mapping[str, Any]) -> Any:
-    if flag.read in (json_value, number_or_word, _seconds_or_never):
+    if flag.read in (*_JSON, number_or_word, _seconds_or_never):
         return str
     return next(_TYPES[kind] for kind in _kinds(schema) if kind in _TYPES)
 
@@ -130,7 +141,7 @@ def _type(flag: Flag, schema: Mapping[str, Any]) -> Any:
 def _metavar(flag: Flag, schema: Mapping[str, Any]) -> str:
     if {"integer", "number"} & {*_kinds(schema)}:
         return "S" if flag.name.endswith("-seconds") else "MS" if flag.name.endswith("-ms") else "N"
-    if flag.read is json_value:
+    if flag.read in _JSON:
         return "JSON"
     return "ID" if flag.name.endswith("-id") else "WORD" if completion.words_of(schema) else "TEXT"
 
@@ -138,7 +149,7 @@ def _metavar(flag: Flag, schema: Mapping[str, Any]) -> str:
 def _help(flag: Flag, schema: Mapping[str, Any]) -> str:
     known = completion.words_of(schema)
     words = f" One of {', '.join(known)}." if known else ""
-    typed = " JSON; @FILE reads a file." if flag.read is json_value else ""
+    typed = " JSON; @FILE reads a file." if flag.read in _JSON else ""
     again = " May be repeated." if _type(flag, schema) == list[str] else ""
     owner = flag.place.rpartition(".")[0]
     # "How long." means something only beside the other limits.
@@ -187,8 +198,8 @@ FLAGS = (
     Flag("--assignee-id", "assignee_id", _WHO, "ID"),
     Flag("--workflow-assignment-id", "workflow_assignment_id", _WHO, "ID", also=("--assignment",)),
     Flag("--calendar", "calendars", _GUARDS, "NAME"),
-    Flag("--condition", "pre_dispatch_condition", _GUARDS, "JSON", json_value),
-    Flag("--rotation", "inputs_rotation", _GUARDS, "JSON", json_value),
+    Flag("--condition", "pre_dispatch_condition", _GUARDS, "JSON", _condition),
+    Flag("--rotation", "inputs_rotation", _GUARDS, "JSON", _rotation),
     Flag("--max-daily-runs", "budget.max_daily_runs", _GUARDS),
     Flag("--spending-limit", "budget.spending_limit_credits", _GUARDS, "CREDITS", _number),
     Flag("--overlap-policy", "overlap_policy", _POLICIES, "POLICY"),

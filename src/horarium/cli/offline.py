@@ -8,7 +8,7 @@ import typer
 
 from horarium.cli import completion
 from horarium.cli.present import printable, show
-from horarium.cli.reading import STDIN, read_json, refuse
+from horarium.cli.reading import STDIN, part_of, read_json, refuse
 from horarium.cli.render import Format, Json, local_time, show_json, talk
 from horarium.cli.times import TIME, Times
 from horarium.clock import SystemClock
@@ -131,7 +131,8 @@ def condition_test_command(
     """
     if filter_file == context_file == STDIN:
         refuse("only one of --filter and --context can be stdin")
-    condition, context = read_json("filter", filter_file), read_json("context", context_file)
+    condition = part_of("pre_dispatch_condition", read_json("filter", filter_file))
+    context = read_json("context", context_file)
     try:
         answer: Json = {"result": evaluate_condition(condition, context), "error": None}
     except ConditionError as wrong:

@@ -49,6 +49,21 @@ def json_value(name: str, text: str) -> Any:
     return read_json(name, text[1:]) if text.startswith("@") else _parse(text, f"{name}: not JSON")
 
 
+def part_value(name: str, field: str, text: str) -> Any:
+    """Read a part of a definition, JSON or YAML or `@file`, with or without its field's name around it."""
+    if text.startswith("@"):
+        value = read_json(name, text[1:])
+    elif text.lstrip().encode()[:1] in _JSON_STARTS:
+        value = _parse(text, f"{name}: not JSON")
+    else:
+        value = _parse(text, f"{name}: neither JSON nor YAML", _parse_yaml)
+    return part_of(field, value)
+
+
+def part_of(field: str, value: Any) -> Any:
+    return value[field] if isinstance(value, dict) and value.keys() == {field} else value
+
+
 def pairs(name: str, texts: list[str]) -> dict[str, str]:
     """`name=value` each."""
     split = [text.partition("=") for text in texts]

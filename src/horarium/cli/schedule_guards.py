@@ -10,7 +10,7 @@ import typer
 from horarium.cli import completion
 from horarium.cli.calendar import create_command
 from horarium.cli.present import labelled, printable, show_document
-from horarium.cli.reading import json_value, refuse
+from horarium.cli.reading import part_value, refuse
 from horarium.cli.remote import ExitCode, Remote, with_remote
 from horarium.cli.render import talk
 from horarium.cli.schedule_write import IfVersion, ScheduleId, show_written
@@ -30,6 +30,8 @@ rotation = typer.Typer(
     help="Inputs that the runs of a schedule take in turn.",
     epilog='Example: horarium schedule rotation set nightly \'[{"region": "eu"}, {"region": "us"}]\'',
 )
+
+CONDITION, ROTATION = "pre_dispatch_condition", "inputs_rotation"
 
 # Who looks for calendars here wants to make one here too.
 _HELP = (create_command.__doc__ or "").replace("horarium calendar", "horarium schedule calendar")
@@ -89,14 +91,18 @@ def detach_command(
 def set_condition_command(
     remote: Remote,
     schedule_id: ScheduleId,
-    text: Annotated[str, typer.Argument(metavar="JSON", show_default=False, help="The condition; @FILE reads it.")],
+    text: Annotated[
+        str, typer.Argument(metavar="CONDITION", show_default=False, help="JSON or YAML; @FILE reads it, @- is stdin.")
+    ],
     if_version: IfVersion = None,
 ) -> None:
     """Fire only while a condition holds.
 
+    The condition may stand alone or as the field pre_dispatch_condition.
+
     Example: horarium schedule condition set nightly '{"/last_24h_stats/failed": {"lt": 3}}'
     """
-    wanted = json_value("condition", text)
+    wanted = part_value("condition", CONDITION, text)
     if not isinstance(wanted, dict):
         refuse("condition: must be a JSON object")
     show_written(remote, remote.client.set_condition(schedule_id, wanted, if_version=if_version))
@@ -109,7 +115,7 @@ def try_condition_command(
     schedule_id: ScheduleId,
     text: Annotated[
         str | None,
-        typer.Argument(metavar="JSON", show_default="its own", help="Another condition; @FILE reads it."),
+        typer.Argument(metavar="CONDITION", show_default="its own", help="Another condition; @FILE reads it."),
     ] = None,
 ) -> None:
     """Whether a condition holds in what the schedule would see now, clause by clause. Nothing is written.
@@ -118,7 +124,7 @@ def try_condition_command(
 
     Example: horarium schedule condition test nightly '{"/last_24h_stats/failed": {"lt": 3}}'
     """
-    wanted: Any = json_value("condition", text) if text is not None else _own_condition(remote, schedule_id)
+    wanted: Any = part_value("condition", CONDITION, text) if text is not None else _own_condition(remote, schedule_id)
     found = remote.client.test_condition(wanted, schedule_id=schedule_id)
     said = [found.error] if found.error is not None else [each.sentence for each in found.findings]
     lines = [("holds", "yes" if found.holds else "no"), *labelled("why", [printable(each) for each in said])]
@@ -151,14 +157,16 @@ def clear_condition_command(remote: Remote, schedule_id: ScheduleId, if_version:
 def set_rotation_command(
     remote: Remote,
     schedule_id: ScheduleId,
-    text: Annotated[str, typer.Argument(metavar="JSON", show_default=False, help="An array; @FILE reads it.")],
+    text: Annotated[
+        str, typer.Argument(metavar="INPUTS", show_default=False, help="An array, JSON or YAML; @FILE reads it.")
+    ],
     if_version: IfVersion = None,
 ) -> None:
-    """Let each run take the next of these inputs; begins with the first.
+    """Let each run take the next of these inputs; begins with the first. An empty array clears them.
 
     Example: horarium schedule rotation set nightly @inputs.json
     """
-    wanted = json_value("rotation", text)
+    wanted = part_value("rotation", ROTATION, text)
     if not isinstance(wanted, list):
         refuse("rotation: must be a JSON array")
     show_written(remote, remote.client.set_rotation(schedule_id, wanted, if_version=if_version))

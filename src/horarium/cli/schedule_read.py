@@ -31,7 +31,7 @@ Status = Annotated[
         "--status",
         metavar="STATUS",
         show_default="any",
-        help="active, paused, finished or broken.",
+        help="active, paused, finished, deleted or broken.",
         autocompletion=completion.schedule_statuses,
     ),
 ]
@@ -85,6 +85,8 @@ AssigneeName = Annotated[
     typer.Option("--assignee", metavar="ID", show_default="any", help="Those that name this agent or team."),
 ]
 
+Deleted = Annotated[bool, typer.Option("--deleted", help="Find a deleted schedule if no live one has this id.")]
+
 
 @with_remote
 def list_command(
@@ -128,26 +130,26 @@ def list_command(
 
 
 @with_remote
-def describe_command(remote: Remote, schedule_id: ScheduleId) -> None:
+def describe_command(remote: Remote, schedule_id: ScheduleId, deleted: Deleted = False) -> None:
     """All about one schedule, with its next fires in its own zone and in UTC.
 
     Example: horarium schedule describe nightly
     """
     from horarium.cli.schedule_words import described
 
-    found = remote.client.describe_schedule(schedule_id)
+    found = remote.client.describe_schedule(schedule_id, include_deleted=deleted or None)
     show_document(found.raw, remote.output, described(found))
 
 
 @with_remote
-def inspect_command(remote: Remote, schedule_id: ScheduleId) -> None:
+def inspect_command(remote: Remote, schedule_id: ScheduleId, deleted: Deleted = False) -> None:
     """Another word for describe.
 
     Example: horarium schedule inspect nightly
     """
     from horarium.cli.schedule_words import described
 
-    found = remote.client.describe_schedule(schedule_id)
+    found = remote.client.describe_schedule(schedule_id, include_deleted=deleted or None)
     show_document(found.raw, remote.output, described(found))
 
 

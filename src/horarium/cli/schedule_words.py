@@ -102,6 +102,8 @@ def zone_of(schedule: Schedule) -> Zone:
 
 
 def _status(schedule: Schedule) -> str:
+    if schedule.deleted_at is not None:
+        return f"deleted at {cell(schedule.deleted_at)}"
     if not schedule.paused:
         return cell(schedule.status)
     why = "" if schedule.pause_reason is None else f": {schedule.pause_reason}"

@@ -97,7 +97,9 @@ class ScheduleCalls:
         page_size: int | None = None,
         next_page_token: str | None = None,
     ) -> Call[Page[Schedule]]:
-        """Newest first; `text` is part of an id or a name; all `labels` must fit; deleted ones if asked for.
+        """Newest first; `text` is part of an id or a name; all `labels` must fit.
+
+        Deleted schedules are listed with `include_deleted` or `status="deleted"`.
 
         `health` is a way of doing badly, `calendar` one they obey, `assignee` an agent or a team they name;
         `include="recent"` shows the last occurrences.

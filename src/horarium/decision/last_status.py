@@ -46,13 +46,17 @@ def last_status(
     failures_in_a_row: int,
     empty_in_a_row: int,
 ) -> LastStatus:
-    """`last_state` is that of the run that ended last; None = none has, or it did before this was kept."""
-    if empty_in_a_row >= STALE_AFTER:
-        return LastStatus.STALE
+    """`last_state` is that of the run that ended last; None = none has, or it did before this was kept.
+
+    A skip after empty answers, such as that of a busy agent, is the outcome of the last occurrence.
+    """
     if last_skipped_at is not None and (last_completed_at is None or last_skipped_at > last_completed_at):
         return LastStatus.SKIPPED
-    if last_state is not None:
-        return status_of_end(RunState(last_state))
+    ended = None if last_state is None else status_of_end(RunState(last_state))
+    if empty_in_a_row >= STALE_AFTER and ended is not LastStatus.SKIPPED:
+        return LastStatus.STALE
+    if ended is not None:
+        return ended
     if last_completed_at is None:
         return LastStatus.NOTHING
     return LastStatus.ERROR if failures_in_a_row else LastStatus.SUCCESS

@@ -7,6 +7,7 @@ case no ticker could decide the occurrences in between.
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from horarium.instant import SECOND, Instant
@@ -14,7 +15,12 @@ from horarium.instant import SECOND, Instant
 BEAT_SECONDS = 5
 """Between two recorded beats of the tickers."""
 GAP_SECONDS = 30
-"""The longest distance between two readings of one presence. A restart within it is no downtime."""
+"""The longest distance between two readings of one presence; `Breaks` are the shorter ones that matter."""
+_REMEMBERED_SECONDS = 3_600
+_MOST_BREAKS = 20
+
+Break = tuple[Instant, Instant]
+"""The last reading before a time without a ticker, and the first one after it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,13 +29,55 @@ class Presence:
 
     since: Instant
     at: Instant
+    breaks: tuple[Break, ...] = ()
+
+    def covers(self, found: Break) -> bool:
+        """Return whether this presence shows that a ticker was there during a break that another one recorded."""
+        begin, end = found
+        return self.since <= begin and end <= self.at and not any(b < end and begin < e for b, e in self.breaks)
 
 
 def extend(before: Presence | None, now: Instant, gap_seconds: float = GAP_SECONDS) -> Presence:
     """Continue a presence to `now`, or begin another one after a break."""
     if before is None or abs(now - before.at) > gap_seconds * SECOND:
         return Presence(now, now)
-    return Presence(min(before.since, now), now)
+    breaks = before.breaks
+    if now - before.at > BEAT_SECONDS * SECOND:
+        breaks = (*breaks, (before.at, now))[-_MOST_BREAKS:]
+    return Presence(min(before.since, now), now, breaks)
+
+
+def short_breaks(recorded_at: Instant | None, noted: object, own: Presence) -> tuple[Break, ...]:
+    """Return the breaks of the last hour that are shorter than the gap, as far as this process and the record tell.
+
+    `noted` is what an earlier beat found. A process that begins sees a break since the last record; one that was there
+    meanwhile takes it back with its next beat.
+    """
+    if recorded_at is None:
+        return ()
+    found = [each for each in _read_breaks(noted) if not own.covers(each)]
+    for begin, end in ((recorded_at, own.since), *own.breaks):
+        if recorded_at < end:
+            found.append((max(begin, recorded_at), end))
+    oldest = own.at - _REMEMBERED_SECONDS * SECOND
+    kept = {each for each in found if oldest < each[1] <= own.at}  # later ones are from a clock that was ahead
+    return tuple(sorted(kept))[-_MOST_BREAKS:]
+
+
+def alive_since(since: Instant | None, breaks: Iterable[Break], grace_seconds: int) -> Instant | None:
+    """Return since when a ticker has been there, not counting breaks that are no longer than a schedule's grace."""
+    if since is None:
+        return None
+    return max([since, *(end for begin, end in breaks if end - begin > grace_seconds * SECOND)])
+
+
+def _read_breaks(noted: object) -> Iterator[Break]:
+    for each in noted if isinstance(noted, list) else ():
+        match each:
+            case [int(begin), int(end)]:
+                yield begin, end
+            case _:  # damaged
+                pass
 
 
 def join(

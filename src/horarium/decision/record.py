@@ -83,6 +83,7 @@ class Named(NamedTuple):
     planning: Planning
     rerun_of: str | None = None
     policies: BirthPolicies | None = None
+    is_deleted: bool = False
 
 
 class Entry(NamedTuple):
@@ -100,6 +101,7 @@ class Entry(NamedTuple):
     cancel_active: bool = False
     kept_from: int = 0
     supersede_waiting: bool = False
+    deletes: bool = False
 
 
 def record_decisions(
@@ -114,6 +116,7 @@ def record_decisions(
     context: CommandContext | None = None,
 ) -> Entry:
     """`position` is the one after the decisions."""
+    deletes = position.status is Status.DELETED and not named.is_deleted
     pen = _Recorder(named, counts, now, origin, ids, context)
     for decision in decisions:
         match decision:
@@ -125,7 +128,7 @@ def record_decisions(
                 pen.miss(decision)
             case _:
                 assert_never(decision)
-    if position.status is Status.DELETED:
+    if deletes:
         pen.event(EventType.DELETED, {"reason": MAX_RUNS_EXHAUSTED, "deleted_at": to_rfc3339(now)})
     return Entry(
         position,
@@ -136,6 +139,7 @@ def record_decisions(
         pen.cancel_active,
         pen.kept_from,
         pen.supersede_waiting,
+        deletes,
     )
 
 
@@ -200,17 +204,16 @@ class _Recorder:
         self.status = _DISPATCHED
 
     def skip(self, decision: Skip) -> None:
-        """A backfill that is asked for twice is harmless: its skips are history, but move no count of the schedule."""
+        self._count_skips(decision.reason, 1)
         values: dict[str, object] = {
             "reason": decision.reason.value,
             "reason_alias": REASON_ALIASES.get(decision.reason),
             "occurrence_time": to_rfc3339(decision.nominal),
             "origin": self.origin.value,
             "detail": decision.detail,
+            "skipped_trigger_count": self.skips,
+            "last_skipped_at": to_rfc3339(self.now),
         }
-        if self.origin is not Origin.BACKFILL:
-            self._count_skips(decision.reason, 1)
-            values |= {"skipped_trigger_count": self.skips, "last_skipped_at": to_rfc3339(self.now)}
         self.event(EventType.TRIGGER_SKIPPED, values, *self._range(decision.nominal, decision.nominal))
 
     def miss(self, decision: Missed) -> None:

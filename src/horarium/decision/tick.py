@@ -17,6 +17,7 @@ from horarium.decision.decide import covering, decide
 from horarium.decision.facts import NO_FACTS, Facts, Shared, Tally
 from horarium.decision.guards import Question, guards_for, is_given, refusal_until
 from horarium.decision.plan import Birth, Covers, Decision, Missed, Plan, Skip
+from horarium.decision.presence import Break, alive_since
 from horarium.instant import SECOND, Instant
 from horarium.policy.catchup import CatchupPolicy, spread_due
 from horarium.schedule.planning import Planning
@@ -48,9 +49,10 @@ class Parked:
 
 @dataclass(frozen=True, slots=True)
 class PlanTime:
-    """When a plan is made. `alive_since`: from then on a ticker has been there without a break.
+    """When a plan is made. `alive_since`: from then on a ticker has been there, but for the `breaks`.
 
-    What came due since is late because of us, not because of an outage, and is decided as on time.
+    What came due since is late because of us, not because of an outage, and is decided as on time. A break counts for
+    schedules whose grace is shorter.
     `limit` is for one schedule, `batch_limit` for all of a batch together; each is asked about one at least.
     """
 
@@ -58,6 +60,7 @@ class PlanTime:
     alive_since: Instant | None = None
     limit: int = MAX_CATCHUP_PER_TICK
     batch_limit: int = MAX_DECISIONS_PER_BATCH
+    breaks: tuple[Break, ...] = ()
 
 
 def plan_batch(
@@ -124,7 +127,8 @@ class _Walk:
         """Decide what is missed, by the catch-up policy."""
         catchup, now = self.planning.catchup, self.moment.now
         grace = now - catchup.misfire_grace_seconds * SECOND
-        missed_before = grace if self.moment.alive_since is None else min(grace, self.moment.alive_since)
+        alive = alive_since(self.moment.alive_since, self.moment.breaks, catchup.misfire_grace_seconds)
+        missed_before = grace if alive is None else min(grace, alive)
         if catchup.catchup_window_seconds is not None:
             too_old = min(missed_before, now - catchup.catchup_window_seconds * SECOND)
             self._miss(self._stretch(too_old), Reason.MISSED)

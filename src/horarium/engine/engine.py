@@ -14,6 +14,7 @@ from typing import Protocol
 import structlog
 from structlog.typing import FilteringBoundLogger
 
+from horarium.decision.plan import Hold
 from horarium.engine.advancer import Advancer
 from horarium.engine.archiving import ARCHIVE_AFTER_DAYS, ARCHIVE_SECONDS, Archiving
 from horarium.engine.batch import Tick
@@ -146,6 +147,8 @@ class Engine:
         self.repair = Repair(database, self.clock, log)
         self.health = HealthWatch(database, self.clock, self.options.failing_after)
         self.deliverer = deliverer
+        self._spread = asyncio.Event()
+        self._released_until = clock.now()
 
     def stay_in_one_thread(self) -> None:
         """For who calls the steps of the loops one after the other instead of `run`."""
@@ -207,6 +210,7 @@ class Engine:
         loops = [(Loop("clock", self._measure_step), never)]
         if self.options.ticks:
             loops += [(Loop("ticker", self._tick_step), due), (Loop("janitor", self._janitor_step), never)]
+            loops.append((Loop("release", self._release_step), self._spread))
             loops += [(Loop("tzdata", self._tzdata_step), never), (Loop("repair", self._repair_step), never)]
             loops += [(Loop("retention", self._retention_step), never), (Loop("health", self._health_step), never)]
             loops.append((Loop("usage", self._usage_step), never))
@@ -237,6 +241,7 @@ class Engine:
         ticks = [tick for share in shares for tick in share.ticks]
         for tick in ticks:
             self._observer.ticked(tick, now)
+            self._await_spread(tick)
         for error in filter(None, (share.error for share in shares)):
             raise error
         return (
@@ -248,6 +253,30 @@ class Engine:
         if tidied.total:
             self._observer.tidied(tidied, self.clock.now())
         return 0 if tidied.full and tidied.total else self.options.janitor_seconds
+
+    async def _release_step(self) -> float:
+        """Release spread runs at their times. Those that another process has spread are found within a janitor step."""
+        after, now = self._released_until, self.clock.now()
+        self._released_until = now
+        try:
+            released = await self._threads.run(lambda: self.janitor.release_due(after, now))
+        except Exception:
+            self._released_until = min(after, self._released_until)
+            raise
+        if released.runs:
+            self._observer.tidied(Tidied(released=released.runs), self.clock.now())
+        if released.next_at is None:
+            return self.options.janitor_seconds
+        return min(self.options.janitor_seconds, max((released.next_at - self.clock.now()) / SECOND, 0))
+
+    def _await_spread(self, tick: Tick) -> None:
+        """Look at once for the times of runs that a tick has spread."""
+        decisions = (decision for decided in tick.decided for decision in decided.decisions)
+        times = (each.release_at for each in decisions if isinstance(each, Hold) and each.release_at is not None)
+        first = min(times, default=None)
+        if first is not None:
+            self._released_until = min(self._released_until, first - 1)
+            self._spread.set()
 
     async def _advance_step(self) -> float:
         advanced = await self._threads.run(self.advancer.step)

@@ -57,6 +57,13 @@ class Tidied:
         return sum(found) + self.without_place
 
 
+class Released(NamedTuple):
+    """How many runs were released, and when to look for the next; None = no run is held for a time to come."""
+
+    runs: int
+    next_at: Instant | None
+
+
 class _After(NamedTuple):
     """Where the next look goes on in each list."""
 
@@ -134,6 +141,16 @@ class Janitor:
             ended=tuple(each.change.state for each in recorded if isinstance(each.change, End)),
             full=sum(released) >= release.MOST_CHANGED or any(len(each) == _BATCH for each in lists),
         )
+
+    def release_due(self, after: Instant, now: Instant) -> Released:
+        """Release held runs whose time came after one instant and until the other, at their times.
+
+        A step finds what this leaves, such as runs for which there was no room.
+        """
+        coming = self._database.read(lambda connection: release.next_releases(connection, after))
+        due = [uid for uid, at in coming.items() if at <= now]
+        released = self._alone(self._release, due, now)
+        return Released(sum(released), now if due else min(coming.values(), default=None))
 
     def _look(self, connection: Connection, now: Instant) -> _Found:
         lost = overdue.lost_leases(connection, now, _BATCH, self._after.lost)

@@ -20,10 +20,12 @@ from horarium.decision.guards import reads_signal
 from horarium.decision.presence import (
     BEAT_SECONDS,
     GAP_SECONDS,
+    Break,
     Presence,
     clock_was_ahead,
     decided_ahead_until,
     extend,
+    short_breaks,
 )
 from horarium.decision.tick import MAX_CATCHUP_PER_TICK, MAX_DECISIONS_PER_BATCH, PlanTime
 from horarium.engine.batch import Tick, decide_claims, together
@@ -34,7 +36,7 @@ from horarium.store import leases
 from horarium.store.database import Connection, Database
 from horarium.store.database.channels import READY
 from horarium.store.errors import StoreUnavailable, is_fault_of_a_row
-from horarium.store.leases import AHEAD_UNTIL, TICKER
+from horarium.store.leases import AHEAD_UNTIL, BREAKS, TICKER
 from horarium.store.quotas import QuotaBook
 from horarium.store.schedules import due, pauses, turns
 from horarium.store.schedules.broken import park
@@ -75,7 +77,7 @@ class Ticker:
         self._pauses = PauseEnds(database, self._known)
         # When the next pause ends by itself; before the first look at what comes next nobody knows.
         self._pause_end: Instant | None = 0
-        self._alive_since: Instant | None = None
+        self._alive: tuple[Instant | None, tuple[Break, ...]] = (None, ())
         self._beat_at: Instant | None = None
         self._beating = threading.Lock()
         self._presence: Presence | None = None
@@ -153,7 +155,8 @@ class Ticker:
         ready = known[: options.batch]
         if not ready:
             return Tick(waiting=len(claims))
-        moment = PlanTime(now, self._alive_since, options.max_catchup_per_tick, options.max_decisions_per_batch)
+        since, breaks = self._alive
+        moment = PlanTime(now, since, options.max_catchup_per_tick, options.max_decisions_per_batch, breaks)
         tick = decide_claims(connection, self._known, ready, moment, signals, self._quotas)
         if any(decided.entry.runs for decided in tick.decided):
             self._database.notify(connection, READY)
@@ -225,7 +228,7 @@ class Ticker:
             now = self.observe().at
             if self._beat_at is not None and 0 <= now - self._beat_at < BEAT_SECONDS * SECOND:
                 return
-            self._alive_since = self._database.write_reserved(self._record_beat)
+            self._alive = self._database.write_reserved(self._record_beat)
             self._beat_at = now
         except Exception as failed:
             if not (isinstance(failed, StoreUnavailable) and failed.busy):
@@ -236,12 +239,15 @@ class Ticker:
         finally:
             self._beating.release()
 
-    def _record_beat(self, connection: Connection) -> Instant:
+    def _record_beat(self, connection: Connection) -> tuple[Instant, tuple[Break, ...]]:
         before = leases.last_beat(connection, TICKER, lock=True)
         own = self.observe()  # anew: the lock may have come late
         recorded_at = None if before is None else before.beat_at
         ahead = decided_ahead_until(recorded_at, None if before is None else before.info.get(AHEAD_UNTIL), own.at)
         if clock_was_ahead(recorded_at, own.at):
             bring_back(connection, own.at)
-        info = {} if ahead is None else {AHEAD_UNTIL: ahead}
-        return leases.beat(connection, TICKER, self._owner, own.at, GAP_SECONDS, info, since=own.since)
+        breaks = short_breaks(recorded_at, None if before is None else before.info.get(BREAKS), own)
+        info: dict[str, object] = {} if ahead is None else {AHEAD_UNTIL: ahead}
+        if breaks:
+            info[BREAKS] = breaks
+        return leases.beat(connection, TICKER, self._owner, own.at, GAP_SECONDS, info, since=own.since), breaks

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Protocol
 
+from horarium.errors import InvalidDefinition
 from horarium.ids import id_text
 from horarium.instant import Instant
 from horarium.operations.errors import Forbidden
@@ -84,6 +85,11 @@ class Caller:
     def require(self, permission: Permission) -> None:
         if not self.may(permission):
             raise Forbidden(f"the role {self.role} may not {permission}")
+
+    def require_namespace(self, named: str) -> None:
+        """Refuse a request whose body names another namespace than its header or token."""
+        if named != self.namespace:
+            raise InvalidDefinition({"namespace": [f"differs from the namespace of the request, {self.namespace!r}"]})
 
     @property
     def of_the_house(self) -> bool:

@@ -112,10 +112,11 @@ def write_decisions(
         waits = planning.needs_approval or (policies is not None and policies.waits())
         refuse_skipping(caller.skipping, needs_approval=waits or _steps_wait(connection, opened, policies))
     told = [*decisions, *_left_over(opened, position)]
-    if position.status is Status.DELETED:
+    is_deleted = row.status is Status.DELETED
+    if position.status is Status.DELETED and not is_deleted:
         position = position._replace(decided_until=max(position.decided_until, now))
     again = None if rerun_of is None else id_text(rerun_of)
-    named = Named(row.schedule_id, row.revision, _under(planning, overlap_policy), again, policies)
+    named = Named(row.schedule_id, row.revision, _under(planning, overlap_policy), again, policies, is_deleted)
     entry = record_decisions(
         named, row.counts(), told, position, now=now, origin=origin, ids=new_ids(), context=caller.context()
     )

@@ -109,5 +109,5 @@ def _limit(resources: Resources, loop: str) -> float:
     usual = resources.settings.ready_tick_age_seconds
     if loop == TICKER:
         return usual
-    rest = resources.settings.janitor_seconds if loop == "janitor" else REST_SECONDS.get(loop, 0)
+    rest = resources.settings.janitor_seconds if loop in ("janitor", "release") else REST_SECONDS.get(loop, 0)
     return usual + 2 * rest

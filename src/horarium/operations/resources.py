@@ -134,9 +134,13 @@ def not_found(resources: Resources, connection: Connection, caller: Caller, sche
     if row is None:
         return ScheduleNotFound(schedule_id)
     planning = resources.known.load(connection, [row.planning])[row.planning]
-    most = None if isinstance(planning, Exception) else planning.max_runs
-    spent = most is not None and row.runs_born >= most
+    spent = _is_exhausted(row, planning)
     return ScheduleNotFound(schedule_id, Reason.REMAINING_ACTIONS_EXHAUSTED if spent else "it was deleted")
+
+
+def _is_exhausted(row: ScheduleRow, planning: Planning | Exception) -> bool:
+    most = None if isinstance(planning, Exception) else planning.max_runs
+    return most is not None and row.runs_born >= most
 
 
 def wake_tickers(resources: Resources, connection: Connection, next_due: Instant | None) -> None:
@@ -155,4 +159,16 @@ def open_schedule(
     if if_version is not None and row.version != if_version:
         raise PreconditionFailed(if_version, row.version)
     planning = resources.known.load(connection, [row.planning])[row.planning]
+    return Opened(row, planning, resources.clock.now(), resources.signals)
+
+
+def open_exhausted(resources: Resources, connection: Connection, caller: Caller, schedule_id: str) -> Opened | None:
+    """Lock the newest schedule of an id if `max_runs` has deleted it."""
+    newest = schedules.find_newest(connection, caller.namespace, schedule_id)
+    if newest is None or newest.deleted_at is None:
+        return None
+    row = schedules.find_by_uid(connection, caller.namespace, newest.schedule_uid, lock=True)
+    planning = resources.known.load(connection, [newest.planning])[newest.planning]
+    if row is None or not _is_exhausted(row, planning):
+        return None
     return Opened(row, planning, resources.clock.now(), resources.signals)

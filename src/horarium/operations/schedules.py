@@ -150,8 +150,7 @@ def parse_new(
         kinds=resources.kinds_for(caller.namespace),
         may_be_over=may_be_over,
     )
-    if parsed.definition.namespace != caller.namespace:
-        raise InvalidDefinition({"namespace": [f"the request speaks for {caller.namespace}"]})
+    caller.require_namespace(parsed.definition.namespace)
     return parsed
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from horarium.decision.facts import Facts, Shared
+from horarium.decision.facts import NO_FACTS, Facts
 from horarium.decision.plan import Birth, Fire, Hold, Skip
 from horarium.decision.trigger import decide_trigger
 from horarium.errors import InvalidDefinition
@@ -14,8 +14,8 @@ from horarium.operations.bypasses import bypass_on_record, refuse_skipping_again
 from horarium.operations.caller import Caller
 from horarium.operations.decisions import gather_facts, policy_of, refuse_beyond_quota, under_policies, write_decisions
 from horarium.operations.drafts import check_input
-from horarium.operations.errors import KeyReused
-from horarium.operations.resources import Opened, Resources, open_schedule
+from horarium.operations.errors import KeyReused, ScheduleNotFound
+from horarium.operations.resources import Opened, Resources, open_exhausted, open_schedule
 from horarium.policy.overlap import OverlapPolicy
 from horarium.schedule.position import Position, Status
 from horarium.schedule.problems import Problems
@@ -60,7 +60,8 @@ def trigger(
 ) -> Triggered:
     """With a `key` a repeated trigger is the same trigger; without one each request counts.
 
-    Whoever operates starts what somebody wrote; `inputs` in place of those of the schedule are a write.
+    Whoever operates starts what somebody wrote; `inputs` in place of those of the schedule are a write. A trigger
+    after the last run that `max_runs` allows is a skip, and counts as one.
     """
     caller.require(Permission.OPERATE)
     if inputs is not None:
@@ -93,16 +94,14 @@ class _Wish:
 
     def fire(self, connection: Connection) -> tuple[Triggered, tuple[Birth | Skip, Instant] | None]:
         """The answer, and what was decided when; nothing was where the key has been used before."""
-        opened = open_schedule(self.resources, connection, self.caller, self.schedule_id)
+        opened = self._open(connection)
         check_secrets(self.inputs, opened)
         namespace = self.caller.namespace
         earlier = None if self.key is None else runs_read.find_by_callers_key(connection, namespace, self.key)
         if earlier is not None:
             refuse_skipping_again(connection, self.caller, earlier, policy_of(connection, opened))
             return _again(opened, earlier), None
-        known, shared = gather_facts(connection, opened, Origin.MANUAL, quotas=self.resources.quotas)
-        opened = under_policies(opened, known)
-        decision = self._decide(opened, known, shared)
+        opened, decision, known = self._decide(connection, opened)
         refuse_beyond_quota(namespace, [decision], opened.now)
         entry = write_decisions(
             self.resources,
@@ -122,8 +121,21 @@ class _Wish:
         answer = _answer(opened, decision, None if run is None else (run.run_id, run.state), entry.counts.held)
         return answer, (decision, opened.now)
 
-    def _decide(self, opened: Opened, known: Facts, shared: Shared) -> Birth | Skip:
-        return decide_trigger(
+    def _open(self, connection: Connection) -> Opened:
+        try:
+            return open_schedule(self.resources, connection, self.caller, self.schedule_id)
+        except ScheduleNotFound:
+            exhausted = open_exhausted(self.resources, connection, self.caller, self.schedule_id)
+            if exhausted is None:
+                raise
+            return exhausted
+
+    def _decide(self, connection: Connection, opened: Opened) -> tuple[Opened, Birth | Skip, Facts]:
+        if opened.row.status is Status.DELETED:
+            return opened, Skip(opened.now, Reason.REMAINING_ACTIONS_EXHAUSTED), NO_FACTS
+        known, shared = gather_facts(connection, opened, Origin.MANUAL, quotas=self.resources.quotas)
+        opened = under_policies(opened, known)
+        decision = decide_trigger(
             opened.sound,
             opened.row.position(),
             known,
@@ -132,6 +144,7 @@ class _Wish:
             overlap_policy=self.overlap_policy,
             even_if_paused=self.even_if_paused,
         )
+        return opened, decision, known
 
 
 def check_secrets(inputs: object, opened: Opened) -> None:

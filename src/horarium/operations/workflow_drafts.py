@@ -238,7 +238,8 @@ def warnings_of(
                 found.append(f"{path}: the secret {name!r} is not set; without it the step cannot be launched")
             elif not may_go_to(secret.hosts, destination):
                 found.append(f"{path}: {not_allowed(name, secret.hosts, destination)}")
-    found += _unserved(resources, connection, namespace, [(path, action) for path, action, _ in actions])
+    routed = [(path, replace(action, queue=action.queue or workflow.queue)) for path, action, _ in actions]
+    found += _unserved(resources, connection, namespace, routed)
     more = len(found) - _MAX_WARNINGS
     return (*found[:_MAX_WARNINGS], f"… and {more} more") if more > 0 else tuple(found)
 

@@ -16,13 +16,13 @@ MAX_ROTATION = 1_000
 
 
 def parse_rotation(value: object, field: str = "inputs_rotation") -> tuple[Mapping[str, object], ...]:
-    """A list of input objects; null is no rotation, an empty list is refused because it says nothing."""
+    """A list of input objects; null and an empty list are no rotation."""
     if value is None:
         return ()
     if not isinstance(value, list | tuple):
         raise PolicyError(field, f"must be an array of objects, not {shown(value)}")
-    if not 1 <= len(value) <= MAX_ROTATION:
-        raise PolicyError(field, f"must have between 1 and {MAX_ROTATION} entries; null clears it")
+    if len(value) > MAX_ROTATION:
+        raise PolicyError(field, f"must have at most {MAX_ROTATION} entries")
     for position, entry in enumerate(value):
         if not isinstance(entry, Mapping):
             raise PolicyError(f"{field}.{position}", f"must be an object, not {shown(entry)}")

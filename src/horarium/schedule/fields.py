@@ -104,7 +104,8 @@ class DocumentFields(TypedDict, total=False):
     namespace: Annotated[
         Text,
         text_field(
-            "The tenant. It must be the one that the request speaks for.",
+            "The namespace of the schedule. It must not contradict the header `X-Namespace`, "
+            "and the token must be valid for it.",
             checked_id,
             most=MAX_ID,
             always=True,
@@ -209,7 +210,7 @@ class DocumentFields(TypedDict, total=False):
         array_field(
             _OBJECT,
             "Inputs that take turns, one for each run; the entry replaces `action.input`, nothing is merged. "
-            "A template reads its values from the entry.",
+            "A template reads its values from the entry. An empty list clears it.",
             lambda field, value: parse_rotation(value, field),
         ),
     ]

@@ -47,6 +47,40 @@ def topological_order(nodes: Iterable[str], edges: Iterable[tuple[str, str]]) ->
     return tuple(order)
 
 
+def components(nodes: Iterable[str], edges: Iterable[tuple[str, str]]) -> Iterator[list[str]]:
+    """Yield the strongly connected components, each before those that it leads to (Kosaraju's algorithm)."""
+    pairs = tuple(edges)
+    after = _successors(nodes, pairs)
+    before = _successors(after, ((target, source) for source, target in pairs))
+    seen: set[str] = set()
+    for root in reversed([name for start in after for name in _finished(start, after, seen)]):
+        if root in seen:
+            seen.remove(root)
+            members = [root]
+            for name in members:
+                found = [each for each in before[name] if each in seen]
+                seen.difference_update(found)
+                members += dict.fromkeys(found)
+            yield members
+
+
+def _finished(root: str, after: dict[str, list[str]], seen: set[str]) -> Iterator[str]:
+    """Yield what can be reached and was not seen, each node after those that it leads to."""
+    if root in seen:
+        return
+    seen.add(root)
+    path, branches = [root], [iter(after[root])]
+    while path:
+        node = next((each for each in branches[-1] if each not in seen), None)
+        if node is None:
+            branches.pop()
+            yield path.pop()
+        else:
+            seen.add(node)
+            path.append(node)
+            branches.append(iter(after[node]))
+
+
 def _successors(nodes: Iterable[str], edges: Iterable[tuple[str, str]]) -> dict[str, list[str]]:
     after: dict[str, list[str]] = {node: [] for node in nodes}
     for source, target in edges:

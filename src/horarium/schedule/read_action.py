@@ -48,7 +48,8 @@ def read_action(reader: Reader, kinds: Kinds | None, stored: Action | None = Non
         return stored
     if "action.input" in places:
         values["input"] = reader.one("action.input", kind.check_input, None)
-    if kind.needs_queue and not reader.given("action.queue"):
+    # An action of a stored node may leave its queue to the workflow.
+    if kinds is not None and kind.needs_queue and not reader.given("action.queue"):
         reader.blame("action.queue", "is required: the queue that workers claim from")
     lends = kind.name == WORKFLOW.name
     connections = known.connections if lends else kind.connections

@@ -12,7 +12,7 @@ from typing import Final
 from horarium.condition import parse_pointer
 from horarium.errors import ConditionError
 from horarium.policy.names import shown
-from horarium.schedule.graph import topological_order
+from horarium.schedule.graph import components
 from horarium.schedule.json_limits import Json
 from horarium.schedule.problems import Problems, joined
 from horarium.schedule.rendering import templates_of
@@ -44,9 +44,7 @@ def has_pointers(value: Json) -> bool:
     return next(pointers_in(value), None) is not None
 
 
-def check_templates(
-    nodes: Mapping[int, Node], edges: Sequence[tuple[str, str]], problems: Problems, *, is_cyclic: bool = False
-) -> None:
+def check_templates(nodes: Mapping[int, Node], edges: Sequence[tuple[str, str]], problems: Problems) -> None:
     """Every pointer of every node leads to something that can be there: a result that is known by then.
 
     So does every expression of a node whose action is a template. `nodes` by their places in the document.
@@ -56,7 +54,7 @@ def check_templates(
     if not written and not rendered:
         return
     known = {node.id for node in nodes.values()}
-    before = None if is_cyclic else _Before([node.id for node in nodes.values()], edges)
+    before = _Before([node.id for node in nodes.values()], edges)
     for index, node in written:
         for path, found in pointers_in(node.input, f"nodes.{index}.input"):
             wrong = _wrong_form(found) or _wrong_place(found[FROM], node.id, known, before)
@@ -106,7 +104,7 @@ def _wrong_form(found: Mapping[str, Json]) -> str | None:
     return None
 
 
-def _wrong_place(pointer: str, node_id: str, known: set[str], before: _Before | None) -> str | None:
+def _wrong_place(pointer: str, node_id: str, known: set[str], before: _Before) -> str | None:
     try:
         steps = parse_pointer(pointer, f"the pointer {shown(pointer)}")
     except ConditionError as wrong:
@@ -121,16 +119,19 @@ def _wrong_place(pointer: str, node_id: str, known: set[str], before: _Before | 
     return None if why is None else f"the pointer {shown(pointer)} {why}"
 
 
-def _wrong_result(name: str, node_id: str, known: set[str], before: _Before | None) -> str | None:
+def _wrong_result(name: str, node_id: str, known: set[str], before: _Before) -> str | None:
     if name not in known:
         return f"names {shown(name)}, which is no node"
-    if before is not None and not before.comes(name, node_id):
+    if not before.comes(name, node_id):
         return f"names {shown(name)}, which does not come before {shown(node_id)}"
     return None
 
 
 class _Before:
-    """Which nodes come before which. As bits of whole numbers: a thousand sets of a thousand are many."""
+    """The ancestors of each node; those on a cycle are ancestors of each other.
+
+    As bits of whole numbers: a thousand sets of a thousand are many.
+    """
 
     def __init__(self, names: Sequence[str], edges: Sequence[tuple[str, str]]) -> None:
         self._bit = {name: 1 << place for place, name in enumerate(names)}
@@ -138,9 +139,13 @@ class _Before:
         into: dict[str, list[str]] = {name: [] for name in names}
         for source, target in edges:
             into[target].append(source)
-        for name in topological_order(names, edges):
-            for source in into[name]:
-                self._above[name] |= self._above[source] | self._bit[source]
+        for members in components(names, edges):
+            above = 0
+            for source in (source for name in members for source in into[name]):
+                above |= self._above[source] | self._bit[source]
+            if len(members) > 1:
+                above |= sum(self._bit[name] for name in members)
+            self._above.update(dict.fromkeys(members, above))
 
     def comes(self, node: str, before: str) -> bool:
         return bool(self._above[before] & self._bit[node])

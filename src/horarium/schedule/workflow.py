@@ -280,7 +280,7 @@ class _Reader(MemberReader):
             return None
         self.cycle = find_cycle([node.id for node in nodes.values()], pairs_of(joined)) or ()
         if self._kinds is not None:
-            check_templates(nodes, pairs_of(joined), self.problems, is_cyclic=bool(self.cycle))
+            check_templates(nodes, pairs_of(joined), self.problems)
         if self.cycle and self.problems.any:
             self.problems.add("edges", CycleDetected(self.cycle).message)
         return None if self.cycle else joined

@@ -19,6 +19,8 @@ TICKER = "ticker"
 """The name that all tickers keep alive together."""
 AHEAD_UNTIL = "ahead_until"
 """In its info: the clock was set back, and occurrences until this instant are already decided."""
+BREAKS = "breaks"
+"""In its info: the short times of the last hour in which no ticker was there."""
 
 
 @dataclass(frozen=True, slots=True)

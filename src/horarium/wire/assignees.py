@@ -136,7 +136,7 @@ class AgentChecked(Answer, frozen=True, kw_only=True):
 
 class AgentList(Answer, frozen=True, kw_only=True):
     agents: Rows[Agent]
-    next_page_token: str | None = None
+    next_page_token: str | None
 
 
 class AgentDeleted(Answer, frozen=True, kw_only=True):
@@ -166,7 +166,7 @@ class Team(Answer, frozen=True, kw_only=True):
 
 class TeamList(Answer, frozen=True, kw_only=True):
     teams: Rows[Team]
-    next_page_token: str | None = None
+    next_page_token: str | None
 
 
 class TeamDeleted(Answer, frozen=True, kw_only=True):
@@ -194,7 +194,7 @@ class Assignment(Answer, frozen=True, kw_only=True):
 
 class AssignmentList(Answer, frozen=True, kw_only=True):
     assignments: Rows[Assignment]
-    next_page_token: str | None = None
+    next_page_token: str | None
 
 
 class AssignmentDeleted(Answer, frozen=True, kw_only=True):

@@ -26,6 +26,7 @@ from horarium.policy.deciding import Decision
 from horarium.policy.names import PolicyError, parse_name
 from horarium.policy.overlap import ALIASES as OVERLAP_ALIASES
 from horarium.policy.overlap import OverlapPolicy
+from horarium.schedule.calendar import CalendarKind
 from horarium.schedule.jsonvalue import check_text
 from horarium.wire.answer import Amount, Object, Time
 
@@ -206,7 +207,7 @@ class CalendarBody(Body, frozen=True, kw_only=True):
     """
 
     name: Name | None = None
-    kind: str | None = None
+    kind: CalendarKind | None = None
     timezone: str | None = None
     dates: tuple[str, ...] | None = None
     rule: str | None = None

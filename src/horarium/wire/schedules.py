@@ -69,6 +69,7 @@ class ScheduleState(Answer, frozen=True, kw_only=True):
     bundle: str | None
     created_at: Time
     updated_at: Time
+    deleted_at: Time | None
     version: int
     revision: int
     generation: int

@@ -44,7 +44,7 @@ class Calendar(Answer, frozen=True, kw_only=True):
 
 class CalendarList(Answer, frozen=True, kw_only=True):
     calendars: Rows[Calendar]
-    next_page_token: str | None = None
+    next_page_token: str | None
 
 
 class CalendarDeleted(Answer, frozen=True, kw_only=True):

@@ -16,6 +16,7 @@ from horarium.decision import lifecycle
 from horarium.decision.facts import NO_FACTS, Facts, Shared, Tally
 from horarium.decision.guards import Question
 from horarium.decision.plan import Decision, Fire, Hold, Missed, Plan, Skip
+from horarium.decision.presence import Break
 from horarium.decision.release import ActiveRun, HeldRun, plan_release
 from horarium.decision.tick import Due, PlanTime, plan_tick
 from horarium.instant import DAY, SECOND, Instant, from_rfc3339
@@ -70,11 +71,13 @@ def tick(
     facts: Facts = NO_FACTS,
     shared: Shared | None = None,
     alive_since: Instant | None = None,
+    breaks: tuple[Break, ...] = (),
     limit: int = 100,
     **position: Any,
 ) -> Plan:
     due = Due(UID, planning, make_position(decided_until, **position))
-    return plan_tick(due, facts, Shared() if shared is None else shared, PlanTime(now, alive_since, limit))
+    moment = PlanTime(now, alive_since, limit, breaks=breaks)
+    return plan_tick(due, facts, Shared() if shared is None else shared, moment)
 
 
 def tick_to_the_end(

@@ -41,7 +41,10 @@ CASES: dict[str, tuple[dict[str, Any], str]] = {
     "a skip and nothing else": ({"last_skipped_at": 6}, "skipped"),
     "two empty answers": ({"last_state": "failed", "last_completed_at": 5, "empty_in_a_row": 2}, "error"),
     "three empty answers": ({"last_state": "failed", "last_completed_at": 5, "empty_in_a_row": 3}, "stale"),
-    "a skip after three": ({"last_completed_at": 5, "last_skipped_at": 6, "empty_in_a_row": 3}, "stale"),
+    "a skip after three": ({"last_completed_at": 5, "last_skipped_at": 6, "empty_in_a_row": 3}, "skipped"),
+    "a busy agent after three": (
+        {"last_state": "skipped", "last_completed_at": 7, "last_skipped_at": 6, "empty_in_a_row": 3}, "skipped"),
+    "cancelled after three": ({"last_state": "cancelled", "last_completed_at": 7, "empty_in_a_row": 3}, "stale"),
     "an end of before this was kept": ({"last_completed_at": 5}, "success"),
     "a failure of before": ({"last_completed_at": 5, "failures_in_a_row": 1}, "error"),
 }

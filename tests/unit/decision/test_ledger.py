@@ -163,7 +163,7 @@ def test_a_trigger_by_hand_is_nobodys_occurrence() -> None:
     assert payload["command_context"] == {"principal": "ada", "source": "http"}
 
 
-def test_a_skip_of_a_backfill_is_history_and_moves_no_count() -> None:
+def test_a_skip_of_a_backfill_is_tracked_as_every_skip() -> None:
     context = CommandContext(principal="ada")
     entry = written(
         Fire(NOON + MINUTE, NOON + MINUTE),
@@ -180,10 +180,12 @@ def test_a_skip_of_a_backfill_is_history_and_moves_no_count() -> None:
         "occurrence_time": "2026-05-04T12:00:00Z",
         "origin": "backfill",
         "detail": {"text": "x"},
+        "skipped_trigger_count": 4,
+        "last_skipped_at": "2026-05-04T12:00:02Z",
         "command_context": {"principal": "ada"},
     }
-    assert (entry.counts.skipped_count, entry.counts.last_skip_reason) == (3, None)
-    assert entry.counts.last_dispatch_status == "dispatched"
+    assert (entry.counts.skipped_count, entry.counts.last_skip_reason) == (4, "already_exists")
+    assert (entry.counts.last_skipped_at, entry.counts.last_dispatch_status) == (NOW, "skipped_already_exists")
 
 
 @pytest.mark.parametrize(

@@ -4,26 +4,35 @@ from __future__ import annotations
 
 import pytest
 
-from horarium.decision.presence import BEAT_SECONDS, GAP_SECONDS, Presence, decided_ahead_until, extend, join
+from horarium.decision.presence import (
+    BEAT_SECONDS,
+    GAP_SECONDS,
+    Presence,
+    decided_ahead_until,
+    extend,
+    join,
+    short_breaks,
+)
 from horarium.instant import SECOND
 
 HOUR = 3_600
 
 
-def at(since: float, until: float) -> Presence:
-    return Presence(round(since * SECOND), round(until * SECOND))
+def at(since: float, until: float, *breaks: tuple[float, float]) -> Presence:
+    instants = tuple((round(begin * SECOND), round(end * SECOND)) for begin, end in breaks)
+    return Presence(round(since * SECOND), round(until * SECOND), instants)
 
 
 @pytest.mark.parametrize(
     ("readings", "expected"),
     [
         ([100], at(100, 100)),
-        ([100, 101, 131], at(100, 131)),
+        ([100, 101, 131], at(100, 131, (101, 131))),
         ([100, 130.000001], at(130.000001, 130.000001)),
         ([100, 101, 101 + HOUR], at(101 + HOUR, 101 + HOUR)),
         ([100, 101, 101 - HOUR], at(101 - HOUR, 101 - HOUR)),
         ([100, 90], at(90, 90)),
-        ([100, 101, 90, 120], at(90, 120)),
+        ([100, 101, 90, 120], at(90, 120, (90, 120))),
     ],
     ids=["first", "at the gap", "suspended", "set forward", "set back", "a little back", "goes on after a little back"],
 )
@@ -79,3 +88,35 @@ def test_what_a_clock_that_was_ahead_has_decided_is_remembered_until_then(
     told = noted * SECOND if isinstance(noted, int) and not isinstance(noted, bool) else noted
     until = decided_ahead_until(None if recorded is None else recorded * SECOND, told, now * SECOND)
     assert until == (None if expected is None else expected * SECOND)
+
+
+@pytest.mark.parametrize(
+    ("recorded", "noted", "own", "expected"),
+    [
+        (None, None, at(100, 100), []),
+        (100, None, at(108, 108), [(100, 108)]),
+        (108, [[100, 108]], at(108, 113), [(100, 108)]),
+        (113, [[100, 108]], at(90, 114), []),
+        (113, [[100, 108]], at(90, 114, (101, 109)), [(100, 108)]),
+        (101, None, at(90, 110, (102, 109)), [(102, 109)]),
+        (106, None, at(90, 110, (102, 109)), [(106, 109)]),
+        (110, None, at(90, 110, (102, 109)), []),
+        (HOUR, [[100, 108]], at(HOUR, 2 * HOUR), []),
+        (108, [[100], "x", [1, 2, 3], ["a", "b"]], at(108, 110), []),
+        (108, "corrupt", at(108, 110), []),
+    ],
+    ids=[
+        "nobody before", "a process begins", "remembered", "another was there", "another was suspended, too",
+        "suspended", "suspended while another was there", "recorded already", "long ago", "damaged entries", "damaged",
+    ],
+)  # fmt: skip
+def test_short_breaks_are_those_that_no_process_was_there_to_see(
+    recorded: int | None, noted: object, own: Presence, expected: list[tuple[int, int]]
+) -> None:
+    if isinstance(noted, list):
+        noted = [
+            [n * SECOND if isinstance(n, int) else n for n in each] if isinstance(each, list) else each
+            for each in noted
+        ]
+    found = short_breaks(None if recorded is None else recorded * SECOND, noted, own)
+    assert [(begin // SECOND, end // SECOND) for begin, end in found] == expected

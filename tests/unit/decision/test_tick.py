@@ -136,6 +136,24 @@ def test_slowness_of_a_ticker_that_was_there_is_no_downtime(alive_since: Instant
     assert sum(isinstance(each, Fire) for each in decisions) == 9 - missed
 
 
+@pytest.mark.parametrize(
+    ("breaks", "missed"),
+    [
+        ([], 0),
+        ([("12:02", "12:06")], 0),
+        ([("12:01", "12:06")], 5),
+        ([("12:01", "12:06"), ("12:06", "12:07")], 5),
+        ([("11:01", "11:31")], 0),
+    ],
+    ids=["none", "no longer than the grace", "longer", "a short one after it", "long over"],
+)
+def test_a_break_is_downtime_where_it_is_longer_than_the_grace(breaks: list[tuple[str, str]], missed: int) -> None:
+    planning = caught(policy=C.SKIP, misfire_grace_seconds=4 * 60)
+    instants = tuple((clock(begin), clock(end)) for begin, end in breaks)
+    decisions = tick(planning, now=clock("12:08:30"), alive_since=NOON, breaks=instants).decisions
+    assert sum(each.count for each in decisions if isinstance(each, Missed)) == missed
+
+
 # ── catch-up, policy by policy ────────────────────────────────────────────────────────────────────
 
 # Every minute from 12:00; looked at 12:05:30, with a grace of a minute: 12:00 to 12:04 are missed, 12:05 is on time.

@@ -28,7 +28,7 @@ def test_counts_are_not_negative(length, index):
 
 
 def test_a_rotation_is_a_list_of_objects_and_null_is_none():
-    assert parse_rotation(None) == ()
+    assert parse_rotation(None) == parse_rotation([]) == ()
     assert parse_rotation([{"a": 1}, {}]) == ({"a": 1}, {})
     assert len(parse_rotation([{}] * MAX_ROTATION)) == MAX_ROTATION
 
@@ -36,7 +36,6 @@ def test_a_rotation_is_a_list_of_objects_and_null_is_none():
 @pytest.mark.parametrize(
     ("value", "field"),
     [
-        ([], "inputs_rotation"),
         ({}, "inputs_rotation"),
         ("ab", "inputs_rotation"),
         ([{}] * (MAX_ROTATION + 1), "inputs_rotation"),

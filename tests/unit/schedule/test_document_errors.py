@@ -107,7 +107,7 @@ WRONG: dict[str, tuple[dict[str, Any], str]] = {
     "calendars.1": (GOOD | {"calendars": ["a", "holidays:US@Europe/Nowhere"]}, "not a zone"),
     "calendars": (GOOD | {"calendars": "weekends"}, "must be an array"),
     "pre_dispatch_condition": (GOOD | {"pre_dispatch_condition": {"/a": {"like": 1}}}, "unknown operator"),
-    "inputs_rotation": (GOOD | {"inputs_rotation": []}, "between 1 and 1000"),
+    "inputs_rotation": (GOOD | {"inputs_rotation": [{}] * 1001}, "at most 1000"),
     "inputs_rotation.1": (GOOD | {"inputs_rotation": [{}, 5]}, "must be an object"),
     "budget.spending_limit_credits": (GOOD | {"budget": {"spending_limit_credits": "lots"}}, "number of credits"),
     "max_daily_battles": (GOOD | {"max_daily_battles": 1.5}, "whole number"),

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from horarium.errors import CycleDetected
-from horarium.schedule.graph import find_cycle, topological_order
+from horarium.schedule.graph import components, find_cycle, topological_order
 
 
 def pairs(text: str) -> list[tuple[str, str]]:
@@ -76,12 +76,30 @@ def test_a_graph_has_either_a_cycle_or_an_order(edges: list[tuple[str, str]]) ->
             topological_order(NODES, edges)
 
 
+@settings(derandomize=True, deadline=None)
+@given(st.lists(st.tuples(st.sampled_from(NODES), st.sampled_from(NODES)), max_size=14))
+def test_components_are_nodes_that_reach_each_other_in_the_order_of_their_edges(edges: list[tuple[str, str]]) -> None:
+    reached = {name: {name} for name in NODES}
+    for _ in NODES:
+        for source, target in edges:
+            for each in reached.values():
+                each |= {target} if source in each else set()
+    found = list(components(NODES, edges))
+    assert sorted(name for members in found for name in members) == sorted(NODES)
+    for members in found:
+        for name in members:
+            assert {other for other in reached[name] if name in reached[other]} == {*members}
+    place = {name: index for index, members in enumerate(found) for name in members}
+    assert all(place[source] <= place[target] for source, target in edges)
+
+
 def test_long_chains_and_dense_graphs_are_quick_and_do_not_overflow() -> None:
     names = [f"n{n}" for n in range(20_000)]
     chain = list(pairwise(names))
     assert find_cycle(names, chain) is None
     assert find_cycle(names, [*chain, (names[-1], names[0])]) == tuple(names)
     assert topological_order(reversed(names), chain) == tuple(names)
+    assert [len(each) for each in components(names, [*chain, (names[-1], names[0])])] == [len(names)]
     some = names[:140]
     dense = [(a, b) for position, a in enumerate(some) for b in some[position + 1 :]]
     started = time.process_time()

@@ -285,7 +285,15 @@ def waiting_schedules(connection: Connection, now: Instant, limit: int, *, after
     return sorted(connection.execute(_WAITING, values).scalars())
 
 
-_WAITING = text(f"""
+def next_releases(connection: Connection, after: Instant) -> dict[bytes, Instant]:
+    """When the next held run of each schedule may go, of those that may go only after an instant.
+
+    As `waiting_schedules`, it asks the index for one schedule after the other.
+    """
+    return {uid: at for uid, at in connection.execute(_NEXT, {"after": b"", "since": after}) if at is not None}
+
+
+_HOLDING = f"""
 WITH RECURSIVE waiting (uid) AS (
   SELECT * FROM (
     SELECT runs.schedule_uid FROM runs WHERE {_HELD} AND runs.schedule_uid > :after
@@ -297,13 +305,18 @@ WITH RECURSIVE waiting (uid) AS (
     ORDER BY runs.schedule_uid LIMIT 1
   ) FROM waiting WHERE waiting.uid IS NOT NULL
 )
+"""
+_OLDEST = f"""(
+  SELECT runs.ready_at FROM runs WHERE {_HELD} AND runs.schedule_uid = waiting.uid
+  ORDER BY runs.nominal LIMIT {_MOST_LOOKED_AT}
+) AS oldest"""
+_NEXT = text(f"""{_HOLDING}
+SELECT uid, (SELECT min(oldest.ready_at) FROM {_OLDEST} WHERE oldest.ready_at > :since)
+FROM waiting WHERE uid IS NOT NULL
+""")
+_WAITING = text(f"""{_HOLDING}
 SELECT uid FROM waiting WHERE uid IS NOT NULL AND (
-  EXISTS (
-    SELECT 1 FROM (
-      SELECT runs.ready_at FROM runs WHERE {_HELD} AND runs.schedule_uid = waiting.uid
-      ORDER BY runs.nominal LIMIT {_MOST_LOOKED_AT}
-    ) AS oldest WHERE oldest.ready_at <= :now
-  )
+  EXISTS (SELECT 1 FROM {_OLDEST} WHERE oldest.ready_at <= :now)
   OR EXISTS (
     SELECT 1 FROM runs
     WHERE runs.schedule_uid = waiting.uid AND {TO_STOP} AND runs.parent_run_id IS NULL

@@ -16,7 +16,6 @@ from horarium.decision.record import Entry, NewRun, first_stored_event
 from horarium.instant import Instant
 from horarium.schedule.json_limits import Json
 from horarium.schedule.planning import Planning
-from horarium.schedule.position import Status
 from horarium.schedule.run import Origin
 from horarium.schedule.target import of_worker
 from horarium.store.counters import to_millionths
@@ -72,7 +71,7 @@ def write_records(
     append(connection, ((record.schedule_uid, record.namespace, record.entry.events) for record in records), now=now)
     # A schedule whose runs are used up is deleted by the transaction that bore the last one.
     for record in records:
-        if record.entry.position.status is Status.DELETED:
+        if record.entry.deletes:
             move_version(connection, record.schedule_uid, deleted_at=now, updated_at=now)
 
 

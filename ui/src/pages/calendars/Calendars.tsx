@@ -75,13 +75,14 @@ const KINDS = [
   ["skip_dates", "does not run on these days"],
   ["only_dates", "runs only on these days"],
 ] as const;
+type Kind = (typeof KINDS)[number][0];
 
 function NewCalendar({ onClose }: { onClose: () => void }) {
   const create = useWrite("post", "/api/calendars");
   const navigate = useNavigate();
   const say = useSay();
   const [name, setName] = useState("");
-  const [kind, setKind] = useState("skip_dates");
+  const [kind, setKind] = useState<Kind>("skip_dates");
   const [rule, setRule] = useState("");
   const [zone, setZone] = useState("");
   const [text, setText] = useState("");
@@ -108,7 +109,7 @@ function NewCalendar({ onClose }: { onClose: () => void }) {
         label="A schedule that obeys it"
         choices={KINDS}
         value={kind}
-        onChange={(event) => setKind(event.target.value)}
+        onChange={(event) => setKind(event.target.value as Kind)}
       />
       <TextArea
         label="Dates"

@@ -41,7 +41,12 @@ function Health({ schedule }: { schedule: Schedule }) {
       <div className="row schedule-health">
         <Badge look={STATUS_LOOKS.deleted} />
         <span className="schedule-sentence">
-          It was deleted: nothing of it fires any more. What it did is kept as long as history is.
+          {schedule.deleted_at ? (
+            <>
+              Deleted <When at={schedule.deleted_at} zone={schedule.spec.timezone} />.{" "}
+            </>
+          ) : null}
+          Its history stays readable.
         </span>
       </div>
     );

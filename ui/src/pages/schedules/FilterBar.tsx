@@ -3,7 +3,16 @@ import { useEffect, useRef, useState, type FormEvent } from "react";
 import { HEALTH_LOOKS, STATUS_LOOKS } from "../../marks/outcomes";
 import { Button } from "../../parts/Button";
 import { CheckField, SelectField, TextField, type Choice } from "../../parts/Field";
-import { HEALTHS, hasMoreFilters, isFiltered, isLabel, NO_FILTERS, SOURCES, STATUSES, type Filters } from "./filters";
+import {
+  HEALTHS,
+  hasMoreFilters,
+  isFiltered,
+  isLabel,
+  LISTED_STATUSES,
+  NO_FILTERS,
+  SOURCES,
+  type Filters,
+} from "./filters";
 
 const PATIENCE_MS = 250;
 
@@ -27,7 +36,7 @@ export function FilterBar({ filters, onChange }: Props) {
         <SelectField
           bare
           label="Status"
-          choices={statusChoices(filters.deleted)}
+          choices={STATUS_CHOICES}
           value={filters.status}
           onChange={(event) => onChange({ status: event.target.value })}
         />
@@ -69,11 +78,10 @@ export function FilterBar({ filters, onChange }: Props) {
   );
 }
 
-function statusChoices(deleted: boolean): Choice[] {
-  const shown = deleted ? ([...STATUSES, "deleted"] as const) : STATUSES;
-  return [["", "Any status"], ...shown.map((status): Choice => [status, STATUS_LOOKS[status].word])];
-}
-
+const STATUS_CHOICES: readonly Choice[] = [
+  ["", "Any status"],
+  ...LISTED_STATUSES.map((status): Choice => [status, STATUS_LOOKS[status].word]),
+];
 const HEALTH_CHOICES: readonly Choice[] = [
   ["", "Any health"],
   ...HEALTHS.map((health): Choice => [health, HEALTH_LOOKS[health].word]),
@@ -110,12 +118,7 @@ function MoreFilters({ filters, onChange }: Props) {
       <CheckField
         label="with deleted ones"
         checked={filters.deleted}
-        onChange={(event) =>
-          onChange({
-            deleted: event.target.checked,
-            status: event.target.checked || filters.status !== "deleted" ? filters.status : "",
-          })
-        }
+        onChange={(event) => onChange({ deleted: event.target.checked })}
       />
     </div>
   );

@@ -11,11 +11,7 @@ describe("what stands in an address is read, whatever it is", () => {
     [{ text: "x".repeat(500) }, { text: "x".repeat(200) }],
     [{ status: "paused" }, { status: "paused" }],
     [{ status: "asleep" }, {}],
-    [{ status: "deleted" }, {}],
-    [
-      { status: "deleted", deleted: true },
-      { status: "deleted", deleted: true },
-    ],
+    [{ status: "deleted" }, { status: "deleted" }],
     [{ health: "failing" }, { health: "failing" }],
     [{ health: "ok" }, {}],
     [{ label: "team=data" }, { label: ["team=data"] }],
@@ -106,7 +102,7 @@ test.each([
   [{ status: "paused" }, ["paused"]],
   [{ status: "paused", text: "night" }, null],
   [{ deleted: true }, null],
-  [{ status: "deleted", deleted: true }, null],
+  [{ status: "deleted" }, null],
 ])("of which the service has counted how many there are: %j", (search, statuses) => {
   expect(statusesCounted(filtersOf(search))).toEqual(statuses);
 });

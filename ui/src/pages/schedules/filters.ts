@@ -29,7 +29,9 @@ export const NO_FILTERS: Filters = {
   deleted: false,
 };
 
+/** The statuses of live schedules, which the service counts. */
 export const STATUSES = ["active", "paused", "broken", "finished"] as const;
+export const LISTED_STATUSES = [...STATUSES, "deleted"] as const;
 /** Those that the service finds without looking at every schedule. */
 export const HEALTHS = ["failing", "late", "stale", "broken", "waiting_for_approval", "paused"] as const;
 export const SOURCES = ["runtime", "template"] as const;
@@ -52,10 +54,9 @@ function oneOf(value: unknown, known: readonly string[]): string {
 
 export function filtersOf(search: Readonly<Record<string, unknown>>): Filters {
   const labels = Array.isArray(search["label"]) ? search["label"] : [search["label"]];
-  const deleted = search["deleted"] === true || search["deleted"] === 1;
   return {
     text: textOf(search["text"]),
-    status: oneOf(search["status"], deleted ? [...STATUSES, "deleted"] : STATUSES),
+    status: oneOf(search["status"], LISTED_STATUSES),
     health: oneOf(search["health"], HEALTHS),
     label: [...new Set(labels.map(textOf).filter(isLabel))].slice(0, MOST_LABELS),
     owner: textOf(search["owner"]),
@@ -64,7 +65,7 @@ export function filtersOf(search: Readonly<Record<string, unknown>>): Filters {
     bundle: textOf(search["bundle"]),
     calendar: textOf(search["calendar"]),
     assignee: textOf(search["assignee"]),
-    deleted,
+    deleted: search["deleted"] === true || search["deleted"] === 1,
   };
 }
 
@@ -107,7 +108,7 @@ export function isFiltered(filters: Filters): boolean {
 /** The statuses whose counts make up all of these; null = they are not counted so. */
 export function statusesCounted(filters: Filters): readonly (typeof STATUSES)[number][] | null {
   const { status, ...others } = queryOf(filters);
-  if (Object.keys(others).length > 0) return null;
+  if (Object.keys(others).length > 0 || status === "deleted") return null;
   return status === undefined ? STATUSES : STATUSES.filter((each) => each === status);
 }
 
