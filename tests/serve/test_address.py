@@ -36,6 +36,18 @@ def test_the_address_of_a_later_server_is_left_alone(settings: Settings) -> None
     assert json.loads(address_file(settings).read_text())["url"] == "http://127.0.0.1:9"
 
 
+def test_a_server_leaves_the_address_of_another_with_the_same_url_and_pid(settings: Settings) -> None:
+    """Each container has a process 1."""
+    with addressed(settings, URL), addressed(settings, URL):
+        pass
+    assert not address_file(settings).exists()
+    first = addressed(settings, URL)
+    first.__enter__()
+    with addressed(settings, URL):
+        first.__exit__(None, None, None)
+        assert address_file(settings).exists()
+
+
 def test_a_server_that_can_write_nothing_works_all_the_same(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("in the way")
     with addressed(Settings(data_dir=tmp_path / "file"), URL):

@@ -77,6 +77,8 @@ def up_command(
     `demo` in the data directory. On a loopback address schedules may call this machine itself, unless
     `--behind-proxy` or HORARIUM_ALLOW_LOOPBACK_TARGETS=false says otherwise.
 
+    A second `up` on the same data directory refuses to start and names the process that uses it.
+
     Example: horarium up --demo
     """
     from horarium.serve.process import UP
@@ -233,6 +235,7 @@ def settings_of(**flags: Any) -> Settings:
 def failing_with_1() -> Iterator[None]:
     """The question was right, but the machine says no: one line, exit code 1."""
     from horarium.api.shortages import shortage_of
+    from horarium.serve.data_dir_lock import DataDirInUse
     from horarium.serve.open_files import TooFewResources
     from horarium.serve.process import AddressTaken
     from horarium.store.errors import SchemaMissing, SchemaTooNew, StoreUnavailable
@@ -241,7 +244,7 @@ def failing_with_1() -> Iterator[None]:
         yield
     except SchemaMissing as wrong:
         talk(f"error: {wrong.message}: horarium migrate")
-    except (AddressTaken, StoreUnavailable, SchemaTooNew, TooFewResources) as wrong:
+    except (AddressTaken, DataDirInUse, StoreUnavailable, SchemaTooNew, TooFewResources) as wrong:
         talk("error: " + " ".join(wrong.message.split()))  # what a driver says may have lines of its own
     except (OSError, RuntimeError) as wrong:
         if (lacking := shortage_of(wrong)) is None:

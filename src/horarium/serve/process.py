@@ -30,6 +30,7 @@ from horarium.instant import MINUTE
 from horarium.serve.address import addressed, browser_address
 from horarium.serve.admin import read_privately, seed_admin_token
 from horarium.serve.application import Application
+from horarium.serve.data_dir_lock import owned
 from horarium.serve.handshakes import Arriving, arrivals
 from horarium.serve.hosts import HostCheck, hosts_of
 from horarium.serve.http_protocol import BoundedProtocol, bounded_protocol, keep_time
@@ -101,6 +102,19 @@ def run(
     `to_terminal`: what is said is read by a person, and kept nowhere.
     """
     require_resources(settings.pool_size, serves=parts.api)
+    with owned(settings) if parts is UP else nullcontext():
+        _run_parts(settings, parts, say, application, before, to_terminal=to_terminal)
+
+
+def _run_parts(
+    settings: Settings,
+    parts: Parts,
+    say: Say,
+    application: Application | None,
+    before: Callable[[Service, str], None] | None,
+    *,
+    to_terminal: bool,
+) -> None:
     tls = open_tls(settings) if parts.api else None
     # First of all: a second service on the same port must not touch the database of the first.
     listening = listen(settings.host, settings.port) if parts.api else None
