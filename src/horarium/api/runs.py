@@ -24,7 +24,7 @@ from horarium.operations.caller import Caller
 from horarium.operations.occurrences import Skipped
 from horarium.operations.resources import Resources
 from horarium.operations.runs import Stopped
-from horarium.schedule.run import Origin, PublicStatus, RunState, public_status
+from horarium.schedule.run import STATE_GROUPS, Origin, PublicStatus, RunState, public_status
 from horarium.store.runs.read import RunFilter
 from horarium.wire.answer import Answer
 from horarium.wire.bodies import ClaimBody, HeartbeatBody, ReportBody, read_body
@@ -34,7 +34,13 @@ routes = Routes("/api", tag="runs")
 
 T = TypeVar("T")
 
-States = Annotated[list[str] | None, Query(alias="state", description="one or more states")]
+States = Annotated[
+    list[str] | None,
+    Query(
+        alias="state",
+        description=f"one or more states, or {', '.join(STATE_GROUPS)}: failed, timed_out, launch_failed or unknown",
+    ),
+]
 Origins = Annotated[list[str] | None, Query(alias="origin", description="one or more origins")]
 Include = Annotated[
     str | None,
@@ -53,6 +59,7 @@ _SKIPS, _STEPS = "skips", "steps"
 _STATES: Mapping[str, frozenset[RunState]] = {
     **{word.lower(): frozenset(s for s in RunState if public_status(s) is word) for word in PublicStatus},
     **{state.value: frozenset({state}) for state in RunState},
+    **STATE_GROUPS,
 }
 _ORIGINS: Mapping[str, frozenset[Origin]] = {origin.value: frozenset({origin}) for origin in Origin}
 

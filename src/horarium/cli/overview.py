@@ -9,7 +9,6 @@ import typer
 from horarium.cli.present import show_columns, show_document
 from horarium.cli.remote import Remote, with_remote
 from horarium.cli.render import Format, talk
-from horarium.decision.ending import FAILURES
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -49,9 +48,8 @@ def _rows(found: Overview) -> Iterator[tuple[str, str, str]]:
     yield "questions without an answer", asked, "approval list"
     missed = _count(found, "missed_lately", found.missed_lately)
     yield "missed in 24 hours", missed, 'agenda --from "24h ago" --to now --reason missed'
-    failed = " ".join(f"--state {state}" for state in sorted(FAILURES))
     ended = _count(found, "failed_24h", found.failed_24h)
-    yield "runs failed in 24 hours", ended, f'run list {failed} --finished-after "24h ago"'
+    yield "runs failed in 24 hours", ended, 'run list --state unsuccessful --finished-after "24h ago"'
     for state in _RUNS:
         yield f"{state} runs", _count(found, state, getattr(found, state)), f"run list --state {state}"
 

@@ -31,7 +31,7 @@ app = typer.Typer(
     no_args_is_help=True,
     add_completion=False,
     help="Runs: what became of the work, and how to stop it.",
-    epilog="Example: horarium run list --state failed",
+    epilog="Example: horarium run list --state unsuccessful",
 )
 
 _MOST_AWAITED = 100
@@ -54,7 +54,7 @@ States = Annotated[
         "--state",
         metavar="STATE",
         show_default="any",
-        help="Such as failed; may be repeated.",
+        help="A state such as failed, or unsuccessful: failed, timed_out, launch_failed or unknown; several.",
         autocompletion=completion.run_states,
     ),
 ]
@@ -120,7 +120,7 @@ def list_command(
 
     With --watch the newest is last, and a run is printed again when something has become of it.
 
-    Example: horarium run list --schedule nightly --state failed --state timed_out
+    Example: horarium run list --schedule nightly --state unsuccessful
     """
     shared: dict[str, Any] = {"state": state, "origin": origin, "workflow_id": workflow_id, "assignee": assignee}
     shared |= {"next_page_token": page_token, "finished_after": times.past("--finished-after", finished_after)}

@@ -58,7 +58,8 @@ def create_command(
     schedule: Annotated[list[str] | None, _many("--schedule", "ID", "Only of this schedule; several.")] = None,
     label: Annotated[list[str] | None, _many("--label", "NAME=VALUE", "Only of schedules with it; several.")] = None,
     state: Annotated[
-        list[str] | None, _many("--state", "STATE", "Of run_finished only such ends, such as failed; several.")
+        list[str] | None,
+        _many("--state", "STATE", "Of run_finished only these ends: a state, or unsuccessful; several."),
     ] = None,
     status: Annotated[
         list[str] | None, _many("--status", "STATUS", "Of schedule_health only these, such as late; several.")
@@ -72,7 +73,7 @@ def create_command(
 ) -> None:
     """Be told of what happens from now on. Without a secret one is made, and printed this once.
 
-    Example: horarium subscription create failures --kind run_finished --state failed --url https://ops.example.com/hook
+    Example: horarium subscription create failures --kind run_finished --state unsuccessful --url https://ops.example.com/hook
     """
     made = None if secret else f"whsec_{base64.b64encode(os.urandom(_SECRET_BYTES)).decode()}"
     narrowed = {

@@ -9,13 +9,12 @@ from typing import Any
 import sqlalchemy as sa
 from sqlalchemy import Connection
 
-from horarium.decision.ending import FAILURES
 from horarium.instant import Instant
 from horarium.policy.approval import ApprovalDecision
 from horarium.schedule.event import EventType
 from horarium.schedule.position import Status
 from horarium.schedule.reason import Reason
-from horarium.schedule.run import OPEN, Origin, RunState
+from horarium.schedule.run import OPEN, UNSUCCESSFUL, Origin, RunState
 from horarium.store.history.events import told_from
 from horarium.store.runs import everywhere
 from horarium.store.runs.states import ENDED_BADLY, OPEN_ROOT
@@ -105,7 +104,7 @@ def missed(connection: Connection, namespace: str, start: Instant, end: Instant,
 def failed(connection: Connection, namespace: str, since: Instant, most: int) -> Counted:
     """Count unsuccessful runs that ended at or after an instant, among the `most` newest unsuccessful ones."""
     count, bounded = 0, False
-    for state in sorted(FAILURES):
+    for state in sorted(UNSUCCESSFUL):
         newest = (
             sa.select(runs.c.run_id, runs.c.finished_at)
             .where(

@@ -13,7 +13,6 @@ from typing import Any
 import sqlalchemy as sa
 from sqlalchemy import Connection
 
-from horarium.decision.ending import FAILURES
 from horarium.decision.health import MAX_FAILED_SHOWN, FailedRun, Vitals, Waiting
 from horarium.decision.health_status import HealthStatus
 from horarium.ids import id_text
@@ -22,7 +21,7 @@ from horarium.policy.approval import ApprovalDecision
 from horarium.schedule.damage import unreadable_of
 from horarium.schedule.planning import Planning
 from horarium.schedule.position import Status
-from horarium.schedule.run import RunState
+from horarium.schedule.run import UNSUCCESSFUL, RunState
 from horarium.store.runs import everywhere
 from horarium.store.runs.states import OPEN_ROOT, sql_list
 from horarium.store.schedules.due import Plannings
@@ -145,7 +144,7 @@ def failed_runs(connection: Connection, uids: Sequence[bytes]) -> dict[bytes, tu
 # Backwards along the index `runs_by_schedule`: as fast among a million runs as among ten.
 _NEWEST_FAILED = f"""
 SELECT schedule_uid, run_id, state, finished_at, substr(error, 1, {_MAX_ERROR}) FROM runs
-WHERE schedule_uid = {{uid}} AND parent_run_id IS NULL AND state IN {sql_list(FAILURES)}
+WHERE schedule_uid = {{uid}} AND parent_run_id IS NULL AND state IN {sql_list(UNSUCCESSFUL)}
 ORDER BY run_id DESC LIMIT {MAX_FAILED_SHOWN}
 """
 _EACH = f"SELECT r.* FROM unnest(%s::bytea[]) AS of (uid) CROSS JOIN LATERAL ({_NEWEST_FAILED.format(uid='of.uid')}) r"

@@ -67,7 +67,7 @@ const TILES: readonly Tile[] = [
     text: "Failed (24 h)",
     look: RUN_LOOKS.failed,
     to: "/runs",
-    search: (of) => ({ state: "bad", since: of?.since }),
+    search: (of) => ({ state: "unsuccessful", since: of?.since }),
     count: (of) => of.failed_24h,
   },
   {

@@ -21,11 +21,10 @@ type State = Schemas["RunState"];
 type Query = NonNullable<Ask<"/api/runs", "get">["query"]>;
 
 export const OPEN_STATES: readonly State[] = ["ready", "launching", "queued", "running", "held", "awaiting_approval"];
-const BAD_STATES: readonly State[] = ["failed", "launch_failed", "timed_out", "unknown"];
 
-const GROUPS: Readonly<Record<string, readonly [text: string, states: readonly State[]]>> = {
+const GROUPS: Readonly<Record<string, readonly [text: string, states: readonly string[]]>> = {
   open: ["not ended", OPEN_STATES],
-  bad: ["went wrong", BAD_STATES],
+  unsuccessful: ["unsuccessful", ["unsuccessful"]],
   stopped: ["stopped", ["cancelled", "terminated", "rejected", "expired"]],
 };
 const ORIGINS: Readonly<Record<Schemas["Origin"], string>> = {
