@@ -114,14 +114,27 @@ def server_command(
     _run(settings, SERVER)
 
 
-def worker_command(data_dir: DataDir = None, database: DatabaseUrl = None, app: App = None) -> None:
+def worker_command(
+    data_dir: DataDir = None,
+    database: DatabaseUrl = None,
+    app: App = None,
+    metrics_port: Annotated[
+        int | None,
+        typer.Option(
+            "--metrics-port", metavar="PORT", show_default="9465", help="Serve metrics and probes here; 0 = nowhere."
+        ),
+    ] = None,
+) -> None:
     """The engine alone: it keeps time and hands out runs. Start as many as you like.
+
+    Serves `/metrics`, `/livez` and `/readyz` on 127.0.0.1 (HORARIUM_METRICS_HOST). A port that is taken is logged, and
+    the worker runs without metrics.
 
     Example: horarium worker --database postgresql://horarium@db/horarium --app myproject.jobs:app
     """
     from horarium.serve.process import WORKER
 
-    _run(settings_of(data_dir=data_dir, database=database, app=app), WORKER)
+    _run(settings_of(data_dir=data_dir, database=database, app=app, metrics_port=metrics_port), WORKER)
 
 
 def migrate_command(

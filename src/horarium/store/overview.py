@@ -15,6 +15,7 @@ from horarium.schedule.event import EventType
 from horarium.schedule.position import Status
 from horarium.schedule.reason import Reason
 from horarium.schedule.run import OPEN, UNSUCCESSFUL, Origin, RunState
+from horarium.store.database.bounded_count import count_up_to
 from horarium.store.history.events import told_from
 from horarium.store.runs import everywhere
 from horarium.store.runs.states import ENDED_BADLY, OPEN_ROOT
@@ -130,6 +131,5 @@ def _is_for(connection: Connection, payload: sa.ColumnElement[str], reason: Reas
 
 
 def _count(connection: Connection, rows: sa.Select[Any], most: int) -> Counted:
-    some = rows.limit(most + 1).subquery()
-    found: int = connection.execute(sa.select(sa.func.count()).select_from(some)).scalar_one()
+    found = count_up_to(connection, rows, most + 1)
     return Counted(min(found, most), found > most)

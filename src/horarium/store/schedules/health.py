@@ -22,6 +22,7 @@ from horarium.schedule.damage import unreadable_of
 from horarium.schedule.planning import Planning
 from horarium.schedule.position import Status
 from horarium.schedule.run import UNSUCCESSFUL, RunState
+from horarium.store.database.bounded_count import count_up_to
 from horarium.store.runs import everywhere
 from horarium.store.runs.states import OPEN_ROOT, sql_list
 from horarium.store.schedules.due import Plannings
@@ -32,6 +33,7 @@ from horarium.store.tables import approvals, positions, runs, schedules, unwell_
 # Of parts that SQLite takes in one statement: 500.
 _AT_ONCE = 100
 _MAX_ERROR = 1_000
+MOST_COUNTED = 50_000
 
 
 def vitals_of(
@@ -194,10 +196,15 @@ def find_live(connection: Connection, uids: Sequence[bytes]) -> list[tuple[Sched
 
 
 def count_failing(connection: Connection, failing_after: int) -> int:
-    """Count the failing schedules of all namespaces."""
+    """Count the failing schedules of all namespaces, up to MOST_COUNTED."""
     mine = failing(sa.literal(failing_after, sa.BigInteger))
-    found: int = connection.execute(sa.select(sa.func.count()).select_from(positions).where(mine)).scalar_one()
-    return found
+    return count_up_to(connection, sa.select(sa.literal(1)).select_from(positions).where(mine), MOST_COUNTED)
+
+
+def count_broken(connection: Connection) -> int:
+    """Count the broken schedules of all namespaces, up to MOST_COUNTED."""
+    broken = sa.select(sa.literal(1)).where(AT_REST, positions.c.status == Status.BROKEN.value)
+    return count_up_to(connection, broken.select_from(positions), MOST_COUNTED)
 
 
 def _signs(namespace: str | None, now: Instant, failing_after: int) -> list[tuple[sa.Column[Any], sa.Select[Any]]]:
