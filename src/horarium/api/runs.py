@@ -13,7 +13,16 @@ from horarium.api import examples, run_examples
 from horarium.api.answers import Reply
 from horarium.api.pages import cut, readable, within_bytes
 from horarium.api.previews import MOMENT, written
-from horarium.api.requests import CallerOf, Document, PusherOf, PushToken, ReporterOf, ReportToken, ResourcesOf
+from horarium.api.requests import (
+    CallerOf,
+    Document,
+    ListCallerOf,
+    PusherOf,
+    PushToken,
+    ReporterOf,
+    ReportToken,
+    ResourcesOf,
+)
 from horarium.api.routing import LOOK, OPERATE, READ, WORK, Routes
 from horarium.api.run_views import claimed, run_event, shown, skipped, summary
 from horarium.errors import InvalidDefinition
@@ -74,7 +83,7 @@ _ORIGINS: Mapping[str, frozenset[Origin]] = {origin.value: frozenset({origin}) f
 )
 def list_runs(
     resources: ResourcesOf,
-    caller: CallerOf,
+    caller: ListCallerOf,
     state: States = None,
     origin: Origins = None,
     schedule_id: str | None = None,
@@ -90,7 +99,10 @@ def list_runs(
     page_size: PageSize = None,
     next_page_token: PageToken = None,
 ) -> Reply:
-    """Newest first, without their inputs and results. Steps of workflows are listed only where they are asked for."""
+    """Newest first, without their inputs and results. Steps of workflows are listed only where they are asked for.
+
+    With `namespace=*` a `schedule_id` is refused: schedules of several namespaces may have it.
+    """
     wanted = replace(
         _wanted(state, origin, workflow_id or workflow_type or workflow, assignee, queue),
         finished_after=_instant(resources, finished_after),

@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from horarium.cli.lists import show_list
 from horarium.cli.naming import by_flags
-from horarium.cli.pages import All, Limit, Listing, PageToken, Paging, show_listing
+from horarium.cli.pages import All, AllNamespaces, Limit, Listing, PageToken, Paging, listed_namespace, show_listing
 from horarium.cli.present import cell, compact, printable, show_document
 from horarium.cli.reading import pairs
 from horarium.cli.remote import ExitCode, Remote, with_remote
@@ -97,17 +96,20 @@ def create_command(
 
 @app.command("list")
 @with_remote
-def list_command(remote: Remote) -> None:
+def list_command(remote: Remote, all_namespaces: AllNamespaces = False) -> None:
     """The subscriptions of the namespace, and how they are doing.
 
     Example: horarium subscription list
     """
-    show_list(
-        remote,
-        "subscriptions",
-        remote.client.list_subscriptions(),
+    from horarium.client.subscription_calls import SubscriptionCalls
+
+    call = SubscriptionCalls.list_subscriptions(namespace=listed_namespace(all_namespaces))
+    show_listing(
+        Listing(remote, call, Paging("subscriptions"), None),
         ("Name", "Kinds", "URL", "Delivered", "Failures", "Dead Letters", "Last Error"),
         lambda s: (s.name, ", ".join(s.kinds), s.url, s.delivered_count, s.failures, s.dead_letters, s.last_error),
+        empty="no subscriptions in namespace {namespace}",
+        hint="",
     )
 
 

@@ -28,6 +28,7 @@ from horarium.store.runs.states import OPEN_ROOT, sql_list
 from horarium.store.schedules.due import Plannings
 from horarium.store.schedules.rows import ROWS, SELECT_ROWS, SELECT_WITH_DOCUMENT, ScheduleRow, listed_with_document
 from horarium.store.schedules.signs import ACTIVE, AT_REST, failing, sign, waiting
+from horarium.store.scope import Scope
 from horarium.store.tables import approvals, positions, runs, schedules, unwell_schedules
 
 # Of parts that SQLite takes in one statement: 500.
@@ -58,10 +59,11 @@ def vitals_of(
 
 
 def with_sign(
-    connection: Connection, namespace: str, status: HealthStatus, now: Instant, failing_after: int, limit: int
+    connection: Connection, namespace: Scope, status: HealthStatus, now: Instant, failing_after: int, limit: int
 ) -> list[ScheduleRow]:
     """Return schedules of which the word may hold, at most `limit`: those that have been due for longest come first."""
-    mine = sign(status, sa.literal(namespace), sa.literal(now, sa.BigInteger), sa.literal(failing_after, sa.BigInteger))
+    own = None if namespace is None else sa.literal(namespace)
+    mine = sign(status, own, sa.literal(now, sa.BigInteger), sa.literal(failing_after, sa.BigInteger))
     return ROWS.all_listed(
         connection,
         SELECT_ROWS.where(mine, schedules.c.deleted_at.is_(None)).order_by(positions.c.next_due).limit(limit),
