@@ -12,6 +12,7 @@ import httpx
 import pytest
 
 from horarium.serve import process
+from horarium.serve.admin import seed_admin_token
 from horarium.serve.process import WORKER, listen
 from horarium.serve.service import Service, open_service
 from horarium.settings import Settings
@@ -21,7 +22,7 @@ from horarium.testing.service import TOKEN
 @contextmanager
 def opened(url: str, log: io.StringIO | None = None, **settings: Any) -> Iterator[Service]:
     with open_service(Settings(database=url, token=TOKEN, **settings), log_to=log, key=b"k" * 32) as service:
-        process.seed_admin_token(service.settings, service.database, service.clock)
+        seed_admin_token(service.settings, service.database, service.clock)
         yield service
 
 

@@ -28,7 +28,9 @@ from horarium.cli.schedule_write import ScheduleId
 from horarium.cli.times import TIME, Times, schedule_time_options
 
 if TYPE_CHECKING:
-    from horarium.wire.schedules import Explanation, HistoryEvent, Schedule
+    from collections.abc import Sequence
+
+    from horarium.wire.schedules import Explanation, HistoryEvent, Schedule, ScheduleHealth
 
 _MORE = "more schedules: --all, or --page-token {cursor}"
 _MORE_EVENTS = "more events available: --all, or --after-sequence {cursor}"
@@ -291,14 +293,14 @@ def health_command(
         refuse("--all-namespaces does not go with an ID: schedules of several namespaces may have it")
     namespace = listed_namespace(all_namespaces)
     page = health_of(remote, schedule_id, unwell=unwell, namespace=namespace)
-    columns, row = with_namespace(
-        ("Schedule ID", "Status", "Last Run", "Expected Next", "Why"),
-        lambda s: (s.schedule_id, s.status, s.last_run_at, s.expected_next_run, s.sentence),
-        namespace,
-    )
+    columns, row = with_namespace(("Schedule ID", "Status", "Last Run", "Expected Next", "Why"), _health, namespace)
     show_list(remote, "schedules", page, columns, row)
     if any(is_unwell(each) for each in page):
         raise typer.Exit(ExitCode.NO)
+
+
+def _health(found: ScheduleHealth) -> Sequence[object]:
+    return found.schedule_id, found.status, found.last_run_at, found.expected_next_run, found.sentence
 
 
 def _runs(schedule: Schedule) -> str:

@@ -17,21 +17,19 @@ from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
 from contextlib import asynccontextmanager, contextmanager, nullcontext, suppress
 from dataclasses import dataclass
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import uvicorn
 from starlette.types import ASGIApp
 
-from horarium.api.session_cookies import SessionCookies
 from horarium.api.shortages import Shortages
 from horarium.engine.memory import settle_in
 from horarium.errors import HorariumError
-from horarium.instant import MINUTE
-from horarium.serve.address import addressed, browser_address
-from horarium.serve.admin import read_privately, seed_admin_token
+from horarium.serve.address import addressed
+from horarium.serve.admin import seed_admin_token
 from horarium.serve.application import Application
 from horarium.serve.data_dir_lock import owned
+from horarium.serve.greeting import Say, greet
 from horarium.serve.handshakes import Arriving, arrivals
 from horarium.serve.hosts import HostCheck, hosts_of
 from horarium.serve.http_protocol import BoundedProtocol, bounded_protocol, keep_time
@@ -49,9 +47,6 @@ _BACKLOG = 2_048
 _CLOSE_CONNECTIONS_SECONDS = 5.0
 _CLIENT_LOOK_SECONDS = 1.5
 
-# The printed address may be opened a little later than that of a command which opens it by itself.
-_CODE_MINUTES = 15
-
 # Between two requests on one connection.
 _IDLE_SECONDS = 5
 
@@ -60,8 +55,6 @@ _LOCK_MARGIN_SECONDS = 4.0
 
 # What is still going on when everything has ended.
 _LEFT_SECONDS = 1.0
-
-Say = Callable[[str], None]
 
 
 class AddressTaken(HorariumError):
@@ -134,7 +127,7 @@ def _run_parts(
             sys.setswitchinterval(_SWITCH_SECONDS)
             door = _metrics_door(service) if listening is None else Door(service, listening, tls)
             with addressed(settings, url) if parts.api else nullcontext():
-                _run(_live(service, parts, door, lambda: _greet(say, service, url, token, to_terminal=to_terminal)))
+                _run(_live(service, parts, door, lambda: greet(say, service, url, token, to_terminal=to_terminal)))
     finally:
         if listening is not None:
             listening.close()
@@ -385,30 +378,6 @@ def _stopped_by_signals(stop: asyncio.Event) -> Iterator[None]:
     finally:
         for each in _SIGNALS:
             loop.remove_signal_handler(each)
-
-
-def _greet(say: Say, service: Service, url: str, token: Path | None, *, to_terminal: bool) -> None:
-    say(_ready_line(service, url, token))
-    if url and to_terminal:
-        code = None if token is None else _sign_in_code(service, token)
-        hint = "" if code is None else f" (signs in once, within {_CODE_MINUTES} minutes; later: horarium ui)"
-        say(f"In the browser: {browser_address(url, service.settings.base_path, code)}{hint}")
-
-
-def _sign_in_code(service: Service, token: Path) -> str | None:
-    """A terminal keeps what it shows, and so do logs of it: the token itself would be good for as long as they are."""
-    secret = read_privately(token)
-    if secret is None:
-        return None
-    sessions: SessionCookies = service.api.state.sessions
-    return sessions.seal_code(secret, service.clock.now() + _CODE_MINUTES * MINUTE)
-
-
-def _ready_line(service: Service, url: str, token: Path | None) -> str:
-    if not url:
-        return f"Horarium works on {service.database.url}"
-    where = "" if token is None else f" · admin token in {token}"
-    return f"Horarium is ready at {url}{where}"
 
 
 def url_of(listening: socket.socket, *, tls: bool = False) -> str:

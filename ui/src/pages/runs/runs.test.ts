@@ -12,6 +12,7 @@ const NONE: RunFilters = {
   queue: "",
   since: "",
   steps: false,
+  all: false,
 };
 
 describe("filtersOf", () => {
@@ -41,6 +42,8 @@ describe("filtersOf", () => {
       expect(queryOf({ ...NONE, state: value }).state?.length).toBeGreaterThan(0);
     expect(queryOf({ ...NONE, state: "unsuccessful" }).state).toEqual(["unsuccessful"]);
     expect(queryOf(NONE)).toEqual({});
+    expect(queryOf({ ...NONE, all: true })).toEqual({ namespace: "*" });
+    expect(choiceOf({ ...NONE, schedule: "s", all: true })).toBeNull();
   });
 });
 
