@@ -28,7 +28,7 @@ from horarium.schedule.reason import Reason
 from horarium.schedule.run import FINAL, Origin, RunState
 from horarium.serve.launchers import make_registry
 from horarium.settings import Settings, variable
-from horarium.telemetry.metrics import Metrics
+from horarium.telemetry.metrics import Installation, Metrics
 
 FOLDER = Path(__file__).parent / "reference"
 
@@ -144,17 +144,41 @@ def _run_events() -> list[tuple[str, str, str]]:
 
 def metrics_page() -> str:
     metrics = Metrics()
+    queue_depth = dict.fromkeys((state.value for state in RunState if state not in FINAL), 0)
+    metrics.set_installation(Installation(0, 0, 0, 0, queue_depth, 0, 0, 0, 0))
+    exported = {
+        "every process": metrics.registry,
+        "`up`, `worker`": metrics.engine,
+        "`up`, `server`": metrics.installation,
+    }
     rows = []
-    for family in metrics.registry.collect():
+    for who, family in ((who, family) for who, registry in exported.items() for family in registry.collect()):
         labels = sorted({name for sample in family.samples for name in sample.labels} - {"le"})
         name = f"{family.name}_total" if family.type == "counter" else family.name
-        rows.append((code(name), family.type, codes(labels) or "–", family.documentation))
+        rows.append((code(name), family.type, codes(labels) or "–", who, family.documentation))
     return page(
         "Metrics",
         "`GET /metrics` in the text format of Prometheus. No label names a schedule, a run or a tenant, so the number "
         "of series does not grow with them. Series whose labels are known beforehand exist from the start, at zero. "
-        "Whoever asks needs a token of the default namespace, unless the setting `metrics_open` shows them to all.",
-        table(("metric", "type", "labels", "meaning"), rows),
+        "The request needs a token of the default namespace, unless the setting `metrics_open` shows them to all.",
+        "`up` and `server` serve them with the API, a `worker` on `metrics_host` and `metrics_port` (127.0.0.1:9465). "
+        "A worker on loopback needs no token. A process exports the metrics of what it does. The gauges that `up` and "
+        "`server` export cover the whole installation: they are read from the database, at most every five seconds, "
+        "and left out while it does not answer. One scrape of one server is enough for alerts.",
+        table(("metric", "type", "labels", "exported by", "meaning"), rows),
+        "## Alerts",
+        "Each of these needs one server as its target:",
+        table(
+            ("expression", "meaning"),
+            [
+                (code("horarium_newest_tick_age_seconds > 60"), "No ticker works."),
+                (code("horarium_oldest_undecided_seconds > 60"), "The tickers fall behind."),
+                (code("horarium_schedules_failing > 0"), "Schedules fail; `horarium schedule health` names them."),
+                (code("horarium_schedules_broken > 0"), "Schedules cannot be planned."),
+                (code("sum(horarium_queue_depth) > 10000"), "More is started than ends."),
+                (code("absent(horarium_schedules_failing)"), "The database or every server is away."),
+            ],
+        ),
         "## Labels",
         table(
             ("label", "values"),

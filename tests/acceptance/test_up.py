@@ -172,7 +172,20 @@ def test_a_port_that_is_taken_is_one_clear_line(tmp_path: Path) -> None:
         done = run(tmp_path, "up", "--port", port)
     assert (done.returncode, done.stdout, done.stderr.count("\n")) == (1, "", 1)
     assert f"cannot listen on 127.0.0.1 port {port}" in done.stderr
-    assert not (tmp_path / ".horarium").exists()
+    assert not (tmp_path / ".horarium" / "horarium.db").exists()
+
+
+def test_a_second_up_on_a_data_directory_names_the_first_and_leaves_it_alone(tmp_path: Path) -> None:
+    with up(tmp_path) as first:
+        second = run(tmp_path, "up", "--port", "0")
+        assert (second.returncode, second.stdout, second.stderr.count("\n")) == (1, "", 1)
+        assert f"the data directory .horarium is in use by the process {first.process.pid};" in second.stderr
+        assert httpx.URL(discover(tmp_path / ".horarium", environ={}).base_url) == first.http.base_url
+        first.process.kill()
+        first.process.wait()
+    with up(tmp_path) as third:
+        assert httpx.URL(discover(tmp_path / ".horarium", environ={}).base_url) == third.http.base_url
+        assert third.stop() == 0
 
 
 @pytest.mark.parametrize("tls", [True, False], ids=["with TLS", "in the clear"])

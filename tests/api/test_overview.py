@@ -7,7 +7,6 @@ from typing import Any
 import httpx
 import pytest
 
-from horarium.decision.ending import FAILURES
 from horarium.decision.health_status import HealthStatus
 from horarium.operations import listings, overviews
 from horarium.operations.overviews import BOUNDS, JUDGED, RUNS, Bounds
@@ -47,7 +46,7 @@ def lengths(http: httpx.Client, shown: dict[str, Any]) -> dict[str, int]:
         **{state: len(http.get("/api/runs", params={"state": state}).json()["runs"]) for state in RUNS},
         "waiting_for_approval": len(http.get("/api/approvals").json()["approvals"]),
         "failed_24h": len(
-            http.get("/api/runs", params={"state": sorted(FAILURES), "finished_after": shown["since"]}).json()["runs"]
+            http.get("/api/runs", params={"state": "unsuccessful", "finished_after": shown["since"]}).json()["runs"]
         ),
         "missed_lately": len(http.get("/api/agenda", params={**window, "reason": "missed"}).json()["rows"]),
     }

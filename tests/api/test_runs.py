@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import httpx
 import pytest
+from run_rows import add_run
 
 from horarium.ids import id_text, new_id
+from horarium.schedule.run import FINAL, RunState
 from horarium.testing import Accepted, TestService
 
 
@@ -62,6 +64,19 @@ def test_runs_are_filtered_by_state_and_origin(http: httpx.Client, horarium: Tes
     assert len(http.get("/api/runs", params={"state": "SUCCESS"}).json()["runs"]) == 1
     assert http.get("/api/runs", params={"origin": "manual"}).json()["runs"] == []
     assert http.get("/api/runs", params={"state": "asleep"}).status_code == 422
+
+
+@pytest.mark.archived
+def test_the_group_unsuccessful_stands_for_every_failed_end(http: httpx.Client, horarium: TestService) -> None:
+    for state in RunState:
+        add_run(horarium.resources.database, state=state.value, finished_at=1 if state in FINAL else None)
+    failed = {"failed", "timed_out", "launch_failed", "unknown"}
+    for asked, expected in (("unsuccessful", failed), (["UNSUCCESSFUL", "succeeded"], {*failed, "succeeded"})):
+        found = http.get("/api/runs", params={"state": asked, "page_size": 3}).json()
+        rest = http.get(
+            "/api/runs", params={"state": asked, "page_size": 3, "next_page_token": found["next_page_token"]}
+        ).json()
+        assert {run["state"] for page in (found, rest) for run in page["runs"]} == expected
 
 
 @pytest.mark.parametrize("name", ["nothing", id_text(new_id())], ids=["no-id", "unknown"])

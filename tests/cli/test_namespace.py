@@ -23,6 +23,38 @@ def test_a_schedule_of_another_namespace_is_not_found(server: Server) -> None:
     server.told(*create)
 
 
+def test_an_admin_of_the_installation_lists_all_namespaces(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+    server.told("namespace", "create", "staging")
+    for namespace in ("default", "staging"):
+        of = ("--namespace", namespace)
+        server.told("schedule", "create", "s", "--every", "PT1H", "--workflow-type", "w", "--requires-approval", *of)
+        server.told("schedule", "trigger", "s", *of)
+        server.told("subscription", "create", "hook", "--url", "https://x.example/", "--kind", "run_finished", *of)
+    lists = {"run list": "runs", "approval list": "approvals", "subscription list": "subscriptions",
+             "schedule health": "schedules"}  # fmt: skip
+    for command, member in lists.items():
+        shown = server.told(*command.split(), "--all-namespaces")
+        assert shown.split()[0] == "Namespace", command
+        rows = json.loads(server.told(*command.split(), "--all-namespaces", "-o", "json"))[member]
+        assert sorted(row["namespace"] for row in rows) == ["default", "staging"], command
+    paged = json.loads(server.told("run", "list", "--all-namespaces", "--limit", "1", "-o", "json"))
+    assert (paged["namespace"], len(paged["runs"]), paged["has_more"]) == ("*", 1, True)
+    rest = server.told("run", "list", "--all-namespaces", "--page-token", paged["next_page_token"], "-o", "json")
+    assert len(json.loads(rest)["runs"]) == 1
+    overview = server.ask("overview", "--all-namespaces")
+    assert (overview.code, "all namespaces" in overview.err) == (0, True)
+    assert "approval list --all-namespaces" in overview.out
+    assert json.loads(server.told("overview", "--all-namespaces", "-o", "json"))["waiting_for_approval"] == 2
+    assert '"waiting_for_approval": 2' in server.ask("health", "--all-namespaces", "-o", "json").out
+    assert server.ask("run", "list", "--schedule", "s", "--all-namespaces").code == 2
+    assert server.ask("schedule", "health", "s", "--all-namespaces").code == 2
+    token = server.told("token", "create", "looker", "--role", "viewer", "-o", "json")
+    monkeypatch.setenv("HORARIUM_TOKEN", json.loads(token)["secret"])
+    for command in (*lists, "overview", "health"):
+        refused = server.ask(*command.split(), "--all-namespaces")
+        assert (refused.code, "admin of the installation" in refused.err) == (4, True), command
+
+
 @pytest.mark.parametrize("name", ["", "with blank", "-x", "x" * 200, "ü"], ids=ascii)
 def test_a_bad_name_is_refused(empty_server: Server, name: str) -> None:
     answer = empty_server.ask("namespace", "create", "--", name)

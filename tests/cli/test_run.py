@@ -126,6 +126,8 @@ def test_runs_are_found_by_state_origin_workflow_and_queue(server: Server, answe
     fitting = ["--state", "queued", "--state", "running", "--origin", "manual", "--workflow-type", "report"]
     assert states(server, *fitting, "--queue", "slow") == ["queued"]
     assert states(server, "--queue", "fast") == []
+    assert states(server, "--state", "unsuccessful") == []
+    assert states(server, "--state", "unsuccessful", "--state", "queued") == ["queued"]
     assert server.ask("run", "list", "--state", "sleeping").code == 2
 
 

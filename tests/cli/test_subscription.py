@@ -29,6 +29,12 @@ def test_a_subscription_is_made_shown_tried_and_deleted(server: Server) -> None:
     assert server.ask("subscription", "show", "failures").code == 5
 
 
+def test_the_end_unsuccessful_is_kept_as_the_states_that_it_stands_for(server: Server) -> None:
+    server.ask(*CREATE, "--state", "unsuccessful")
+    shown = json.loads(server.told("subscription", "show", "failures", "-o", "json"))
+    assert shown["filter"] == {"states": ["failed", "launch_failed", "timed_out", "unknown"]}
+
+
 def test_a_secret_of_ones_own_is_not_printed(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HORARIUM_SUBSCRIPTION_SECRET", "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw")
     answer = server.ask(*CREATE)

@@ -117,6 +117,16 @@ def test_a_token_opens_its_namespace_until_it_is_revoked(
         reader.run(lambda c: c.list_schedules())
 
 
+def test_all_namespaces_are_iterated_page_by_page(driver: Driver, horarium: TestService) -> None:
+    for name in ("a", "b", "c"):
+        driver.run(lambda c, name=name: c.create_namespace(name))
+        body = {"schedule_id": "s", "cron_expressions": ["0 * * * *"], "workflow_type": "w"}
+        assert horarium.http(namespace=name).post("/api/schedules", json=body).status_code == 201
+        assert horarium.http(namespace=name).post("/api/schedules/s/trigger").is_success
+    found = driver.run(lambda c: c.iter_runs(namespace="*", page_size=2))
+    assert sorted(run.namespace for run in found) == ["a", "b", "c"]
+
+
 def test_a_run_is_started_once_for_a_key(driver: Driver) -> None:
     first = driver.run(lambda c: c.start_run("report", idempotency_key="k", inputs=[1]))
     again = driver.run(lambda c: c.start_run("report", idempotency_key="k", inputs=[1]))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import threading
 import time
+from math import inf
 
 import pytest
 from operations.desks import ADMIN, ALICE, NOON, VIEWER, Office, document
@@ -19,6 +20,7 @@ from horarium.operations import (
     health,
     history,
     lifecycles,
+    listings,
     liveness,
     namespaces,
     schedule_health,
@@ -265,9 +267,10 @@ def test_the_metrics_learn_what_only_the_database_knows(office: Office) -> None:
     office.resources.database.write(lambda c: c.execute(step_changes.insert().values(**change)))
     office.tick(60)
     office.clock.move(100)
-    health.observe(office.resources)
-    registry = office.resources.telemetry.metrics.registry
-    assert registry.get_sample_value("horarium_oldest_undecided_seconds") == 40.0
-    assert registry.get_sample_value("horarium_queue_depth", {"state": "ready"}) == 1
-    assert registry.get_sample_value("horarium_approvals_waiting") == 1
-    assert registry.get_sample_value("horarium_workflow_changes_pending") == 1
+    found = health.read_installation(office.resources)
+    assert (found.oldest_undecided_seconds, found.newest_tick_age_seconds) == (40.0, inf)
+    assert {state: count for state, count in found.queue_depth.items() if count} == {"ready": 1, "awaiting_approval": 1}
+    assert (found.approvals_waiting, found.workflow_changes_pending, found.schedules_failing) == (1, 1, 0)
+    row = listings.describe(office.resources, ADMIN, "asks").row
+    office.resources.database.write(lambda c: positions.move(c, row.schedule_uid, failures_in_a_row=3))
+    assert health.read_installation(office.resources).schedules_failing == 1

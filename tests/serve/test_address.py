@@ -11,7 +11,7 @@ from api.worlds import OUR_PAGE
 from horarium.client.discover import discover
 from horarium.serve.address import address_file, addressed, browser_address, reachable
 from horarium.serve.admin import seed_admin_token
-from horarium.serve.process import _greet
+from horarium.serve.greeting import greet
 from horarium.settings import Settings
 from horarium.testing import TestService
 
@@ -34,6 +34,18 @@ def test_the_address_of_a_later_server_is_left_alone(settings: Settings) -> None
     with addressed(settings, URL):
         address_file(settings).write_text('{"url": "http://127.0.0.1:9"}')
     assert json.loads(address_file(settings).read_text())["url"] == "http://127.0.0.1:9"
+
+
+def test_a_server_leaves_the_address_of_another_with_the_same_url_and_pid(settings: Settings) -> None:
+    """Each container has a process 1."""
+    with addressed(settings, URL), addressed(settings, URL):
+        pass
+    assert not address_file(settings).exists()
+    first = addressed(settings, URL)
+    first.__enter__()
+    with addressed(settings, URL):
+        first.__exit__(None, None, None)
+        assert address_file(settings).exists()
 
 
 def test_a_server_that_can_write_nothing_works_all_the_same(tmp_path: Path) -> None:
@@ -76,9 +88,9 @@ def test_a_code_is_shown_to_a_person_at_a_terminal_alone(horarium: TestService, 
     secret = seed_admin_token(Settings(data_dir=tmp_path), horarium.parts.database, horarium.clock)
     assert secret == kept
     said: list[str] = []
-    _greet(said.append, horarium.parts, url, kept, to_terminal=False)
+    greet(said.append, horarium.parts, url, kept, to_terminal=False)
     assert said == [f"Horarium is ready at {url} · admin token in {kept}"]
-    _greet(said.append, horarium.parts, url, kept, to_terminal=True)
+    greet(said.append, horarium.parts, url, kept, to_terminal=True)
     address, _, hint = said[2].removeprefix("In the browser: ").partition(" ")
     assert hint == "(signs in once, within 15 minutes; later: horarium ui)"
     assert kept.read_text().strip() not in said[2]
@@ -88,5 +100,5 @@ def test_a_code_is_shown_to_a_person_at_a_terminal_alone(horarium: TestService, 
     answers = [http.post("/api/session", json={"token": code}, headers=OUR_PAGE) for _ in range(2)]
     assert [each.status_code for each in answers] == [200, 401]
     assert answers[0].json()["role"] == "admin"
-    _greet(said.append, horarium.parts, url, None, to_terminal=True)
+    greet(said.append, horarium.parts, url, None, to_terminal=True)
     assert said[4:] == [f"In the browser: {url}/ui/"]

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
+import sqlalchemy as sa
 from store.rows import NOW, add_run
 
-from horarium.schedule.run import RunState
-from horarium.store.database import Database
+from horarium.schedule.run import FINAL, OPEN, RunState
+from horarium.store.database import Connection, Database
 from horarium.store.runs import depth
 from horarium.store.runs.depth import Held, Waiting
 
@@ -27,6 +30,30 @@ def test_what_waits_is_counted_by_kind_and_queue_the_most_first(database: Databa
         Waiting(RunState.HELD, "celery", None, 1),
     ]
     assert database.read(depth.oldest_ready) == NOW + 3
+
+
+def test_open_runs_are_counted_by_state_along_indexes(database: Database) -> None:
+    expected = dict.fromkeys(OPEN, 0)
+    for count, state in enumerate(sorted(OPEN), 1):
+        for _ in range(count):
+            add_run(database, state, namespace=f"n{count}")
+        expected[state] = count
+    for state in FINAL:
+        add_run(database, state)
+    assert database.read(depth.by_state) == expected
+    told: list[tuple[str, tuple[Any, ...]]] = []
+
+    def plans(connection: Connection) -> list[str]:
+        words = "EXPLAIN QUERY PLAN" if connection.dialect.name == "sqlite" else "EXPLAIN"
+        if connection.dialect.name == "postgresql":
+            connection.exec_driver_sql("SET LOCAL enable_seqscan = off")
+        sa.event.listen(connection, "before_cursor_execute", lambda _c, _k, s, v, *_: told.append((s, v)))
+        depth.by_state(connection)
+        return [str([*connection.exec_driver_sql(f"{words} {s}", v)]) for s, v in list(told)]
+
+    for plan in database.read(plans):
+        assert "INDEX" in plan.upper(), plan
+        assert "Seq Scan on" not in plan, plan
 
 
 def test_a_long_queue_is_not_counted_to_its_end(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -14,7 +14,7 @@ from horarium.instant import SECOND, from_rfc3339
 from horarium.schedule.reason import Reason
 from horarium.schedule.run import FINAL, Origin, RunState
 from horarium.telemetry.log import make_logger
-from horarium.telemetry.metrics import Metrics
+from horarium.telemetry.metrics import Installation, Metrics
 from horarium.telemetry.telemetry import Telemetry
 
 TWO = from_rfc3339("2026-11-15T02:00:00Z")
@@ -55,7 +55,9 @@ def _watched(*, per_second: int = 50, **options: Any) -> tuple[Telemetry, io.Str
 
 
 def _value(metrics: Metrics, name: str, **labels: str) -> float | None:
-    return metrics.registry.get_sample_value(name, labels)
+    registries = (metrics.registry, metrics.engine, metrics.installation)
+    found = (each.get_sample_value(name, labels) for each in registries)
+    return next((value for value in found if value is not None), None)
 
 
 LINES: dict[str, tuple[Decision, str]] = {
@@ -171,7 +173,10 @@ def test_an_early_fire_is_counted_apart_and_takes_nothing_from_the_sum() -> None
 
 
 def test_every_histogram_has_a_sum() -> None:
-    families = list(Metrics().registry.collect())
+    metrics = Metrics()
+    families = [
+        each for registry in (metrics.registry, metrics.engine, metrics.installation) for each in registry.collect()
+    ]
     histograms = [family for family in families if family.type == "histogram"]
     assert len(histograms) >= 2
     for family in histograms:
@@ -195,18 +200,29 @@ def test_every_end_is_counted_by_its_state(state: RunState) -> None:
 
 
 def test_what_only_the_database_knows_is_shown() -> None:
-    telemetry, _, _ = _watched()
-    before: dict[str, Any] = {"oldest_undecided_seconds": 3.5, "broken": 2, "workflow_changes": 8, "approvals": 9}
-    telemetry.looked(**before, queue_depth={"ready": 4})
-    now: dict[str, Any] = {"oldest_undecided_seconds": 1.5, "broken": 1, "workflow_changes": 3, "approvals": 4}
-    telemetry.looked(**now, queue_depth={"held": 1})
-    metrics = telemetry.metrics
+    metrics = Metrics()
+    metrics.set_installation(Installation(3.5, 1.0, 2, 5, {"ready": 4}, 8, 9, 0.0, 0))
+    metrics.set_installation(Installation(1.5, 1.0, 1, 5, {"held": 1}, 3, 4, 0.0, 0))
     assert _value(metrics, "horarium_oldest_undecided_seconds") == 1.5
     assert _value(metrics, "horarium_schedules_broken") == 1
     assert _value(metrics, "horarium_queue_depth", state="ready") == 0
     assert _value(metrics, "horarium_queue_depth", state="held") == 1
     assert _value(metrics, "horarium_workflow_changes_pending") == 3
     assert _value(metrics, "horarium_approvals_waiting") == 4
+    assert _value(metrics, "horarium_schedules_failing") == 5
+
+
+def test_a_process_exports_what_it_does_alone() -> None:
+    metrics, figures = Metrics(), Installation(1.5, 1.0, 1, 5, {"held": 1}, 3, 4, 0.0, 0)
+
+    def shown(**parts: Any) -> set[str]:
+        return {line.split()[2] for line in metrics.render(**parts).decode().splitlines() if line.startswith("# TYPE")}
+
+    server, worker = shown(engine=False, installation=figures), shown(engine=True)
+    assert {"horarium_last_completed_tick_age_seconds", "horarium_drift_seconds"} <= worker - server
+    assert {"horarium_queue_depth", "horarium_schedules_failing"} <= server - worker
+    assert {"horarium_runs_emitted_total", "horarium_tzdata_info"} <= server & worker
+    assert shown(engine=True, installation=figures) == server | worker
 
 
 def test_launches_and_lost_leases_are_counted() -> None:

@@ -65,13 +65,13 @@ def alone(open_page: OpenPage, fresh: Fresh, path: str, role: str = "admin", **m
 
 
 def test_runs_are_filtered_by_the_address_and_opened_by_keys(open_page: OpenPage) -> None:
-    page = open_page("/runs?state=bad", zone="Asia/Kathmandu")
+    page = open_page("/runs?state=unsuccessful", zone="Asia/Kathmandu")
     rows = page.locator("tr[data-row]")
     # Others may have failed since: the fleet goes on while the tests run, and nobody is where it calls.
     bad = page.locator("tr[data-row]", has_text="invoice-export").first
     expect(bad).to_contain_text("Istanbul +03:00")
     expect(bad).to_contain_text(re.compile(r"Kath?mandu \+05:45"))
-    expect(page.get_by_label("State")).to_have_value("bad")
+    expect(page.get_by_label("State")).to_have_value("unsuccessful")
 
     page.get_by_label("State").select_option("succeeded")
     page.get_by_label("Schedule", exact=True).fill("stock-check")

@@ -9,7 +9,7 @@ from fastapi import Query
 from horarium.api import examples
 from horarium.api.answers import Reply
 from horarium.api.pages import next_page, readable
-from horarium.api.requests import CallerOf, ResourcesOf
+from horarium.api.requests import CallerOf, ListCallerOf, ResourcesOf
 from horarium.api.routing import ADMINISTER, READ, Routes
 from horarium.decision.health import watched_status
 from horarium.decision.health_status import HealthStatus, WatchedStatus
@@ -99,7 +99,7 @@ def admin_schedule_health(
 )
 def list_schedule_health(
     resources: ResourcesOf,
-    caller: CallerOf,
+    caller: ListCallerOf,
     unwell: Annotated[
         bool, Query(description="only the broken, failing, stale, late, and those that wait for an approval")
     ] = False,

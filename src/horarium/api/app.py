@@ -152,6 +152,7 @@ def make_api(options: ApiOptions) -> FastAPI:
     api.state.shortages = Shortages(resources.clock, resources.telemetry.log)
     api.state.turns = Turns(turn_limits(settings.pool_size, settings.requests_per_token))
     api.state.probes = ProbeCache(resources)
+    api.state.metrics_open = settings.metrics_open
     api.state.draining = threading.Event()  # set when it is told to stop; probes say so
     api.state.closing = threading.Event()  # set when the service stops; streams end by it
     for routes in ROUTES:

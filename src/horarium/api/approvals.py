@@ -15,7 +15,7 @@ from horarium.api import examples
 from horarium.api.answers import Reply
 from horarium.api.audited import Audited
 from horarium.api.pages import readable, within_bytes
-from horarium.api.requests import CallerOf, Document, ResourcesOf, same_namespace
+from horarium.api.requests import CallerOf, Document, ListCallerOf, ResourcesOf, same_namespace
 from horarium.api.routing import LOOK, READ, Routes
 from horarium.errors import InvalidDefinition
 from horarium.ids import id_text
@@ -59,6 +59,7 @@ run_routes = Routes("/api/runs/{run_id}", tag="approvals")
 
 _ASKED = Approval(
     approval_id=examples.UID,
+    namespace="default",
     status=ApprovalDecision.PENDING,
     run_id=examples.RUN_ID,
     root_run_id=examples.RUN_ID,
@@ -106,7 +107,7 @@ _STANDING = StandingApproval(
 )
 def list_approvals(
     resources: ResourcesOf,
-    caller: CallerOf,
+    caller: ListCallerOf,
     status: Annotated[str, Query(max_length=64, description="pending unless it is given; all for any")] = "pending",
     schedule_id: Annotated[str | None, Query(max_length=256)] = None,
     gate: Annotated[str | None, Query(max_length=256)] = None,
@@ -308,6 +309,7 @@ def _shown(resources: Resources, asked: Asked) -> Approval:
         resources.damages.tell(resources.telemetry, "approval", f"{row.namespace}/{id_text(row.approval_id)}", broken)
     return Approval(
         approval_id=id_text(row.approval_id),
+        namespace=row.namespace,
         status=row.decision,
         run_id=id_text(row.run_id),
         root_run_id=id_text(row.root_run_id or row.run_id),

@@ -13,7 +13,6 @@ A process that was told to stop says 503 at the last two from then on: a proxy s
 from __future__ import annotations
 
 import threading
-from contextlib import suppress
 from dataclasses import replace
 from importlib.metadata import version
 from typing import Any
@@ -27,7 +26,6 @@ from horarium.api.probe_cache import ProbeCache
 from horarium.api.requests import ResourcesOf, caller_of
 from horarium.api.routing import OPEN, OPERATIONS, READ, Routes
 from horarium.api.shortages import Shortages
-from horarium.errors import HorariumError
 from horarium.operations import health as probes
 from horarium.operations.health import Readiness
 from horarium.recurrence.zone import tzdata_version
@@ -94,15 +92,16 @@ async def readiness(request: Request) -> Reply:
     example="horarium_ticks_total 812.0",
 )
 def metrics(request: Request, resources: ResourcesOf) -> Response:
-    """In the text format of Prometheus. They tell of all tenants, so they are for tokens of the default namespace.
+    """In the text format of Prometheus. They cover all tenants, so they need a token of the default namespace.
 
-    The setting `metrics_open` shows them to everybody.
+    The setting `metrics_open` shows them to everybody. Gauges of the installation are at most five seconds old, and are
+    left out while the database does not answer.
     """
-    if not resources.settings.metrics_open:
+    if not request.app.state.metrics_open:
         caller_of(request).require_house(READ)
-    with suppress(HorariumError):  # without the database there is still what this process has counted
-        probes.observe(resources)
-    return Response(resources.telemetry.metrics.render(), media_type=CONTENT_TYPE)
+    cache: ProbeCache = request.app.state.probes
+    rendered = resources.telemetry.metrics.render(engine=cache.decides, installation=cache.installation())
+    return Response(rendered, media_type=CONTENT_TYPE)
 
 
 async def _found(request: Request) -> Readiness:

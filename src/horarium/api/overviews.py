@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from horarium.api import examples
 from horarium.api.answers import Reply
-from horarium.api.requests import CallerOf, ResourcesOf
+from horarium.api.requests import ALL_NAMESPACES, ListCallerOf, ResourcesOf
 from horarium.api.routing import READ, Routes
 from horarium.instant import to_datetime
 from horarium.operations import overviews
@@ -38,12 +38,12 @@ routes = Routes("/api", tag="overview")
         bounded=(),
     ),
 )
-def get_overview(resources: ResourcesOf, caller: CallerOf) -> Reply:
+def get_overview(resources: ResourcesOf, caller: ListCallerOf) -> Reply:
     """Each count is the length of a list, and ends at a bound, so that it costs the same however much is stored."""
     found = overviews.look(resources, caller)
     return Reply(
         Overview(
-            namespace=caller.namespace,
+            namespace=caller.scope or ALL_NAMESPACES,
             as_of=to_datetime(found.as_of),
             since=to_datetime(found.since),
             schedules=ScheduleCounts(**{status.value: each.count for status, each in found.schedules.items()}),

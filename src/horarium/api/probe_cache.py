@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import Callable
-from concurrent.futures import Future
+from concurrent.futures import Future, wait
 from typing import Generic, TypeVar
 
 from horarium.errors import HorariumError
@@ -19,6 +19,7 @@ from horarium.operations.health import Check, Figures, Readiness
 from horarium.operations.resources import Resources
 from horarium.recurrence.zone import tzdata_version
 from horarium.store.errors import shown
+from horarium.telemetry.metrics import Installation
 
 T = TypeVar("T")
 
@@ -27,14 +28,17 @@ PATIENCE_SECONDS = 0.8
 """Seconds that a probe waits for a look; callers often give a second."""
 HANGS_AFTER_SECONDS = 5.0
 """A look that takes longer than this counts as a database that does not answer."""
+GAUGES_FRESH_SECONDS = 5.0
+"""Age at which the gauges of the installation are read again: several scrapers cost one look."""
 _SLOW, _REMEDY = "the database takes too long to answer", "look at the database"
 
 
 class _Look(Generic[T]):
     """One question to the database, in a thread of its own: those of requests may all be waiting."""
 
-    def __init__(self, resources: Resources, ask: Callable[[Resources], T]) -> None:
+    def __init__(self, resources: Resources, ask: Callable[[Resources], T], fresh_seconds: Callable[[], float]) -> None:
         self._resources = resources
+        self._fresh_seconds = fresh_seconds
         self._ask = ask
         self._lock = threading.Lock()
         self._answer: tuple[float, T | HorariumError] | None = None
@@ -45,7 +49,7 @@ class _Look(Generic[T]):
         """Ask unless the answer is fresh or on its way; None = nothing is to be waited for."""
         with self._lock:
             now = self._resources.clock.monotonic()
-            if self._answer is not None and 0 <= now - self._answer[0] < FRESH_SECONDS:
+            if self._answer is not None and 0 <= now - self._answer[0] < self._fresh_seconds():
                 return None
             if self._asking is None:
                 asking: Future[None] = Future()
@@ -84,13 +88,29 @@ class _Look(Generic[T]):
 
 
 class ProbeCache:
-    """`decides`: this process is not ready where no occurrence is decided; another one only reports it."""
+    """`decides`: this process is not ready where no occurrence is decided; another one only reports it.
 
-    def __init__(self, resources: Resources, *, decides: bool = True) -> None:
+    `serves`: this process answers requests, and shows the gauges of the installation.
+    """
+
+    def __init__(self, resources: Resources, *, decides: bool = True, serves: bool = True) -> None:
         self._resources = resources
         self.decides = decides
-        self._schema: _Look[Check] = _Look(resources, probes.schema_check)
-        self._figures: _Look[Figures] = _Look(resources, probes.read_figures)
+        self.serves = serves
+        self._schema: _Look[Check] = _Look(resources, probes.schema_check, lambda: FRESH_SECONDS)
+        self._figures: _Look[Figures] = _Look(resources, probes.read_figures, lambda: FRESH_SECONDS)
+        self._gauges: _Look[Installation] = _Look(resources, probes.read_installation, lambda: GAUGES_FRESH_SECONDS)
+
+    def installation(self) -> Installation | None:
+        """Wait in this thread for figures; None = the database does not answer, or this process serves nobody."""
+        if not self.serves:
+            return None
+        if (asking := self._gauges.begin()) is not None:
+            wait([asking], timeout=HANGS_AFTER_SECONDS)
+            if not asking.done() or asking.exception() is not None:
+                return None
+        found = self._gauges.answer()
+        return found if isinstance(found, Installation) else None
 
     async def readiness(self) -> Readiness:
         """Never raises because of the database, and takes a second at most, however many ask and whatever is locked."""

@@ -43,6 +43,10 @@ MAX_DEPTH = 100
 _MAX_NAMESPACE = 128
 # A larger body is read in a thread, and in turn: two megabytes would keep everybody else waiting for their answers.
 _PARSED_AT_ONCE_BYTES = 16_384
+ALL_NAMESPACES = "*"
+ListedNamespace = Annotated[
+    str | None, Query(max_length=128, description="`*` = all namespaces, for an admin of the installation")
+]
 _NESTING = frozenset({dict, list})
 # As a body shows it; each of them is checked, so a few must do.
 _REPORT_TOKEN = re.compile(rb'"report_token"\s*:\s*"(hrt_[!#-\[\]-~]{1,128})"')
@@ -100,6 +104,16 @@ def _moved(request: Request, caller: Caller, namespace: str) -> Caller:
     moved = replace(caller, namespace=namespace)
     request.state.caller = moved
     return moved
+
+
+async def caller_of_list(request: Request, namespace: ListedNamespace = None) -> Caller:
+    """The caller of a list that an admin of the installation may ask for over all namespaces."""
+    caller = await caller_at_once(request)
+    if namespace in (None, caller.namespace):
+        return caller
+    if namespace != ALL_NAMESPACES:
+        raise InvalidDefinition({"namespace": [f"must be {ALL_NAMESPACES}, or the namespace of the request"]})
+    return caller.over_all_namespaces()
 
 
 def caller_again(request: Request) -> Caller:
@@ -334,6 +348,7 @@ PushToken = Annotated[
 ]
 ReportToken = Annotated[str | None, Depends(shown_report_token)]
 CallerOf = Annotated[Caller, Depends(caller_at_once)]
+ListCallerOf = Annotated[Caller, Depends(caller_of_list)]
 Confirm = Annotated[bool, Query(description="it is meant, also where it starts more than 1,000 runs at once")]
 IdentityOf = Annotated[Identity, Depends(identity_of)]
 Document = Annotated[dict[str, Any], Depends(json_object)]

@@ -13,7 +13,16 @@ from horarium.api import examples, run_examples
 from horarium.api.answers import Reply
 from horarium.api.pages import cut, readable, within_bytes
 from horarium.api.previews import MOMENT, written
-from horarium.api.requests import CallerOf, Document, PusherOf, PushToken, ReporterOf, ReportToken, ResourcesOf
+from horarium.api.requests import (
+    CallerOf,
+    Document,
+    ListCallerOf,
+    PusherOf,
+    PushToken,
+    ReporterOf,
+    ReportToken,
+    ResourcesOf,
+)
 from horarium.api.routing import LOOK, OPERATE, READ, WORK, Routes
 from horarium.api.run_views import claimed, run_event, shown, skipped, summary
 from horarium.errors import InvalidDefinition
@@ -24,7 +33,7 @@ from horarium.operations.caller import Caller
 from horarium.operations.occurrences import Skipped
 from horarium.operations.resources import Resources
 from horarium.operations.runs import Stopped
-from horarium.schedule.run import Origin, PublicStatus, RunState, public_status
+from horarium.schedule.run import STATE_GROUPS, Origin, PublicStatus, RunState, public_status
 from horarium.store.runs.read import RunFilter
 from horarium.wire.answer import Answer
 from horarium.wire.bodies import ClaimBody, HeartbeatBody, ReportBody, read_body
@@ -34,7 +43,13 @@ routes = Routes("/api", tag="runs")
 
 T = TypeVar("T")
 
-States = Annotated[list[str] | None, Query(alias="state", description="one or more states")]
+States = Annotated[
+    list[str] | None,
+    Query(
+        alias="state",
+        description=f"one or more states, or {', '.join(STATE_GROUPS)}: failed, timed_out, launch_failed or unknown",
+    ),
+]
 Origins = Annotated[list[str] | None, Query(alias="origin", description="one or more origins")]
 Include = Annotated[
     str | None,
@@ -53,6 +68,7 @@ _SKIPS, _STEPS = "skips", "steps"
 _STATES: Mapping[str, frozenset[RunState]] = {
     **{word.lower(): frozenset(s for s in RunState if public_status(s) is word) for word in PublicStatus},
     **{state.value: frozenset({state}) for state in RunState},
+    **STATE_GROUPS,
 }
 _ORIGINS: Mapping[str, frozenset[Origin]] = {origin.value: frozenset({origin}) for origin in Origin}
 
@@ -67,7 +83,7 @@ _ORIGINS: Mapping[str, frozenset[Origin]] = {origin.value: frozenset({origin}) f
 )
 def list_runs(
     resources: ResourcesOf,
-    caller: CallerOf,
+    caller: ListCallerOf,
     state: States = None,
     origin: Origins = None,
     schedule_id: str | None = None,
@@ -83,7 +99,10 @@ def list_runs(
     page_size: PageSize = None,
     next_page_token: PageToken = None,
 ) -> Reply:
-    """Newest first, without their inputs and results. Steps of workflows are listed only where they are asked for."""
+    """Newest first, without their inputs and results. Steps of workflows are listed only where they are asked for.
+
+    With `namespace=*` a `schedule_id` is refused: schedules of several namespaces may have it.
+    """
     wanted = replace(
         _wanted(state, origin, workflow_id or workflow_type or workflow, assignee, queue),
         finished_after=_instant(resources, finished_after),

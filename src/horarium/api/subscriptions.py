@@ -14,7 +14,7 @@ from horarium.api.answers import Reply
 from horarium.api.audited import Audited
 from horarium.api.etags import IfMatch, etag, version_of
 from horarium.api.pages import readable, within_bytes
-from horarium.api.requests import CallerOf, Document, ResourcesOf
+from horarium.api.requests import CallerOf, Document, ListCallerOf, ResourcesOf
 from horarium.api.routing import READ, WRITE, Routes
 from horarium.ids import id_text
 from horarium.instant import to_datetime
@@ -49,13 +49,19 @@ routes = Routes("/api/subscriptions", tag="subscriptions")
     needs=READ,
     summary="List subscriptions",
     answer=SubscriptionList,
-    example=SubscriptionList(subscriptions=(examples.SUBSCRIPTION,)),
+    example=SubscriptionList(subscriptions=(examples.SUBSCRIPTION,), next_page_token=None),
 )
-def list_subscriptions(resources: ResourcesOf, caller: CallerOf) -> Reply:
-    """By name; all of the namespace, which never has many."""
-    found = subscriptions.list_subscriptions(resources, caller)
-    shown: Any = tuple(readable(resources, "subscription", found, _shown, lambda each: each.row.subscription_id))
-    return Reply(SubscriptionList(subscriptions=shown))
+def list_subscriptions(
+    resources: ResourcesOf,
+    caller: ListCallerOf,
+    page_size: Annotated[int | None, Query(description="1 to 200")] = None,
+    next_page_token: Annotated[str | None, Query(max_length=512)] = None,
+) -> Reply:
+    """By name. Without `page_size` all of the namespace, which never has many; with `namespace=*` 50 at a time."""
+    page = subscriptions.list_subscriptions(resources, caller, page_size=page_size, next_page_token=next_page_token)
+    rows = readable(resources, "subscription", page.subscriptions, _shown, lambda each: each.row.subscription_id)
+    shown: Any = tuple(rows)
+    return Reply(SubscriptionList(subscriptions=shown, next_page_token=page.next_page_token))
 
 
 @routes(

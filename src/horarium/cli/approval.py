@@ -16,7 +16,7 @@ from horarium.cli import completion
 from horarium.cli.bulk import agree
 from horarium.cli.lazy import LaterModule
 from horarium.cli.naming import by_flags
-from horarium.cli.pages import All, Limit, Listing, PageToken, Paging, show_listing
+from horarium.cli.pages import All, AllNamespaces, Limit, Listing, PageToken, Paging, listed_namespace, show_listing
 from horarium.cli.present import cell, printable, show_columns, show_document
 from horarium.cli.reading import STDIN, json_value, read_bytes, refuse
 from horarium.cli.remote import ExitCode, Remote, with_remote
@@ -89,6 +89,7 @@ def list_command(
     limit: Limit = 50,
     everything: All = False,
     page_token: PageToken = None,
+    all_namespaces: AllNamespaces = False,
 ) -> None:
     """The inbox: what waits for a yes, the oldest first.
 
@@ -97,7 +98,12 @@ def list_command(
     from horarium.client.approval_calls import ApprovalCalls
 
     call = ApprovalCalls.list_approvals(
-        status=status, schedule_id=schedule_id, gate=gate, mine=mine or None, next_page_token=page_token
+        status=status,
+        schedule_id=schedule_id,
+        gate=gate,
+        mine=mine or None,
+        namespace=listed_namespace(all_namespaces),
+        next_page_token=page_token,
     )
     with by_flags(_FLAGS):
         show_listing(

@@ -37,9 +37,9 @@ def of_words(words: Callable[[], Iterable[str]]) -> Completer:
 
 
 def _states() -> Iterable[str]:
-    from horarium.schedule.run import RunState
+    from horarium.schedule.run import STATE_GROUPS, RunState
 
-    return [each.value for each in RunState]
+    return [*(each.value for each in RunState), *STATE_GROUPS]
 
 
 def _origins() -> Iterable[str]:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
+from horarium.cli.pages import AllNamespaces, listed_namespace
 from horarium.cli.present import show_document
 from horarium.cli.remote import ExitCode, Remote, with_remote
 
@@ -39,7 +40,7 @@ class Part:
 
 @app.command("health")
 @with_remote
-def health_command(remote: Remote) -> None:
+def health_command(remote: Remote, all_namespaces: AllNamespaces = False) -> None:
     """Whether the service does its work: database, ticker, decisions, worker; and how many schedules are not well.
 
     Exit code 0 means that all of it does, 1 that some of it does not, 3 that nobody answers. Schedules that fail are
@@ -49,7 +50,7 @@ def health_command(remote: Remote) -> None:
     Example: horarium health
     """
     found = remote.client.readiness()
-    parts, unwell = [*_checks(found), _worker(remote)], _unwell(remote)
+    parts, unwell = [*_checks(found), _worker(remote)], _unwell(remote, listed_namespace(all_namespaces))
     document = {"status": "ok" if _good(parts) else "failing", "version": found.version, "tzdata": found.tzdata}
     told = [{"name": each.name, "status": each.word, "detail": each.detail, "remedy": each.remedy} for each in parts]
     lines = [
@@ -78,13 +79,15 @@ def _checks(found: Health) -> list[Part]:
     ]
 
 
-def _unwell(remote: Remote) -> dict[str, int] | None:
-    """How many schedules of the namespace are not well, by the word for it; None = this caller may not know."""
+def _unwell(remote: Remote, namespace: str | None) -> dict[str, int] | None:
+    """Count the schedules that are not well, by status; None = this caller may not know."""
     from horarium.client.errors import ClientError
 
     try:
-        page = remote.client.list_schedule_health(unwell=True)
+        page = remote.client.list_schedule_health(unwell=True, namespace=namespace)
     except ClientError:
+        if namespace is not None:  # it was asked for by name
+            raise
         return None
     return dict(sorted(Counter(str(each.status) for each in page).items()))
 

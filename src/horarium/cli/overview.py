@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING
 
 import typer
 
+from horarium.cli.pages import AllNamespaces, listed_namespace
 from horarium.cli.present import show_columns, show_document
 from horarium.cli.remote import Remote, with_remote
 from horarium.cli.render import Format, talk
-from horarium.decision.ending import FAILURES
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -18,25 +18,34 @@ if TYPE_CHECKING:
 
 app = typer.Typer(add_completion=False)
 
+_OF_ALL = ("run list", "approval list", "schedule health")
 _HEALTH = ("failing", "stale", "late")
 _RUNS = ("held", "ready", "launching", "queued", "running")
 
 
 @app.command("overview")
 @with_remote
-def overview_command(remote: Remote) -> None:
+def overview_command(remote: Remote, all_namespaces: AllNamespaces = False) -> None:
     """How many schedules fail, are late or broken, how many runs wait and for what, and how to list them.
 
     A count with a + has ended at its bound: there are at least so many. A ? stands where too much was due to count.
 
     Example: horarium overview
     """
-    found = remote.client.get_overview()
+    found = remote.client.get_overview(namespace=listed_namespace(all_namespaces))
     if remote.output is Format.TABLE:
-        show_columns(("What", "Count", "Listed by"), _rows(found))
-        talk(f"namespace {remote.namespace}")
+        show_columns(("What", "Count", "Listed by"), _listed(_rows(found), all_namespaces))
+        talk("all namespaces" if all_namespaces else f"namespace {remote.namespace}")
     else:
         show_document(found.raw, remote.output, [])
+
+
+def _listed(rows: Iterator[tuple[str, str, str]], all_namespaces: bool) -> Iterator[tuple[str, str, str]]:
+    """Name the command that lists each count, where there is one for all namespaces."""
+    for what, count, command in rows:
+        unwell = "schedule health --unwell" if command.startswith("schedule list --health") else command
+        of_all = f"{unwell} --all-namespaces" if unwell.startswith(_OF_ALL) else ""
+        yield what, count, of_all if all_namespaces else command
 
 
 def _rows(found: Overview) -> Iterator[tuple[str, str, str]]:
@@ -49,9 +58,8 @@ def _rows(found: Overview) -> Iterator[tuple[str, str, str]]:
     yield "questions without an answer", asked, "approval list"
     missed = _count(found, "missed_lately", found.missed_lately)
     yield "missed in 24 hours", missed, 'agenda --from "24h ago" --to now --reason missed'
-    failed = " ".join(f"--state {state}" for state in sorted(FAILURES))
     ended = _count(found, "failed_24h", found.failed_24h)
-    yield "runs failed in 24 hours", ended, f'run list {failed} --finished-after "24h ago"'
+    yield "runs failed in 24 hours", ended, 'run list --state unsuccessful --finished-after "24h ago"'
     for state in _RUNS:
         yield f"{state} runs", _count(found, state, getattr(found, state)), f"run list --state {state}"
 

@@ -28,12 +28,19 @@ PageToken = Annotated[
     typer.Option("--page-token", metavar="TOKEN", show_default=False, help="Go on where another list has ended."),
 ]
 
+AllNamespaces = Annotated[
+    bool, typer.Option("--all-namespaces", help="Of all namespaces, for an admin of the installation.")
+]
+_EVERY = "*"
+
 # By which flag a list was asked for what the server may refuse, by the name in the query.
 _FLAGS = {
     "status": "--status",
     "state": "--state",
     "origin": "--origin",
     "source": "--source",
+    "namespace": "--all-namespaces",
+    "schedule_id": "--schedule",
     "query": "--query",
     "next_page_token": "--page-token",
 }
@@ -74,6 +81,20 @@ class Listing(Generic[A]):
             following = asked.after(page)
 
 
+def listed_namespace(all_namespaces: bool) -> str | None:
+    """Return the value of the query parameter `namespace`."""
+    return _EVERY if all_namespaces else None
+
+
+def with_namespace(
+    columns: Sequence[str], row: Callable[[A], Sequence[Any]], namespace: object
+) -> tuple[Sequence[str], Callable[[A], Sequence[Any]]]:
+    """Put the namespace of each row first where rows of all namespaces are listed."""
+    if namespace != _EVERY:
+        return columns, row
+    return ("Namespace", *columns), lambda item: (item.raw.get("namespace"), *row(item))
+
+
 def tell_unreadable(member: str, page: Page[A]) -> None:
     """Name on stderr the rows that the service could not read, and that no table has."""
     for row in page.unreadable_rows:
@@ -94,6 +115,8 @@ def show_listing(
     `below` gives the lines that belong under a row.
     """
     remote, paging = listing.remote, listing.paging
+    asked = listing.call.query.get("namespace")
+    columns, row = with_namespace(columns, row, asked)
     if remote.output is Format.JSONL:
         for item in listing:
             show_json(dict(item.raw))
@@ -109,12 +132,13 @@ def show_listing(
             show_columns(columns, [row(item) for item in found], below=more)
         else:
             # Which namespace that was may be known only now.
-            talk(empty.replace("{namespace}", remote.namespace))
+            whose = "any namespace" if asked == _EVERY else f"namespace {remote.namespace}"
+            talk(empty.replace("namespace {namespace}", whose))
         if listing.cursor is not None:
             talk(hint.format(cursor=listing.cursor))
         return
     envelope = {
-        "namespace": remote.namespace,
+        "namespace": asked or remote.namespace,
         paging.member: [dict(item.raw) for item in found],
         "has_more": listing.cursor is not None,
         paging.cursor: listing.cursor,

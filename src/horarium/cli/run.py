@@ -11,7 +11,17 @@ from horarium.cli import completion
 from horarium.cli.approval import approve_run_command, reject_run_command
 from horarium.cli.bulk import Everything, Labels, Selection, Yes, selection, stop_runs
 from horarium.cli.options import with_options
-from horarium.cli.pages import All, Limit, Listing, PageToken, Paging, show_listing
+from horarium.cli.pages import (
+    All,
+    AllNamespaces,
+    Limit,
+    Listing,
+    PageToken,
+    Paging,
+    listed_namespace,
+    show_listing,
+    with_namespace,
+)
 from horarium.cli.present import printable, show_columns, show_document, text_lines
 from horarium.cli.reading import json_value, refuse
 from horarium.cli.remote import ExitCode, Remote, remote_options, with_remote
@@ -31,7 +41,7 @@ app = typer.Typer(
     no_args_is_help=True,
     add_completion=False,
     help="Runs: what became of the work, and how to stop it.",
-    epilog="Example: horarium run list --state failed",
+    epilog="Example: horarium run list --state unsuccessful",
 )
 
 _MOST_AWAITED = 100
@@ -54,7 +64,7 @@ States = Annotated[
         "--state",
         metavar="STATE",
         show_default="any",
-        help="Such as failed; may be repeated.",
+        help="A state such as failed, or unsuccessful: failed, timed_out, launch_failed or unknown; several.",
         autocompletion=completion.run_states,
     ),
 ]
@@ -114,30 +124,34 @@ def list_command(
     limit: Limit = 50,
     everything: All = False,
     page_token: PageToken = None,
+    all_namespaces: AllNamespaces = False,
     watched: Annotated[bool, typer.Option("--watch", "-w", help="Print what changes, until Ctrl-C.")] = False,
 ) -> None:
     """Runs, newest first; with --schedule also those of a deleted schedule.
 
     With --watch the newest is last, and a run is printed again when something has become of it.
 
-    Example: horarium run list --schedule nightly --state failed --state timed_out
+    Example: horarium run list --schedule nightly --state unsuccessful
     """
     shared: dict[str, Any] = {"state": state, "origin": origin, "workflow_id": workflow_id, "assignee": assignee}
     shared |= {"next_page_token": page_token, "finished_after": times.past("--finished-after", finished_after)}
     if schedule_id is not None:
         if workflow_type is not None or queue is not None or steps:
             refuse("--workflow-type, --queue and --steps do not go with --schedule")
+        if all_namespaces:
+            refuse("--all-namespaces does not go with --schedule: schedules of several namespaces may have that id")
         call = _schedule_call(schedule_id, skips, shared)
     elif skips:
         refuse("--skips needs --schedule: skips are kept in the history of one schedule")
     else:
-        call = _call({**shared, "workflow_type": workflow_type, "queue": queue}, steps)
+        shared |= {"workflow_type": workflow_type, "queue": queue, "namespace": listed_namespace(all_namespaces)}
+        call = _call(shared, steps)
     if watched:
         if everything or page_token is not None:
             refuse("--all and --page-token do not go with --watch")
         if limit > _MOST_WATCHED:
             refuse(f"--limit: at most {_MOST_WATCHED} runs can be watched at once")
-        _watch_runs(remote, lambda: list(Listing(remote, call, Paging("runs"), limit)))
+        _watch_runs(remote, lambda: list(Listing(remote, call, Paging("runs"), limit)), call.query.get("namespace"))
         return
     _show_runs(Listing(remote, call, Paging("runs"), None if everything else limit))
 
@@ -154,13 +168,13 @@ def _call(asked: Mapping[str, Any], steps: bool) -> Call[Page[RunSummary]]:
     return RunCalls.list_runs(include="steps" if steps else None, **asked)
 
 
-def _watch_runs(remote: Remote, ask: Callable[[], Sequence[RunSummary]]) -> None:
+def _watch_runs(remote: Remote, ask: Callable[[], Sequence[RunSummary]], namespace: object) -> None:
     from horarium.cli.watching import Growing, watch
 
     watch(
         ask,
         lambda run: (run.run_id or (run.schedule_id, run.nominal), (run.state, run.attempt, run.finished_at)),
-        Growing(remote.output, _COLUMNS, _row),
+        Growing(remote.output, *with_namespace(_COLUMNS, _row, namespace)),
         Patience(),
     )
 

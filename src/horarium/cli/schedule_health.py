@@ -1,4 +1,4 @@
-"""How the server says that schedules are doing: one, or all of the namespace."""
+"""The health of schedules as the server judges it: of one, of a namespace, or of all namespaces."""
 
 from __future__ import annotations
 
@@ -10,12 +10,14 @@ from horarium.wire.schedules import ScheduleHealth
 _PAGE = 200
 
 
-def health_of(remote: Remote, schedule_id: str | None, *, unwell: bool = False) -> Page[ScheduleHealth]:
+def health_of(
+    remote: Remote, schedule_id: str | None, *, unwell: bool = False, namespace: str | None = None
+) -> Page[ScheduleHealth]:
     if schedule_id is not None:
         return Page((remote.client.get_schedule_health(schedule_id),))
     if unwell:
-        return remote.client.list_schedule_health(unwell=True)
-    return Page(tuple(remote.client.iter_schedule_health(page_size=_PAGE)))
+        return remote.client.list_schedule_health(unwell=True, namespace=namespace)
+    return Page(tuple(remote.client.iter_schedule_health(namespace=namespace, page_size=_PAGE)))
 
 
 def is_unwell(health: ScheduleHealth) -> bool:

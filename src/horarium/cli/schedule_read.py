@@ -9,7 +9,17 @@ import typer
 from horarium.cli import completion
 from horarium.cli.lists import show_list
 from horarium.cli.options import with_options
-from horarium.cli.pages import All, Limit, Listing, PageToken, Paging, show_listing
+from horarium.cli.pages import (
+    All,
+    AllNamespaces,
+    Limit,
+    Listing,
+    PageToken,
+    Paging,
+    listed_namespace,
+    show_listing,
+    with_namespace,
+)
 from horarium.cli.present import NOTHING, cell, printable, show_columns, show_document
 from horarium.cli.reading import pairs, refuse
 from horarium.cli.remote import ExitCode, Remote, remote_options, with_remote
@@ -18,7 +28,9 @@ from horarium.cli.schedule_write import ScheduleId
 from horarium.cli.times import TIME, Times, schedule_time_options
 
 if TYPE_CHECKING:
-    from horarium.wire.schedules import Explanation, HistoryEvent, Schedule
+    from collections.abc import Sequence
+
+    from horarium.wire.schedules import Explanation, HistoryEvent, Schedule, ScheduleHealth
 
 _MORE = "more schedules: --all, or --page-token {cursor}"
 _MORE_EVENTS = "more events available: --all, or --after-sequence {cursor}"
@@ -261,6 +273,7 @@ def health_command(
     unwell: Annotated[
         bool, typer.Option("--unwell", help="Only those that are not well or wait for an approval.")
     ] = False,
+    all_namespaces: AllNamespaces = False,
 ) -> None:
     """How schedules are doing, each with the sentence that explains it.
 
@@ -274,16 +287,18 @@ def health_command(
     """
     from horarium.cli.schedule_health import health_of, is_unwell
 
-    page = health_of(remote, schedule_id, unwell=unwell)
-    show_list(
-        remote,
-        "schedules",
-        page,
-        ("Schedule ID", "Status", "Last Run", "Expected Next", "Why"),
-        lambda s: (s.schedule_id, s.status, s.last_run_at, s.expected_next_run, s.sentence),
-    )
+    if all_namespaces and schedule_id is not None:
+        refuse("--all-namespaces does not go with an ID: schedules of several namespaces may have it")
+    namespace = listed_namespace(all_namespaces)
+    page = health_of(remote, schedule_id, unwell=unwell, namespace=namespace)
+    columns, row = with_namespace(("Schedule ID", "Status", "Last Run", "Expected Next", "Why"), _health, namespace)
+    show_list(remote, "schedules", page, columns, row)
     if any(is_unwell(each) for each in page):
         raise typer.Exit(ExitCode.NO)
+
+
+def _health(found: ScheduleHealth) -> Sequence[object]:
+    return found.schedule_id, found.status, found.last_run_at, found.expected_next_run, found.sentence
 
 
 def _runs(schedule: Schedule) -> str:

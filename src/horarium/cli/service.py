@@ -78,6 +78,8 @@ def up_command(
     `demo` in the data directory. On a loopback address schedules may call this machine itself, unless
     `--behind-proxy` or HORARIUM_ALLOW_LOOPBACK_TARGETS=false says otherwise.
 
+    A second `up` on the same data directory refuses to start and names the process that uses it.
+
     Example: horarium up --demo
     """
     from horarium.serve.process import UP
@@ -113,14 +115,27 @@ def server_command(
     _run(settings, SERVER)
 
 
-def worker_command(data_dir: DataDir = None, database: DatabaseUrl = None, app: App = None) -> None:
+def worker_command(
+    data_dir: DataDir = None,
+    database: DatabaseUrl = None,
+    app: App = None,
+    metrics_port: Annotated[
+        int | None,
+        typer.Option(
+            "--metrics-port", metavar="PORT", show_default="9465", help="Serve metrics and probes here; 0 = nowhere."
+        ),
+    ] = None,
+) -> None:
     """The engine alone: it keeps time and hands out runs. Start as many as you like.
+
+    Serves `/metrics`, `/livez` and `/readyz` on 127.0.0.1 (HORARIUM_METRICS_HOST). A port that is taken is logged, and
+    the worker runs without metrics.
 
     Example: horarium worker --database postgresql://horarium@db/horarium --app myproject.jobs:app
     """
     from horarium.serve.process import WORKER
 
-    _run(settings_of(data_dir=data_dir, database=database, app=app), WORKER)
+    _run(settings_of(data_dir=data_dir, database=database, app=app, metrics_port=metrics_port), WORKER)
 
 
 def migrate_command(
@@ -234,6 +249,7 @@ def settings_of(**flags: Any) -> Settings:
 def failing_with_1() -> Iterator[None]:
     """The question was right, but the machine says no: one line, exit code 1."""
     from horarium.api.shortages import shortage_of
+    from horarium.serve.data_dir_lock import DataDirInUse
     from horarium.serve.open_files import TooFewResources
     from horarium.serve.process import AddressTaken
     from horarium.store.errors import SchemaMissing, SchemaTooNew, StoreUnavailable
@@ -242,7 +258,7 @@ def failing_with_1() -> Iterator[None]:
         yield
     except SchemaMissing as wrong:
         talk(f"error: {wrong.message}: horarium migrate")
-    except (AddressTaken, StoreUnavailable, SchemaTooNew, TooFewResources) as wrong:
+    except (AddressTaken, DataDirInUse, StoreUnavailable, SchemaTooNew, TooFewResources) as wrong:
         talk("error: " + " ".join(wrong.message.split()))  # what a driver says may have lines of its own
     except (OSError, RuntimeError) as wrong:
         if (lacking := shortage_of(wrong)) is None:

@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from horarium.cli.lists import show_list
 from horarium.cli.naming import by_flags
-from horarium.cli.pages import All, Limit, Listing, PageToken, Paging, show_listing
+from horarium.cli.pages import All, AllNamespaces, Limit, Listing, PageToken, Paging, listed_namespace, show_listing
 from horarium.cli.present import cell, compact, printable, show_document
 from horarium.cli.reading import pairs
 from horarium.cli.remote import ExitCode, Remote, with_remote
@@ -58,7 +57,8 @@ def create_command(
     schedule: Annotated[list[str] | None, _many("--schedule", "ID", "Only of this schedule; several.")] = None,
     label: Annotated[list[str] | None, _many("--label", "NAME=VALUE", "Only of schedules with it; several.")] = None,
     state: Annotated[
-        list[str] | None, _many("--state", "STATE", "Of run_finished only such ends, such as failed; several.")
+        list[str] | None,
+        _many("--state", "STATE", "Of run_finished only these ends: a state, or unsuccessful; several."),
     ] = None,
     status: Annotated[
         list[str] | None, _many("--status", "STATUS", "Of schedule_health only these, such as late; several.")
@@ -72,7 +72,7 @@ def create_command(
 ) -> None:
     """Be told of what happens from now on. Without a secret one is made, and printed this once.
 
-    Example: horarium subscription create failures --kind run_finished --state failed --url https://ops.example.com/hook
+    Example: horarium subscription create failures --kind run_finished --state unsuccessful --url https://ops.example.com/hook
     """
     made = None if secret else f"whsec_{base64.b64encode(os.urandom(_SECRET_BYTES)).decode()}"
     narrowed = {
@@ -96,17 +96,20 @@ def create_command(
 
 @app.command("list")
 @with_remote
-def list_command(remote: Remote) -> None:
+def list_command(remote: Remote, all_namespaces: AllNamespaces = False) -> None:
     """The subscriptions of the namespace, and how they are doing.
 
     Example: horarium subscription list
     """
-    show_list(
-        remote,
-        "subscriptions",
-        remote.client.list_subscriptions(),
+    from horarium.client.subscription_calls import SubscriptionCalls
+
+    call = SubscriptionCalls.list_subscriptions(namespace=listed_namespace(all_namespaces))
+    show_listing(
+        Listing(remote, call, Paging("subscriptions"), None),
         ("Name", "Kinds", "URL", "Delivered", "Failures", "Dead Letters", "Last Error"),
         lambda s: (s.name, ", ".join(s.kinds), s.url, s.delivered_count, s.failures, s.dead_letters, s.last_error),
+        empty="no subscriptions in namespace {namespace}",
+        hint="",
     )
 
 

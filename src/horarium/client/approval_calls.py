@@ -26,15 +26,20 @@ class ApprovalCalls:
         schedule_id: str | None = None,
         gate: str | None = None,
         mine: bool | None = None,
+        namespace: str | None = None,
         page_size: int | None = None,
         next_page_token: str | None = None,
     ) -> Call[Page[Approval]]:
-        """What waits for a yes, or, by `status`, what did; oldest first. `mine`: only what I may decide now."""
+        """List approval requests, oldest first, pending ones unless `status` says otherwise.
+
+        `mine`: only those that the caller may decide now. `namespace="*"`: those of all namespaces.
+        """
         query = {
             "status": status,
             "schedule_id": schedule_id,
             "gate": gate,
             "mine": mine,
+            "namespace": namespace,
             "page_size": page_size,
             "next_page_token": next_page_token,
         }

@@ -51,10 +51,14 @@ class RunCalls:
         root_run_id: str | None = None,
         finished_after: When | None = None,
         include: str | None = None,
+        namespace: str | None = None,
         page_size: int | None = None,
         next_page_token: str | None = None,
     ) -> Call[Page[RunSummary]]:
-        """The runs of the namespace, newest first; `include="steps"` shows the steps of workflows among them."""
+        """List the runs of the namespace, newest first, with `namespace="*"` those of all namespaces.
+
+        `include="steps"` shows the steps of workflows among them.
+        """
         return Call(
             "GET",
             "/api/runs",
@@ -71,6 +75,7 @@ class RunCalls:
                 "root_run_id": root_run_id,
                 "finished_after": finished_after,
                 "include": include,
+                "namespace": namespace,
                 "page_size": page_size,
                 "next_page_token": next_page_token,
             },

@@ -259,9 +259,9 @@ class ServiceCalls:
 
     @Method
     @staticmethod
-    def get_overview() -> Call[Overview]:
-        """What somebody may have to act on, as counts that are the lengths of lists."""
-        return Call("GET", "/api/overview", one(Overview))
+    def get_overview(*, namespace: str | None = None) -> Call[Overview]:
+        """Count what needs attention, with `namespace="*"` in all namespaces; each count is the length of a list."""
+        return Call("GET", "/api/overview", one(Overview), query={"namespace": namespace})
 
     @Method
     @staticmethod
@@ -333,10 +333,14 @@ class ServiceCalls:
     @Method
     @staticmethod
     def list_schedule_health(
-        *, unwell: bool | None = None, page_size: int | None = None, next_page_token: str | None = None
+        *,
+        unwell: bool | None = None,
+        namespace: str | None = None,
+        page_size: int | None = None,
+        next_page_token: str | None = None,
     ) -> Call[Page[ScheduleHealth]]:
-        """How the schedules of the namespace are doing; with `unwell` only those that somebody should look at."""
-        query = {"unwell": unwell, "page_size": page_size, "next_page_token": next_page_token}
+        """List the health of schedules, with `namespace="*"` of all namespaces; `unwell`: those that need attention."""
+        query = {"unwell": unwell, "namespace": namespace, "page_size": page_size, "next_page_token": next_page_token}
         return Call(
             "GET", "/api/health/schedules", many(ScheduleHealth, "schedules"), query=query, cursor="next_page_token"
         )

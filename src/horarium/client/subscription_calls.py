@@ -24,8 +24,12 @@ class SubscriptionCalls:
 
     @Method
     @staticmethod
-    def list_subscriptions() -> Call[Page[Subscription]]:
-        return Call("GET", SUBSCRIPTIONS, many(Subscription, "subscriptions"))
+    def list_subscriptions(
+        *, namespace: str | None = None, page_size: int | None = None, next_page_token: str | None = None
+    ) -> Call[Page[Subscription]]:
+        """List subscriptions by name: all of the namespace, or with `namespace="*"` pages of all namespaces."""
+        query = {"namespace": namespace, "page_size": page_size, "next_page_token": next_page_token}
+        return Call("GET", SUBSCRIPTIONS, many(Subscription, "subscriptions"), query=query, cursor="next_page_token")
 
     @Method
     @staticmethod
@@ -89,4 +93,5 @@ class SubscriptionCalls:
             "POST", f"{SUBSCRIPTION}/redeliver", one(Redelivered), {"subscription_id": subscription_id}, body=body
         )
 
+    iter_subscriptions = Pages(list_subscriptions)
     iter_dead_letters = Pages(list_dead_letters)

@@ -6,9 +6,8 @@ from dataclasses import dataclass
 
 from horarium.schedule.planning import Planning
 from horarium.schedule.position import Status
-from horarium.schedule.run import RunState
+from horarium.schedule.run import UNSUCCESSFUL, RunState
 
-FAILURES = frozenset({RunState.FAILED, RunState.TIMED_OUT, RunState.LAUNCH_FAILED, RunState.UNKNOWN})
 # Ended by somebody's wish: it neither breaks a row of failures nor lengthens it.
 _NEUTRAL = frozenset({RunState.CANCELLED, RunState.TERMINATED, RunState.REJECTED, RunState.EXPIRED, RunState.SKIPPED})
 
@@ -23,7 +22,7 @@ class Ending:
 def plan_ending(planning: Planning, status: Status, failures_in_a_row: int, state: RunState) -> Ending:
     if state in _NEUTRAL:
         return Ending(failed=False, failures_in_a_row=failures_in_a_row)
-    if state not in FAILURES:
+    if state not in UNSUCCESSFUL:
         return Ending(failed=False, failures_in_a_row=0)
     row = failures_in_a_row + 1
     limit = planning.pause_on_failure

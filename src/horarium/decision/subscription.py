@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
+from types import MappingProxyType
 from typing import Any, Final, TypeVar
 
 from horarium.decision.health_status import HealthStatus
 from horarium.errors import InvalidDefinition
 from horarium.schedule.event import FEED_KINDS
-from horarium.schedule.run import FINAL, RunState
+from horarium.schedule.run import FINAL, STATE_GROUPS, RunState
 
 E = TypeVar("E", bound=StrEnum)
 
@@ -20,7 +21,9 @@ MAX_NAMED = 100
 
 _MAX_TEXT = 255
 _FILTERS: Final = ("schedule_id", "labels", "states", "statuses")
-_STATES: Final = tuple(sorted(FINAL))
+_STATES: Final[Mapping[str, frozenset[RunState]]] = MappingProxyType(
+    {**{state.value: frozenset({state}) for state in sorted(FINAL)}, **STATE_GROUPS}
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +94,9 @@ def read_wanted(kinds: object, narrowed: object = None) -> Wanted:
         kinds=frozenset(_words("kinds", kinds, KINDS, errors)),
         schedule_ids=frozenset(_texts("filter.schedule_id", said.get("schedule_id"), errors)),
         labels=_labels(said.get("labels"), errors),
-        states=_members(RunState, "filter.states", said.get("states"), _STATES, errors),
+        states=frozenset().union(
+            *(_STATES[word] for word in _words("filter.states", said.get("states"), _STATES, errors))
+        ),
         statuses=_members(HealthStatus, "filter.statuses", said.get("statuses"), tuple(HealthStatus), errors),
     )
     if not wanted.kinds and "kinds" not in errors:

@@ -14,6 +14,7 @@ from horarium.operations.drafts import require_namespace
 from horarium.operations.history import find_any
 from horarium.operations.pages import checked_limit
 from horarium.operations.resources import Resources
+from horarium.operations.runs import refuse_schedule_of_all
 from horarium.policy.approval import ApprovalDecision
 from horarium.policy.names import MAX_TEXT_LENGTH
 from horarium.policy.replying import proposed_reply
@@ -75,6 +76,7 @@ def list_approvals(
 ) -> ApprovalPage:
     """Oldest first. `mine`: those that the caller may decide now."""
     caller.require(Permission.READ)
+    refuse_schedule_of_all(caller, schedule_id)
     limit = checked_limit(page_size)
     after = None if next_page_token is None else parse_id(next_page_token, "next_page_token")
     if gate is not None and not 1 <= len(gate) <= MAX_TEXT_LENGTH:
@@ -86,7 +88,7 @@ def list_approvals(
         require_namespace(connection, caller.namespace)
         uids = None if schedule_id is None else [find_any(connection, caller, schedule_id).schedule_uid]
         wanted = QuestionFilter(_state(chosen), uids, gate, decider)
-        rows, more = questions.page(connection, caller.namespace, wanted, after=after, limit=limit)
+        rows, more = questions.page(connection, caller.scope, wanted, after=after, limit=limit)
         sizes = runs_read.sizes(connection, [row.run_id for row in rows])
         fit = rows[: fitting(size + _size(row) for size, row in zip(sizes, rows, strict=True))]
         token = id_text(fit[-1].approval_id) if fit and (more or len(fit) < len(rows)) else None

@@ -58,7 +58,7 @@ class Caller:
     the request came from. `queues`: those that its credential is good for, None = all. The principal of an agent is
     its agent id. `confirmed`: what is asked for is meant, also where it starts very many runs at once. `skipping`: what
     the request says to get round an approval. `token_id` is that of a stored token, `credential_ends_at` the end of a
-    signed token or a certificate.
+    signed token or a certificate. `all_namespaces`: lists cover the whole installation.
     """
 
     principal: str | None
@@ -74,6 +74,18 @@ class Caller:
     skipping: Skipping = NO_SKIPPING
     token_id: bytes | None = None
     credential_ends_at: Instant | None = None
+    all_namespaces: bool = False
+
+    @property
+    def scope(self) -> str | None:
+        """The namespace that a list covers; None = all of the installation."""
+        return None if self.all_namespaces else self.namespace
+
+    def over_all_namespaces(self) -> Caller:
+        """Cover all namespaces with lists; raises Forbidden for everybody but an admin of the installation."""
+        if not (self.is_admin and self.everywhere):
+            raise Forbidden("Only an admin of the installation may list all namespaces.")
+        return replace(self, all_namespaces=True)
 
     @property
     def is_admin(self) -> bool:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from math import inf
 
 from horarium.decision.presence import GAP_SECONDS
 from horarium.errors import HorariumError
@@ -13,16 +13,17 @@ from horarium.settings import Settings
 from horarium.store import leases
 from horarium.store.database import Connection
 from horarium.store.errors import DATABASE_REMEDY, SchemaMissing, SchemaTooNew, shown
-from horarium.store.history import audit, horizon
-from horarium.store.history.horizon import FEED_LAG_SECONDS, Lag
+from horarium.store.history import horizon
+from horarium.store.history.horizon import FEED_LAG_SECONDS
 from horarium.store.leases import AHEAD_UNTIL, TICKER
 from horarium.store.migrate import check_schema
 from horarium.store.processes import process_rows
-from horarium.store.runs import open_runs, step_changes
+from horarium.store.runs import depth, open_runs, step_changes
 from horarium.store.schedules import due
 from horarium.store.schedules import health as schedule_health
 from horarium.store.schema_state import Fit
 from horarium.store.subscriptions import rows as subscriptions
+from horarium.telemetry.metrics import Installation
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,32 +87,25 @@ def figure_checks(figures: Figures, settings: Settings, now: Instant, *, decides
     return [*checks, *figures.others]
 
 
-def observe(resources: Resources) -> None:
-    """Tells the metrics what only the database knows; asked now and then."""
-    now = resources.clock.now()
+def read_installation(resources: Resources) -> Installation:
+    """Read the gauges of the whole installation. Each query follows an index and ends at a bound."""
+    now, failing_after = resources.clock.now(), resources.settings.failing_after
 
-    def look(connection: Connection) -> tuple[Instant | None, int, Mapping[str, int], int, int, Lag, int]:
-        return (
-            due.earliest_due(connection),
-            audit.count_broken(connection),
-            open_runs.depth_by_state(connection),
-            step_changes.pending(connection),
-            open_runs.approvals_waiting(connection),
-            horizon.lag(connection, now),
-            subscriptions.count_problems(connection)[0],
+    def look(connection: Connection) -> Installation:
+        earliest, ticked_at = due.earliest_due(connection), _ticked_at(connection, now)
+        return Installation(
+            oldest_undecided_seconds=0.0 if earliest is None else max(0, now - earliest) / SECOND,
+            newest_tick_age_seconds=inf if ticked_at is None else max(0, now - ticked_at) / SECOND,
+            schedules_broken=schedule_health.count_broken(connection),
+            schedules_failing=schedule_health.count_failing(connection, failing_after),
+            queue_depth={state.value: count for state, count in depth.by_state(connection).items()},
+            workflow_changes_pending=step_changes.pending(connection),
+            approvals_waiting=open_runs.approvals_waiting(connection),
+            feed_lag_seconds=horizon.lag(connection, now).seconds,
+            subscriptions_parked=subscriptions.count_problems(connection)[0],
         )
 
-    earliest, broken, depth, changes, approvals, lag, parked = resources.database.read(look)
-    late = 0.0 if earliest is None else max(0, now - earliest) / SECOND
-    resources.telemetry.looked(
-        oldest_undecided_seconds=late,
-        broken=broken,
-        queue_depth=depth,
-        workflow_changes=changes,
-        approvals=approvals,
-        feed_lag_seconds=lag.seconds,
-        parked=parked,
-    )
+    return resources.database.read(look)
 
 
 def schema_check(resources: Resources) -> Check:
@@ -155,7 +149,8 @@ def _ahead(until: Instant) -> Check:
 
 def _outcomes(connection: Connection, failing_after: int) -> Check:
     """Runs that fail are the business of their authors: they never make the service unready."""
-    failing, broken = schedule_health.count_failing(connection, failing_after), audit.count_broken(connection)
+    failing = schedule_health.count_failing(connection, failing_after)
+    broken = schedule_health.count_broken(connection)
     detail = f"failing schedules: {failing}; schedules that are broken: {broken}"
     return Check("outcomes", True, detail)
 

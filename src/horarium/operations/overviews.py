@@ -19,6 +19,7 @@ from horarium.store import overview
 from horarium.store.database import Connection
 from horarium.store.overview import Counted
 from horarium.store.schedules import health
+from horarium.store.scope import Scope
 from horarium.wire.roles import Permission
 
 LATELY: Final = DAY
@@ -65,10 +66,10 @@ class Overview:
 
 def look(resources: Resources, caller: Caller, bounds: Bounds = BOUNDS) -> Overview:
     caller.require(Permission.READ)
-    namespace, now = caller.namespace, resources.clock.now()
+    namespace, now = caller.scope, resources.clock.now()
 
     def work(connection: Connection) -> Overview:
-        require_namespace(connection, namespace)
+        require_namespace(connection, caller.namespace)
         open_runs = overview.open_runs(connection, namespace, bounds.rows)
         return Overview(
             as_of=now,
@@ -85,7 +86,7 @@ def look(resources: Resources, caller: Caller, bounds: Bounds = BOUNDS) -> Overv
 
 
 def _health(
-    resources: Resources, connection: Connection, namespace: str, now: Instant, most: int
+    resources: Resources, connection: Connection, namespace: Scope, now: Instant, most: int
 ) -> dict[HealthStatus, Counted]:
     """What is stale has the sign of what is late, and is looked at together with it."""
     found: dict[HealthStatus, Counted] = {}

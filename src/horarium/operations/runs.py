@@ -145,12 +145,13 @@ def list_runs(
 ) -> RunPage:
     """Newest first, of one schedule (also a deleted one) or of the whole namespace."""
     caller.require(Permission.READ)
+    refuse_schedule_of_all(caller, schedule_id)
     limit = checked_limit(page_size)
     before = None if next_page_token is None else parse_id(next_page_token, "next_page_token")
 
     def look(connection: Connection) -> RunPage:
         if schedule_id is None:
-            page = runs_read.page_of_namespace(connection, caller.namespace, wanted, before=before, limit=limit)
+            page = runs_read.page_of_namespace(connection, caller.scope, wanted, before=before, limit=limit)
         else:
             uid = find_any(connection, caller, schedule_id).schedule_uid
             page = runs_read.page_of_schedule(connection, uid, wanted, before=before, limit=limit)
@@ -158,6 +159,12 @@ def list_runs(
         return RunPage(shown, None if page.before is None else id_text(page.before))
 
     return resources.database.read(look)
+
+
+def refuse_schedule_of_all(caller: Caller, schedule_id: str | None) -> None:
+    """A schedule id is unique within its namespace alone."""
+    if caller.all_namespaces and schedule_id is not None:
+        raise InvalidDefinition({"schedule_id": ["does not go with all namespaces; name one namespace"]})
 
 
 def find_run(connection: Connection, caller: Caller, run_id: str) -> RunRow:

@@ -8,6 +8,7 @@ from typing import Any
 
 from horarium.decision.health import Health, judge
 from horarium.decision.health_status import NEEDS_SOMEBODY
+from horarium.ids import id_text, parse_id
 from horarium.operations.caller import Caller
 from horarium.operations.drafts import require_namespace
 from horarium.operations.errors import ScheduleNotFound
@@ -53,6 +54,8 @@ def examine_page(
 ) -> HealthPage:
     """Newest first."""
     caller.require(Permission.READ)
+    if caller.all_namespaces:
+        return _examine_all(resources, checked_limit(page_size), next_page_token)
     limit, filters = checked_limit(page_size), fingerprint({"list": "health"})
     after = None if next_page_token is None else read_list_token(next_page_token, caller.namespace, filters)
 
@@ -65,6 +68,18 @@ def examine_page(
     return resources.database.read(look)
 
 
+def _examine_all(resources: Resources, limit: int, next_page_token: str | None) -> HealthPage:
+    """Of all namespaces, where two schedules may have one id: by their uids, which are in the order of creation."""
+    before = None if next_page_token is None else parse_id(next_page_token, "next_page_token")
+
+    def look(connection: Connection) -> HealthPage:
+        uids = schedule_lists.newest_uids(connection, before=before, limit=limit + 1)
+        found = _examine(resources, connection, stored.find_live(connection, uids[:limit])[::-1])
+        return HealthPage(tuple(found), id_text(uids[limit - 1]) if len(uids) > limit else None)
+
+    return resources.database.read(look)
+
+
 def examine_unwell(resources: Resources, caller: Caller) -> HealthPage:
     """Those that are not well or wait for an approval, oldest first; only they are looked at, `MOST_UNWELL` at most."""
     caller.require(Permission.READ)
@@ -72,7 +87,7 @@ def examine_unwell(resources: Resources, caller: Caller) -> HealthPage:
     def look(connection: Connection) -> HealthPage:
         require_namespace(connection, caller.namespace)
         uids = stored.suspects(
-            connection, caller.namespace, resources.clock.now(), resources.settings.failing_after, MOST_UNWELL
+            connection, caller.scope, resources.clock.now(), resources.settings.failing_after, MOST_UNWELL
         )
         found = _examine(resources, connection, stored.find_live(connection, uids))
         unwell = [each for each in found if each.health.status in NEEDS_SOMEBODY]

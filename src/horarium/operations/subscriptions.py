@@ -50,6 +50,12 @@ class Kept:
 
 
 @dataclass(frozen=True, slots=True)
+class SubscriptionPage:
+    subscriptions: tuple[Kept, ...]
+    next_page_token: str | None
+
+
+@dataclass(frozen=True, slots=True)
 class DeadPage:
     letters: tuple[DeadLetter, ...]
     next_page_token: str | None
@@ -150,11 +156,30 @@ def _refuse_unreadable(before: SubscriptionRow, changes: Mapping[str, Any]) -> N
         raise InvalidDefinition(texts)
 
 
-def list_subscriptions(resources: Resources, caller: Caller) -> list[Kept]:
+def list_subscriptions(
+    resources: Resources, caller: Caller, *, page_size: int | None = None, next_page_token: str | None = None
+) -> SubscriptionPage:
+    """By name, of all namespaces by namespace and name. One namespace is a single page unless a size is asked for."""
     caller.require(Permission.READ)
-    return resources.database.read(
-        lambda connection: _kept(connection, rows.of_namespace(connection, caller.namespace))
-    )
+    limit = checked_limit(page_size) if caller.all_namespaces or page_size is not None else None
+    after = None if next_page_token is None else _after(next_page_token)
+
+    def look(connection: Connection) -> SubscriptionPage:
+        found = rows.page(connection, caller.scope, after=after, limit=None if limit is None else limit + 1)
+        shown = found[:limit]
+        is_cut = limit is not None and len(found) > limit
+        token = f"{shown[-1].namespace}/{shown[-1].name}" if is_cut else None
+        return SubscriptionPage(tuple(_kept(connection, shown)), token)
+
+    return resources.database.read(look)
+
+
+def _after(token: str) -> tuple[str, str]:
+    """Neither a namespace nor a name has a slash."""
+    namespace, slash, name = token.partition("/")
+    if not slash or not token.isprintable():
+        raise InvalidDefinition({"next_page_token": ["is not a token that a page has given"]})
+    return namespace, name
 
 
 def get(resources: Resources, caller: Caller, which: str) -> Kept:

@@ -56,6 +56,14 @@ FINAL: frozenset[RunState] = frozenset(
     }
 )
 
+UNSUCCESSFUL: frozenset[RunState] = frozenset(
+    {RunState.FAILED, RunState.TIMED_OUT, RunState.LAUNCH_FAILED, RunState.UNKNOWN}
+)
+"""Ends that count as a failure of the schedule; an end on request, a rejection and an expiry do not."""
+
+STATE_GROUPS: Mapping[str, frozenset[RunState]] = MappingProxyType({"unsuccessful": UNSUCCESSFUL})
+"""Words for several states that filters and subscriptions accept beside the states."""
+
 # Nobody outside has seen these, so they can end without anybody being told.
 NOT_STARTED: frozenset[RunState] = frozenset({RunState.HELD, RunState.AWAITING_APPROVAL, RunState.READY})
 # Somebody may be at work on these.

@@ -77,7 +77,7 @@ def node_templates(node: Node) -> Iterator[tuple[str, str]]:
         yield from templates_in(node.input, "input")
 
 
-def _wrong_expressions(text: str, node_id: str, known: set[str], before: _Before | None) -> Iterator[TemplateError]:
+def _wrong_expressions(text: str, node_id: str, known: set[str], before: _Before) -> Iterator[TemplateError]:
     try:
         expressions = expressions_of(text)
     except TemplateError as unreadable:

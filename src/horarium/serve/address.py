@@ -9,6 +9,7 @@ from __future__ import annotations
 import ipaddress
 import json
 import os
+import secrets
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -26,7 +27,8 @@ def address_file(settings: Settings) -> Path:
 @contextmanager
 def addressed(settings: Settings, url: str) -> Iterator[None]:
     """Of several servers with one data directory the last one is found."""
-    text = json.dumps({"url": reachable(url), "pid": os.getpid()})
+    # Two containers with one volume may have the same url and pid.
+    text = json.dumps({"url": reachable(url), "pid": os.getpid(), "instance": secrets.token_hex(8)})
     path = _written(settings, text)
     try:
         yield

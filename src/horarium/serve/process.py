@@ -17,23 +17,24 @@ from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
 from contextlib import asynccontextmanager, contextmanager, nullcontext, suppress
 from dataclasses import dataclass
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import uvicorn
+from starlette.types import ASGIApp
 
-from horarium.api.session_cookies import SessionCookies
 from horarium.api.shortages import Shortages
 from horarium.engine.memory import settle_in
 from horarium.errors import HorariumError
-from horarium.instant import MINUTE
-from horarium.serve.address import addressed, browser_address
-from horarium.serve.admin import read_privately, seed_admin_token
+from horarium.serve.address import addressed
+from horarium.serve.admin import seed_admin_token
 from horarium.serve.application import Application
+from horarium.serve.data_dir_lock import owned
+from horarium.serve.greeting import Say, greet
 from horarium.serve.handshakes import Arriving, arrivals
 from horarium.serve.hosts import HostCheck, hosts_of
 from horarium.serve.http_protocol import BoundedProtocol, bounded_protocol, keep_time
 from horarium.serve.leaving import LastAnswers, Leaving
+from horarium.serve.metrics_port import MetricsOnly, is_open, port_settings
 from horarium.serve.open_files import require_resources
 from horarium.serve.service import Service, open_service, put_templates
 from horarium.serve.tls import IN_THE_CLEAR_REMEDY, Tls, in_the_clear, open_tls
@@ -46,9 +47,6 @@ _BACKLOG = 2_048
 _CLOSE_CONNECTIONS_SECONDS = 5.0
 _CLIENT_LOOK_SECONDS = 1.5
 
-# The printed address may be opened a little later than that of a command which opens it by itself.
-_CODE_MINUTES = 15
-
 # Between two requests on one connection.
 _IDLE_SECONDS = 5
 
@@ -57,8 +55,6 @@ _LOCK_MARGIN_SECONDS = 4.0
 
 # What is still going on when everything has ended.
 _LEFT_SECONDS = 1.0
-
-Say = Callable[[str], None]
 
 
 class AddressTaken(HorariumError):
@@ -101,6 +97,19 @@ def run(
     `to_terminal`: what is said is read by a person, and kept nowhere.
     """
     require_resources(settings.pool_size, serves=parts.api)
+    with owned(settings) if parts is UP else nullcontext():
+        _run_parts(settings, parts, say, application, before, to_terminal=to_terminal)
+
+
+def _run_parts(
+    settings: Settings,
+    parts: Parts,
+    say: Say,
+    application: Application | None,
+    before: Callable[[Service, str], None] | None,
+    *,
+    to_terminal: bool,
+) -> None:
     tls = open_tls(settings) if parts.api else None
     # First of all: a second service on the same port must not touch the database of the first.
     listening = listen(settings.host, settings.port) if parts.api else None
@@ -116,9 +125,9 @@ def run(
                 before(service, url)
             settle_in()
             sys.setswitchinterval(_SWITCH_SECONDS)
-            door = None if listening is None else Door(service, listening, tls)
-            with nullcontext() if door is None else addressed(settings, url):
-                _run(_live(service, parts, door, lambda: _greet(say, service, url, token, to_terminal=to_terminal)))
+            door = _metrics_door(service) if listening is None else Door(service, listening, tls)
+            with addressed(settings, url) if parts.api else nullcontext():
+                _run(_live(service, parts, door, lambda: greet(say, service, url, token, to_terminal=to_terminal)))
     finally:
         if listening is not None:
             listening.close()
@@ -139,14 +148,30 @@ def _run(main: Coroutine[Any, Any, None]) -> None:
         loop.close()
 
 
-def listen(host: str, port: int) -> socket.socket:
+def _metrics_door(service: Service) -> Door | None:
+    """The port of a process without an API. The engine works without it where it is taken or turned off."""
+    settings, log = service.settings, service.telemetry.log
+    if settings.metrics_port == 0:
+        return None
+    try:
+        listening = listen(settings.metrics_host, settings.metrics_port, flag="--metrics-port")
+    except AddressTaken as taken:
+        log.warning("no metrics", problem=taken.message)
+        return None
+    service.api.state.metrics_open = is_open(settings)
+    log.info("metrics", url=f"{url_of(listening)}{settings.base_path}/metrics")
+    app = MetricsOnly(service.api, settings.base_path)
+    return Door(service, listening, app=app, settings=port_settings(settings))
+
+
+def listen(host: str, port: int, *, flag: str = "--port") -> socket.socket:
     try:
         [(family, *_rest, address), *_] = socket.getaddrinfo(
             host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
         )
         listening = socket.create_server(address[:2], family=family, backlog=_BACKLOG)
     except OSError as wrong:
-        hint = "; is another Horarium running? choose another --port" if port else ""
+        hint = f"; is another Horarium running? choose another {flag}" if port else ""
         raise AddressTaken(f"cannot listen on {host} port {port}: {wrong.strerror or wrong}{hint}") from wrong
     # Inherited by every connection. asyncio sets it only where the protocol is named, which `create_server` does
     # not do; without it an answer in two pieces waits 40 ms for the client's acknowledgement of the first.
@@ -198,13 +223,13 @@ async def _work(
     service: Service, parts: Parts, door: Door | None, ready: Callable[[], None], stop: asyncio.Event
 ) -> None:
     tasks: list[asyncio.Task[None]] = []
-    service.api.state.probes.decides = parts.engine
+    service.api.state.probes.decides, service.api.state.probes.serves = parts.engine, parts.api
     if parts.engine:
         tasks.append(asyncio.create_task(service.engine.work(stop), name="engine"))
     else:
         tasks.append(asyncio.create_task(_keep_time(service.clock, service.api.state.shortages, stop), name="clock"))
     if door is not None:
-        if (problem := in_the_clear(service.settings)) is not None:
+        if parts.api and (problem := in_the_clear(service.settings)) is not None:
             service.telemetry.log.warning("no TLS", problem=problem, remedy=IN_THE_CLEAR_REMEDY)
         tasks.append(asyncio.create_task(door.run(stop), name="api"))
         await asyncio.wait([asyncio.create_task(door.ready.wait()), *tasks], return_when=asyncio.FIRST_COMPLETED)
@@ -238,14 +263,23 @@ async def _until_all_end(tasks: list[asyncio.Task[None]], stop: asyncio.Event) -
 class Door:
     """The HTTP server inside our loop; signals are ours, not its."""
 
-    def __init__(self, service: Service, listening: socket.socket, tls: Tls | None = None) -> None:
+    def __init__(
+        self,
+        service: Service,
+        listening: socket.socket,
+        tls: Tls | None = None,
+        *,
+        app: ASGIApp | None = None,
+        settings: Settings | None = None,
+    ) -> None:
+        """`app` and `settings` are those of the service where nothing else is given."""
         self.ready = asyncio.Event()
+        settings = settings or service.settings
         config = uvicorn.Config(
             LastAnswers(
-                HostCheck(service.api, hosts_of(service.settings), service.settings.base_path),
-                service.api.state.draining,
+                HostCheck(app or service.api, hosts_of(settings), settings.base_path), service.api.state.draining
             ),
-            http=bounded_protocol(service.settings),
+            http=bounded_protocol(settings),
             ws="none",
             timeout_keep_alive=_IDLE_SECONDS,
             log_config=None,
@@ -256,14 +290,14 @@ class Door:
             date_header=True,
             proxy_headers=False,  # by itself it believes whoever connects from loopback; `api/address.py` decides
             # What is under way is ours to end, as a launch is.
-            timeout_graceful_shutdown=math.ceil(max(_CLOSE_CONNECTIONS_SECONDS, service.settings.shutdown_seconds)),
+            timeout_graceful_shutdown=math.ceil(max(_CLOSE_CONNECTIONS_SECONDS, settings.shutdown_seconds)),
         )
         self._server = _QuietServer(config, self.ready, tls)
         self._tls = tls
         self._log = service.telemetry.log
         self._listening = listening
         state = service.api.state
-        self._leaving = Leaving(state.draining, state.closing, service.settings.drain)
+        self._leaving = Leaving(state.draining, state.closing, settings.drain)
 
     async def run(self, stop: asyncio.Event) -> None:
         serving = asyncio.create_task(self._server.serve(sockets=[self._listening]))
@@ -344,30 +378,6 @@ def _stopped_by_signals(stop: asyncio.Event) -> Iterator[None]:
     finally:
         for each in _SIGNALS:
             loop.remove_signal_handler(each)
-
-
-def _greet(say: Say, service: Service, url: str, token: Path | None, *, to_terminal: bool) -> None:
-    say(_ready_line(service, url, token))
-    if url and to_terminal:
-        code = None if token is None else _sign_in_code(service, token)
-        hint = "" if code is None else f" (signs in once, within {_CODE_MINUTES} minutes; later: horarium ui)"
-        say(f"In the browser: {browser_address(url, service.settings.base_path, code)}{hint}")
-
-
-def _sign_in_code(service: Service, token: Path) -> str | None:
-    """A terminal keeps what it shows, and so do logs of it: the token itself would be good for as long as they are."""
-    secret = read_privately(token)
-    if secret is None:
-        return None
-    sessions: SessionCookies = service.api.state.sessions
-    return sessions.seal_code(secret, service.clock.now() + _CODE_MINUTES * MINUTE)
-
-
-def _ready_line(service: Service, url: str, token: Path | None) -> str:
-    if not url:
-        return f"Horarium works on {service.database.url}"
-    where = "" if token is None else f" · admin token in {token}"
-    return f"Horarium is ready at {url}{where}"
 
 
 def url_of(listening: socket.socket, *, tls: bool = False) -> str:

@@ -318,8 +318,17 @@ class Settings(BaseSettings):
     )  # fmt: skip
 
     # ── eyes ─────────────────────────────────────────────────────────────────────────────────────────
+    metrics_host: str = Field(
+        "127.0.0.1", description="Address on which a worker serves /metrics, /livez and /readyz over plain HTTP."
+    )
+    metrics_port: int = Field(
+        9465, ge=0, le=65535,
+        description="Port on which a worker serves them; 0 = none. up and server serve them with the API.",
+    )  # fmt: skip
     metrics_open: bool = Field(
-        False, description="Whether /metrics is shown without a token; else it needs one of the default namespace."
+        False,
+        description="Whether /metrics is shown without a token; else it needs one of the default namespace. A worker "
+        "needs none on loopback.",
     )
     log_level: Literal["debug", "info", "warning", "error"] = Field("info", description="The least that is logged.")
     log_format: Literal["console", "json"] = Field("console", description="console for people, json for programs.")

@@ -1,4 +1,4 @@
-"""How much of each kind a namespace has, counted up to a bound: nobody waits for the end of a count."""
+"""Counts of what a namespace has, or all of them, up to a bound: no caller waits for the end of a count."""
 
 from __future__ import annotations
 
@@ -9,17 +9,18 @@ from typing import Any
 import sqlalchemy as sa
 from sqlalchemy import Connection
 
-from horarium.decision.ending import FAILURES
 from horarium.instant import Instant
 from horarium.policy.approval import ApprovalDecision
 from horarium.schedule.event import EventType
 from horarium.schedule.position import Status
 from horarium.schedule.reason import Reason
-from horarium.schedule.run import OPEN, Origin, RunState
+from horarium.schedule.run import OPEN, UNSUCCESSFUL, Origin, RunState
+from horarium.store.database.bounded_count import count_up_to
 from horarium.store.history.events import told_from
 from horarium.store.runs import everywhere
 from horarium.store.runs.states import ENDED_BADLY, OPEN_ROOT
 from horarium.store.schedules.signs import ACTIVE, AT_REST
+from horarium.store.scope import Scope, within_each
 from horarium.store.tables import approvals, history, positions, runs
 
 _OCCURRENCES = (Origin.SCHEDULED.value, Origin.BACKFILL.value)
@@ -33,9 +34,9 @@ class Counted:
     bounded: bool = False
 
 
-def schedules(connection: Connection, namespace: str, most: int) -> dict[Status, Counted]:
+def schedules(connection: Connection, namespace: Scope, most: int) -> dict[Status, Counted]:
     """By status, each along its index; deleted ones are not counted."""
-    mine = positions.c.namespace == namespace
+    mine = within_each(positions.c.namespace, namespace)
     active = _count(connection, sa.select(sa.literal(1)).where(mine, ACTIVE), most)
     at_rest = _by_word(connection, sa.select(positions.c.status).where(mine, AT_REST), most)
     is_cut = any(each.bounded for each in at_rest.values())
@@ -44,9 +45,9 @@ def schedules(connection: Connection, namespace: str, most: int) -> dict[Status,
     return {status: count for status, count in found.items() if status is not Status.DELETED}
 
 
-def open_runs(connection: Connection, namespace: str, most: int) -> dict[RunState, Counted]:
+def open_runs(connection: Connection, namespace: Scope, most: int) -> dict[RunState, Counted]:
     """By state, of runs that have not ended, without the steps of workflows."""
-    mine = sa.select(runs.c.state).where(runs.c.namespace == namespace, sa.text(OPEN_ROOT))
+    mine = sa.select(runs.c.state).where(within_each(runs.c.namespace, namespace), sa.text(OPEN_ROOT))
     found = _by_word(connection, mine, most)
     is_cut = any(each.bounded for each in found.values())
     return {state: found.get(state.value, Counted(0, is_cut)) for state in OPEN}
@@ -62,15 +63,15 @@ def _by_word(connection: Connection, rows: sa.Select[Any], most: int) -> Mapping
     return {name: Counted(min(count, most), is_cut) for name, count in found.items()}
 
 
-def questions(connection: Connection, namespace: str, most: int) -> Counted:
+def questions(connection: Connection, namespace: Scope, most: int) -> Counted:
     """That wait for an answer."""
     pending = sa.select(sa.literal(1)).where(
-        approvals.c.namespace == namespace, approvals.c.decision == ApprovalDecision.PENDING.value
+        within_each(approvals.c.namespace, namespace), approvals.c.decision == ApprovalDecision.PENDING.value
     )
     return _count(connection, pending, most)
 
 
-def missed(connection: Connection, namespace: str, start: Instant, end: Instant, most: int) -> Counted:
+def missed(connection: Connection, namespace: Scope, start: Instant, end: Instant, most: int) -> Counted:
     """Rows of missed occurrences that begin in a window, among the `most` newest occurrences of it.
 
     What was missed and backfilled later has run after all.
@@ -78,7 +79,7 @@ def missed(connection: Connection, namespace: str, start: Instant, end: Instant,
     some = (
         sa.select(history.c.schedule_uid, history.c.nominal, history.c.event_type, history.c.payload)
         .where(
-            history.c.namespace == namespace,
+            within_each(history.c.namespace, namespace),
             history.c.nominal.is_not(None),
             history.c.nominal >= start,
             history.c.recorded_at >= told_from(start),
@@ -102,14 +103,14 @@ def missed(connection: Connection, namespace: str, start: Instant, end: Instant,
     return Counted(int(found), looked_at > most)
 
 
-def failed(connection: Connection, namespace: str, since: Instant, most: int) -> Counted:
+def failed(connection: Connection, namespace: Scope, since: Instant, most: int) -> Counted:
     """Count unsuccessful runs that ended at or after an instant, among the `most` newest unsuccessful ones."""
     count, bounded = 0, False
-    for state in sorted(FAILURES):
+    for state in sorted(UNSUCCESSFUL):
         newest = (
             sa.select(runs.c.run_id, runs.c.finished_at)
             .where(
-                runs.c.namespace == namespace,
+                within_each(runs.c.namespace, namespace),
                 sa.text(ENDED_BADLY),
                 runs.c.state == state.value,
                 runs.c.parent_run_id.is_(None),
@@ -131,6 +132,5 @@ def _is_for(connection: Connection, payload: sa.ColumnElement[str], reason: Reas
 
 
 def _count(connection: Connection, rows: sa.Select[Any], most: int) -> Counted:
-    some = rows.limit(most + 1).subquery()
-    found: int = connection.execute(sa.select(sa.func.count()).select_from(some)).scalar_one()
+    found = count_up_to(connection, rows, most + 1)
     return Counted(min(found, most), found > most)

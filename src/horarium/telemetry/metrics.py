@@ -1,13 +1,17 @@
-"""What can be graphed: counters, gauges and histograms in a registry of their own.
+"""Counters, gauges and histograms of a process, and gauges of the whole installation.
 
-No label ever names a schedule, a run or a tenant: the number of series stays the same, however many
-of them there are.
+A process exports what it does: the metrics of ticker and dispatcher where it has them, the gauges of the installation
+where it answers requests. No label ever names a schedule, a run or a tenant: the number of series stays the same,
+however many of them there are.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, fields
 from enum import StrEnum
+from types import MappingProxyType
+from typing import Final
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, Info, generate_latest
 from prometheus_client.exposition import CONTENT_TYPE_LATEST
@@ -22,94 +26,123 @@ _DELAY = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300, 
 _WRITE = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10)
 
 
+@dataclass(frozen=True, slots=True)
+class Installation:
+    """Figures of the whole installation, read from its database. Each field is the gauge `horarium_<field>`."""
+
+    oldest_undecided_seconds: float
+    newest_tick_age_seconds: float
+    schedules_broken: int
+    schedules_failing: int
+    queue_depth: Mapping[str, int]
+    workflow_changes_pending: int
+    approvals_waiting: int
+    feed_lag_seconds: float
+    subscriptions_parked: int
+
+
+_INSTALLATION: Final[Mapping[str, str]] = MappingProxyType(
+    {
+        "oldest_undecided_seconds": "Seconds that the oldest due occurrence has waited for its decision.",
+        "newest_tick_age_seconds": "Seconds since any ticker completed a step; +Inf before the first one.",
+        "schedules_broken": "Schedules set aside because they cannot be planned.",
+        "schedules_failing": "Schedules whose last runs were all unsuccessful.",
+        "queue_depth": "Open runs, by state; of each state 50,000 at most are counted.",
+        "workflow_changes_pending": "Ends of steps that their workflows have not processed.",
+        "approvals_waiting": "Approval requests without a decision.",
+        "feed_lag_seconds": "Seconds that the oldest feed entry has waited until readers may see it.",
+        "subscriptions_parked": "Subscriptions that cannot be read and receive no messages.",
+    }
+)
+
+
 class Metrics:
-    """One for each process. Series whose labels are known beforehand exist from the start, at zero."""
+    """The metrics of a process. Series whose labels are known beforehand exist from the start, at zero."""
 
     def __init__(self) -> None:
         self.registry = CollectorRegistry()
+        self.engine = CollectorRegistry()
+        self.installation = CollectorRegistry()
         self._counters()
+        self._engine_counters()
         self._gauges()
         self._histograms()
 
-    def render(self) -> bytes:
-        """The text exposition, for `/metrics`."""
-        return generate_latest(self.registry)
+    def render(self, *, engine: bool = True, installation: Installation | None = None) -> bytes:
+        """Return the text exposition for `/metrics`.
 
-    def set_queue_depth(self, by_state: Mapping[str, int]) -> None:
-        for state in sorted(frozenset(RunState) - FINAL):
-            self.queue_depth.labels(state.value).set(by_state.get(state.value, 0))
+        Without figures of the installation its gauges are left out: old values would look like good ones.
+        """
+        shown = [self.registry, *([self.engine] if engine else [])]
+        if installation is not None:
+            self.set_installation(installation)
+            shown.append(self.installation)
+        return b"".join(map(generate_latest, shown))
+
+    def set_installation(self, figures: Installation) -> None:
+        for each in fields(Installation):
+            gauge, value = self._of_installation[each.name], getattr(figures, each.name)
+            if isinstance(value, Mapping):
+                for state in sorted(frozenset(RunState) - FINAL):
+                    gauge.labels(state.value).set(value.get(state.value, 0))
+            else:
+                gauge.set(value)
 
     def watch_last_tick(self, age_seconds: Callable[[], float]) -> None:
         """Asked when somebody looks, so that a ticker that hangs shows its age."""
         self.last_completed_tick_age.set_function(age_seconds)
 
     def _counters(self) -> None:
-        self.emitted = self._counter("runs_emitted", "Runs born, by what asked for them.", "origin", Origin)
-        self.skipped = self._counter("runs_skipped", "Occurrences that had no run, by reason.", "reason", Reason)
-        self.missed = self._counter("runs_missed", "Occurrences in missed ranges, by reason.", "reason", Reason)
+        self.emitted = self._labelled("runs_emitted", "Runs created, by what requested them.", "origin", Origin)
+        self.skipped = self._labelled("runs_skipped", "Occurrences that had no run, by reason.", "reason", Reason)
         self.skipped_overlap = Counter(
             "horarium_runs_skipped_overlap", "Occurrences skipped because a run was active.", registry=self.registry
         )
-        self.failed_launch = Counter(
-            "horarium_runs_failed_launch", "Runs that never reached their target.", registry=self.registry
-        )
-        self.ends = self._counter("run_ends", "Runs that ended, by final state.", "state", sorted(FINAL))
+        self.ends = self._labelled("run_ends", "Runs that ended, by final state.", "state", sorted(FINAL))
         self.unreadable_rows = Counter(
             "horarium_unreadable_rows",
             "Stored rows that could not be read, each counted once by a process.",
             registry=self.registry,
         )
-        self.lease_expiries = Counter(
-            "horarium_lease_expiries", "Leases whose holder was not heard of in time.", registry=self.registry
+
+    def _engine_counters(self) -> None:
+        self.missed = self._labelled(
+            "runs_missed", "Occurrences in missed ranges, by reason.", "reason", Reason, self.engine
         )
-        self.fires_early = Counter(
-            "horarium_fires_early",
-            "Fires decided before their planned time, which would be a defect.",
-            registry=self.registry,
+        self.failed_launch = self._of_engine("runs_failed_launch", "Runs that never reached their target.")
+        self.lease_expiries = self._of_engine("lease_expiries", "Leases whose holder was not heard of in time.")
+        self.fires_early = self._of_engine(
+            "fires_early", "Fires decided before their planned time, which would be a defect."
         )
-        self.partitions_made = Counter(
-            "horarium_partitions_made", "Tables of a week that were made, on PostgreSQL.", registry=self.registry
+        self.partitions_made = self._of_engine("partitions_made", "Tables of a week that were made, on PostgreSQL.")
+        self.partitions_dropped = self._of_engine(
+            "partitions_dropped", "Tables of a week that were dropped, on PostgreSQL."
         )
-        self.partitions_dropped = Counter(
-            "horarium_partitions_dropped", "Tables of a week that were dropped, on PostgreSQL.", registry=self.registry
-        )
-        self.ticks = Counter("horarium_ticks", "Steps of the ticker that were completed.", registry=self.registry)
+        self.ticks = self._of_engine("ticks", "Steps of the ticker that were completed.")
 
     def _gauges(self) -> None:
-        self.schedules_due = self._gauge("schedules_due", "Schedules claimed by the last step of the ticker.")
-        self.schedules_broken = self._gauge("schedules_broken", "Schedules set aside because they cannot be planned.")
-        self.oldest_undecided = self._gauge(
-            "oldest_undecided_seconds", "How long the oldest due occurrence has waited for its decision."
+        self.schedules_due = Gauge(
+            "horarium_schedules_due", "Schedules claimed by the last step of the ticker.", registry=self.engine
         )
-        self.last_completed_tick_age = self._gauge(
-            "last_completed_tick_age_seconds", "How long ago the ticker of this process completed a step."
+        self.last_completed_tick_age = Gauge(
+            "horarium_last_completed_tick_age_seconds",
+            "Seconds since the ticker of this process completed a step.",
+            registry=self.engine,
         )
-        self.queue_depth = Gauge(
-            "horarium_queue_depth", "Runs that are not final, by state.", ["state"], registry=self.registry
-        )
-        self.set_queue_depth({})
-        self.feed_lag = Gauge(
-            "horarium_feed_lag_seconds",
-            "How long the oldest entry of the feed has waited that no reader may see yet.",
-            registry=self.registry,
-        )
-        self.subscriptions_parked = Gauge(
-            "horarium_subscriptions_parked",
-            "Subscriptions that cannot be read and receive no messages.",
-            registry=self.registry,
-        )
-        self.workflow_changes_pending = self._gauge(
-            "workflow_changes_pending", "Ends of steps that their workflows have not taken note of."
-        )
-        self.approvals_waiting = self._gauge("approvals_waiting", "Questions that nobody has answered yet.")
         self.tzdata = Info("horarium_tzdata", "The time zone data in use.", registry=self.registry)
+        self._of_installation = {
+            name: Gauge(
+                f"horarium_{name}", text, ["state"] if name == "queue_depth" else [], registry=self.installation
+            )
+            for name, text in _INSTALLATION.items()
+        }
 
     def _histograms(self) -> None:
         self.drift = Histogram(
             "horarium_drift_seconds",
             "From the planned time to the decision to fire.",
             buckets=_DRIFT,
-            registry=self.registry,
+            registry=self.engine,
         )
         self.start_delay = Histogram(
             "horarium_start_delay_seconds",
@@ -125,11 +158,13 @@ class Metrics:
             registry=self.registry,
         )
 
-    def _counter(self, name: str, text: str, label: str, values: Iterable[StrEnum]) -> Counter:
-        counter = Counter(f"horarium_{name}", text, [label], registry=self.registry)
+    def _labelled(
+        self, name: str, text: str, label: str, values: Iterable[StrEnum], registry: CollectorRegistry | None = None
+    ) -> Counter:
+        counter = Counter(f"horarium_{name}", text, [label], registry=registry or self.registry)
         for value in values:
             counter.labels(value.value)
         return counter
 
-    def _gauge(self, name: str, text: str) -> Gauge:
-        return Gauge(f"horarium_{name}", text, registry=self.registry)
+    def _of_engine(self, name: str, text: str) -> Counter:
+        return Counter(f"horarium_{name}", text, registry=self.engine)

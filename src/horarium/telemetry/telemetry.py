@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Protocol
 
 from structlog.typing import FilteringBoundLogger
@@ -98,26 +98,6 @@ class Telemetry:
     def kept_by_weeks(self, *, made: int, dropped: int) -> None:
         self.metrics.partitions_made.inc(made)
         self.metrics.partitions_dropped.inc(dropped)
-
-    def looked(
-        self,
-        *,
-        oldest_undecided_seconds: float,
-        broken: int,
-        queue_depth: Mapping[str, int],
-        workflow_changes: int,
-        approvals: int,
-        feed_lag_seconds: float = 0.0,
-        parked: int = 0,
-    ) -> None:
-        """What only the database knows, asked now and then."""
-        self.metrics.oldest_undecided.set(oldest_undecided_seconds)
-        self.metrics.schedules_broken.set(broken)
-        self.metrics.set_queue_depth(queue_depth)
-        self.metrics.workflow_changes_pending.set(workflow_changes)
-        self.metrics.approvals_waiting.set(approvals)
-        self.metrics.feed_lag.set(feed_lag_seconds)
-        self.metrics.subscriptions_parked.set(parked)
 
     def flush(self) -> None:
         self._decisions.flush()

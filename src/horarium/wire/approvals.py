@@ -68,6 +68,7 @@ class Approval(Answer, frozen=True, kw_only=True):
     """
 
     approval_id: str
+    namespace: str
     status: ApprovalDecision
     run_id: str
     root_run_id: str

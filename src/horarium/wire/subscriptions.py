@@ -77,6 +77,7 @@ class Subscription(Answer, frozen=True, kw_only=True):
 
 class SubscriptionList(Answer, frozen=True, kw_only=True):
     subscriptions: Rows[Subscription]
+    next_page_token: str | None
 
 
 class SubscriptionDeleted(Answer, frozen=True, kw_only=True):

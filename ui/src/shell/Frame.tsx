@@ -1,6 +1,7 @@
 // The frame around every page: where one is, who one is, in which namespace and zone, and whether the view is up to date.
-import { Link, Outlet, useNavigate } from "@tanstack/react-router";
+import { Link, Outlet, useLocation, useNavigate } from "@tanstack/react-router";
 import { Fragment, useCallback, useEffect, useState } from "react";
+import { ALL_NAMESPACES, PAGES_OF_ALL, useOfAll } from "../api/everywhere";
 import { useRead } from "../api/hooks";
 import { useConnection, useLive } from "../api/live";
 import { useMay, useNamespace, useSession, useSignOut } from "../api/session";
@@ -195,6 +196,13 @@ function NamespaceSwitch() {
   const session = useSession();
   const namespace = useNamespace();
   const navigate = useNavigate();
+  const ofAll = useOfAll();
+  const path = useLocation({ select: ({ pathname }) => pathname });
+  const hasAll = session.everywhere && PAGES_OF_ALL.includes(path);
+  const choose = (chosen: string) =>
+    void (chosen === ALL_NAMESPACES
+      ? navigate({ to: path as PlacePath, search: { all: true } as never })
+      : navigate({ to: "/", search: { ns: chosen } as never }));
   if (session.namespaces.length < 2)
     return (
       <span className="badge" title={namespace}>
@@ -205,9 +213,10 @@ function NamespaceSwitch() {
     <select
       className="input"
       aria-label="Namespace"
-      value={namespace}
-      onChange={(event) => void navigate({ to: "/", search: { ns: event.target.value } as never })}
+      value={ofAll && hasAll ? ALL_NAMESPACES : namespace}
+      onChange={(event) => choose(event.target.value)}
     >
+      {hasAll ? <option value={ALL_NAMESPACES}>All namespaces</option> : null}
       {[...new Set([...session.namespaces, namespace])].map((each) => (
         <option key={each}>{each}</option>
       ))}

@@ -8,7 +8,6 @@ import sqlalchemy as sa
 from sqlalchemy import Connection
 
 from horarium.instant import Instant
-from horarium.schedule.position import Status
 from horarium.store.database.typed_rows import TypedRows
 from horarium.store.history import events as streams
 from horarium.store.history.events import HistoryRow
@@ -91,11 +90,3 @@ def runs_without_event(connection: Connection, uid: bytes, since: Instant, limit
         .limit(limit),
     )
     return sorted((row.run_id, row.nominal) for row in rows)[:limit]
-
-
-def count_broken(connection: Connection) -> int:
-    """In all namespaces."""
-    found: int = connection.execute(
-        sa.select(sa.func.count()).select_from(positions).where(positions.c.status == Status.BROKEN.value)
-    ).scalar_one()
-    return found

@@ -13,10 +13,9 @@ import sqlalchemy as sa
 from sqlalchemy import Connection
 
 from horarium.decision.agenda import MISSED_REASONS, Grid, LaneCounts
-from horarium.decision.ending import FAILURES
 from horarium.instant import Instant
 from horarium.schedule.event import EventType
-from horarium.schedule.run import Origin, RunState
+from horarium.schedule.run import UNSUCCESSFUL, Origin, RunState
 from horarium.store.history.events import told_from
 from horarium.store.history.occurrences import OccurrenceEvent, events_of, window
 from horarium.store.runs import everywhere
@@ -91,7 +90,7 @@ def count(
         if place in found:
             found[place] = found[place]._replace(dispatched=found[place].dispatched - held, held=held)
     failing = [uid for uid in uids if uid in may_have_failed]
-    for place, failed in _count_runs(connection, failing, grid, FAILURES).items():
+    for place, failed in _count_runs(connection, failing, grid, UNSUCCESSFUL).items():
         if place in found:
             found[place] = found[place]._replace(failed=failed)
     return found

@@ -1,4 +1,4 @@
-"""How much waits, by kind and queue, and who has runs in hand. For operators: over all namespaces, and bounded."""
+"""Open runs by state, by kind and queue, and by who has them in hand. For operators: all namespaces, and bounded."""
 
 from __future__ import annotations
 
@@ -8,12 +8,17 @@ import sqlalchemy as sa
 from sqlalchemy import Connection
 
 from horarium.instant import Instant
-from horarium.schedule.run import RunState
-from horarium.store.tables import runs
+from horarium.schedule.run import HANDED_OUT, OPEN, RunState
+from horarium.store.database.bounded_count import count_up_to
+from horarium.store.runs.states import HANDED_OUT_LIST, WAITING_ROOT
+from horarium.store.tables import approvals, runs
 
 WAITING = (RunState.READY, RunState.QUEUED, RunState.HELD)
 MOST_COUNTED = 50_000
 """Runs of a state that are looked at: nobody waits for the end of a count."""
+_ONE_STATE = {state: f"state = '{state.value}'" for state in OPEN - {RunState.AWAITING_APPROVAL}} | {
+    state: f"state IN {HANDED_OUT_LIST} AND state = '{state.value}'" for state in HANDED_OUT - {RunState.QUEUED}
+}
 MOST_GROUPS = 100
 MOST_HOLDERS = 500
 
@@ -48,6 +53,20 @@ def oldest_ready(connection: Connection) -> Instant | None:
     """Of all groups: the run that waits longest is often one of few on its queue. None = nothing is ready."""
     oldest: Instant | None = connection.scalar(sa.select(sa.func.min(_some(RunState.READY).c.ready_at)))
     return oldest
+
+
+def by_state(connection: Connection) -> dict[RunState, int]:
+    """Count open runs with their steps, of each state MOST_COUNTED at most."""
+    one = sa.select(sa.literal(1)).select_from(runs)
+    # Each condition as text that stands in a partial index: SQLite compares texts.
+    counted = {
+        state: count_up_to(connection, one.where(sa.text(condition)), MOST_COUNTED)
+        for state, condition in _ONE_STATE.items()
+    }
+    steps = sa.select(sa.literal(1)).where(sa.text("decision = 'pending'"), approvals.c.node_id.is_not(None))
+    waiting = count_up_to(connection, one.where(sa.text(WAITING_ROOT)), MOST_COUNTED)
+    waiting += count_up_to(connection, steps.select_from(approvals), MOST_COUNTED - waiting)
+    return {**counted, RunState.AWAITING_APPROVAL: waiting}
 
 
 def _some(state: RunState) -> sa.Subquery:

@@ -19,6 +19,7 @@ from horarium.schedule.damage import damage_of
 from horarium.store.database.json_text import names_from_text, to_text, value_from_text
 from horarium.store.database.typed_rows import TypedRows
 from horarium.store.runs import everywhere
+from horarium.store.scope import Scope, within
 from horarium.store.tables import approval_votes, approvals, runs, schedules
 
 
@@ -145,10 +146,10 @@ def newest_of_run(connection: Connection, namespace: str, run_id: bytes) -> Ques
 
 
 def page(
-    connection: Connection, namespace: str, wanted: QuestionFilter, *, after: bytes | None, limit: int
+    connection: Connection, namespace: Scope, wanted: QuestionFilter, *, after: bytes | None, limit: int
 ) -> tuple[list[QuestionRow], bool]:
     """Oldest first; and whether there are more."""
-    conditions: list[sa.ColumnElement[bool]] = [approvals.c.namespace == namespace]
+    conditions: list[sa.ColumnElement[bool]] = [within(approvals.c.namespace, namespace)]
     if wanted.status is not None:
         conditions.append(approvals.c.decision == wanted.status.value)
     if wanted.schedule_uids is not None:

@@ -16,7 +16,8 @@ from horarium.store.database.json_text import object_from_text, value_from_text
 from horarium.store.database.page_bytes import byte_size
 from horarium.store.database.typed_rows import TypedRows
 from horarium.store.runs import everywhere
-from horarium.store.runs.states import ENDED_BADLY, UNSUCCESSFUL
+from horarium.store.runs.states import ENDED_BADLY, NOT_SUCCEEDED
+from horarium.store.scope import Scope, within, within_each
 from horarium.store.tables import run_definitions, run_events, runs, schedule_revisions, schedules
 
 
@@ -226,7 +227,7 @@ def page_of_schedule(
 
 def page_of_namespace(
     connection: Connection,
-    namespace: str,
+    namespace: Scope,
     wanted: RunFilter = EVERYTHING,
     *,
     before: bytes | None = None,
@@ -234,7 +235,10 @@ def page_of_namespace(
     whole: bool = False,
 ) -> RunPage:
     """Newest first. `whole`: with inputs and results, which are None otherwise."""
-    return _page(connection, runs.c.namespace == namespace, wanted, before, limit, whole)
+    # Only with each namespace named is the index of what went wrong of use.
+    is_indexed = wanted.states is not None and NOT_SUCCEEDED.issuperset(wanted.states)
+    mine = (within_each if is_indexed else within)(runs.c.namespace, namespace)
+    return _page(connection, mine, wanted, before, limit, whole)
 
 
 def reruns(connection: Connection, run_id: bytes, limit: int) -> list[bytes]:
@@ -353,7 +357,7 @@ def _conditions(wanted: RunFilter) -> Iterator[sa.ColumnElement[bool]]:
     if not wanted.with_steps and wanted.parent is None and wanted.root is None:
         yield runs.c.parent_run_id.is_(None)
     if wanted.states is not None:
-        if UNSUCCESSFUL.issuperset(wanted.states):  # the words of its index, for whom a part of them would not do
+        if NOT_SUCCEEDED.issuperset(wanted.states):  # the words of its index, for whom a part of them would not do
             yield sa.and_(sa.text(ENDED_BADLY))
         yield runs.c.state.in_(sorted(state.value for state in wanted.states))
     if wanted.origins is not None:

@@ -28,8 +28,8 @@ HANDED_OUT_LIST = sql_list(HANDED_OUT)
 TO_STOP = "stop_requested_at IS NOT NULL AND finished_at IS NULL AND state <> 'held'"
 OPEN_ROOT = f"state IN {sql_list(OPEN)} AND parent_run_id IS NULL"
 # That of `runs_unsuccessful`: whoever looks for what went wrong does not read all that went well.
-UNSUCCESSFUL = FINAL - {RunState.SUCCEEDED}
-ENDED_BADLY = f"state IN {sql_list(UNSUCCESSFUL)}"
+NOT_SUCCEEDED = FINAL - {RunState.SUCCEEDED}
+ENDED_BADLY = f"state IN {sql_list(NOT_SUCCEEDED)}"
 # Those of `runs_active_by_assignee` and `runs_active_by_member`.
 OPEN_OF_ASSIGNEE = "assignee IS NOT NULL AND finished_at IS NULL"
 OPEN_OF_MEMBER = "member IS NOT NULL AND finished_at IS NULL"

@@ -13,7 +13,6 @@ from typing import Any
 import sqlalchemy as sa
 from sqlalchemy import Connection
 
-from horarium.decision.ending import FAILURES
 from horarium.decision.health import MAX_FAILED_SHOWN, FailedRun, Vitals, Waiting
 from horarium.decision.health_status import HealthStatus
 from horarium.ids import id_text
@@ -22,17 +21,20 @@ from horarium.policy.approval import ApprovalDecision
 from horarium.schedule.damage import unreadable_of
 from horarium.schedule.planning import Planning
 from horarium.schedule.position import Status
-from horarium.schedule.run import RunState
+from horarium.schedule.run import UNSUCCESSFUL, RunState
+from horarium.store.database.bounded_count import count_up_to
 from horarium.store.runs import everywhere
 from horarium.store.runs.states import OPEN_ROOT, sql_list
 from horarium.store.schedules.due import Plannings
 from horarium.store.schedules.rows import ROWS, SELECT_ROWS, SELECT_WITH_DOCUMENT, ScheduleRow, listed_with_document
 from horarium.store.schedules.signs import ACTIVE, AT_REST, failing, sign, waiting
+from horarium.store.scope import Scope
 from horarium.store.tables import approvals, positions, runs, schedules, unwell_schedules
 
 # Of parts that SQLite takes in one statement: 500.
 _AT_ONCE = 100
 _MAX_ERROR = 1_000
+MOST_COUNTED = 50_000
 
 
 def vitals_of(
@@ -57,10 +59,11 @@ def vitals_of(
 
 
 def with_sign(
-    connection: Connection, namespace: str, status: HealthStatus, now: Instant, failing_after: int, limit: int
+    connection: Connection, namespace: Scope, status: HealthStatus, now: Instant, failing_after: int, limit: int
 ) -> list[ScheduleRow]:
     """Return schedules of which the word may hold, at most `limit`: those that have been due for longest come first."""
-    mine = sign(status, sa.literal(namespace), sa.literal(now, sa.BigInteger), sa.literal(failing_after, sa.BigInteger))
+    own = None if namespace is None else sa.literal(namespace)
+    mine = sign(status, own, sa.literal(now, sa.BigInteger), sa.literal(failing_after, sa.BigInteger))
     return ROWS.all_listed(
         connection,
         SELECT_ROWS.where(mine, schedules.c.deleted_at.is_(None)).order_by(positions.c.next_due).limit(limit),
@@ -145,7 +148,7 @@ def failed_runs(connection: Connection, uids: Sequence[bytes]) -> dict[bytes, tu
 # Backwards along the index `runs_by_schedule`: as fast among a million runs as among ten.
 _NEWEST_FAILED = f"""
 SELECT schedule_uid, run_id, state, finished_at, substr(error, 1, {_MAX_ERROR}) FROM runs
-WHERE schedule_uid = {{uid}} AND parent_run_id IS NULL AND state IN {sql_list(FAILURES)}
+WHERE schedule_uid = {{uid}} AND parent_run_id IS NULL AND state IN {sql_list(UNSUCCESSFUL)}
 ORDER BY run_id DESC LIMIT {MAX_FAILED_SHOWN}
 """
 _EACH = f"SELECT r.* FROM unnest(%s::bytea[]) AS of (uid) CROSS JOIN LATERAL ({_NEWEST_FAILED.format(uid='of.uid')}) r"
@@ -195,10 +198,15 @@ def find_live(connection: Connection, uids: Sequence[bytes]) -> list[tuple[Sched
 
 
 def count_failing(connection: Connection, failing_after: int) -> int:
-    """Count the failing schedules of all namespaces."""
+    """Count the failing schedules of all namespaces, up to MOST_COUNTED."""
     mine = failing(sa.literal(failing_after, sa.BigInteger))
-    found: int = connection.execute(sa.select(sa.func.count()).select_from(positions).where(mine)).scalar_one()
-    return found
+    return count_up_to(connection, sa.select(sa.literal(1)).select_from(positions).where(mine), MOST_COUNTED)
+
+
+def count_broken(connection: Connection) -> int:
+    """Count the broken schedules of all namespaces, up to MOST_COUNTED."""
+    broken = sa.select(sa.literal(1)).where(AT_REST, positions.c.status == Status.BROKEN.value)
+    return count_up_to(connection, broken.select_from(positions), MOST_COUNTED)
 
 
 def _signs(namespace: str | None, now: Instant, failing_after: int) -> list[tuple[sa.Column[Any], sa.Select[Any]]]:

@@ -19,6 +19,7 @@ from horarium.store.history.events import told_from
 from horarium.store.schedules.rows import ROWS, SELECT_WITH_DOCUMENT, ScheduleRow, listed_with_document
 from horarium.store.schedules.signs import sign
 from horarium.store.schedules.write import Attribute
+from horarium.store.scope import within
 from horarium.store.tables import positions, schedule_attributes, schedule_revisions, schedules
 
 
@@ -79,6 +80,16 @@ def list_page(
     shown = [listed_with_document(each) for each in rows]
     following = Cursor(shown[-1][0].created_at, shown[-1][0].schedule_id) if more and shown else None
     return SchedulePage(tuple(row for row, _ in shown), tuple(document for _, document in shown), following)
+
+
+def newest_uids(connection: Connection, *, before: bytes | None, limit: int) -> list[bytes]:
+    """Return the uids of live schedules of all namespaces, newest first."""
+    live = sa.select(schedules.c.schedule_uid).where(
+        within(schedules.c.namespace, None), schedules.c.deleted_at.is_(None)
+    )
+    if before is not None:
+        live = live.where(schedules.c.schedule_uid < before)
+    return list(connection.execute(live.order_by(schedules.c.schedule_uid.desc()).limit(limit)).scalars())
 
 
 class Holding(NamedTuple):

@@ -34,12 +34,12 @@ SIGNED: Final = (
 
 def sign(
     status: HealthStatus,
-    namespace: sa.ColumnElement[str],
+    namespace: sa.ColumnElement[str] | None,
     now: sa.ColumnElement[int],
     failing_after: sa.ColumnElement[int],
 ) -> sa.ColumnElement[bool]:
-    """Return the condition on rows of `positions`; `failing_after` is the setting."""
-    mine = positions.c.namespace == namespace
+    """Return the condition on rows of `positions`; `failing_after` is the setting, None stands for all namespaces."""
+    mine = sa.true() if namespace is None else positions.c.namespace == namespace
     match status:
         case HealthStatus.BROKEN:
             return sa.and_(mine, AT_REST, positions.c.status == Status.BROKEN.value)

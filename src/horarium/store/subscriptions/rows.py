@@ -15,6 +15,7 @@ from horarium.store import schema_state
 from horarium.store.database.json_text import names_from_text, object_from_text, to_text
 from horarium.store.database.typed_rows import TypedRows
 from horarium.store.history.feed import START, FeedCursor, cursor_text, parse_cursor
+from horarium.store.scope import Scope, within
 from horarium.store.tables import dead_letters, subscriptions
 
 _AT_ONCE = 900
@@ -154,10 +155,14 @@ def find_by_name(connection: Connection, namespace: str, name: str) -> Subscript
     return ROWS.one(connection, ROWS.select.where(*mine))
 
 
-def of_namespace(connection: Connection, namespace: str) -> list[SubscriptionRow]:
-    """By name; there are never many."""
-    mine = subscriptions.c.namespace == namespace
-    return ROWS.all_listed(connection, ROWS.select.where(mine).order_by(subscriptions.c.name))
+def page(
+    connection: Connection, scope: Scope, *, after: tuple[str, str] | None = None, limit: int | None = None
+) -> list[SubscriptionRow]:
+    """By namespace and name, those behind the pair `after`."""
+    key = sa.tuple_(subscriptions.c.namespace, subscriptions.c.name)
+    behind = sa.true() if after is None else key > sa.tuple_(*after)
+    listed = ROWS.select.where(within(subscriptions.c.namespace, scope), behind)
+    return ROWS.all_listed(connection, listed.order_by(*key.clauses).limit(limit))
 
 
 def count(connection: Connection, namespace: str) -> int:

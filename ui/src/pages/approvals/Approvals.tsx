@@ -1,6 +1,7 @@
 // The inbox of what waits for somebody's yes, what was decided, and what was agreed to beforehand.
 import { Link, useNavigate, useSearch } from "@tanstack/react-router";
 import { useCallback, useState } from "react";
+import { useOfAll } from "../../api/everywhere";
 import { usePages } from "../../api/hooks";
 import { useSession, type Session } from "../../api/session";
 import { Badge } from "../../marks/Mark";
@@ -29,6 +30,7 @@ export default function Approvals() {
   const search = useSearch({ strict: false }) as Record<string, unknown>;
   const navigate = useNavigate();
   const chosen = search["tab"] === "standing" ? "standing" : "inbox";
+  const filters = { ...filtersOf(search), all: useOfAll() };
   return (
     <Page title="Approvals" about="What waits for somebody's yes before it goes on.">
       <Tabs
@@ -39,7 +41,7 @@ export default function Approvals() {
           void navigate({ to: "/approvals", search: { tab: tab === "inbox" ? undefined : tab } as never })
         }
       >
-        {chosen === "inbox" ? <Inbox filters={filtersOf(search)} /> : <Standing />}
+        {chosen === "inbox" ? <Inbox filters={filters} /> : <Standing />}
       </Tabs>
     </Page>
   );
@@ -56,7 +58,8 @@ function Inbox({ filters }: { filters: ApprovalFilters }) {
     void navigate({ to: "/approvals", search: searchOf(next) as never });
   };
   const session = useSession();
-  const choosable = rows.filter((row) => isPickable(session, row)).map((row) => row.approval_id);
+  const pickable = (row: Approval) => !filters.all && isPickable(session, row);
+  const choosable = rows.filter(pickable).map((row) => row.approval_id);
   const pick = useCallback((id: string, on: boolean) => setPicked((now) => toggled(now, id, on)), []);
   // What somebody else has decided meanwhile is not decided again.
   const chosen = rows.filter((row) => picked.has(row.approval_id) && row.status === "pending");
@@ -76,7 +79,14 @@ function Inbox({ filters }: { filters: ApprovalFilters }) {
       {rows.length > 0 ? (
         <ul className="plain approval-rows" aria-label="Questions">
           {rows.map((row) => (
-            <Row key={row.approval_id} row={row} picked={picked.has(row.approval_id)} onPick={pick} />
+            <Row
+              key={row.approval_id}
+              row={row}
+              pickable={pickable(row)}
+              ofAll={filters.all}
+              picked={picked.has(row.approval_id)}
+              onPick={pick}
+            />
           ))}
         </ul>
       ) : pages.isPending ? (
@@ -152,13 +162,21 @@ function isPickable(session: Session, row: Approval): boolean {
   return row.status === "pending" && wantedOf(row) !== "text" && mayDecide(session, row);
 }
 
-function Row({ row, picked, onPick }: { row: Approval; picked: boolean; onPick: (id: string, on: boolean) => void }) {
-  const session = useSession();
+interface RowProps {
+  row: Approval;
+  pickable: boolean;
+  /** A row of all namespaces names its own, and leads there. */
+  ofAll: boolean;
+  picked: boolean;
+  onPick: (id: string, on: boolean) => void;
+}
+
+function Row({ row, pickable, ofAll, picked, onPick }: RowProps) {
   const title = titleOf(row);
   return (
     <li data-row className={picked ? "chosen" : undefined}>
       <span>
-        {isPickable(session, row) ? (
+        {pickable ? (
           <input
             type="checkbox"
             aria-label={`Choose ${title}`}
@@ -169,9 +187,14 @@ function Row({ row, picked, onPick }: { row: Approval; picked: boolean; onPick: 
       </span>
       <div className="stack tight">
         <div className="row">
-          <Link to="/approvals/$approvalId" params={{ approvalId: row.approval_id }}>
+          <Link
+            to="/approvals/$approvalId"
+            params={{ approvalId: row.approval_id }}
+            search={(ofAll ? { ns: row.namespace } : undefined) as never}
+          >
             <bdi>{title}</bdi>
           </Link>
+          {ofAll ? <bdi className="badge">{row.namespace}</bdi> : null}
           <Gates gates={row.gates} />
           {row.status === "pending" ? null : <Badge look={APPROVAL_LOOKS[row.status]} />}
         </div>

@@ -13,7 +13,7 @@ import {
 } from "./questions";
 import { EMPTY_STANDING, standingOf, type StandingDraft } from "./standingForm";
 
-const USUAL: ApprovalFilters = { status: "pending", mine: false, gate: "", schedule: "" };
+const USUAL: ApprovalFilters = { status: "pending", mine: false, gate: "", schedule: "", all: false };
 
 describe("filtersOf", () => {
   it.each<[search: Record<string, unknown>, filters: Partial<ApprovalFilters>]>([
@@ -28,10 +28,12 @@ describe("filtersOf", () => {
   });
 
   it("comes back from the address as it went there", () => {
-    const filters = { status: "rejected", mine: true, gate: "g", schedule: "s" };
+    const filters = { status: "rejected", mine: true, gate: "g", schedule: "s", all: false };
     expect(filtersOf(searchOf(filters))).toEqual(filters);
     expect(queryOf(filters)).toEqual({ status: "rejected", mine: true, gate: "g", schedule_id: "s" });
     expect([isFiltered(filters), isFiltered(USUAL)]).toEqual([true, false]);
+    expect(filtersOf(searchOf({ ...USUAL, all: true })).all).toBe(true);
+    expect(queryOf({ ...USUAL, all: true })).toEqual({ status: "pending", namespace: "*" });
   });
 });
 

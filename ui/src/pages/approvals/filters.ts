@@ -1,5 +1,6 @@
 // Which questions are shown: read from the address, where anything may stand; pure.
 import type { Ask } from "../../api/client";
+import { ALL_NAMESPACES, asksForAll } from "../../api/everywhere";
 import type { Choice } from "../../parts/Field";
 import { APPROVAL_LOOKS } from "./questions";
 
@@ -8,6 +9,8 @@ export interface ApprovalFilters {
   mine: boolean;
   gate: string;
   schedule: string;
+  /** Of all namespaces. */
+  all: boolean;
 }
 
 type Query = NonNullable<Ask<"/api/approvals", "get">["query"]>;
@@ -29,6 +32,7 @@ export function filtersOf(search: Readonly<Record<string, unknown>>): ApprovalFi
     mine: search["mine"] === true || search["mine"] === "true",
     gate: text("gate"),
     schedule: text("schedule"),
+    all: asksForAll(search),
   };
 }
 
@@ -44,9 +48,10 @@ export function queryOf(filters: ApprovalFilters): Query {
     mine: filters.mine || undefined,
     gate: filters.gate || undefined,
     schedule_id: filters.schedule || undefined,
+    namespace: filters.all ? ALL_NAMESPACES : undefined,
   };
 }
 
 export function isFiltered(filters: ApprovalFilters): boolean {
-  return filters.status !== "pending" || filters.mine || filters.gate !== "" || filters.schedule !== "";
+  return filters.status !== "pending" || filters.mine || filters.gate !== "" || filters.schedule !== "" || filters.all;
 }

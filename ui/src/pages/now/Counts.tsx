@@ -1,6 +1,7 @@
 // What an operator acts on, in numbers; each leads to the list that it counts.
 import { Link, type LinkProps } from "@tanstack/react-router";
 import type { Schemas } from "../../api/client";
+import { ALL_NAMESPACES, PAGES_OF_ALL } from "../../api/everywhere";
 import { useRead } from "../../api/hooks";
 import { Mark } from "../../marks/Mark";
 import { HEALTH_LOOKS, HELD, MISSED, RUN_LOOKS, STATUS_LOOKS, type Look } from "../../marks/outcomes";
@@ -8,9 +9,13 @@ import { FailureNote } from "../../parts/Shown";
 
 type Overview = Schemas["Overview"];
 
-export function useOverview(enabled: boolean) {
-  return useRead("/api/overview", {}, { enabled });
+export function useOverview(enabled: boolean, ofAll = false) {
+  const query = ofAll ? { namespace: ALL_NAMESPACES } : undefined;
+  return useRead("/api/overview", query ? { query } : {}, { enabled, everySeconds: ofAll ? EVERY_SECONDS : undefined });
 }
+
+// The stream tells of one namespace alone.
+const EVERY_SECONDS = 15;
 
 interface Tile {
   name: string;
@@ -67,7 +72,7 @@ const TILES: readonly Tile[] = [
     text: "Failed (24 h)",
     look: RUN_LOOKS.failed,
     to: "/runs",
-    search: (of) => ({ state: "bad", since: of?.since }),
+    search: (of) => ({ state: "unsuccessful", since: of?.since }),
     count: (of) => of.failed_24h,
   },
   {
@@ -96,29 +101,32 @@ const TILES: readonly Tile[] = [
   },
 ];
 
-export function Counts({ overview }: { overview: ReturnType<typeof useOverview> }) {
+interface Props {
+  overview: ReturnType<typeof useOverview>;
+  /** Of all namespaces: only some of the lists have such a view. */
+  ofAll?: boolean;
+}
+
+export function Counts({ overview, ofAll = false }: Props) {
   if (overview.error && overview.data === undefined)
     return <FailureNote failure={overview.error} again={() => void overview.refetch()} />;
   return (
     <ul className="plain counts" aria-label="Overview" aria-busy={overview.isPending}>
       {TILES.map((tile) => (
         <li key={tile.name}>
-          <Count tile={tile} overview={overview.data} />
+          <Count tile={tile} overview={overview.data} ofAll={ofAll} />
         </li>
       ))}
     </ul>
   );
 }
 
-function Count({ tile, overview }: { tile: Tile; overview: Overview | undefined }) {
+function Count({ tile, overview, ofAll }: { tile: Tile; overview: Overview | undefined; ofAll: boolean }) {
   const many = overview === undefined ? null : tile.count(overview);
   const isMore = overview?.bounded.includes(tile.name) ?? false;
-  return (
-    <Link
-      to={tile.to}
-      search={tile.search(overview) as never}
-      className={many ? `count tone-${tile.look.tone}` : "count none"}
-    >
+  const className = many ? `count tone-${tile.look.tone}` : "count none";
+  const content = (
+    <>
       <span className="count-number">{many === null ? "·" : countOf(many, isMore)}</span>
       <span className="row tight small">
         <span aria-hidden="true" className="legend-mark">
@@ -126,6 +134,14 @@ function Count({ tile, overview }: { tile: Tile; overview: Overview | undefined 
         </span>
         {tile.text}
       </span>
+    </>
+  );
+  if (ofAll && (tile.to === "/" || !PAGES_OF_ALL.includes(String(tile.to))))
+    return <div className={className}>{content}</div>;
+  const search = { ...tile.search(overview), all: ofAll || undefined };
+  return (
+    <Link to={tile.to} search={search as never} className={className}>
+      {content}
     </Link>
   );
 }

@@ -2,6 +2,7 @@
 import { useNavigate, useSearch } from "@tanstack/react-router";
 import { useCallback, useMemo, useRef, useState } from "react";
 import { Refused } from "../../api/client";
+import { useOfAll } from "../../api/everywhere";
 import { useMay } from "../../api/session";
 import { Button } from "../../parts/Button";
 import { ExplainDialog } from "../../parts/Explain";
@@ -14,6 +15,7 @@ import { Chart } from "./Chart";
 import { Controls } from "./Controls";
 import { Counts, useOverview } from "./Counts";
 import { FirstSchedule } from "./FirstSchedule";
+import { Installation } from "./Installation";
 import { arranged, CALM, lanesOf, type Lane } from "./lanes";
 import { Legend } from "./Legend";
 import "./now.css";
@@ -21,6 +23,17 @@ import { DEFAULT_HOURS, DEFAULT_SHARE, searchOf, spanOf, viewFor, viewOf, zoomed
 import { useAgenda, type Fleet } from "./useAgenda";
 
 export default function Now() {
+  const ofAll = useOfAll();
+  return ofAll ? (
+    <Page title="Now" about="All namespaces.">
+      <Installation />
+    </Page>
+  ) : (
+    <OfNamespace />
+  );
+}
+
+function OfNamespace() {
   const reads = useMay("read");
   const overview = useOverview(reads);
   if (!reads) {

@@ -14,11 +14,13 @@ interface Props {
   /** Null = nothing can be chosen. */
   chosen: ReadonlySet<string> | null;
   onChoose: (id: string, on: boolean) => void;
+  /** Rows of all namespaces: each names its own, and leads there. */
+  ofAll: boolean;
 }
 
 const ROW_PX = 58;
 
-export function RunTable({ rows, chosen, onChoose }: Props) {
+export function RunTable({ rows, chosen, onChoose, ofAll }: Props) {
   const frame = useRef<HTMLDivElement>(null);
   const [from, setFrom] = useState(0);
   useLayoutEffect(() => setFrom(frame.current?.offsetTop ?? 0), []);
@@ -73,6 +75,7 @@ export function RunTable({ rows, chosen, onChoose }: Props) {
                 measure={shown.measureElement}
                 chosen={chosen === null ? null : chosen.has(row.run_id ?? "")}
                 onChoose={onChoose}
+                ofAll={ofAll}
               />
             );
           })}
@@ -98,9 +101,10 @@ interface RowProps {
   measure: (element: HTMLElement | null) => void;
   chosen: boolean | null;
   onChoose: (id: string, on: boolean) => void;
+  ofAll: boolean;
 }
 
-const Row = memo(function Row({ row, index, measure, chosen, onChoose }: RowProps) {
+const Row = memo(function Row({ row, index, measure, chosen, onChoose, ofAll }: RowProps) {
   const id = row.run_id ?? "";
   const late = latenessOf(row);
   const isOpen = OPEN_STATES.includes(row.state);
@@ -126,10 +130,21 @@ const Row = memo(function Row({ row, index, measure, chosen, onChoose }: RowProp
         ) : null}
       </td>
       <td className="what">
-        <Link to="/runs/$runId" params={{ runId: id }} className="cut" title={titleOf(row)}>
+        <Link
+          to="/runs/$runId"
+          params={{ runId: id }}
+          search={(ofAll ? { ns: row.namespace } : undefined) as never}
+          className="cut"
+          title={titleOf(row)}
+        >
           <bdi>{titleOf(row)}</bdi>
         </Link>
         <div className="small muted cut">
+          {ofAll ? (
+            <>
+              <bdi>{row.namespace}</bdi> ·{" "}
+            </>
+          ) : null}
           <bdi>{doing(row)}</bdi>
         </div>
       </td>

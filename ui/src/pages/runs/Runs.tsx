@@ -1,6 +1,7 @@
 // What has run, what runs and what waits: filtered by the address, live, and stopped many at a time.
 import { Link, useNavigate, useSearch } from "@tanstack/react-router";
 import { useCallback, useState } from "react";
+import { useOfAll } from "../../api/everywhere";
 import { useMay } from "../../api/session";
 import { Button } from "../../parts/Button";
 import { LoadMore } from "../../parts/LoadMore";
@@ -16,7 +17,7 @@ import { LIVE_PAGES, useRunRows } from "./useRunRows";
 export const MOST_CHOSEN = 100;
 
 export default function Runs() {
-  const filters = filtersOf(useSearch({ strict: false }));
+  const filters = { ...filtersOf(useSearch({ strict: false })), all: useOfAll() };
   const navigate = useNavigate();
   const change = (next: RunFilters) => {
     setChosen(new Set());
@@ -40,7 +41,7 @@ export default function Runs() {
   return (
     <Page
       title="Runs"
-      about="What has run, what runs and what waits; the newest first."
+      about={`What has run, what runs and what waits; the newest first.${filters.all ? " All namespaces." : ""}`}
       actions={
         operates && all !== null ? (
           <Button onClick={() => setStopping({ text: all.text, filter: all.filter })}>{`Stop ${all.text}…`}</Button>
@@ -52,7 +53,12 @@ export default function Runs() {
       {list.rows.length > 0 ? (
         <>
           <Above {...{ chosen, fresh: list.fresh }} onStop={setStopping} onClear={() => setChosen(new Set())} />
-          <RunTable rows={list.rows} chosen={operates ? chosen : null} onChoose={choose} />
+          <RunTable
+            rows={list.rows}
+            chosen={operates && !filters.all ? chosen : null}
+            ofAll={filters.all}
+            onChoose={choose}
+          />
           <div className="row">
             <LoadMore of={list.pages} />
             {list.isLive ? null : (

@@ -1,5 +1,6 @@
 // Which runs are shown: read from the address, where anything may stand, and put into the words of the service.
 import type { Ask, Schemas } from "../../api/client";
+import { ALL_NAMESPACES, asksForAll } from "../../api/everywhere";
 import { RUN_LOOKS } from "../../marks/outcomes";
 import type { Choice } from "../../parts/Field";
 
@@ -15,17 +16,18 @@ export interface RunFilters {
   since: string;
   /** Steps of workflows among the runs. */
   steps: boolean;
+  /** Of all namespaces. */
+  all: boolean;
 }
 
 type State = Schemas["RunState"];
 type Query = NonNullable<Ask<"/api/runs", "get">["query"]>;
 
 export const OPEN_STATES: readonly State[] = ["ready", "launching", "queued", "running", "held", "awaiting_approval"];
-const BAD_STATES: readonly State[] = ["failed", "launch_failed", "timed_out", "unknown"];
 
-const GROUPS: Readonly<Record<string, readonly [text: string, states: readonly State[]]>> = {
+const GROUPS: Readonly<Record<string, readonly [text: string, states: readonly string[]]>> = {
   open: ["not ended", OPEN_STATES],
-  bad: ["went wrong", BAD_STATES],
+  unsuccessful: ["unsuccessful", ["unsuccessful"]],
   stopped: ["stopped", ["cancelled", "terminated", "rejected", "expired"]],
 };
 const ORIGINS: Readonly<Record<Schemas["Origin"], string>> = {
@@ -65,6 +67,7 @@ export function filtersOf(search: Readonly<Record<string, unknown>>): RunFilters
     queue: text("queue"),
     since: text("since"),
     steps: search["steps"] === true || search["steps"] === "true",
+    all: asksForAll(search),
   };
 }
 
@@ -84,6 +87,7 @@ export function queryOf(filters: RunFilters): Query {
     queue: filters.queue || undefined,
     finished_after: filters.since || undefined,
     include: filters.steps ? "steps" : undefined,
+    namespace: filters.all ? ALL_NAMESPACES : undefined,
   };
 }
 

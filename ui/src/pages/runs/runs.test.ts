@@ -12,6 +12,7 @@ const NONE: RunFilters = {
   queue: "",
   since: "",
   steps: false,
+  all: false,
 };
 
 describe("filtersOf", () => {
@@ -30,7 +31,7 @@ describe("filtersOf", () => {
   });
 
   it("comes back from the address as it went there", () => {
-    const filters = { ...NONE, state: "bad", queue: "q", steps: true };
+    const filters = { ...NONE, state: "unsuccessful", queue: "q", steps: true };
     expect(filtersOf(searchOf(filters))).toEqual(filters);
     expect(isFiltered(filters)).toBe(true);
     expect(isFiltered(filtersOf({}))).toBe(false);
@@ -39,8 +40,10 @@ describe("filtersOf", () => {
   it("says each choice of a state in states", () => {
     for (const [value] of STATE_CHOICES.slice(1))
       expect(queryOf({ ...NONE, state: value }).state?.length).toBeGreaterThan(0);
-    expect(queryOf({ ...NONE, state: "bad" }).state).toEqual(["failed", "launch_failed", "timed_out", "unknown"]);
+    expect(queryOf({ ...NONE, state: "unsuccessful" }).state).toEqual(["unsuccessful"]);
     expect(queryOf(NONE)).toEqual({});
+    expect(queryOf({ ...NONE, all: true })).toEqual({ namespace: "*" });
+    expect(choiceOf({ ...NONE, schedule: "s", all: true })).toBeNull();
   });
 });
 

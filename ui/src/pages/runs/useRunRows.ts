@@ -33,7 +33,7 @@ export function useRunRows(filters: RunFilters) {
   const loaded = pages.data?.pages.length ?? 1;
   useEffect(() => setMany(loaded), [loaded]);
   const rows = kept.key === key ? kept.rows : NOTHING.rows;
-  useRefresh(many <= LIVE_PAGES && rows.some((row) => OPEN_STATES.includes(row.state)), pages.refetch);
+  useRefresh(many <= LIVE_PAGES && (filters.all || rows.some((row) => OPEN_STATES.includes(row.state))), pages.refetch);
   const top = useTop(rows, key);
   return { pages, isLive: many <= LIVE_PAGES, ...seenRows(rows, top) };
 }
