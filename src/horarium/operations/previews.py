@@ -43,6 +43,7 @@ from horarium.store.runs import read as runs_read
 from horarium.store.runs.newest_approvals import waiting_below
 from horarium.store.schedules import rows as schedules
 from horarium.store.schedules.health import waiting_runs
+from horarium.store.schedules.rows import ScheduleRow
 from horarium.wire.roles import Permission
 
 HORIZON: Final = 31 * DAY
@@ -142,15 +143,22 @@ def with_inputs(rows: Iterable[Row], definition: Definition) -> list[Previewed]:
 
 
 def explain(resources: Resources, caller: Caller, schedule_id: str, moment: Instant) -> Explanation:
-    """Also of a deleted schedule; what history recorded wins over what we would decide today."""
+    """Also of a deleted schedule; what history recorded wins over what we would decide today.
+
+    Of a moment before the creation, an earlier schedule that had the id then is explained.
+    """
     caller.require(Permission.READ)
     signal = _signal(resources, caller, schedule_id, moment)
 
     def work(connection: Connection) -> Explanation:
         opened = _look_at(resources, connection, caller, schedule_id)
+        at, decided = _about(resources, connection, opened, moment)
+        if decided is None and at < opened.row.created_at:
+            earlier = schedules.find_then(connection, caller.namespace, schedule_id, at)
+            if earlier is not None:
+                opened = _opened(resources, connection, earlier)
+                at, decided = _about(resources, connection, opened, moment)
         row = opened.row
-        at = moment if isinstance(opened.planning, Exception) else nominal_of(opened.planning, row.schedule_uid, moment)
-        decided = _decided(resources, connection, opened, at)
         if decided is not None:
             recorded, then = decided
             run = _run_now(connection, caller, recorded)
@@ -175,6 +183,15 @@ def explain(resources: Resources, caller: Caller, schedule_id: str, moment: Inst
         )
 
     return resources.database.read(work)
+
+
+def _about(
+    resources: Resources, connection: Connection, opened: Opened, moment: Instant
+) -> tuple[Instant, tuple[Recorded, Planning] | None]:
+    """The occurrence that a moment is about, and what was decided of it."""
+    planning = opened.planning
+    at = moment if isinstance(planning, Exception) else nominal_of(planning, opened.row.schedule_uid, moment)
+    return at, _decided(resources, connection, opened, at)
 
 
 def _run_now(connection: Connection, caller: Caller, recorded: Recorded) -> RunNow | None:
@@ -223,6 +240,9 @@ def _decided(
 
 
 def _look_at(resources: Resources, connection: Connection, caller: Caller, schedule_id: str) -> Opened:
-    row = find_any(connection, caller, schedule_id)
+    return _opened(resources, connection, find_any(connection, caller, schedule_id))
+
+
+def _opened(resources: Resources, connection: Connection, row: ScheduleRow) -> Opened:
     planning = resources.known.load(connection, [row.planning])[row.planning]
     return Opened(row, planning, resources.clock.now())
