@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from datetime import datetime, timedelta
+from datetime import date, datetime, timedelta
 from random import Random
 from typing import Any, NamedTuple
 from zoneinfo import ZoneInfo
@@ -140,16 +140,23 @@ def check_views(http: httpx.Client, random: Random, agenda: dict[tuple[str, str]
 
 
 def check_years(http: httpx.Client, now: datetime) -> None:
-    """The year view counts on the day after tomorrow what the agenda lists."""
+    """The year view counts what the agenda lists: what was decided, and what is coming."""
     for name, zone in {each["schedule_id"]: each["spec"]["timezone"] for each in listed(http)}.items():
-        day, following = (str(now.astimezone(ZoneInfo(zone)).date() + timedelta(days=ahead)) for ahead in (2, 3))
-        query = {"schedule_id": name, "from": day, "to": following, "timezone": zone}
-        rows = http.get("/api/agenda", params=query).json()["rows"]
-        year = http.get(f"/api/schedules/{name}/year", params={"year": day[:4]}).json()
-        [shown] = [each for each in year["days"] if each["date"] == day] or [{"fires": 0, "skips": 0, "reasons": {}}]
-        assert shown["fires"] == sum(row["decision"] == "dispatch" for row in rows), (name, day)
-        assert shown["reasons"] == Counter(row["reason"] for row in rows if row["decision"] == "skip"), (name, day)
-        assert shown["fires"] + shown["skips"] == len(rows), (name, day)
+        for ahead in (-1, 0, 2):
+            check_day(http, name, zone, now.astimezone(ZoneInfo(zone)).date() + timedelta(days=ahead))
+
+
+def check_day(http: httpx.Client, name: str, zone: str, day: date) -> None:
+    query = {"schedule_id": name, "from": str(day), "to": str(day + timedelta(days=1)), "timezone": zone}
+    rows = http.get("/api/agenda", params=query).json()["rows"]
+    counts = Counter[str | None]()
+    for row in rows:
+        counts[row["reason"] if row["decision"] == "skip" else None] += row.get("count", 1)
+    year = http.get(f"/api/schedules/{name}/year", params={"year": day.year}).json()
+    [shown] = [each for each in year["days"] if each["date"] == str(day)] or [{"fires": 0, "skips": 0, "reasons": {}}]
+    assert shown["fires"] == counts.pop(None, 0), (name, day)
+    assert shown["reasons"] == counts, (name, day)
+    assert shown["skips"] == counts.total(), (name, day)
 
 
 def listed(http: httpx.Client) -> list[dict[str, Any]]:
@@ -230,6 +237,28 @@ def test_a_run_that_awaits_approval_is_foreseen_to_end_with_its_request() -> Non
         assert http.get("/api/schedules").json()["schedules"][0]["next_run_at"] == "2026-05-15T04:00:00Z"
 
 
+def test_the_year_shows_what_was_decided(database_url: str) -> None:
+    """Runs, skips, missed occurrences and those of a pause, before an edit of the times and after it."""
+    with service(at="2026-05-14T00:30:00Z", answer=Accepted(), database=database_url) as horarium:
+        horarium.create(
+            schedule_id="busy", cron_expressions=["0 * * * *"], workflow_type="report", timeout_seconds=9_000,
+            timezone="Asia/Kathmandu", catchup_policy="skip",
+        )  # fmt: skip
+        http = horarium.http()
+        horarium.advance(hours=4)
+        http.post("/api/schedules/busy/pause").raise_for_status()
+        horarium.advance(hours=3)
+        http.post("/api/schedules/busy/resume").raise_for_status()
+        horarium.advance(hours=1)
+        horarium.sleep(hours=3)
+        horarium.settle()
+        http.patch("/api/schedules/busy", json={"spec": {"cron_expressions": ["*/30 * * * *"]}}).raise_for_status()
+        horarium.advance(hours=1)
+        check_years(http, to_datetime(horarium.now))
+        [day] = [each for each in http.get("/api/schedules/busy/year").json()["days"] if each["date"] == "2026-05-14"]
+        assert day["reasons"]["missed"] == 3
+
+
 def test_after_a_downtime_lists_and_previews_name_the_same_next_run() -> None:
     """What is overdue is skipped by the catch-up policy `skip`, also where no guard or run asks for a closer look."""
     calls = ({"kind": "http", "url": "http://localhost/"}, {"workflow_type": "report"})
@@ -245,6 +274,20 @@ def test_after_a_downtime_lists_and_previews_name_the_same_next_run() -> None:
             rows = http.get(f"/api/schedules/{each['schedule_id']}/preview", params={"n": 4}).json()["rows"]
             assert [row["reason"] for row in rows] == ["missed", "missed", "missed", None]
             assert each["next_run_at"] == described["next_run_at"] == rows[3]["due"]
+
+
+def test_what_is_overdue_after_a_timed_pause_is_in_every_view() -> None:
+    with service(at="2026-05-14T00:30:00Z") as horarium:
+        horarium.create(schedule_id="rests", cron_expressions=["0 * * * *"], workflow_type="report")
+        http = horarium.http()
+        http.post("/api/schedules/rests/pause", json={"until": "2026-05-14T01:30:00Z"}).raise_for_status()
+        horarium.sleep(hours=3)
+        rows = http.get("/api/schedules/rests/preview", params={"n": 2}).json()["rows"]
+        assert [(row["tick_at"][11:16], row["reason"]) for row in rows] == [("02:00", None), ("03:00", "missed")]
+        assert http.get("/api/schedules/rests").json()["next_run_at"] == rows[0]["due"]
+        query = {"from": "2026-05-14T00:00:00Z", "to": "2026-05-14T03:30:00Z"}
+        listed_rows = http.get("/api/agenda", params=query).json()["rows"]
+        assert [row["at"] for row in listed_rows] == [row["tick_at"] for row in rows]
 
 
 def test_a_run_of_now_does_not_stand_in_the_way_of_tomorrow() -> None:

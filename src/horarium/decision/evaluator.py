@@ -7,7 +7,7 @@ asks. The simulation is bounded: after `MAX_STEPS` steps, or a year, guards alon
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Generator, Iterable, Iterator, Mapping
 from itertools import takewhile
 from typing import Final
 
@@ -170,7 +170,8 @@ class Forecaster:
         if position.status not in (Status.ACTIVE, Status.FINISHED):
             yield from self._at_rest(_END)
             return
-        yield from self._overdue(position)
+        if (yield from self._overdue(position, until)):
+            return
         steps = 0
         while self._next is not None and (until is None or self._next < until):
             if steps == MAX_STEPS or self._next > self._last:
@@ -198,16 +199,18 @@ class Forecaster:
         self._decided_until = position.decided_until
         self._next = self.spec.next_after(position.decided_until)
 
-    def _overdue(self, position: Position) -> Iterator[Stretch]:
-        """Apply the catch-up policy to missed occurrences, as the next tick will."""
+    def _overdue(self, position: Position, until: Instant | None) -> Generator[Stretch, None, bool]:
+        """Apply the catch-up policy to missed occurrences, as the next tick will; True = `until` is one of them."""
         first, grace = self._next, self.planning.catchup.misfire_grace_seconds * SECOND
         if first is None or self.spec.due(self._uid, first) >= self._now - grace:
-            return
+            return False
         due = Due(self._uid, self.planning, position._replace(decided_until=self._decided_until))
         shared = self.tally.shared.copy()
         plan = plan_tick(due, self._facts, shared, PlanTime(self._now, limit=MAX_STEPS))
         doubt = "It is overdue: the decision depends on whether the scheduler was down."
         for decision in plan.decisions:
+            if until is not None and until <= _last_of(decision):
+                return True
             self._decided_until = max(self._decided_until, _last_of(decision))
             count = _count_of(decision)  # a scheduler that was late but alive decides them one by one
             self._doubts.add(0, count, Level.UNKNOWN)
@@ -234,6 +237,7 @@ class Forecaster:
         self._go_on(plan.position)
         if plan.position.status is Status.DELETED:
             self.tally.status = Status.ACTIVE  # its runs are used up, which is the reason of all that follow
+        return False
 
     def _bear(self, birth: Birth) -> int | None:
         """Count a run that was decided on other counts."""

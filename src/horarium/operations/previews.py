@@ -18,10 +18,10 @@ from horarium.decision.forecast import Forecast
 from horarium.decision.forecast_rows import Row
 from horarium.decision.guards import reads_signal
 from horarium.decision.recorded import Recorded
-from horarium.decision.year import FIRST_YEAR, LAST_YEAR, YearOverview
+from horarium.decision.year import FIRST_YEAR, LAST_YEAR, Past, YearOverview
 from horarium.errors import InvalidDefinition
 from horarium.ids import id_text, parse_id
-from horarium.instant import DAY, Instant
+from horarium.instant import DAY, MINUTE, Instant
 from horarium.operations.caller import Caller
 from horarium.operations.decisions import gather_facts
 from horarium.operations.history import find_any
@@ -38,6 +38,7 @@ from horarium.schedule.reason import Reason
 from horarium.schedule.run import Origin
 from horarium.store.database import Connection
 from horarium.store.history import events as history
+from horarium.store.history import lanes
 from horarium.store.runs import open_runs
 from horarium.store.runs import read as runs_read
 from horarium.store.runs.newest_approvals import waiting_below
@@ -49,6 +50,9 @@ from horarium.wire.roles import Permission
 HORIZON: Final = 31 * DAY
 MAX_ROWS: Final = 200
 _SHOWN_RUNS = 20
+_QUARTER: Final = 15 * MINUTE
+_MOST_EVENTS: Final = 50_000
+"""Events that are counted for a year; of older occurrences the spec is asked."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +87,9 @@ def preview(
         revision = schedules.find_revision(connection, opened.row.schedule_uid, opened.row.revision)
         assert revision is not None  # a schedule has the revision that it names
         row = opened.row
-        start = undecided_after(row.decided_until, row.status, 0, opened.now) if after is None else after
+        start = (
+            undecided_after(row.decided_until, row.status, 0, opened.now, row.paused_until) if after is None else after
+        )
         last = (opened.now if after is None else after) + HORIZON
         coming = _forecaster(resources, connection, opened, signal).rows(start)
         found = islice(takewhile(lambda each: each.tick_at <= last, coming), rows)
@@ -105,16 +111,24 @@ def look_at_year(resources: Resources, caller: Caller, schedule_id: str, year: i
             resources.signals, [(row.schedule_uid, row.namespace, row.schedule_id, planning)], opened.now
         ).get(row.schedule_uid)
         forecaster = _forecaster(resources, connection, opened, signal or NO_SIGNAL)
+        decided_until = undecided_after(row.decided_until, row.status, 0, opened.now, row.paused_until)
         return years.look_at_year(
             planning,
             forecaster.calendars,
             year or local_date(planning.spec.zone.key, opened.now).year,
             since=row.created_at,
-            decided_until=row.decided_until,
+            past=_past(connection, row),
+            decided_until=decided_until,
             coming=forecaster.stretches,
         )
 
     return resources.database.read(work)
+
+
+def _past(connection: Connection, row: ScheduleRow) -> Past:
+    lane, whole_since = lanes.newest(connection, row.schedule_uid, row.next_sequence, _MOST_EVENTS)
+    since = row.created_at if whole_since is None else max(row.created_at, whole_since)
+    return Past(since, lanes.count_by_reason(connection, lane, since, _QUARTER))
 
 
 def _forecaster(resources: Resources, connection: Connection, opened: Opened, signal: Signal) -> Forecaster:

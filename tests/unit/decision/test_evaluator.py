@@ -484,6 +484,12 @@ def test_the_counts_at_the_last_occurrence_do_not_include_its_own_run() -> None:
     assert [asked.tally_at(NOON + n * HOUR).active for n in (1, 2)] == [0, 0]
 
 
+def test_the_counts_at_an_overdue_occurrence_do_not_include_its_own_run() -> None:
+    planning = make_planning("0 * * * *", catchup=CatchupPolicy.FIRE_ALL, overlap=OverlapPolicy.ALLOW_ALL)
+    asked = forecaster(planning, now=NOON + 4 * HOUR + 10 * MINUTE)
+    assert [asked.tally_at(NOON + n * HOUR).runs_born for n in (1, 2, 4)] == [0, 1, 3]
+
+
 def test_the_counts_at_the_first_occurrence_of_a_day_are_those_of_that_day() -> None:
     asked = forecaster(make_planning("0 */6 * * *", budget=Budget(max_daily_runs=1)), Facts(times=BRIEF))
     assert [asked.tally_at(NOON + n * 6 * HOUR).runs_today for n in (1, 2, 3)] == [0, 0, 1]
