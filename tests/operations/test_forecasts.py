@@ -90,7 +90,7 @@ def said(row: dict[str, Any]) -> Said:
 def check_lanes(http: httpx.Client, until: str) -> None:
     """Lanes have the rows of the agenda, and buckets of half an hour count them by schedule."""
     size = timedelta(minutes=30)
-    query = {"to": until, "limit": 5_000}
+    query: dict[str, Any] = {"to": until, "limit": 5_000}
     listed = http.get("/api/agenda", params=query).json()["rows"]
     answer = http.get(
         "/api/agenda", params={**query, "lanes": True, "bucket_seconds": int(size.total_seconds())}
