@@ -69,3 +69,24 @@ def test_explain_works_after_deletion(office: Office) -> None:
     assert previews.explain(office.resources, VIEWER, "nightly", NOON + MINUTE).recorded is not None
     with pytest.raises(ScheduleNotFound):
         previews.explain(office.resources, VIEWER, "never-was", NOON)
+
+
+def test_explain_tells_of_the_schedule_that_had_the_id_at_that_moment(office: Office) -> None:
+    office.create()
+    office.tick(60)
+    lifecycles.delete(office.resources, ADMIN, "nightly")
+    office.tick(60)
+    office.create()
+
+    def explained(minutes: int) -> tuple[bool, bool]:
+        found = previews.explain(office.resources, VIEWER, "nightly", NOON + minutes * MINUTE)
+        return found.existed, found.recorded is not None
+
+    assert [explained(minutes) for minutes in (-1, 1, 2, 3)] == [
+        (False, False),
+        (True, True),
+        (True, False),
+        (True, False),
+    ]
+    between = previews.explain(office.resources, VIEWER, "nightly", NOON + MINUTE + 30_000_000)
+    assert not between.existed

@@ -93,8 +93,10 @@ def get_schedule_year(
     schedule_id: str,
     year: Annotated[int | None, Query(description="1901 to 9891; the present one, unless given")] = None,
 ) -> Reply:
-    """The forecast by days of the schedule's zone. Past days, from its creation on, are what the spec and the calendars
-    say now: they are no history.
+    """Days of the schedule's zone, from its creation on: as they were decided, and as they are forecast.
+
+    Of what history no longer keeps, and of what is older than the last 50,000 events, they are what the spec and the
+    calendars say now.
     """
     return Reply(shown_year(schedule_id, previews.look_at_year(resources, caller, schedule_id, year)))
 
@@ -125,7 +127,7 @@ def shown_year(schedule_id: str, found: YearOverview) -> Year:
             date=day.date.isoformat(),
             fires=day.fires,
             skips=day.skips,
-            reasons={reason.value: count for reason, count in day.reasons.items()},
+            reasons={str(reason): count for reason, count in day.reasons.items()},
             detail=day.detail,
         )
         for day in found.days

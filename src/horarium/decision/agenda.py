@@ -69,9 +69,12 @@ class Bucket:
     skips: int
 
 
-def undecided_after(decided_until: Instant, status: str, start: Instant, now: Instant) -> Instant:
-    """From where on a window shows predictions. What falls into a pause before now is nobody's."""
-    decided = decided_until if status == Status.ACTIVE else max(decided_until, now)
+def undecided_after(
+    decided_until: Instant, status: str, start: Instant, now: Instant, paused_until: Instant | None
+) -> Instant:
+    """Return after which instant a window shows predictions: no decision is due about what fell into a pause."""
+    rests_until = now if paused_until is None else min(now, paused_until - 1)
+    decided = decided_until if status == Status.ACTIVE else max(decided_until, rests_until)
     return max(decided, start - 1)
 
 

@@ -7,7 +7,7 @@ asks. The simulation is bounded: after `MAX_STEPS` steps, or a year, guards alon
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Generator, Iterable, Iterator, Mapping
 from itertools import takewhile
 from typing import Final
 
@@ -121,7 +121,7 @@ class Forecaster:
     def tally_at(self, nominal: Instant) -> Tally:
         """The counts that the decision about an occurrence sees, as they are predicted."""
         found = next((each for each in self.stretches(nominal - 1) if each.last >= nominal), None)
-        if found is None or self._next is None:
+        if found is None:
             return self.tally
         self._reset()
         stretches = self._stretches(found.first - 1, until=found.first)
@@ -158,6 +158,8 @@ class Forecaster:
     def _stretches(self, after: Instant, until: Instant | None = None) -> Iterator[Stretch]:
         """With `until` the walk ends before that occurrence is decided, with the counts that it would see."""
         position, paused_until = self._position, self._paused_until
+        if position.status is Status.DELETED:
+            return
         if position.status is Status.PAUSED and paused_until is not None:
             yield from self._at_rest(paused_until - 1)
             if until is not None and until < paused_until:
@@ -168,7 +170,8 @@ class Forecaster:
         if position.status not in (Status.ACTIVE, Status.FINISHED):
             yield from self._at_rest(_END)
             return
-        yield from self._overdue(position)
+        if (yield from self._overdue(position, until)):
+            return
         steps = 0
         while self._next is not None and (until is None or self._next < until):
             if steps == MAX_STEPS or self._next > self._last:
@@ -180,7 +183,7 @@ class Forecaster:
             steps += 1
             yield self._decide(self._next)
         if self._next is not None:
-            self.runs.advance(self._moment(self._next))
+            self._move_to(max(self.spec.due(self._uid, self._next), self._now))
 
     def _at_rest(self, last: Instant) -> Iterator[Stretch]:
         """Nothing is decided while the clock of the schedule stands still."""
@@ -196,26 +199,31 @@ class Forecaster:
         self._decided_until = position.decided_until
         self._next = self.spec.next_after(position.decided_until)
 
-    def _overdue(self, position: Position) -> Iterator[Stretch]:
-        """Apply the catch-up policy to missed occurrences, as the next tick will."""
+    def _overdue(self, position: Position, until: Instant | None) -> Generator[Stretch, None, bool]:
+        """Apply the catch-up policy to missed occurrences, as the next tick will; True = `until` is one of them."""
         first, grace = self._next, self.planning.catchup.misfire_grace_seconds * SECOND
         if first is None or self.spec.due(self._uid, first) >= self._now - grace:
-            return
+            return False
         due = Due(self._uid, self.planning, position._replace(decided_until=self._decided_until))
         shared = self.tally.shared.copy()
         plan = plan_tick(due, self._facts, shared, PlanTime(self._now, limit=MAX_STEPS))
         doubt = "It is overdue: the decision depends on whether the scheduler was down."
         for decision in plan.decisions:
+            if until is not None and until <= _last_of(decision):
+                return True
             self._decided_until = max(self._decided_until, _last_of(decision))
+            count = _count_of(decision)  # a scheduler that was late but alive decides them one by one
+            self._doubts.add(0, count, Level.UNKNOWN)
             if isinstance(decision, Skip | Missed):
+                self.runs.maybe_more(count, Level.UNKNOWN)
                 detail = decision.detail
                 first = decision.first if isinstance(decision, Missed) else decision.nominal
-                self.runs.maybe_more(1, Level.UNKNOWN)
                 yield Stretch(
                     first, _last_of(decision), Forecast.SKIP, decision.reason, detail, False, Certainty.UNKNOWN, doubt
                 )
                 continue
             index = self._bear(decision)
+            self.runs.maybe_more(count - 1, Level.UNKNOWN)
             self.runs.add(decision, self._now, Level.UNKNOWN)
             yield self._born(decision, Level.UNKNOWN, doubt, index)
             covers = decision.covers
@@ -229,6 +237,7 @@ class Forecaster:
         self._go_on(plan.position)
         if plan.position.status is Status.DELETED:
             self.tally.status = Status.ACTIVE  # its runs are used up, which is the reason of all that follow
+        return False
 
     def _bear(self, birth: Birth) -> int | None:
         """Count a run that was decided on other counts."""
@@ -239,12 +248,7 @@ class Forecaster:
     def _decide(self, nominal: Instant) -> Stretch:
         """Decide the next occurrence, and as many after it as are decided alike."""
         due = self.spec.due(self._uid, nominal)
-        at = max(due, self._now)
-        if at // DAY != self._day:
-            self._day = at // DAY
-            self.tally.new_day()
-            self._doubts.new_day()
-        self.runs.advance(at)
+        at = self._move_to(max(due, self._now))
         question = self._question(nominal)
         alike = self._dispatched_alike(question, at)
         if alike is not None:
@@ -341,8 +345,14 @@ class Forecaster:
     def _question(self, nominal: Instant) -> Question:
         return Question(self.planning, self._facts, self.tally, nominal)
 
-    def _moment(self, nominal: Instant) -> Instant:
-        return max(self.spec.due(self._uid, nominal), self._now)
+    def _move_to(self, at: Instant) -> Instant:
+        """Let the runs end and the days begin that lie before an instant."""
+        if at // DAY != self._day:
+            self._day = at // DAY
+            self.tally.new_day()
+            self._doubts.new_day()
+        self.runs.advance(at)
+        return at
 
     @property
     def _jitter(self) -> Instant:
@@ -375,6 +385,12 @@ def _last_of(decision: Birth | Skip | Missed) -> Instant:
     if isinstance(decision, Skip) or decision.covers is None:
         return decision.nominal
     return decision.covers.last
+
+
+def _count_of(decision: Birth | Skip | Missed) -> int:
+    if isinstance(decision, Missed):
+        return decision.count
+    return 1 if isinstance(decision, Skip) or decision.covers is None else decision.covers.count
 
 
 @remembered

@@ -1,26 +1,28 @@
 """The fires and skips of a schedule on each day of a year.
 
-What is not decided yet is what the forecast says. Earlier days, from the creation of the schedule on, are what the spec
-and the calendars say now: they are no history. Days are those of the schedule's own zone, so that one of them may have
-23 or 25 hours. Occurrences are counted by arithmetic: a year of seconds costs what a year of days does.
+What is not decided yet is what the forecast says, what was decided is what history says. Where history is not kept,
+from the creation of the schedule on, it is what the spec and the calendars say now. Days are those of the schedule's
+own zone, so that one of them may have 23 or 25 hours. Occurrences are counted by arithmetic: a year of seconds costs
+what a year of days does.
 """
 
 from __future__ import annotations
 
-from bisect import bisect_right
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from bisect import bisect_left, bisect_right
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date
 from itertools import takewhile
 from math import inf
-from typing import Final
+from operator import itemgetter
+from typing import Final, NamedTuple
 
 from horarium.decision.forecast_rows import Stretch
 from horarium.decision.guards import attached
 from horarium.instant import DAY, Instant
 from horarium.recurrence.spec import Spec
 from horarium.recurrence.zone import zone_names
-from horarium.schedule.calendar import Calendar, check, date_ends, local_date
+from horarium.schedule.calendar import Blocked, Calendar, check, date_ends, local_date
 from horarium.schedule.planning import Planning
 from horarium.schedule.reason import Reason
 
@@ -47,7 +49,7 @@ class YearDay:
     date: date
     fires: int = 0
     skips: int = 0
-    reasons: Mapping[Reason, int] = field(default_factory=dict)
+    reasons: Mapping[str, int] = field(default_factory=dict)
     detail: str | None = None
 
 
@@ -61,6 +63,16 @@ class YearOverview:
     bounded: bool = False
 
 
+class Past(NamedTuple):
+    """The decided occurrences after `since`: instants in their order, reasons (None = a run) and counts.
+
+    Those of a quarter of an hour stand together at its begin: no day of a zone begins within one.
+    """
+
+    since: Instant
+    counts: Sequence[_Decided]
+
+
 def look_at_year(
     planning: Planning,
     calendars: Mapping[str, Calendar],
@@ -68,6 +80,7 @@ def look_at_year(
     *,
     max_work: int = MAX_WORK,
     since: Instant | None = None,
+    past: Past | None = None,
     decided_until: Instant = _NEVER,
     coming: Callable[[Instant], Iterable[Stretch]] | None = None,
 ) -> YearOverview:
@@ -86,7 +99,7 @@ def look_at_year(
         count = spec.counter()
     else:
         left = inf
-    forecast: _Counted | None = None
+    counted = _Counted(count, lambda at: check(obeyed, at, zone), past, decided_until, coming)
     for begin, end in _pieces(frozenset({zone, *zones}), zone, year):
         if left <= 0:
             return YearOverview(year, zone, tuple(days.values()), bounded=True)
@@ -95,15 +108,8 @@ def look_at_year(
         if high <= low:
             continue
         day = local_date(zone, begin)
-        found = count(low, min(high, decided_until)) if low < decided_until else 0
-        if found:
-            blocked = check(obeyed, begin, zone)
-            refused: _Refused | None = None if blocked is None else (Reason.CALENDAR, blocked.detail)
+        for found, refused in counted.in_piece(begin, low, high):
             days[day] = _with(days.get(day) or YearDay(day), found, refused)
-        if high > decided_until and coming is not None:
-            forecast = forecast or _Counted(count, coming(max(low, decided_until)))
-            for found, refused in forecast.between(max(low, decided_until), high):
-                days[day] = _with(days.get(day) or YearDay(day), found, refused)
     return YearOverview(year, zone, tuple(days.values()))
 
 
@@ -125,24 +131,58 @@ def _bounds(zone: str, year: int) -> tuple[Instant, Instant]:
 
 
 class _Counted:
-    """Counts of a forecast in one stretch of time after the other."""
+    """Counts in one piece of a day after the other: of the spec, of what was decided, and of the forecast."""
 
-    def __init__(self, count: _Count, coming: Iterable[Stretch]) -> None:
-        self._count, self._coming = count, iter(coming)
-        self._stretch = next(self._coming, None)
+    def __init__(
+        self,
+        count: _Count,
+        blocked: Callable[[Instant], Blocked | None],
+        past: Past | None,
+        decided_until: Instant,
+        coming: Callable[[Instant], Iterable[Stretch]] | None,
+    ) -> None:
+        self._count, self._blocked = count, blocked
+        self._past, self._decided_until, self._coming = past, decided_until, coming
+        self._forecast: Iterator[Stretch] | None = None
+        self._stretch: Stretch | None = None
 
-    def between(self, low: Instant, high: Instant) -> Iterator[tuple[int, _Refused | None]]:
-        """Count the occurrences in (low, high] by decision; None = dispatched."""
+    def in_piece(self, begin: Instant, low: Instant, high: Instant) -> Iterator[tuple[int, _Refused | None]]:
+        """Count the occurrences in (low, high] of a piece by decision; None = dispatched."""
+        past, until = self._past, self._decided_until
+        by_spec = until if past is None else min(until, past.since)
+        found = self._count(low, min(high, by_spec)) if low < by_spec else 0
+        if found:
+            blocked = self._blocked(begin)
+            yield found, None if blocked is None else (Reason.CALENDAR, blocked.detail)
+        for _, reason, count in () if past is None else _within(past.counts, begin, high):
+            yield count, None if reason is None else (reason, None)
+        if high > until and self._coming is not None:
+            yield from self._foreseen(max(low, until), high, self._coming)
+
+    def _foreseen(
+        self, low: Instant, high: Instant, coming: Callable[[Instant], Iterable[Stretch]]
+    ) -> Iterator[tuple[int, _Refused | None]]:
+        if self._forecast is None:
+            self._forecast = iter(coming(low))
+            self._stretch = next(self._forecast, None)
         while (stretch := self._stretch) is not None and stretch.first <= high:
             count = self._count(max(low, stretch.first - 1), min(high, stretch.last))
             if count:
                 yield count, None if stretch.reason is None else (stretch.reason, _detail(stretch))
             if stretch.last > high:
                 return
-            self._stretch = next(self._coming, None)
+            self._stretch = next(self._forecast, None)
 
 
-_Refused = tuple[Reason, str | None]
+_Decided = tuple[Instant, str | None, int]
+
+
+def _within(counts: Sequence[_Decided], begin: Instant, last: Instant) -> Sequence[_Decided]:
+    return counts[bisect_left(counts, begin, key=_AT) : bisect_right(counts, last, key=_AT)]
+
+
+_AT = itemgetter(0)
+_Refused = tuple[str, str | None]
 
 
 def _detail(stretch: Stretch) -> str | None:

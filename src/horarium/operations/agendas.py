@@ -342,7 +342,9 @@ def first_of(
         planning = plannings[each.planning]
         if isinstance(planning, Exception):
             continue  # it is shown as broken elsewhere; nobody can say when it would fire
-        nominal = planning.spec.next_after(agenda.undecided_after(each.decided_until, each.status, start, now))
+        nominal = planning.spec.next_after(
+            agenda.undecided_after(each.decided_until, each.status, start, now, each.paused_until)
+        )
         if nominal is not None and nominal < end:
             firsts.append(_First(nominal, each.schedule_id, each, planning))
     return heapq.nsmallest(limit + 1, firsts, key=itemgetter(0, 1))
@@ -385,7 +387,7 @@ def with_facts(
                 each.schedule_id,
                 planning,
                 each.position,
-                agenda.undecided_after(each.decided_until, each.status, start, now),
+                agenda.undecided_after(each.decided_until, each.status, start, now, each.paused_until),
                 told,
                 shared[namespace],
                 each.paused_until,

@@ -195,13 +195,12 @@ def _fitting(
 
 def _listed(resources: Resources, connection: Connection, page: SchedulePage) -> tuple[Listed, ...]:
     """Most need no more than their row; what the others need is looked up for all of them together."""
-    both = list(zip(page.rows, page.documents, strict=True))
-    plain = [row for row, document in both if is_plain(row, document)]
+    both, now = list(zip(page.rows, page.documents, strict=True)), resources.clock.now()
+    plain = [row for row, document in both if is_plain(row, document, now)]
     stored = _stored_workflows(connection, plain)
     settled = {row.schedule_uid for row in plain if row.workflow not in stored}
     asked = [row for row in page.rows if row.schedule_uid not in settled]
     known = resources.known.load(connection, [row.planning for row in asked]) if asked else {}
-    now = resources.clock.now()
     planned = [planned_row(row, known[row.planning]) for row in asked]
     runs = next_runs(connection, planned, now, resources.signals)
     return tuple(

@@ -18,10 +18,10 @@ from horarium.decision.forecast import Forecast
 from horarium.decision.forecast_rows import Row
 from horarium.decision.guards import reads_signal
 from horarium.decision.recorded import Recorded
-from horarium.decision.year import FIRST_YEAR, LAST_YEAR, YearOverview
+from horarium.decision.year import FIRST_YEAR, LAST_YEAR, Past, YearOverview
 from horarium.errors import InvalidDefinition
 from horarium.ids import id_text, parse_id
-from horarium.instant import DAY, Instant
+from horarium.instant import DAY, MINUTE, Instant
 from horarium.operations.caller import Caller
 from horarium.operations.decisions import gather_facts
 from horarium.operations.history import find_any
@@ -40,16 +40,21 @@ from horarium.schedule.rendering import RunFacts, ScheduleName, render
 from horarium.schedule.run import Origin
 from horarium.store.database import Connection
 from horarium.store.history import events as history
+from horarium.store.history import lanes
 from horarium.store.runs import open_runs
 from horarium.store.runs import read as runs_read
 from horarium.store.runs.newest_approvals import waiting_below
 from horarium.store.schedules import rows as schedules
 from horarium.store.schedules.health import waiting_runs
+from horarium.store.schedules.rows import ScheduleRow
 from horarium.wire.roles import Permission
 
 HORIZON: Final = 31 * DAY
 MAX_ROWS: Final = 200
 _SHOWN_RUNS = 20
+_QUARTER: Final = 15 * MINUTE
+_MOST_EVENTS: Final = 50_000
+"""Events that are counted for a year; of older occurrences the spec is asked."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +93,9 @@ def preview(
         revision = schedules.find_revision(connection, opened.row.schedule_uid, opened.row.revision)
         assert revision is not None  # a schedule has the revision that it names
         row = opened.row
-        start = undecided_after(row.decided_until, row.status, 0, opened.now) if after is None else after
+        start = (
+            undecided_after(row.decided_until, row.status, 0, opened.now, row.paused_until) if after is None else after
+        )
         last = (opened.now if after is None else after) + HORIZON
         coming = _forecaster(resources, connection, opened, signal).rows(start)
         found = islice(takewhile(lambda each: each.tick_at <= last, coming), rows)
@@ -110,16 +117,24 @@ def look_at_year(resources: Resources, caller: Caller, schedule_id: str, year: i
             resources.signals, [(row.schedule_uid, row.namespace, row.schedule_id, planning)], opened.now
         ).get(row.schedule_uid)
         forecaster = _forecaster(resources, connection, opened, signal or NO_SIGNAL)
+        decided_until = undecided_after(row.decided_until, row.status, 0, opened.now, row.paused_until)
         return years.look_at_year(
             planning,
             forecaster.calendars,
             year or local_date(planning.spec.zone.key, opened.now).year,
             since=row.created_at,
-            decided_until=row.decided_until,
+            past=_past(connection, row),
+            decided_until=decided_until,
             coming=forecaster.stretches,
         )
 
     return resources.database.read(work)
+
+
+def _past(connection: Connection, row: ScheduleRow) -> Past:
+    lane, whole_since = lanes.newest(connection, row.schedule_uid, row.next_sequence, _MOST_EVENTS)
+    since = row.created_at if whole_since is None else max(row.created_at, whole_since)
+    return Past(since, lanes.count_by_reason(connection, lane, since, _QUARTER))
 
 
 def _forecaster(resources: Resources, connection: Connection, opened: Opened, signal: Signal) -> Forecaster:
@@ -163,15 +178,22 @@ def _rendered(row: Row, definition: Definition, spec: Spec) -> Previewed:
 
 
 def explain(resources: Resources, caller: Caller, schedule_id: str, moment: Instant) -> Explanation:
-    """Also of a deleted schedule; what history recorded wins over what we would decide today."""
+    """Also of a deleted schedule; what history recorded wins over what we would decide today.
+
+    Of a moment before the creation, an earlier schedule that had the id then is explained.
+    """
     caller.require(Permission.READ)
     signal = _signal(resources, caller, schedule_id, moment)
 
     def work(connection: Connection) -> Explanation:
         opened = _look_at(resources, connection, caller, schedule_id)
+        at, decided = _about(resources, connection, opened, moment)
+        if decided is None and at < opened.row.created_at:
+            earlier = schedules.find_then(connection, caller.namespace, schedule_id, at)
+            if earlier is not None:
+                opened = _opened(resources, connection, earlier)
+                at, decided = _about(resources, connection, opened, moment)
         row = opened.row
-        at = moment if isinstance(opened.planning, Exception) else nominal_of(opened.planning, row.schedule_uid, moment)
-        decided = _decided(resources, connection, opened, at)
         if decided is not None:
             recorded, then = decided
             run = _run_now(connection, caller, recorded)
@@ -196,6 +218,15 @@ def explain(resources: Resources, caller: Caller, schedule_id: str, moment: Inst
         )
 
     return resources.database.read(work)
+
+
+def _about(
+    resources: Resources, connection: Connection, opened: Opened, moment: Instant
+) -> tuple[Instant, tuple[Recorded, Planning] | None]:
+    """The occurrence that a moment is about, and what was decided of it."""
+    planning = opened.planning
+    at = moment if isinstance(planning, Exception) else nominal_of(planning, opened.row.schedule_uid, moment)
+    return at, _decided(resources, connection, opened, at)
 
 
 def _run_now(connection: Connection, caller: Caller, recorded: Recorded) -> RunNow | None:
@@ -244,6 +275,9 @@ def _decided(
 
 
 def _look_at(resources: Resources, connection: Connection, caller: Caller, schedule_id: str) -> Opened:
-    row = find_any(connection, caller, schedule_id)
+    return _opened(resources, connection, find_any(connection, caller, schedule_id))
+
+
+def _opened(resources: Resources, connection: Connection, row: ScheduleRow) -> Opened:
     planning = resources.known.load(connection, [row.planning])[row.planning]
     return Opened(row, planning, resources.clock.now())

@@ -78,10 +78,15 @@ def next_due(row: ScheduleRow, planning: Planning | Exception, now: Instant) -> 
     return next((fire.due for fire in next_fires(row, planning, now, count=1)), None)
 
 
-def is_plain(row: ScheduleRow, document: Mapping[str, Any]) -> bool:
+def is_plain(row: ScheduleRow, document: Mapping[str, Any], now: Instant) -> bool:
     """Report whether its next run is its next fire, as far as the row and the document show."""
     idle = row.status is Status.ACTIVE and not row.active and not row.held
-    return idle and all(document.get(name) is None for name in GUARDED_BY)
+    return idle and not _is_due(row.next_due, now) and all(document.get(name) is None for name in GUARDED_BY)
+
+
+def _is_due(next_due: Instant | None, now: Instant) -> bool:
+    """Report whether an occurrence is due and not decided: the catch-up policy may skip it."""
+    return next_due is not None and next_due < now
 
 
 def seen_signals(
@@ -161,7 +166,7 @@ def _next_run(
     # What cannot be read will be set aside by the tick.
     if isinstance(planning, Exception) or isinstance(known.policies, UnreadablePolicies):
         return NOT_TRIGGERABLE
-    if not look and position.status is Status.ACTIVE:
+    if not look and position.status is Status.ACTIVE and not _is_due(position.next_due, now):
         return NextRun(position.next_due, NoRun.FINISHED if position.next_due is None else None)
     return Forecaster(
         planning,

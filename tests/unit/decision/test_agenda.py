@@ -53,16 +53,20 @@ def test_a_pause_that_ends_by_itself_is_foreseen() -> None:
 
 
 @pytest.mark.parametrize(
-    ("status", "decided", "start", "expected"),
+    ("status", "start", "paused_until", "expected"),
     [
-        (Status.ACTIVE, NOON - HOUR, NOON, NOON - 1),
-        (Status.ACTIVE, NOON - HOUR, NOON - DAY, NOON - HOUR),
-        (Status.PAUSED, NOON - HOUR, NOON - DAY, NOON),
-        (Status.ACTIVE, NOON - HOUR, NOON + DAY, NOON + DAY - 1),
+        (Status.ACTIVE, NOON, None, NOON - 1),
+        (Status.ACTIVE, NOON - DAY, None, NOON - 2 * HOUR),
+        (Status.PAUSED, NOON - DAY, None, NOON),
+        (Status.PAUSED, NOON - DAY, NOON + HOUR, NOON),
+        (Status.PAUSED, NOON - DAY, NOON - HOUR, NOON - HOUR - 1),
+        (Status.ACTIVE, NOON + DAY, None, NOON + DAY - 1),
     ],
 )
-def test_what_is_decided_is_not_predicted(status: Status, decided: Instant, start: Instant, expected: Instant) -> None:
-    assert undecided_after(decided, status, start, NOON) == expected
+def test_what_is_decided_is_not_predicted(
+    status: Status, start: Instant, paused_until: Instant | None, expected: Instant
+) -> None:
+    assert undecided_after(NOON - 2 * HOUR, status, start, NOON, paused_until) == expected
 
 
 @pytest.mark.parametrize(

@@ -121,10 +121,14 @@ def test_facts_are_a_snapshot() -> None:
     assert {row.decision for row in look(planning, facts)} == {GO}
 
 
-@pytest.mark.parametrize("status", [Status.PAUSED, Status.DELETED, Status.BROKEN])
+@pytest.mark.parametrize("status", [Status.PAUSED, Status.BROKEN])
 def test_a_schedule_that_cannot_fire_is_predicted_to_skip(status: Status) -> None:
     rows = look(make_planning(), position=make_position(NOON, status=status))
     assert {row.reason for row in rows} == {Reason.STATUS_NOT_TRIGGERABLE}
+
+
+def test_a_deleted_schedule_has_no_coming_occurrences() -> None:
+    assert look(make_planning(), position=make_position(NOON, status=Status.DELETED)) == []
 
 
 def test_what_the_assignee_has_spent_today_counts_until_midnight() -> None:
@@ -435,6 +439,19 @@ def test_what_is_overdue_is_decided_as_the_next_tick_will(policy: CatchupPolicy,
     assert (rows[3].reason or "") == (expected[3] if busy else "")
 
 
+@pytest.mark.parametrize("policy", [CatchupPolicy.FIRE_ONCE, CatchupPolicy.SKIP])
+@pytest.mark.parametrize(
+    "limits",
+    [{"max_runs": 3}, {"budget": Budget(max_daily_runs=3)}, {"overlap": Overlap(OverlapPolicy.ALLOW_ALL, 3)}],
+    ids=["max_runs", "max_daily_runs", "max_concurrency"],
+)
+def test_each_overdue_occurrence_may_have_a_run_that_counts(policy: CatchupPolicy, limits: dict[str, Any]) -> None:
+    """A scheduler that is late but alive decides them one by one."""
+    planning = make_planning("0 * * * *", catchup=policy, **{"overlap": OverlapPolicy.ALLOW_ALL, **limits})
+    rows = look(planning, position=make_position(NOON), now=NOON + 3 * HOUR + 10 * MINUTE, rows=4)
+    assert said(rows[3:]) == [(GO, UNKNOWN)]
+
+
 def test_what_is_a_little_late_is_decided_as_on_time() -> None:
     rows = look(make_planning("0 * * * *"), now=clock("13:00:20"), rows=1)
     assert said(rows) == [(GO, CERTAIN)]
@@ -460,6 +477,22 @@ def test_a_pause_that_ends_by_itself_lets_held_runs_go_first() -> None:
 def test_the_counts_at_an_instant_are_those_of_its_decision() -> None:
     asked = forecaster(make_planning(), Facts(times=RunTimes((), 150 * SECOND)))
     assert [asked.tally_at(NOON + n * MINUTE).active for n in range(1, 6)] == [0, 1, 1, 0, 1]
+
+
+def test_the_counts_at_the_last_occurrence_do_not_include_its_own_run() -> None:
+    asked = forecaster(make_planning(spec=make_spec("0 * * * *", end_at=NOON + 2 * HOUR)), Facts(times=BRIEF))
+    assert [asked.tally_at(NOON + n * HOUR).active for n in (1, 2)] == [0, 0]
+
+
+def test_the_counts_at_an_overdue_occurrence_do_not_include_its_own_run() -> None:
+    planning = make_planning("0 * * * *", catchup=CatchupPolicy.FIRE_ALL, overlap=OverlapPolicy.ALLOW_ALL)
+    asked = forecaster(planning, now=NOON + 4 * HOUR + 10 * MINUTE)
+    assert [asked.tally_at(NOON + n * HOUR).runs_born for n in (1, 2, 4)] == [0, 1, 3]
+
+
+def test_the_counts_at_the_first_occurrence_of_a_day_are_those_of_that_day() -> None:
+    asked = forecaster(make_planning("0 */6 * * *", budget=Budget(max_daily_runs=1)), Facts(times=BRIEF))
+    assert [asked.tally_at(NOON + n * 6 * HOUR).runs_today for n in (1, 2, 3)] == [0, 0, 1]
 
 
 # ── moved instants ────────────────────────────────────────────────────────────────────────────────────

@@ -7,13 +7,14 @@ window, so that the cost grows with the window and not with what is stored.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from operator import itemgetter
 from typing import Any, Final, NamedTuple
 
 import sqlalchemy as sa
 from sqlalchemy import Connection
 
 from horarium.decision.agenda import MISSED_REASONS, Grid, LaneCounts
-from horarium.instant import Instant
+from horarium.instant import LAST, Instant
 from horarium.schedule.event import EventType
 from horarium.schedule.run import UNSUCCESSFUL, Origin, RunState
 from horarium.store.history.events import told_from
@@ -24,7 +25,7 @@ from horarium.store.tables import history, runs
 _SHORT: Final = 2_000
 """Histories up to this length are read whole."""
 
-_RAN: Final = f"('{EventType.TRIGGERED.value}', '{EventType.BUFFERED.value}')"
+_DID_RUN: Final = f"h.event_type IN ('{EventType.TRIGGERED.value}', '{EventType.BUFFERED.value}')"
 # As the index of occurrences has it.
 _OF_OCCURRENCES: Final = sa.text(f"origin IN ('{Origin.SCHEDULED.value}', '{Origin.BACKFILL.value}')")
 
@@ -59,6 +60,19 @@ def first_events(connection: Connection, next_sequences: Mapping[bytes, int], st
             bounds[uid] = (low, high)
         bounds = {uid: (low, high) for uid, (low, high) in bounds.items() if high - low > _SHORT // 4}
     return [Stored(uid, first) for uid, first in found.items()]
+
+
+def newest(connection: Connection, uid: bytes, next_sequence: int, most: int) -> tuple[Stored, Instant | None]:
+    """The last events of a schedule, and since when they are whole; None = from its creation on."""
+    lane = Stored(uid, max(1, next_sequence - most))
+    found = connection.execute(
+        sa.select(history.c.sequence, history.c.recorded_at)
+        .where(history.c.schedule_uid == uid, history.c.sequence >= lane.first)
+        .order_by(history.c.sequence)
+        .limit(1)
+    ).first()
+    is_whole = found is not None and found.sequence == 1
+    return lane, None if is_whole else LAST if found is None else found.recorded_at
 
 
 def _recorded_at(connection: Connection, numbers: Mapping[bytes, int]) -> dict[bytes, Instant]:
@@ -96,6 +110,22 @@ def count(
     return found
 
 
+def count_by_reason(
+    connection: Connection, lane: Stored, after: Instant, size: Instant
+) -> list[tuple[Instant, str | None, int]]:
+    """Count the decided occurrences of a schedule after an instant by bucket and reason, in order; None = it ran."""
+    text = (
+        f"SELECT o.nominal / {size}, CASE WHEN o.ran = 0 THEN coalesce(o.missed_for, o.reason) END, sum(o.many) FROM ("
+        f"SELECT h.nominal AS nominal, max(CASE WHEN {_DID_RUN} THEN 1 ELSE 0 END) AS ran, "
+        f"max(CASE WHEN {_missed(connection)} THEN {_reason(connection)} END) AS missed_for, "
+        f"max({_reason(connection)}) AS reason, max(CASE WHEN {_DID_RUN} THEN 1 ELSE {_many(connection)} END) AS many "
+        f"{_events(connection)} WHERE h.nominal > {after} AND h.recorded_at >= {told_from(after)} "
+        "GROUP BY h.nominal) o GROUP BY 1, 2"
+    )
+    found = _execute(connection, [lane], text)
+    return sorted(((int(place) * size, reason, int(many)) for place, reason, many in found), key=itemgetter(0))
+
+
 def read(connection: Connection, lanes: Sequence[Stored], start: Instant, end: Instant) -> list[OccurrenceEvent]:
     """Read all events about the occurrences of a window, the oldest occurrence first."""
     if not lanes:
@@ -107,31 +137,47 @@ def read(connection: Connection, lanes: Sequence[Stored], start: Instant, end: I
     return events_of(connection, rows)
 
 
-def _counting(connection: Connection, grid: Grid) -> str:
+def _many(connection: Connection) -> str:
+    """How many occurrences an event is about."""
     number = (
         "CAST(substring(h.payload from '\"count\":([0-9]{1,15})') AS BIGINT)"
         if connection.dialect.name == "postgresql"
         else "CASE WHEN instr(h.payload, '\"count\":') > 0 "
         "THEN CAST(substr(h.payload, instr(h.payload, '\"count\":') + 8, 15) AS INTEGER) END"
     )
-    many = f"CASE WHEN h.event_type = '{EventType.MISSED.value}' THEN coalesce({number}, 1) ELSE 1 END"
-    place = "strpos" if connection.dialect.name == "postgresql" else "instr"
-    # The first reason in a payload is its own: that of a command stands behind it.
-    own = f"{place}(h.payload, '\"reason\":')"
-    missed = " OR ".join(
-        f'({own} > 0 AND {place}(h.payload, \'"reason":"{each.value}"\') = {own})' for each in sorted(MISSED_REASONS)
+    return f"CASE WHEN h.event_type = '{EventType.MISSED.value}' THEN coalesce({number}, 1) ELSE 1 END"
+
+
+def _reason(connection: Connection) -> str:
+    """The first reason in a payload, which is its own: that of a command stands behind it."""
+    if connection.dialect.name == "postgresql":
+        return 'substring(h.payload from \'"reason":"([^"]*)"\')'
+    value = 'substr(h.payload, instr(h.payload, \'"reason":"\') + 10)'
+    return f"CASE WHEN instr(h.payload, '\"reason\":\"') > 0 THEN substr({value}, 1, instr({value}, '\"') - 1) END"
+
+
+def _missed(connection: Connection) -> str:
+    return f"{_reason(connection)} IN ({', '.join(repr(each.value) for each in sorted(MISSED_REASONS))})"
+
+
+def _events(connection: Connection) -> str:
+    return (
+        f"FROM lane {_CROSS[connection.dialect.name]} history h "
+        "ON h.schedule_uid = lane.uid AND h.sequence >= lane.first"
     )
-    ran = f"h.event_type IN {_RAN}"
+
+
+def _counting(connection: Connection, grid: Grid) -> str:
+    many = _many(connection)
     return (
         f"SELECT o.uid, (o.nominal - {grid.start}) / {grid.size}, sum(o.ran), "
         "sum(CASE WHEN o.ran = 0 AND o.missed = 0 THEN o.skipped ELSE 0 END), "
         "sum(CASE WHEN o.ran = 0 THEN o.missed ELSE 0 END) FROM ("
         "SELECT h.schedule_uid AS uid, h.nominal AS nominal, "
-        f"max(CASE WHEN {ran} THEN 1 ELSE 0 END) AS ran, "
-        f"max(CASE WHEN {ran} THEN 0 WHEN {missed} THEN {many} ELSE 0 END) AS missed, "
-        f"max(CASE WHEN {ran} THEN 0 ELSE {many} END) AS skipped "
-        f"FROM lane {_CROSS[connection.dialect.name]} history h "
-        "ON h.schedule_uid = lane.uid AND h.sequence >= lane.first "
+        f"max(CASE WHEN {_DID_RUN} THEN 1 ELSE 0 END) AS ran, "
+        f"max(CASE WHEN {_DID_RUN} THEN 0 WHEN {_missed(connection)} THEN {many} ELSE 0 END) AS missed, "
+        f"max(CASE WHEN {_DID_RUN} THEN 0 ELSE {many} END) AS skipped "
+        f"{_events(connection)} "
         f"WHERE h.nominal IS NOT NULL AND h.nominal >= {grid.start} AND h.nominal < {grid.end} "
         f"AND h.recorded_at >= {told_from(grid.start)} GROUP BY h.schedule_uid, h.nominal) o GROUP BY 1, 2"
     )

@@ -288,6 +288,21 @@ def find_newest(connection: Connection, namespace: str, schedule_id: str) -> Sch
     return _one(connection, schedules.c.schedule_uid == newest.scalar_subquery())
 
 
+def find_then(connection: Connection, namespace: str, schedule_id: str, moment: Instant) -> ScheduleRow | None:
+    """The schedule that had this id at a moment; it may have been deleted since."""
+    existed = (
+        schedules.c.created_at <= moment,
+        sa.or_(schedules.c.deleted_at.is_(None), schedules.c.deleted_at >= moment),
+    )
+    uid = (
+        sa.select(schedules.c.schedule_uid)
+        .where(schedules.c.namespace == namespace, schedules.c.schedule_id == schedule_id, *existed)
+        .order_by(schedules.c.schedule_uid.desc())
+        .limit(1)
+    )
+    return _one(connection, schedules.c.schedule_uid == uid.scalar_subquery())
+
+
 def find_revision(connection: Connection, uid: bytes, revision: int) -> RevisionRow | None:
     mine = (schedule_revisions.c.schedule_uid == uid, schedule_revisions.c.revision == revision)
     return REVISIONS.one(connection, REVISIONS.select.where(*mine))

@@ -53,9 +53,9 @@ export function YearCard({ schedule, search, change }: ViewProps) {
               label={`The year ${answer.year} by days, in ${zone}`}
             />
             <p className="muted small">
-              Times and calendars as they are now, in {zone}, from the creation of the schedule on (
+              Decided and predicted occurrences in {zone}, from the creation of the schedule on (
               <When at={schedule.created_at} zone={zone} absolute />
-              ). Conditions, budgets and overlaps are not evaluated. Choose a day for its decisions.
+              ). Choose a day for its decisions.
             </p>
           </div>
         )}
