@@ -188,7 +188,7 @@ def test_a_schedule_is_triggered_paused_resumed_filled_and_deleted(
 
     page.get_by_role("button", name="Delete…").click()
     page.get_by_role("dialog").get_by_role("button", name="Delete", exact=True).click()
-    expect(main.get_by_text("It was deleted")).to_be_visible()
+    expect(main.get_by_text("Its history stays readable")).to_be_visible()
     expect(page.get_by_role("button", name="Trigger…")).to_have_count(0)
 
 
