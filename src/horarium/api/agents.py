@@ -126,6 +126,24 @@ def put_agent(
 
 
 @routes(
+    "PATCH",
+    "/{agent_id}",
+    needs=WRITE,
+    audited=Audited.IN_NAMESPACE,
+    summary="Change single fields of an agent",
+    body=AgentBody,
+    sends={"capacity": 2, "policies": {"budget": {"max_daily_runs": 50}}},
+    answer=Agent,
+    example=_EXAMPLE,
+)
+def patch_agent(
+    resources: ResourcesOf, caller: CallerOf, agent_id: str, changes: Document, if_match: IfMatch = None
+) -> Reply:
+    """Merge as RFC 7396 says: what is not named stays, objects are merged, null sets a field back to its default."""
+    return _reply(agents.patch(resources, caller, agent_id, changes, if_version=version_of(if_match)))
+
+
+@routes(
     "DELETE",
     "/{agent_id}",
     needs=WRITE,

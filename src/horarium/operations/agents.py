@@ -17,10 +17,11 @@ from horarium.operations.lifecycles import delete_opened, pause_opened
 from horarium.operations.resources import Resources, open_schedule
 from horarium.operations.secrets import seal
 from horarium.policy.names import PolicyError
-from horarium.schedule.agent import Agent, agent_document, checked_token, parents_of, parse_agent
+from horarium.schedule.agent import Agent, checked_token, parents_of
 from horarium.schedule.assignee import Assignee, AssigneeType
 from horarium.schedule.credentials import agent_token_name
 from horarium.schedule.damage import Unreadable
+from horarium.schedule.document_shapes import AGENT
 from horarium.schedule.position import Status
 from horarium.schedule.target import pin_of
 from horarium.store import assignees, secrets, tokens
@@ -34,9 +35,7 @@ _UNSAID: Final = object()
 
 AGENTS: Final = DocumentKind(
     assignees.AGENTS,
-    "id",
-    parse_agent,
-    agent_document,
+    AGENT,
     AgentNotFound,
     AgentAlreadyExists,
     lambda *asked: _check(*asked, token=_UNSAID),
@@ -121,6 +120,17 @@ def put(
     """A document that says nothing of the token leaves it; null takes it away."""
     plain, token = _without_token(document)
     kept = AGENTS.put(
+        resources, caller, agent_id, plain, lambda *asked: _check(*asked, token=token), if_version=if_version
+    )
+    return _shown(resources, caller, kept)
+
+
+def patch(
+    resources: Resources, caller: Caller, agent_id: str, changes: Mapping[str, Any], *, if_version: int | None = None
+) -> AgentView:
+    """Change single fields; a null sets one back, and removes the token."""
+    plain, token = _without_token(changes)
+    kept = AGENTS.patch(
         resources, caller, agent_id, plain, lambda *asked: _check(*asked, token=token), if_version=if_version
     )
     return _shown(resources, caller, kept)

@@ -53,7 +53,7 @@ class BundledAssignees:
     def read(self, applying: Applying, name: str, document: Document, there: Stored | None) -> Mapping[str, Any]:
         """Without the token, which no document keeps."""
         plain = {field: value for field, value in document.items() if field != TOKEN}
-        return self.of.document(self.of.read(plain))
+        return self.of.shape.document(self.of.read(plain))
 
     def write(self, applying: Applying, name: str, document: Document, there: Stored | None) -> Written:
         outcome = self.put(applying.inside(), applying.caller, name, document)
