@@ -94,6 +94,7 @@ def list_agents(
     answer=Agent,
     status=201,
     example=_EXAMPLE,
+    warns=True,
 )
 def create_agent(resources: ResourcesOf, caller: CallerOf, document: Document) -> Reply:
     return _reply(agents.create(resources, caller, document), 201)
@@ -116,6 +117,7 @@ def get_agent(resources: ResourcesOf, caller: CallerOf, agent_id: str) -> Reply:
     answer=Agent,
     also=(201,),
     example=_EXAMPLE,
+    warns=True,
 )
 def put_agent(
     resources: ResourcesOf, caller: CallerOf, agent_id: str, document: Document, if_match: IfMatch = None
@@ -135,6 +137,7 @@ def put_agent(
     sends={"capacity": 2, "policies": {"budget": {"max_daily_runs": 50}}},
     answer=Agent,
     example=_EXAMPLE,
+    warns=True,
 )
 def patch_agent(
     resources: ResourcesOf, caller: CallerOf, agent_id: str, changes: Document, if_match: IfMatch = None
@@ -260,6 +263,7 @@ def _shown(view: AgentView) -> Agent:
         active_runs=view.active_runs,
         children=None if is_list else view.children,
         outcome=None if is_list else kept.outcome,
+        warnings=kept.warnings,
     )
 
 

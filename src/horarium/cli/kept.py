@@ -10,7 +10,7 @@ import typer
 
 from horarium.cli.definition import put
 from horarium.cli.naming import by_flags
-from horarium.cli.present import cell, printable, show_document
+from horarium.cli.present import cell, printable, show_document, warn
 from horarium.cli.reading import read_object, refuse
 from horarium.cli.remote import Remote
 from horarium.cli.render import Format, talk
@@ -112,6 +112,7 @@ def show_written(remote: Remote, name: str, done: Answer) -> None:
         typer.echo(printable(f"{name}: {done.raw.get('outcome') or 'kept'}{about}"))
     else:
         show_document(done.raw, remote.output, [])
+    warn(done.raw.get("warnings", ()))
 
 
 def show_deleted(remote: Remote, what: str, done: Answer) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Generic, TypeVar
 
@@ -41,6 +41,7 @@ class Kept(Generic[V]):
     updated_at: Instant
     bundle: str | None = None
     outcome: WriteOutcome = WriteOutcome.UNCHANGED
+    warnings: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +58,7 @@ class Written(Generic[V]):
 
     columns: Mapping[str, Any]
     changed: bool = False
+    warnings: tuple[str, ...] = ()
 
 
 Check = Callable[[Resources, Connection, Caller, V], Written[V]]
@@ -207,7 +209,7 @@ class DocumentKind(Generic[V]):
         check_rows(connection, row_limits.of_table(self.rows.table), caller.namespace)
         self.rows.insert(connection, caller.namespace, name, document, now=now, **written.columns)
         check_bytes(resources, connection, caller.namespace, document, now)
-        return Kept(value, 1, now, now, None, WriteOutcome.CREATED)
+        return Kept(value, 1, now, now, None, WriteOutcome.CREATED, written.warnings)
 
     def _replace(
         self,
@@ -220,13 +222,13 @@ class DocumentKind(Generic[V]):
     ) -> Kept[V]:
         now, document, before = resources.clock.now(), self.shape.document(value), row.document
         if document == before and not written.changed:
-            return self.kept(row)
+            return replace(self.kept(row), warnings=written.warnings)
         kept_columns = {name: column for name, column in written.columns.items() if name != "turn"}
         version = self.rows.update(
             connection, caller.namespace, row.name, document, expected_version=row.version, now=now, **kept_columns
         )
         check_bytes(resources, connection, caller.namespace, document, now, before=before)
-        return Kept(value, version, row.created_at, now, row.bundle, WriteOutcome.UPDATED)
+        return Kept(value, version, row.created_at, now, row.bundle, WriteOutcome.UPDATED, written.warnings)
 
 
 def _read(parse: Callable[[object], V], document: object) -> V:

@@ -52,7 +52,7 @@ class DocumentShape(Generic[V]):
     def spelled(self, given: object) -> dict[str, Any]:
         """Rename the members, at every level, as documents are stored. Nulls stay. Raise PolicyError."""
         read_object(given, "document", (*self.fields, *self.members_of), self.other_names)
-        result = _spelled(given, self.other_names)
+        result: dict[str, Any] = _spelled(given, self.other_names)
         for name, part in self.members_of.items():
             if name not in result:
                 continue
