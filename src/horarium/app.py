@@ -167,6 +167,7 @@ class Horarium:
         *,
         schedule_id: str | None = None,
         timezone: str | None = None,
+        retries: int | None = None,
         **fields: Any,
     ) -> Callable[[F], F]:
         """Call the function at these times. `fields` are those of a schedule's document.
@@ -174,7 +175,11 @@ class Horarium:
         The schedule is put in place at each start: one that has not changed is left alone, and pausing it
         stays with whoever paused it. Its id is the function's name unless one is given. A mistake in a field raises
         InvalidDefinition here, with the file and the line of this call.
+
+        A failed run is retried once unless `retries` says otherwise: `retries=0` never runs the function again.
         """
+        if retries is not None:
+            fields["retries"] = retries
         place = _place(sys._getframe(1))
 
         def declare(function: F) -> F:
