@@ -9,7 +9,7 @@ interface Toast {
 }
 
 const SHOWN_MS = 6_000;
-const WARNING_MS = 30_000;
+const WARNING_MS = 15_000;
 const ToastContext = createContext<(text: string, tone?: Tone) => void>(() => undefined);
 
 /** Says what was done; a failure stays where it happened, as a note. */
