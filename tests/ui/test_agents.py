@@ -58,7 +58,7 @@ def test_a_form_keeps_what_it_does_not_show_and_shows_the_warnings_of_the_write(
 
     def note(sent: Request) -> None:
         if sent.method == "PATCH":
-            bodies.append(sent.post_data_json)
+            bodies.append(dict(sent.post_data_json or {}))
 
     page.on("request", note)
     page.get_by_role("button", name="Change").click()
