@@ -17,6 +17,7 @@ pytest_plugins = ["archiving", "databases", "described", "measuring", "world", "
 
 # New objects before the young, middle and old ones are searched: rarer than usual, since tests make few cycles.
 _GARBAGE = (10_000, 10, 10)
+os.environ.setdefault("HORARIUM_CHECK_ADDRESSES", "false")  # no service under test asks a name server
 _EFFORT = int(os.environ.get("HORARIUM_TEST_EFFORT", "1"))
 # The attribute in which Hypothesis keeps the settings of a test; it has no public way to change them later.
 _SETTINGS = "_hypothesis_internal_use_settings"

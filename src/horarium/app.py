@@ -20,7 +20,7 @@ import re
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
-from types import TracebackType
+from types import FrameType, TracebackType
 from typing import Any, TypeVar, overload
 
 import httpx
@@ -30,10 +30,11 @@ from horarium.audience import Audience, parse_audience
 from horarium.client.aio import AsyncClient
 from horarium.client.client import Client
 from horarium.client.inprocess import InProcess
-from horarium.errors import InvalidDefinition
+from horarium.errors import InvalidDefinition, KindNotAvailable
 from horarium.launchers.signals import Provider
 from horarium.launchers.tasks import Task, TaskRegistry
 from horarium.policy.names import PolicyError
+from horarium.schedule.document import parse_definition
 from horarium.schedule.kinds import PYTHON
 from horarium.schedule.naming import checked_id
 from horarium.schedule.source import Source
@@ -81,6 +82,7 @@ class Horarium:
         self.signal_provider = None if isinstance(signal_provider, str) else signal_provider
         self.tasks = TaskRegistry(_audience(namespaces))
         self._templates: dict[str, Mapping[str, Any]] = {}
+        self._places: dict[str, str] = {}
         self._workflows: dict[tuple[str, str], Mapping[str, Any]] = {}
         self._open: _Open | None = None
         self._inside: _Inside | None = None
@@ -160,17 +162,29 @@ class Horarium:
         return register if function is None else register(function)
 
     def schedule(
-        self, expr: str | None = None, *, schedule_id: str | None = None, timezone: str | None = None, **fields: Any
+        self,
+        expr: str | None = None,
+        *,
+        schedule_id: str | None = None,
+        timezone: str | None = None,
+        retries: int | None = None,
+        **fields: Any,
     ) -> Callable[[F], F]:
         """Call the function at these times. `fields` are those of a schedule's document.
 
         The schedule is put in place at each start: one that has not changed is left alone, and pausing it
-        stays with whoever paused it. Its id is the function's name unless one is given.
+        stays with whoever paused it. Its id is the function's name unless one is given. A mistake in a field raises
+        InvalidDefinition here, with the file and the line of this call.
+
+        A failed run is retried once unless `retries` says otherwise: `retries=0` never runs the function again.
         """
+        if retries is not None:
+            fields["retries"] = retries
+        place = _place(sys._getframe(1))
 
         def declare(function: F) -> F:
             task = self.tasks.add(function, name=self._known_name(function))
-            self._declare(schedule_id or _id_of(task), task, expr, timezone, fields)
+            self._declare(schedule_id or _id_of(task), task, expr, timezone, fields, place)
             return function
 
         return declare
@@ -200,10 +214,17 @@ class Horarium:
         return next((task.name for task in known if task is not None and task.function is function), None)
 
     def _declare(
-        self, schedule_id: str, task: Task, expr: str | None, timezone: str | None, fields: Mapping[str, Any]
+        self,
+        schedule_id: str,
+        task: Task,
+        expr: str | None,
+        timezone: str | None,
+        fields: Mapping[str, Any],
+        place: str,
     ) -> None:
         if schedule_id in self._templates:
-            raise InvalidDefinition({"schedule_id": [f"two schedules are named {schedule_id!r}"]})
+            other = f"two schedules are named {schedule_id!r}; the other is at {self._places[schedule_id]}"
+            raise InvalidDefinition({"schedule_id": [other]}, place=place)
         spec = {**fields.get("spec", {})}
         if expr is not None:
             spec["cron_expressions"] = [expr, *spec.get("cron_expressions", ())]
@@ -212,7 +233,9 @@ class Horarium:
         action = {"kind": PYTHON.name, "callable": task.name, **fields.get("action", {})}
         rest = {name: value for name, value in fields.items() if name not in ("spec", "action")}
         own = {"schedule_id": schedule_id, "source": Source.TEMPLATE.value, "spec": spec, "action": action}
-        self._templates[schedule_id] = {**rest, **own}
+        document = {**rest, **own}
+        _check(document, place)
+        self._templates[schedule_id], self._places[schedule_id] = document, place
         # What the code itself schedules there is for that namespace.
         self.tasks.open_to(task.name, Audience(frozenset({rest.get("namespace", DEFAULT_NAMESPACE)})))
 
@@ -297,6 +320,20 @@ class _Open:
         finally:
             self.service.telemetry.flush()
             await asyncio.to_thread(self._stack.close)
+
+
+def _place(frame: FrameType) -> str:
+    return f"{frame.f_code.co_filename}:{frame.f_lineno}"
+
+
+def _check(document: Mapping[str, Any], place: str) -> None:
+    """Raise what can be told without a service: the rest, such as a missing calendar, is found at the start."""
+    try:
+        parse_definition(document, now=0, namespace=DEFAULT_NAMESPACE, may_be_over=True)
+    except KindNotAvailable:  # another package may bring it
+        return
+    except InvalidDefinition as wrong:
+        raise InvalidDefinition(wrong.errors, place=place) from None
 
 
 def _audience(namespaces: Sequence[str] | None) -> Audience | None:

@@ -52,13 +52,17 @@ class ConditionError(HorariumError, ValueError):
 
 
 class InvalidDefinition(HorariumError, ValueError):
-    """`errors` maps the path of each bad field (`spec.cron_expressions.0`) to what is wrong with it."""
+    """`errors` maps the path of each bad field (`spec.cron_expressions.0`) to what is wrong with it.
+
+    `place` is where it was written, such as `jobs.py:12`.
+    """
 
     reason = "validation_failed"
 
-    def __init__(self, errors: Mapping[str, Sequence[str]]) -> None:
+    def __init__(self, errors: Mapping[str, Sequence[str]], *, place: str = "") -> None:
         self.errors: dict[str, list[str]] = {path: list(texts) for path, texts in errors.items()}
-        super().__init__("; ".join(f"{path}: {text}" for path, texts in self.errors.items() for text in texts))
+        said = "; ".join(f"{path}: {text}" for path, texts in self.errors.items() for text in texts)
+        super().__init__(f"{place}: {said}" if place else said)
 
 
 class KindNotAvailable(InvalidDefinition):

@@ -107,3 +107,63 @@ def test_a_check_says_what_it_found_and_whether_somebody_answered(server: Server
     assert "card error" in server.told("agent", "show", "writer")
     server.told("agent", "put", "lost")
     assert server.ask("agent", "check", "lost").code == 2
+
+
+def test_a_put_that_would_reset_fields_names_them_and_changes_nothing(server: Server) -> None:
+    Path("token").write_text("hunter2\n")
+    server.service.client().put_workflow("brief", BRIEF)
+    wishes = {
+        "agent": (["writer", "--name", "The writer", "--capacity", "2", "--token-file", "token"], ["--name", "Ada"]),
+        "team": (["desk", "--member", "writer", "--max-daily-runs", "4"], ["--member", "writer"]),
+        "assignment": (
+            ["b", "--workflow", "brief", "--assignee", "agent:writer", "--gate", "publish"],
+            ["--workflow", "brief", "--assignee", "agent:writer"],
+        ),
+    }
+    lost = {"agent": "capacity: 2", "team": "policies.budget.max_daily_runs: 4", "assignment": "approval_policy.gates"}
+    for noun, (given, less) in wishes.items():
+        name = given[0]
+        server.told(noun, "put", *given)
+        assert server.told(noun, "put", *given) == f"{name}: unchanged; version 1\n"
+        answer = server.ask(noun, "put", name, *less)
+        assert (answer.code, answer.out) == (2, "")
+        first, last = answer.err.splitlines()
+        assert first.startswith(lost[noun])
+        assert f"horarium {noun} update" in last
+        assert "--replace" in last
+        assert json.loads(server.told(noun, "show", name, "-o", "json"))["version"] == 1
+        assert server.told(noun, "put", name, *less, "--replace") == f"{name}: updated; version 2\n"
+    shown = json.loads(server.told("agent", "show", "writer", "-o", "json"))
+    assert (shown["capacity"], shown["has_token"]) == (1, True)
+
+
+def test_update_changes_single_fields_and_clears_those_that_are_named(server: Server) -> None:
+    server.service.client().put_workflow("brief", BRIEF)
+    rules = ("--max-daily-runs", "5", "--requires-approval", "--native-scheduler")
+    server.told("agent", "put", "writer", "--name", "The writer", *rules)
+    assert server.told("agent", "update", "writer", "--capacity", "3") == "writer: updated; version 2\n"
+    cleared = ("--clear", "name", "--no-native-scheduler", "--spending-limit", "2.5")
+    server.told("agent", "update", "writer", *cleared)
+    shown = json.loads(server.told("agent", "show", "writer", "-o", "json"))
+    assert (shown["name"], shown["capacity"], shown["native_scheduler"]) == ("", 3, False)
+    assert shown["policies"] == {
+        "approval_policy": {"requires_approval": True},
+        "budget": {"max_daily_runs": 5, "spending_limit_credits": 2.5},
+    }
+    server.told("team", "put", "desk", "--member", "writer", "--name", "Desk")
+    server.told("team", "update", "desk", "--strategy", "round_robin", "--max-daily-runs", "2")
+    server.told("assignment", "put", "b", "--workflow", "brief", "--assignee", "team:desk", "--gate", "publish")
+    server.told("assignment", "update", "b", "--assignee", "agent:writer")
+    team, given = (json.loads(server.told(*words, "-o", "json")) for words in (
+        ("team", "show", "desk"), ("assignment", "show", "b")))  # fmt: skip
+    assert (team["name"], team["members"], team["strategy"]) == ("Desk", ["writer"], "round_robin")
+    assert (given["assignee_type"], given["approval_policy"]["gates"]) == ("agent", ["publish"])
+
+    for words, code in (
+        (("agent", "update", "writer"), 2),
+        (("agent", "update", "writer", "--clear", "nonsense"), 2),
+        (("agent", "update", "writer", "--capacity", "0"), 2),
+        (("agent", "update", "nobody", "--capacity", "2"), 5),
+        (("agent", "update", "writer", "--capacity", "4", "--if-version", "1"), 1),
+    ):
+        assert server.ask(*words).code == code, words

@@ -187,7 +187,7 @@ def test_a_list_goes_on_for_as_long_as_it_was_asked_to(server: Server) -> None:
 def test_the_next_run_is_shown_where_a_calendar_forbids_the_next_fire(server: Server) -> None:
     """The first of March 2026 is a Sunday."""
     sunday, monday = "2026-03-01T02:00:00Z", "2026-03-02T02:00:00Z"
-    assert server.told(*NIGHTLY) == f"nightly: created; next fire {sunday}\n"
+    assert server.told(*NIGHTLY) == f"nightly: created; next fire {sunday}; retries: 1 after a failure\n"
     attached = server.told("schedule", "calendar", "attach", "nightly", "weekdays")
     assert attached == f"nightly: updated calendars; next fire {sunday}; next run {monday}\n"
     row = server.told("schedule", "list").splitlines()[1].split()
@@ -196,6 +196,21 @@ def test_the_next_run_is_shown_where_a_calendar_forbids_the_next_fire(server: Se
     attached = server.told("schedule", "calendar", "attach", "nightly", "weekends")
     assert attached.endswith("; next run - (calendar)\n")
     assert "calendar" in server.told("schedule", "list").splitlines()[1].split()
+
+
+def test_retries_are_set_by_one_word_and_told_when_written_and_described(server: Server) -> None:
+    for flags, said in (
+        ([], "1 after a failure"),
+        (["--retries", "0"], "none"),
+        (["--max-retries", "3"], "3 after a failure"),
+    ):
+        name = "-".join(["s", *flags[1:]])
+        written = server.told("schedule", "create", name, "--cron", "17 3 1 1 *", "--workflow-type", "w", *flags)
+        assert written.endswith(f"; retries: {said}\n")
+        assert f"retries     {said}" in server.told("schedule", "describe", name)
+    changed = server.told("schedule", "update", name, "--retries", "0")
+    assert "; retries: none" in changed
+    assert "retries" not in server.told("schedule", "update", name, "--note", "n")
 
 
 def test_a_page_token_goes_on_where_the_list_ended(server: Server) -> None:

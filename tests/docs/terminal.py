@@ -40,7 +40,12 @@ class Terminal:
         self._shell = subprocess.Popen(
             ["bash"],
             cwd=directory,
-            env=environment(HORARIUM_PORT=self.port, XDG_CONFIG_HOME=str(directory / "config"), **variables),
+            env=environment(
+                HORARIUM_PORT=self.port,
+                HORARIUM_CHECK_ADDRESSES="false",  # an example prints the same where no name can be resolved
+                XDG_CONFIG_HOME=str(directory / "config"),
+                **variables,
+            ),
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,

@@ -7,6 +7,7 @@ import subprocess
 import sys
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
+from io import StringIO
 from pathlib import Path
 from typing import Any
 
@@ -73,6 +74,40 @@ def test_two_schedules_of_one_name_are_refused() -> None:
     app.schedule("0 2 * * *", schedule_id="x")(len)
     with pytest.raises(InvalidDefinition, match="two schedules"):
         app.schedule("0 3 * * *", schedule_id="x")(len)
+
+
+def test_a_mistake_in_a_schedule_names_its_file_and_line_at_import(tmp_path: Path) -> None:
+    """Without a service, settings or a database: the module alone is imported."""
+    declared = "from horarium import Horarium\napp = Horarium()\n\n\n"
+    for wrong, said in (
+        ('@app.schedule("0 25 * * *")', "spec.cron_expressions.0: hour: '25' is outside 0-23"),
+        ('@app.schedule("0 2 * * *", timezone="Europe/Istambul")', "spec.timezone: "),
+        ('@app.schedule("0 2 * * *", colour="red")', "colour: unknown field"),
+        ('app.schedule("0 3 * * *", schedule_id="x")(len)\n@app.schedule("@daily", schedule_id="x")', "schedule_id: "),
+    ):
+        module = tmp_path / "jobs.py"
+        module.write_text(f"{declared}{wrong}\ndef job() -> None: ...\n")
+        line = 5 + wrong.count("\n")
+        with pytest.raises(InvalidDefinition) as raised:
+            exec(compile(module.read_text(), str(module), "exec"), {"__name__": "jobs"})
+        assert str(raised.value).startswith(f"{module}:{line}: {said}")
+    assert str(raised.value).endswith(f"the other is at {module}:5")
+
+
+def test_what_only_a_service_can_tell_is_no_mistake_at_import() -> None:
+    app = Horarium()
+    app.schedule(at=["2020-01-01T00:00:00Z"], calendars=["ours"], schedule_id="past")(len)
+    app.schedule("0 2 * * *", schedule_id="theirs", action={"kind": "of-another-package", "x": 1})(len)
+    assert len(app.templates) == 2
+
+
+def test_a_variable_that_nothing_reads_is_logged_at_the_start(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HORARIUM_DATABSE", "postgresql://u:hunter2@h/d")
+    log = StringIO()
+    with service(settings={"log_level": "warning"}, log_to=log):
+        pass
+    assert "HORARIUM_DATABSE is not a setting; did you mean HORARIUM_DATABASE?" in log.getvalue()
+    assert "hunter2" not in log.getvalue()
 
 
 def test_a_function_may_have_several_schedules() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Page, Request, expect
 from ui.conftest import Fresh, OpenPage
 from ui.days import RARELY
 from ui.fleet import DISCARD
@@ -45,6 +45,35 @@ def test_an_agent_is_made_below_another_asked_and_changed(open_page: OpenPage, f
     expect(rows.nth(1)).to_contain_text("The editor")
     expect(rows.nth(2)).to_contain_text("└")
     expect(rows.nth(2)).to_contain_text("The writer")
+
+
+def test_a_form_keeps_what_it_does_not_show_and_shows_the_warnings_of_the_write(
+    open_page: OpenPage, fresh: Fresh
+) -> None:
+    policies = {"budget": {"max_daily_runs": 5}, "approval_policy": {"gates": ["publish"]}}
+    fresh.send("POST", "/api/agents", {"id": "writer", "policies": policies, "native_scheduler": True})
+    fresh.send("POST", "/api/teams", {"team_id": "desk", "members": ["writer"], "policies": policies})
+    page = alone(open_page, fresh, "/agents/writer")
+    bodies: list[dict[str, object]] = []
+
+    def note(sent: Request) -> None:
+        if sent.method == "PATCH":
+            bodies.append(dict(sent.post_data_json or {}))
+
+    page.on("request", note)
+    page.get_by_role("button", name="Change").click()
+    page.get_by_role("dialog").get_by_label("Name").fill("The writer")
+    page.get_by_role("dialog").get_by_role("button", name="Save").click()
+    expect(page.get_by_text("url: is not set")).to_be_visible()
+    page.goto("./teams/desk")
+    page.get_by_role("button", name="Change").click()
+    page.get_by_role("dialog").get_by_label("Name").fill("News desk")
+    page.get_by_role("dialog").get_by_role("button", name="Save").click()
+    expect(page.get_by_role("heading", level=1, name="News desk")).to_be_visible()
+    assert ["policies" in body for body in bodies] == [False, False]
+    agent, team = fresh.send("GET", "/api/agents/writer"), fresh.send("GET", "/api/teams/desk")
+    assert (agent["name"], agent["native_scheduler"], agent["policies"]) == ("The writer", True, policies)
+    assert (team["name"], team["policies"]) == ("News desk", policies)
 
 
 def test_a_prompt_is_made_told_now_paused_and_resumed(open_page: OpenPage, fresh: Fresh) -> None:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
 from pydantic import ValidationError
 
+import horarium
 from horarium.errors import InvalidDefinition
-from horarium.settings import Settings, as_up_takes_them, load_settings, origins, variable
+from horarium.settings import Settings, as_up_takes_them, load_settings, origins, unknown_variables, variable
 
 BARE = (
     "TICK_MS", "LOOKAHEAD_MS", "MAX_CATCHUP_PER_TICK", "DEFAULT_OVERLAP_POLICY", "DEFAULT_CATCHUP_POLICY",
@@ -184,3 +186,27 @@ def test_a_slash_at_the_end_of_a_base_path_says_nothing() -> None:
     assert load_settings({"base_path": "/tools/jobs/"}).base_path == "/tools/jobs"
     assert load_settings({"base_path": "/"}).own_url == "http://127.0.0.1:8765"
     assert load_settings({"base_path": "/jobs"}).own_url == "http://127.0.0.1:8765/jobs"
+
+
+def test_a_variable_that_nothing_reads_is_named_with_the_nearest_that_is() -> None:
+    environment = {
+        "HORARIUM_DATABSE": "postgresql://u:secret@h/d",
+        "HORARIUM_QQQQ": "1",
+        "HORARIUM_TICK_MS": "500",
+        "HORARIUM_SERVER": "http://h",
+        "HORARIUM_SERVICE_HOST": "10.0.0.1",
+        "HORARIUM_PORT_8765_TCP_ADDR": "10.0.0.1",
+        "HORARIUM_RUN_ID": "r",
+        "TICK_MS": "1",
+    }
+    assert unknown_variables(environment) == [
+        "HORARIUM_DATABSE is not a setting; did you mean HORARIUM_DATABASE?",
+        "HORARIUM_QQQQ is not a setting",
+    ]
+
+
+def test_every_variable_that_the_program_reads_is_known() -> None:
+    sources = (path.read_text() for path in Path(horarium.__file__).parent.rglob("*.py"))
+    named = {name for text in sources for name in re.findall(r"\bHORARIUM_[A-Z_]*[A-Z]\b", text)}
+    assert "HORARIUM_TOKEN" in named
+    assert unknown_variables(dict.fromkeys(named - {"HORARIUM_PORT_8765_TCP"}, "")) == []

@@ -94,6 +94,7 @@ def list_agents(
     answer=Agent,
     status=201,
     example=_EXAMPLE,
+    warns=True,
 )
 def create_agent(resources: ResourcesOf, caller: CallerOf, document: Document) -> Reply:
     return _reply(agents.create(resources, caller, document), 201)
@@ -116,6 +117,7 @@ def get_agent(resources: ResourcesOf, caller: CallerOf, agent_id: str) -> Reply:
     answer=Agent,
     also=(201,),
     example=_EXAMPLE,
+    warns=True,
 )
 def put_agent(
     resources: ResourcesOf, caller: CallerOf, agent_id: str, document: Document, if_match: IfMatch = None
@@ -123,6 +125,25 @@ def put_agent(
     """Made, or replaced as a whole; a token that is not given stays, where the address does."""
     view = agents.put(resources, caller, agent_id, document, if_version=version_of(if_match))
     return _reply(view, 201 if view.kept.outcome is WriteOutcome.CREATED else 200)
+
+
+@routes(
+    "PATCH",
+    "/{agent_id}",
+    needs=WRITE,
+    audited=Audited.IN_NAMESPACE,
+    summary="Change single fields of an agent",
+    body=AgentBody,
+    sends={"capacity": 2, "policies": {"budget": {"max_daily_runs": 50}}},
+    answer=Agent,
+    example=_EXAMPLE,
+    warns=True,
+)
+def patch_agent(
+    resources: ResourcesOf, caller: CallerOf, agent_id: str, changes: Document, if_match: IfMatch = None
+) -> Reply:
+    """Merge as RFC 7396 says: what is not named stays, objects are merged, null sets a field back to its default."""
+    return _reply(agents.patch(resources, caller, agent_id, changes, if_version=version_of(if_match)))
 
 
 @routes(
@@ -242,6 +263,7 @@ def _shown(view: AgentView) -> Agent:
         active_runs=view.active_runs,
         children=None if is_list else view.children,
         outcome=None if is_list else kept.outcome,
+        warnings=kept.warnings,
     )
 
 

@@ -113,6 +113,24 @@ def put_assignment(
 
 
 @routes(
+    "PATCH",
+    "/{assignment_id}",
+    needs=WRITE,
+    audited=Audited.IN_NAMESPACE,
+    summary="Change single fields of an assignment",
+    body=AssignmentBody,
+    sends={"approval_policy": {"requires_approval": False}},
+    answer=Assignment,
+    example=_EXAMPLE,
+)
+def patch_assignment(
+    resources: ResourcesOf, caller: CallerOf, assignment_id: str, changes: Document, if_match: IfMatch = None
+) -> Reply:
+    """Merge as RFC 7396 says: what is not named stays, objects are merged, null sets a field back to its default."""
+    return _reply(ASSIGNMENTS.patch(resources, caller, assignment_id, changes, if_version=version_of(if_match)))
+
+
+@routes(
     "DELETE",
     "/{assignment_id}",
     needs=WRITE,

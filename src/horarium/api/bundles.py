@@ -28,6 +28,7 @@ routes = Routes("/api/apply", tag="bundles")
     answer=Applied,
     example=examples.APPLIED,
     planned=True,
+    warns=True,
 )
 def apply(resources: ResourcesOf, caller: CallerOf, document: Document, confirm: Confirm = False) -> Reply:
     """All of it or, where one document is refused, nothing; a dry run is refused where the real one would be.

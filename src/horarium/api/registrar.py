@@ -64,6 +64,7 @@ _IDENTITY = ("workflow_id", "workflowId", "cron_expr", "cronExpr", "timezone")
     example=TriggerUpserted(
         schedule_id="nightly-report", next_run_at=examples.AT, outcome=WriteOutcome.CREATED, warnings=()
     ),
+    warns=True,
 )
 def upsert_trigger(resources: ResourcesOf, caller: CallerOf, document: Document, confirm: Confirm = False) -> Reply:
     """An equal definition changes nothing, and a pause is never undone by it."""

@@ -18,6 +18,7 @@ from fastapi import APIRouter
 from msgspec.structs import fields
 from starlette.responses import Response
 
+from horarium.api.address_warnings import warning_of_addresses
 from horarium.api.audited import Audited, audited_by_rule
 from horarium.api.audited import audited as leaving_entry
 from horarium.api.handlers import in_turn
@@ -110,6 +111,7 @@ class Routes:
         planned: bool = False,
         in_parts: bool = False,
         audited: Audited | None = None,
+        warns: bool = False,
         name: str | None = None,
     ) -> Callable[[Endpoint], Endpoint]:
         """`sends` is the example of a body. `many`: the answer is a list of such answers.
@@ -117,7 +119,7 @@ class Routes:
         A write that is `repeatable` happens once for each Idempotency-Key; the answer to a repetition has `marks`.
         `planned`: it may compute for long, and with a key it is planned before the writer is taken. So is a large
         definition. `in_parts`: it makes many transactions, and a key does not make one of them.
-        `audited` None = by the rule for what admins do.
+        `audited` None = by the rule for what admins do. `warns`: the addresses that the write names are judged.
         """
 
         def declare(endpoint: Endpoint) -> Endpoint:
@@ -143,6 +145,8 @@ class Routes:
             called = _wrapped(endpoint, operation, Transaction(planned=planned, in_parts=in_parts), marks or {})
             if not iscoroutinefunction(called):
                 called = in_turn(called)
+            if warns:
+                called = warning_of_addresses(called)
             self.router.add_api_route(
                 path,
                 called,

@@ -54,6 +54,7 @@ IncludeDeleted = Annotated[bool, Query(description="show deleted ones too, with 
     answer=WriteResult,
     status=201,
     example=examples.CREATED,
+    warns=True,
 )
 def create_schedule(resources: ResourcesOf, caller: CallerOf, document: Document) -> Reply:
     done = schedules.create(resources, caller, document)
@@ -71,6 +72,7 @@ def create_schedule(resources: ResourcesOf, caller: CallerOf, document: Document
     answer=WriteResult,
     also=(201,),
     example=examples.UPDATED,
+    warns=True,
 )
 def upsert_schedule(resources: ResourcesOf, caller: CallerOf, document: Document, confirm: Confirm = False) -> Reply:
     """By `schedule_id`; an equal definition changes nothing. Without an id an equal document is the same schedule."""
@@ -192,6 +194,7 @@ def describe_schedule(
     sends={"spec": {"cron_expressions": ["0 3 * * *"], "timezone": "Europe/Istanbul"}},
     answer=WriteResult,
     example=examples.UPDATED,
+    warns=True,
 )
 def update_schedule(
     resources: ResourcesOf,
@@ -222,6 +225,7 @@ def update_schedule(
     sends={"note": "every night at three"},
     answer=WriteResult,
     example=examples.UPDATED,
+    warns=True,
 )
 def patch_schedule(
     resources: ResourcesOf,

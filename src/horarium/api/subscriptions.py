@@ -75,6 +75,7 @@ def list_subscriptions(
     answer=Subscription,
     status=201,
     example=examples.SUBSCRIPTION,
+    warns=True,
 )
 def create_subscription(resources: ResourcesOf, caller: CallerOf, document: Document) -> Reply:
     """It begins with what happens from now on."""
@@ -114,6 +115,7 @@ def get_subscription(resources: ResourcesOf, caller: CallerOf, subscription_id: 
     sends={"kinds": ["run_finished"]},
     answer=Subscription,
     example=examples.SUBSCRIPTION,
+    warns=True,
 )
 def update_subscription(
     resources: ResourcesOf, caller: CallerOf, subscription_id: str, document: Document, if_match: IfMatch = None

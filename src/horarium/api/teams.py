@@ -106,6 +106,24 @@ def put_team(
 
 
 @routes(
+    "PATCH",
+    "/{team_id}",
+    needs=WRITE,
+    audited=Audited.IN_NAMESPACE,
+    summary="Change single fields of a team",
+    body=TeamBody,
+    sends={"strategy": "lead"},
+    answer=Team,
+    example=_EXAMPLE,
+)
+def patch_team(
+    resources: ResourcesOf, caller: CallerOf, team_id: str, changes: Document, if_match: IfMatch = None
+) -> Reply:
+    """Merge as RFC 7396 says: what is not named stays, objects are merged, null sets a field back to its default."""
+    return _reply(TEAMS.patch(resources, caller, team_id, changes, if_version=version_of(if_match)))
+
+
+@routes(
     "DELETE",
     "/{team_id}",
     needs=WRITE,

@@ -75,6 +75,7 @@ def written(done: ScheduleChange) -> WriteResult:
         warnings=done.warnings,
         exhausted=done.exhausted,
         paused_until=time_of(done.paused_until),
+        effective_retries=done.retries,
     )
 
 
@@ -123,6 +124,7 @@ def _details(schedule: Described, state: Mapping[str, Any]) -> ScheduleDetails:
         last_result=schedule.last_result,
         next_fire_times=tuple(to_datetime(fire.due) for fire in schedule.next_fires),
         error=schedule.error,
+        effective_retries=schedule.retries,
         state=Standing(
             status=schedule.row.status,
             paused=schedule.row.status is Status.PAUSED,

@@ -110,6 +110,7 @@ def list_workflows(
     answer=WorkflowChecked,
     example=WorkflowChecked(document=_SENT, graph=_GRAPH),
     repeatable=False,
+    warns=True,
 )
 def validate_workflow(resources: ResourcesOf, caller: CallerOf, document: Document) -> Reply:
     """All that is wrong with it, each under its path; or the document as it would be kept."""
@@ -129,6 +130,7 @@ def validate_workflow(resources: ResourcesOf, caller: CallerOf, document: Docume
     also=(201,),
     example=WorkflowWritten(workflow_id="brief", version=1, outcome=WriteOutcome.CREATED, schedules=_SCHEDULES),
     planned=True,
+    warns=True,
 )
 def put_workflow(
     resources: ResourcesOf, caller: CallerOf, workflow_id: str, document: Document, if_match: IfMatch = None

@@ -121,12 +121,16 @@ def list_workspace_schedules(resources: ResourcesOf, caller: CallerOf, workspace
     answer=wire.WorkspaceScheduleCreated,
     status=201,
     example=wire.WorkspaceScheduleCreated(id=_HEALTH["id"], status="created", next_run_at=LATER),
+    warns=True,
 )
 def create_workspace_schedule(resources: ResourcesOf, caller: CallerOf, workspace_id: str, body: Posted) -> Reply:
     """Names are unique in a workspace; any number may have none."""
     done = workspaces.create(resources, caller, workspace_id, body)
     next_run_at = time_of(done.next_due)
-    return Reply(wire.WorkspaceScheduleCreated(id=done.schedule_id, status="created", next_run_at=next_run_at), 201)
+    answer = wire.WorkspaceScheduleCreated(
+        id=done.schedule_id, status="created", next_run_at=next_run_at, warnings=done.warnings
+    )
+    return Reply(answer, 201)
 
 
 @routes(
@@ -167,6 +171,7 @@ def workspace_schedule_health(
     sends={"cron_expr": "30 8 * * *"},
     answer=wire.WorkspaceScheduleUpdated,
     example=wire.WorkspaceScheduleUpdated(status="updated"),
+    warns=True,
 )
 def change_workspace_schedule(
     resources: ResourcesOf,
@@ -178,8 +183,8 @@ def change_workspace_schedule(
 ) -> Reply:
     """What is not given stays. Enabled again, it goes on from now: what it has missed is not made up for."""
     version = version_of(if_match)
-    workspaces.change(resources, caller, workspace_id, workspace_schedule_id, body, if_version=version)
-    return Reply(wire.WorkspaceScheduleUpdated(status="updated"))
+    done = workspaces.change(resources, caller, workspace_id, workspace_schedule_id, body, if_version=version)
+    return Reply(wire.WorkspaceScheduleUpdated(status="updated", warnings=done.warnings))
 
 
 @routes(

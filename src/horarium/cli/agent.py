@@ -10,7 +10,7 @@ import typer
 from horarium.cli import completion
 from horarium.cli.agent_view import agent_lines, check_lines, in_tree
 from horarium.cli.bulk import agree
-from horarium.cli.kept import File, IfVersion, document_of, show_deleted, show_written
+from horarium.cli.kept import Clear, File, IfVersion, Replace, Writing, show_deleted
 from horarium.cli.naming import by_flags
 from horarium.cli.options import with_options
 from horarium.cli.pages import All, Limit, Listing, PageToken, Paging, show_listing
@@ -33,7 +33,7 @@ _MAX_TOKEN = 4_096
 _FLAGS = {
     "name": "--name", "url": "--url", "parent_id": "--parent", "capacity": "--capacity", "protocol": "--protocol",
     "context": "--conversation", "token": "--token-file", "allowed_hosts": "--allowed-host", "schedules": "--schedules",
-    "policies": "--policies",
+    "policies": "--policies", "native_scheduler": "--native-scheduler",
     "policies.approval_policy.requires_approval": "--requires-approval",
     "policies.budget.spending_limit_credits": "--spending-limit", "policies.budget.max_daily_runs": "--max-daily-runs",
 }  # fmt: skip
@@ -44,12 +44,7 @@ AgentId = Annotated[
 ]
 
 
-@app.command("put")
-@with_remote
-def put_command(
-    remote: Remote,
-    agent_id: AgentId,
-    file: File = None,
+def agent_fields(
     name: Annotated[str | None, typer.Option("--name", metavar="TEXT", show_default=False, help="For people.")] = None,
     url: Annotated[
         str | None, typer.Option("--url", metavar="URL", show_default=False, help="Where it is spoken to.")
@@ -92,8 +87,13 @@ def put_command(
         typer.Option("--policies", metavar="JSON", show_default=False, help="What holds for its work; @FILE."),
     ] = None,
     native_scheduler: Annotated[
-        bool, typer.Option("--native-scheduler", help="It has a scheduler of its own, which is left alone.")
-    ] = False,
+        bool | None,
+        typer.Option(
+            "--native-scheduler/--no-native-scheduler",
+            show_default=False,
+            help="Whether it has a scheduler of its own, which is left alone.",
+        ),
+    ] = None,
     allowed_host: Annotated[
         list[str] | None,
         typer.Option(
@@ -106,15 +106,8 @@ def put_command(
             "--schedules", show_default="own", help="Schedules of its workspace that its token may change and delete."
         ),
     ] = None,
-    if_version: IfVersion = None,
-) -> None:
-    """Make an agent, or make the one with this id say the same. What is not said has its default.
-
-    A schedule cannot lower what its agent demands. The token is read from a file and never shown
-    again; one that is not said stays.
-
-    Example: horarium agent put writer --name "The writer" --url https://agents.example.com/writer --capacity 2
-    """
+) -> Writing:
+    """The fields of an agent, as options."""
     said = {
         "name": name,
         "url": url,
@@ -122,7 +115,7 @@ def put_command(
         "capacity": capacity,
         "protocol": protocol,
         "context": conversation,
-        "native_scheduler": native_scheduler or None,
+        "native_scheduler": native_scheduler,
         "allowed_hosts": allowed_host,
         "schedules": schedules,
         "token": None if token_file is None else _token(token_file),
@@ -131,10 +124,44 @@ def put_command(
         "policies.budget.spending_limit_credits": spending_limit,
         "policies.budget.max_daily_runs": max_daily_runs,
     }
-    document = document_of("agent_id", agent_id, file, said)
-    with by_flags(_FLAGS):
-        done = remote.client.put_agent(agent_id, document, if_version=if_version)
-    show_written(remote, agent_id, done)
+    return Writing("agent", _FLAGS, said)
+
+
+@app.command("put")
+@with_options(fields=agent_fields, remote=remote_options)
+def put_command(
+    remote: Remote,
+    fields: Writing,
+    agent_id: AgentId,
+    file: File = None,
+    if_version: IfVersion = None,
+    replace: Replace = False,
+) -> None:
+    """Create an agent, or replace the one with this id. A token that is not given stays.
+
+    Replacing resets each field that is not given. Where that would change a field the command lists it and refuses
+    with exit code 2, unless --replace confirms it. A schedule cannot lower what its agent demands.
+
+    Example: horarium agent put writer --name "The writer" --url https://agents.example.com/writer --capacity 2
+    """
+    fields.put(remote, agent_id, file, if_version, replace)
+
+
+@app.command("update")
+@with_options(fields=agent_fields, remote=remote_options)
+def update_command(
+    remote: Remote,
+    fields: Writing,
+    agent_id: AgentId,
+    file: File = None,
+    clear: Clear = None,
+    if_version: IfVersion = None,
+) -> None:
+    """Change single fields of an agent and leave the others.
+
+    Example: horarium agent update writer --capacity 4 --clear parent_id
+    """
+    fields.update(remote, agent_id, file, if_version, clear)
 
 
 def _token(file: str) -> str:

@@ -9,12 +9,12 @@ import typer
 from horarium.cli import completion
 from horarium.cli.bulk import agree
 from horarium.cli.definition import assignee_of
-from horarium.cli.kept import File, IfVersion, described, document_of, show_deleted, show_written
-from horarium.cli.naming import by_flags
+from horarium.cli.kept import Clear, File, IfVersion, Replace, Writing, described, show_deleted
+from horarium.cli.options import with_options
 from horarium.cli.pages import All, Limit, Listing, PageToken, Paging, show_listing
 from horarium.cli.present import show_document
 from horarium.cli.reading import json_value
-from horarium.cli.remote import Remote, with_remote
+from horarium.cli.remote import Remote, remote_options, with_remote
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -38,12 +38,7 @@ AssignmentId = Annotated[
 ]
 
 
-@app.command("put")
-@with_remote
-def put_command(
-    remote: Remote,
-    assignment_id: AssignmentId,
-    file: File = None,
+def assignment_fields(
     workflow: Annotated[
         str | None,
         typer.Option(
@@ -86,22 +81,50 @@ def put_command(
     queue_policy: Annotated[
         str | None, typer.Option("--queue-policy", metavar="JSON", show_default=False, help="mode and more; @FILE.")
     ] = None,
-    if_version: IfVersion = None,
-) -> None:
-    """Make an assignment, or make the one with this id say the same. What is not said is not said.
-
-    A schedule obeys it that names it with --assignment.
-
-    Example: horarium assignment put brief-by-writer --workflow daily-brief --assignee agent:writer --gate publish
-    """
+) -> Writing:
+    """The fields of an assignment, as options."""
     said = {"workflow_id": workflow, **({} if assignee is None else assignee_of("--assignee", assignee))}
     texts = dict(zip(_POLICIES, (approval_policy, retry_policy, failure_policy, queue_policy), strict=True))
     policies = {name: json_value(_FLAGS[name], text) for name, text in texts.items() if text is not None}
     asked = {"approval_policy.requires_approval": requires_approval, "approval_policy.gates": gate}
-    document = document_of("assignment_id", assignment_id, file, {**said, **policies, **asked})
-    with by_flags(_FLAGS):
-        done = remote.client.put_assignment(assignment_id, document, if_version=if_version)
-    show_written(remote, assignment_id, done)
+    return Writing("assignment", _FLAGS, {**said, **policies, **asked})
+
+
+@app.command("put")
+@with_options(fields=assignment_fields, remote=remote_options)
+def put_command(
+    remote: Remote,
+    fields: Writing,
+    assignment_id: AssignmentId,
+    file: File = None,
+    if_version: IfVersion = None,
+    replace: Replace = False,
+) -> None:
+    """Create an assignment, or replace the one with this id. A schedule names it with --assignment.
+
+    Replacing resets each field that is not given. Where that would change a field the command lists it and refuses
+    with exit code 2, unless --replace confirms it.
+
+    Example: horarium assignment put brief-by-writer --workflow daily-brief --assignee agent:writer --gate publish
+    """
+    fields.put(remote, assignment_id, file, if_version, replace)
+
+
+@app.command("update")
+@with_options(fields=assignment_fields, remote=remote_options)
+def update_command(
+    remote: Remote,
+    fields: Writing,
+    assignment_id: AssignmentId,
+    file: File = None,
+    clear: Clear = None,
+    if_version: IfVersion = None,
+) -> None:
+    """Change single fields of an assignment and leave the others.
+
+    Example: horarium assignment update brief-by-writer --gate publish --gate spend --clear retry_policy
+    """
+    fields.update(remote, assignment_id, file, if_version, clear)
 
 
 @app.command("list")

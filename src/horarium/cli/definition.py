@@ -211,7 +211,7 @@ FLAGS = (
     Flag("--catchup-policy", "catchup_policy", _POLICIES, "POLICY"),
     Flag("--max-catchup", "max_catchup", _POLICIES),
     Flag("--misfire-grace-seconds", "misfire_grace_seconds", _POLICIES),
-    Flag("--max-retries", "retry_policy.max_retries", _POLICIES),
+    Flag("--max-retries", "retry_policy.max_retries", _POLICIES, also=("--retries",)),
     Flag("--retry-backoff-ms", "retry_policy.backoff_ms", _POLICIES, "MS", also=("--backoff",)),
     Flag("--retry-on", "retry_policy.retry_on", _POLICIES, "CAUSE"),
     Flag("--requires-approval", "approval_policy.requires_approval", _POLICIES),

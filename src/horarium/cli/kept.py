@@ -1,14 +1,16 @@
-"""What the commands about agents, teams and assignments share: a document of file and flags, and what became of it."""
+"""Commands that agents, teams and assignments share: put, update, and how a document is shown."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from horarium.cli.definition import put
-from horarium.cli.present import cell, printable, show_document
+from horarium.cli.naming import by_flags
+from horarium.cli.present import cell, printable, show_document, warn
 from horarium.cli.reading import read_object, refuse
 from horarium.cli.remote import Remote
 from horarium.cli.render import Format, talk
@@ -24,6 +26,71 @@ IfVersion = Annotated[
     int | None,
     typer.Option("--if-version", metavar="N", show_default=False, help="Only if nobody has changed it since."),
 ]
+
+
+Replace = Annotated[
+    bool, typer.Option("--replace", help="Replace an existing one as a whole; fields that are not given are reset.")
+]
+Clear = Annotated[
+    list[str] | None,
+    typer.Option("--clear", metavar="FIELD", show_default=False, help="Reset this field to its default; repeatable."),
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Writing:
+    """What a command was given: fields by their path, None = not given; `flags` are the options of these paths."""
+
+    noun: str
+    flags: Mapping[str, str]
+    said: Mapping[str, Any]
+
+    def put(self, remote: Remote, name: str, file: str | None, if_version: int | None, replace: bool) -> None:
+        """Create or replace. Refuse where fields of what exists would be reset, unless that is confirmed."""
+        document = document_of(f"{self.noun}_id", name, file, self.said)
+        if not replace:
+            if_version = self._seen(remote, name, document, if_version)
+        self._write(remote, f"put_{self.noun}", name, document, if_version)
+
+    def update(
+        self, remote: Remote, name: str, file: str | None, if_version: int | None, clear: Sequence[str] | None
+    ) -> None:
+        """Change the given fields and leave the others."""
+        document = document_of(f"{self.noun}_id", name, file, self.said)
+        known = sorted({path for path in self.flags if not path.startswith("assignee_")})
+        for path in clear or ():
+            if path not in known:
+                refuse(f"--clear: {path[:60]!r} is none of {', '.join(known)}")
+            put(document, path, None)
+        if not document:
+            refuse("nothing to change: give an option, --clear or --file")
+        self._write(remote, f"patch_{self.noun}", name, document, if_version)
+
+    def _seen(self, remote: Remote, name: str, document: Mapping[str, Any], if_version: int | None) -> int | None:
+        """Return the version that was compared, so that nothing is reset that was written meanwhile."""
+        from horarium.client.errors import NotFound
+        from horarium.schedule.document_shapes import SHAPES
+
+        try:
+            found = getattr(remote.client, f"get_{self.noun}")(name).raw
+        except NotFound:
+            return if_version
+        resets = SHAPES[self.noun].resets(found, document)
+        for path, before, after in resets:
+            talk(printable(f"{path}: {cell(before)} → {'default' if after is None else cell(after)}"))
+        if resets:
+            refuse(
+                f"{self.noun} {name} exists, and this would reset the fields above; change single fields with "
+                f"`horarium {self.noun} update`, or confirm with --replace"
+            )
+        return found["version"] if if_version is None else if_version
+
+    def _write(
+        self, remote: Remote, method: str, name: str, document: Mapping[str, Any], if_version: int | None
+    ) -> None:
+        with by_flags(self.flags):
+            done = getattr(remote.client, method)(name, document, if_version=if_version)
+        show_written(remote, name, done)
 
 
 def document_of(key: str, name: str, file: str | None, said: Mapping[str, Any]) -> dict[str, Any]:
@@ -45,6 +112,7 @@ def show_written(remote: Remote, name: str, done: Answer) -> None:
         typer.echo(printable(f"{name}: {done.raw.get('outcome') or 'kept'}{about}"))
     else:
         show_document(done.raw, remote.output, [])
+    warn(done.raw.get("warnings", ()))
 
 
 def show_deleted(remote: Remote, what: str, done: Answer) -> None:

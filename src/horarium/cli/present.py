@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Any, TypeAlias, assert_never
 
-from horarium.cli.render import Format, Json, show_json, show_yaml
+from horarium.cli.render import Format, Json, show_json, show_yaml, talk
 from horarium.instant import from_datetime, to_rfc3339
 
 _Line: TypeAlias = Sequence[tuple[str, str | None]]
@@ -124,6 +124,12 @@ def compact(value: Any) -> str:
 
 def printable(text: str) -> str:
     return text if text.isprintable() else "".join(each if each.isprintable() else _escaped(each) for each in text)
+
+
+def warn(warnings: Iterable[str]) -> None:
+    """Show each in a line on stderr."""
+    for each in warnings:
+        talk(f"warning: {printable(each)}")
 
 
 def _escaped(character: str) -> str:

@@ -9,7 +9,7 @@ import typer
 
 from horarium.cli.naming import renamed
 from horarium.cli.pages import All, Limit, Listing, PageToken, Paging, show_listing
-from horarium.cli.present import cell, compact, labelled, printable, show_document
+from horarium.cli.present import cell, compact, labelled, printable, show_document, warn
 from horarium.cli.remote import ExitCode, Remote, with_remote
 from horarium.cli.render import Format, talk
 from horarium.cli.schedule_write import ScheduleId
@@ -60,8 +60,7 @@ def show_draft(remote: Remote, found: ScheduleDraft, flags: Mapping[str, str]) -
     if remote.output is not Format.TABLE or found.valid:
         show_document(found.raw, remote.output, drafted(found))
     if remote.output is Format.TABLE:
-        for warning in found.warnings:
-            talk(f"warning: {printable(warning)}")
+        warn(found.warnings)
         if not found.may_write:
             talk("warning: this token may look at it, and not write it")
     if not found.valid:

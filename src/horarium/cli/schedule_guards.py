@@ -9,10 +9,9 @@ import typer
 
 from horarium.cli import completion
 from horarium.cli.calendar import create_command
-from horarium.cli.present import labelled, printable, show_document
+from horarium.cli.present import labelled, printable, show_document, warn
 from horarium.cli.reading import part_value, refuse
 from horarium.cli.remote import ExitCode, Remote, with_remote
-from horarium.cli.render import talk
 from horarium.cli.schedule_write import IfVersion, ScheduleId, show_written
 
 calendar = typer.Typer(
@@ -129,8 +128,7 @@ def try_condition_command(
     said = [found.error] if found.error is not None else [each.sentence for each in found.findings]
     lines = [("holds", "yes" if found.holds else "no"), *labelled("why", [printable(each) for each in said])]
     show_document(found.raw, remote.output, lines)
-    for warning in found.warnings:
-        talk(f"warning: {printable(warning)}")
+    warn(found.warnings)
     if not found.holds:
         raise typer.Exit(ExitCode.NO)
 

@@ -28,9 +28,15 @@ def outcome(done: WriteResult) -> str:
     following = f"; next fire {cell(done.next_fire_at)}" if fires else ""
     if fires and done.next_run_at != done.next_fire_at:
         following += f"; next run {next_run(done)}"
+    if done.effective_retries is not None and (done.outcome == "created" or "retry_policy" in done.changed_fields):
+        following += f"; retries: {_retries(done.effective_retries)}"
     if done.exhausted:
         following = "; its runs are used up"
     return f"{done.schedule_id}: {what}{following}"
+
+
+def _retries(count: int) -> str:
+    return f"{count} after a failure" if count else "none"
 
 
 def decided(row: PreviewRow) -> str:
@@ -72,6 +78,8 @@ def described(schedule: Schedule) -> Lines:
     yield from _guards(schedule)
     yield from _who(schedule)
     yield "policies", f"overlap {cell(schedule.overlap_policy)} · catch-up {cell(schedule.catchup_policy)}"
+    if schedule.effective_retries is not None:
+        yield "retries", _retries(schedule.effective_retries)
     yield from _said_policies(schedule)
     yield "next run", next_run(schedule)
     yield from labelled("next fires", _fires(schedule))

@@ -13,10 +13,10 @@ from horarium.cli.confirming import Confirm, if_meant
 from horarium.cli.definition import Document, definition, put, without_nothing
 from horarium.cli.naming import by_flags
 from horarium.cli.options import with_options
-from horarium.cli.present import printable, show_document
+from horarium.cli.present import printable, show_document, warn
 from horarium.cli.reading import pairs, refuse
 from horarium.cli.remote import Remote, remote_options, with_remote
-from horarium.cli.render import Format, talk
+from horarium.cli.render import Format
 from horarium.cli.times import TIME, Times, schedules_time_options
 
 if TYPE_CHECKING:
@@ -286,8 +286,7 @@ def show_written(remote: Remote, done: WriteResult) -> None:
         typer.echo(printable(outcome(done)))
     else:
         show_document(done.raw, remote.output, [])
-    for warning in done.warnings:
-        talk(f"warning: {printable(warning)}")
+    warn(done.warnings)
 
 
 def _named(document: Any, schedule_id: str | None) -> dict[str, Any]:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from horarium.cli.contexts import LOCAL, VARIABLE, contexts_file, in_use, load_contexts
-from horarium.cli.present import show
+from horarium.cli.present import show, warn
 from horarium.cli.render import Format, Json, talk
 
 # pydantic, FastAPI and SQLAlchemy take longer to import than `horarium next` to answer: the commands import
@@ -212,9 +212,10 @@ def config_command(
     Example: horarium config -o json
     """
     from horarium.serve.shown_settings import shown_values
-    from horarium.settings import as_up_takes_them, origins, variable
+    from horarium.settings import as_up_takes_them, origins, unknown_variables, variable
 
     settings = as_up_takes_them(settings_of(data_dir=data_dir, database=database))
+    warn(unknown_variables(os.environ))
     values = shown_values(settings)
     came_from = origins(settings)
     rows: list[Json] = [

@@ -10,7 +10,7 @@ import typer
 
 from horarium.cli.naming import by_flags
 from horarium.cli.pages import All, AllNamespaces, Limit, Listing, PageToken, Paging, listed_namespace, show_listing
-from horarium.cli.present import cell, compact, printable, show_document
+from horarium.cli.present import cell, compact, printable, show_document, warn
 from horarium.cli.reading import pairs
 from horarium.cli.remote import ExitCode, Remote, with_remote
 from horarium.cli.render import Format, talk
@@ -85,6 +85,7 @@ def create_command(
         found = remote.client.create_subscription(
             kind, url, secret or made or "", name=name, filter={key: value for key, value in narrowed.items() if value}
         )
+    warn(found.warnings)
     if remote.output is not Format.TABLE:
         show_document({**found.raw, **({"secret": made} if made else {})}, remote.output, [])
         return

@@ -8,11 +8,11 @@ import typer
 
 from horarium.cli import completion
 from horarium.cli.bulk import agree
-from horarium.cli.kept import File, IfVersion, described, document_of, show_deleted, show_written
-from horarium.cli.naming import by_flags
+from horarium.cli.kept import Clear, File, IfVersion, Replace, Writing, described, show_deleted
+from horarium.cli.options import with_options
 from horarium.cli.pages import All, Limit, Listing, PageToken, Paging, show_listing
 from horarium.cli.present import show_document
-from horarium.cli.remote import Remote, with_remote
+from horarium.cli.remote import Remote, remote_options, with_remote
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -23,7 +23,7 @@ app = typer.Typer(
 
 _FLAGS = {
     "name": "--name", "members": "--member", "strategy": "--strategy", "lead": "--lead",
-    "budget.spending_limit_credits": "--spending-limit", "budget.max_daily_runs": "--max-daily-runs",
+    "policies.budget.spending_limit_credits": "--spending-limit", "policies.budget.max_daily_runs": "--max-daily-runs",
 }  # fmt: skip
 
 TeamId = Annotated[
@@ -31,12 +31,7 @@ TeamId = Annotated[
 ]
 
 
-@app.command("put")
-@with_remote
-def put_command(
-    remote: Remote,
-    team_id: TeamId,
-    file: File = None,
+def team_fields(
     name: Annotated[str | None, typer.Option("--name", metavar="TEXT", show_default=False, help="For people.")] = None,
     member: Annotated[
         list[str] | None,
@@ -68,24 +63,54 @@ def put_command(
     max_daily_runs: Annotated[
         int | None, typer.Option("--max-daily-runs", metavar="N", show_default=False, help="How many runs a day.")
     ] = None,
-    if_version: IfVersion = None,
-) -> None:
-    """Make a team, or make the one with this id say the same. What is not said has its default.
-
-    Example: horarium team put desk --member writer --member editor --strategy round_robin
-    """
+) -> Writing:
+    """The fields of a team, as options."""
     said = {
         "name": name,
         "members": member,
         "strategy": strategy,
         "lead": lead,
-        "budget.spending_limit_credits": spending_limit,
-        "budget.max_daily_runs": max_daily_runs,
+        "policies.budget.spending_limit_credits": spending_limit,
+        "policies.budget.max_daily_runs": max_daily_runs,
     }
-    document = document_of("team_id", team_id, file, said)
-    with by_flags(_FLAGS):
-        done = remote.client.put_team(team_id, document, if_version=if_version)
-    show_written(remote, team_id, done)
+    return Writing("team", _FLAGS, said)
+
+
+@app.command("put")
+@with_options(fields=team_fields, remote=remote_options)
+def put_command(
+    remote: Remote,
+    fields: Writing,
+    team_id: TeamId,
+    file: File = None,
+    if_version: IfVersion = None,
+    replace: Replace = False,
+) -> None:
+    """Create a team, or replace the one with this id.
+
+    Replacing resets each field that is not given. Where that would change a field the command lists it and refuses
+    with exit code 2, unless --replace confirms it.
+
+    Example: horarium team put desk --member writer --member editor --strategy round_robin
+    """
+    fields.put(remote, team_id, file, if_version, replace)
+
+
+@app.command("update")
+@with_options(fields=team_fields, remote=remote_options)
+def update_command(
+    remote: Remote,
+    fields: Writing,
+    team_id: TeamId,
+    file: File = None,
+    clear: Clear = None,
+    if_version: IfVersion = None,
+) -> None:
+    """Change single fields of a team and leave the others. --member replaces the list of members.
+
+    Example: horarium team update desk --strategy lead --lead editor
+    """
+    fields.update(remote, team_id, file, if_version, clear)
 
 
 @app.command("list")

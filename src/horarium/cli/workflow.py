@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -13,7 +13,7 @@ from horarium.cli.definition import assignee_of, number_or_word
 from horarium.cli.graph_view import workflow_lines
 from horarium.cli.naming import by_flags
 from horarium.cli.pages import All, Limit, Listing, PageToken, Paging, show_listing
-from horarium.cli.present import cell, printable, show_document, show_lines
+from horarium.cli.present import cell, printable, show_document, show_lines, warn
 from horarium.cli.reading import json_value, pairs, read_object, refuse
 from horarium.cli.remote import ExitCode, Remote, with_remote
 from horarium.cli.render import Format, talk
@@ -77,12 +77,7 @@ def put_command(
             typer.echo(printable(f"{each.schedule_id}: {each.outcome}"))
     else:
         show_document(done.raw, remote.output, [])
-    _warn(done.warnings)
-
-
-def _warn(warnings: Sequence[str]) -> None:
-    for each in warnings:
-        talk(f"warning: {printable(each)}")
+    warn(done.warnings)
 
 
 @app.command("validate")
@@ -105,7 +100,7 @@ def validate_command(remote: Remote, file: File) -> None:
         talk(f"{len(problems)} problem{'' if len(problems) == 1 else 's'}; nothing was kept")
         raise typer.Exit(ExitCode.BAD_QUESTION) from None
     show_document(found.raw, remote.output, (("", line) for line in workflow_lines(found.document)))
-    _warn(found.warnings)
+    warn(found.warnings)
 
 
 @app.command("show")

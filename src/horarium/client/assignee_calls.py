@@ -19,7 +19,7 @@ ASSIGNMENTS, ASSIGNMENT = "/api/assignments", "/api/assignments/{assignment_id}"
 
 
 class AssigneeCalls:
-    """A write says the whole document; what a field means stands with the routes."""
+    """`put_…` replaces a document as a whole, `patch_…` changes single fields."""
 
     @Method
     @staticmethod
@@ -48,6 +48,15 @@ class AssigneeCalls:
         """Made, or replaced as a whole; a token that is not given stays."""
         body = {**(document or {}), **fields}
         return Call("PUT", AGENT, one(Agent), {"agent_id": agent_id}, body=body, headers=if_match(if_version))
+
+    @Method
+    @staticmethod
+    def patch_agent(
+        agent_id: str, changes: Document | None = None, /, *, if_version: int | None = None, **fields: Any
+    ) -> Call[Agent]:
+        """Merge into the document (RFC 7396): what is not named stays, None sets a field back."""
+        body = {**(changes or {}), **fields}
+        return Call("PATCH", AGENT, one(Agent), {"agent_id": agent_id}, body=body, headers=if_match(if_version))
 
     @Method
     @staticmethod
@@ -100,6 +109,15 @@ class AssigneeCalls:
 
     @Method
     @staticmethod
+    def patch_team(
+        team_id: str, changes: Document | None = None, /, *, if_version: int | None = None, **fields: Any
+    ) -> Call[Team]:
+        """Merge into the document (RFC 7396): what is not named stays, None sets a field back."""
+        body = {**(changes or {}), **fields}
+        return Call("PATCH", TEAM, one(Team), {"team_id": team_id}, body=body, headers=if_match(if_version))
+
+    @Method
+    @staticmethod
     def delete_team(team_id: str) -> Call[TeamDeleted]:
         """Raises TeamInUse while an assignment or a schedule names it."""
         return Call("DELETE", TEAM, one(TeamDeleted), {"team_id": team_id})
@@ -131,6 +149,22 @@ class AssigneeCalls:
         names = {"assignment_id": assignment_id}
         body = {**(document or {}), **fields}
         return Call("PUT", ASSIGNMENT, one(Assignment), names, body=body, headers=if_match(if_version))
+
+    @Method
+    @staticmethod
+    def patch_assignment(
+        assignment_id: str, changes: Document | None = None, /, *, if_version: int | None = None, **fields: Any
+    ) -> Call[Assignment]:
+        """Merge into the document (RFC 7396): what is not named stays, None sets a field back."""
+        body = {**(changes or {}), **fields}
+        return Call(
+            "PATCH",
+            ASSIGNMENT,
+            one(Assignment),
+            {"assignment_id": assignment_id},
+            body=body,
+            headers=if_match(if_version),
+        )
 
     @Method
     @staticmethod

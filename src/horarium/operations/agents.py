@@ -8,6 +8,7 @@ from functools import partial
 from typing import Any, Final
 
 from horarium.errors import InvalidDefinition
+from horarium.operations.addresses import Address
 from horarium.operations.assignee_errors import AgentAlreadyExists, AgentInUse, AgentNotFound
 from horarium.operations.caller import Caller
 from horarium.operations.drafts import require_namespace
@@ -17,10 +18,12 @@ from horarium.operations.lifecycles import delete_opened, pause_opened
 from horarium.operations.resources import Resources, open_schedule
 from horarium.operations.secrets import seal
 from horarium.policy.names import PolicyError
-from horarium.schedule.agent import Agent, agent_document, checked_token, parents_of, parse_agent
+from horarium.schedule.agent import Agent, checked_token, parents_of
 from horarium.schedule.assignee import Assignee, AssigneeType
+from horarium.schedule.bundle_kind import BundleKind
 from horarium.schedule.credentials import agent_token_name
 from horarium.schedule.damage import Unreadable
+from horarium.schedule.document_shapes import AGENT
 from horarium.schedule.position import Status
 from horarium.schedule.target import pin_of
 from horarium.store import assignees, secrets, tokens
@@ -31,12 +34,12 @@ from horarium.store.sealing import CannotUnseal
 from horarium.wire.roles import Permission, Role
 
 _UNSAID: Final = object()
+_NO_URL: Final = "url: is not set; no prompt can be sent to this agent, only work that it claims from a queue"
+_TOKEN_REMOVED: Final = "token: was removed, because the URL names another scheme, host or port; set it again"
 
 AGENTS: Final = DocumentKind(
     assignees.AGENTS,
-    "id",
-    parse_agent,
-    agent_document,
+    AGENT,
     AgentNotFound,
     AgentAlreadyExists,
     lambda *asked: _check(*asked, token=_UNSAID),
@@ -126,6 +129,17 @@ def put(
     return _shown(resources, caller, kept)
 
 
+def patch(
+    resources: Resources, caller: Caller, agent_id: str, changes: Mapping[str, Any], *, if_version: int | None = None
+) -> AgentView:
+    """Change single fields; a null sets one back, and removes the token."""
+    plain, token = _without_token(changes)
+    kept = AGENTS.patch(
+        resources, caller, agent_id, plain, lambda *asked: _check(*asked, token=token), if_version=if_version
+    )
+    return _shown(resources, caller, kept)
+
+
 def delete(
     resources: Resources,
     caller: Caller,
@@ -194,11 +208,18 @@ def _check(
     before = assignees.AGENTS.find(connection, caller.namespace, agent.agent_id)
     has_moved = before is not None and before.document.get("url") != agent.url
     columns = {"parent_id": agent.parent_id, **(assignees.NOT_SEEN if has_moved else {})}
+    warnings: tuple[str, ...] = () if agent.url is not None else (_NO_URL,)
+    if agent.url is not None:
+        address = Address("url", agent.url)
+        resources.name_addresses(BundleKind.AGENT.value, agent.agent_id, (address,))
     if (
         token is _UNSAID and before is not None and not has_moved
     ):  # also where its pins are those of another release, or of an operator
-        return Written(columns, False)
-    return Written(columns, _keep_token(resources, connection, caller, agent, token))
+        return Written(columns, False, warnings)
+    has_changed = _keep_token(resources, connection, caller, agent, token)
+    if token is _UNSAID and has_changed:
+        warnings += (_TOKEN_REMOVED,)
+    return Written(columns, has_changed, warnings)
 
 
 def _check_parent(connection: Connection, caller: Caller, agent: Agent) -> None:

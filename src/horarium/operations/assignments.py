@@ -9,7 +9,8 @@ from horarium.operations.assignee_errors import AssignmentAlreadyExists, Assignm
 from horarium.operations.caller import Caller
 from horarium.operations.kept_documents import DocumentKind, Written
 from horarium.operations.resources import Resources
-from horarium.schedule.assignee import Assignee, AssigneeType, Assignment, assignment_document, parse_assignment
+from horarium.schedule.assignee import Assignee, AssigneeType, Assignment
+from horarium.schedule.document_shapes import ASSIGNMENT
 from horarium.store import assignees
 from horarium.store.database import Connection
 from horarium.store.workflow_graphs import newest_versions
@@ -38,13 +39,7 @@ def unknown_assignee(connection: Connection, namespace: str, assignee: Assignee)
 
 
 ASSIGNMENTS: Final = DocumentKind(
-    assignees.ASSIGNMENTS,
-    "assignment_id",
-    parse_assignment,
-    assignment_document,
-    AssignmentNotFound,
-    AssignmentAlreadyExists,
-    _check,
+    assignees.ASSIGNMENTS, ASSIGNMENT, AssignmentNotFound, AssignmentAlreadyExists, _check
 )
 
 

@@ -14,6 +14,7 @@ from horarium.operations.changes import ScheduleChange
 from horarium.operations.credentials import keep_credentials
 from horarium.operations.drafts import Lookups, check_draft, signed
 from horarium.operations.resources import Resources, wake_tickers
+from horarium.schedule.bundle_kind import BundleKind
 from horarium.schedule.canonical import action_document, spec_document
 from horarium.schedule.definition import Definition
 from horarium.schedule.document import Parsed
@@ -25,6 +26,8 @@ from horarium.store.history.append import Journal
 from horarium.store.schedules.write import NewSchedule
 from horarium.wire.outcomes import WriteOutcome
 
+_KIND = BundleKind.SCHEDULE.value
+
 
 @dataclass(frozen=True, slots=True)
 class Begun:
@@ -35,6 +38,7 @@ class Begun:
     new: NewSchedule
     journal: Journal
     warnings: tuple[str, ...]
+    retries: int | None = None
 
     @property
     def change(self) -> ScheduleChange:
@@ -48,6 +52,7 @@ class Begun:
             status=new.position.status,
             next_due=new.position.next_due,
             warnings=self.warnings,
+            retries=self.retries,
         )
 
     def wake(self, resources: Resources, connection: Connection) -> None:
@@ -72,6 +77,7 @@ def begin_schedule(
     """
     keep_credentials(resources, connection, caller, parsed)
     draft = check_draft(resources, connection, caller, signed(parsed.definition, caller), lookups=lookups)
+    resources.name_addresses(_KIND, draft.definition.schedule_id, draft.addresses)
     refuse_skipping_in(connection, parsed.skipping, draft.definition, needs_approval=draft.planning.needs_approval)
     definition, now, uid = draft.definition, resources.clock.now(), new_id()
     paused = parsed.paused is True and not exhausted and (paused_until is None or paused_until > now)
@@ -104,7 +110,8 @@ def begin_schedule(
         deleted_at=now if exhausted else None,
         created_by=caller.principal,
     )
-    return Begun(definition, draft.planning, new, journal, (*parsed.warnings, *draft.warnings, *draft.zone_warnings))
+    warnings = (*parsed.warnings, *draft.warnings, *draft.zone_warnings)
+    return Begun(definition, draft.planning, new, journal, warnings, draft.retries)
 
 
 def told(definition: Definition, revision: int, position: Position) -> dict[str, Any]:

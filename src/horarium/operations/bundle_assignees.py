@@ -12,7 +12,7 @@ from horarium.operations.assignments import ASSIGNMENTS
 from horarium.operations.bundle_documents import Stored, Written
 from horarium.operations.bundle_steps import Applying
 from horarium.operations.caller import Caller
-from horarium.operations.kept_documents import DocumentKind
+from horarium.operations.kept_documents import DocumentKind, Kept
 from horarium.operations.resources import Resources
 from horarium.operations.teams import TEAMS
 from horarium.schedule.bundle import BundleKind, Difference, Document
@@ -22,7 +22,7 @@ from horarium.wire.outcomes import WriteOutcome
 
 TOKEN = "token"
 
-Put = Callable[[Resources, Caller, str, Document], WriteOutcome]
+Put = Callable[[Resources, Caller, str, Document], Kept[Any]]
 Delete = Callable[[Resources, Caller, str], object]
 
 
@@ -53,14 +53,14 @@ class BundledAssignees:
     def read(self, applying: Applying, name: str, document: Document, there: Stored | None) -> Mapping[str, Any]:
         """Without the token, which no document keeps."""
         plain = {field: value for field, value in document.items() if field != TOKEN}
-        return self.of.document(self.of.read(plain))
+        return self.of.shape.document(self.of.read(plain))
 
     def write(self, applying: Applying, name: str, document: Document, there: Stored | None) -> Written:
-        outcome = self.put(applying.inside(), applying.caller, name, document)
+        done = self.put(applying.inside(), applying.caller, name, document)
         is_same = there is not None and self.read(applying, name, document, there) == there.document
-        if not is_same or outcome is WriteOutcome.UNCHANGED:
-            return Written()
-        return Written((Difference(TOKEN, MASK, MASK),))
+        if not is_same or done.outcome is WriteOutcome.UNCHANGED:
+            return Written(warnings=done.warnings)
+        return Written((Difference(TOKEN, MASK, MASK),), done.warnings)
 
     def set_bundle(self, applying: Applying, name: str) -> None:
         self.of.rows.set_bundle(applying.connection, applying.caller.namespace, name, applying.bundle.name)
@@ -70,11 +70,11 @@ class BundledAssignees:
 
 
 def _putting(kind: DocumentKind[Any]) -> Put:
-    return lambda resources, caller, name, document: kind.put(resources, caller, name, document).outcome
+    return lambda resources, caller, name, document: kind.put(resources, caller, name, document)
 
 
-def _put_agent(resources: Resources, caller: Caller, name: str, document: Document) -> WriteOutcome:
-    return agents.put(resources, caller, name, document).kept.outcome
+def _put_agent(resources: Resources, caller: Caller, name: str, document: Document) -> Kept[Any]:
+    return agents.put(resources, caller, name, document).kept
 
 
 BUNDLED_AGENTS: Final = BundledAssignees(BundleKind.AGENT, AGENTS, _put_agent, agents.delete, parent="parent_id")

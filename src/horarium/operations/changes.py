@@ -19,6 +19,7 @@ class ScheduleChange:
     """`changed` are the top-level names of the document that differ; `version` is the ETag from now on.
 
     `exhausted`: it is deleted, because its runs are used up, and what was asked for says no more than it did.
+    `retries` are those of a failed run, told where the definition was written.
     `released`: so many held runs it lets go at once. `paused_until`: when the pause that was asked for ends by itself.
     """
 
@@ -35,6 +36,7 @@ class ScheduleChange:
     exhausted: bool = False
     released: int = 0
     paused_until: Instant | None = None
+    retries: int | None = None
 
 
 def unchanged(connection: Connection, opened: Opened) -> ScheduleChange:

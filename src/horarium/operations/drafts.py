@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from hashlib import sha256
 from typing import Any
 
 from horarium.errors import CycleDetected, InvalidCalendar, InvalidDefinition
 from horarium.launchers.served import unserved
+from horarium.operations.addresses import Address, called_by
+from horarium.operations.attributes import attributes_of
 from horarium.operations.caller import Caller
 from horarium.operations.errors import NamespaceNotFound
 from horarium.operations.resources import Resources
@@ -22,6 +23,7 @@ from horarium.schedule.canonical import to_document
 from horarium.schedule.context import into_signal
 from horarium.schedule.credentials import hosts_of
 from horarium.schedule.definition import Definition
+from horarium.schedule.effective import Effective
 from horarium.schedule.envelope import decode_input
 from horarium.schedule.kinds import WORKFLOW
 from horarium.schedule.planning import Planning, compile_once, compile_planning, planning_text
@@ -33,7 +35,7 @@ from horarium.store.assignees import AGENTS, TEAMS
 from horarium.store.database import Connection
 from horarium.store.policies import PolicyQuestion, Speakers, Unreadable, find_speakers
 from horarium.store.schedules import references
-from horarium.store.schedules.write import Attribute, Revision
+from horarium.store.schedules.write import Revision
 from horarium.store.secrets import SecretName
 
 
@@ -47,6 +49,10 @@ class Draft:
     warnings: tuple[str, ...] = ()
     zone_warnings: tuple[str, ...] = ()
     """For whoever attaches a calendar, or gives the schedule another zone."""
+    addresses: tuple[Address, ...] = ()
+    """What its runs would call."""
+    retries: int | None = None
+    """How often a failed run or step is retried, by whichever policy applies."""
 
     def revision(self, generation: int) -> Revision:
         definition = self.definition
@@ -56,7 +62,7 @@ class Draft:
             name=definition.name,
             workflow=definition.action.workflow,
             generation=generation,
-            attributes=_attributes(definition),
+            attributes=attributes_of(definition),
             note=definition.note,
         )
 
@@ -154,15 +160,18 @@ def examine_draft(
     if problems:
         raise InvalidDefinition(problems)
     stored = _check_workflow(known, caller, definition)
+    effective = effective_of(speakers, definition)
     text = planning_text(
         definition,
-        needs_approval=_needs_approval(speakers, definition),
+        needs_approval=_needs_approval(effective, definition),
         kinds=resources.kinds_for(caller.namespace),
         before=before,
         workflow_owner=None if stored is None else stored.owner,
     )
     planning = compile_planning(text) if to_be_kept else compile_once(text)
+    called = called_by(definition.action, definition.assignee, speakers, definition.namespace)
     warnings = (
+        *called.warnings,
         *_unserved(resources, connection, definition, stored=stored is not None),
         *_missing_version(connection, definition, stored),
         *_unsignalled(resources, planning),
@@ -170,7 +179,15 @@ def examine_draft(
         *_nobody_to_fall_back_on(known, definition),
     )
     told = [zone_warning(name, zone, planning.spec.zone.key) for name, zone in zones.items()]
-    return Draft(definition, text, planning, warnings, tuple(f"calendars: {each}" for each in told if each))
+    return Draft(
+        definition,
+        text,
+        planning,
+        warnings,
+        tuple(f"calendars: {each}" for each in told if each),
+        called.addresses,
+        retries_of(effective, definition),
+    )
 
 
 def _nobody_to_fall_back_on(known: Lookups, definition: Definition) -> tuple[str, ...]:
@@ -358,10 +375,21 @@ def _wrong_assignment(found: Assignment | Unreadable | None, definition: Definit
             return None
 
 
-def _needs_approval(speakers: Speakers | None, definition: Definition) -> bool:
+def _needs_approval(effective: Effective | None, definition: Definition) -> bool:
     """By what holds now. It is the least: whoever asks for more later is heard when a run is born."""
-    if speakers is None:
+    if effective is None:
         return run_needs_approval(definition.approval, has_assignee=False)
+    return effective.approval.requires_approval is True
+
+
+def retries_of(effective: Effective | None, definition: Definition) -> int:
+    return (definition.retry if effective is None else effective.retry).max_retries
+
+
+def effective_of(speakers: Speakers | None, definition: Definition) -> Effective | None:
+    """Merge the policies that apply to the next run; None = only those of the definition."""
+    if speakers is None:
+        return None
     asked = PolicyQuestion(
         definition.approval,
         definition.retry,
@@ -371,39 +399,4 @@ def _needs_approval(speakers: Speakers | None, definition: Definition) -> bool:
         definition.assignee,
         None,
     )
-    effective = speakers.effective(definition.namespace, asked)
-    return effective is not None and effective.approval.requires_approval is True
-
-
-def _attributes(definition: Definition) -> frozenset[Attribute]:
-    labels = {Attribute("label", name, value) for name, value in definition.labels.items()}
-    found = {each for name, value in definition.search_attributes.items() for each in _facet(name, value)}
-    written = {"TaskQueue": definition.action.queue, "Note": definition.note}
-    fields = {field_attribute(name, value) for name, value in written.items() if value}
-    return frozenset(labels | found | fields)
-
-
-def note_attribute(note: str | None) -> Attribute | None:
-    return field_attribute("Note", note) if note else None
-
-
-def field_attribute(name: str, value: str) -> Attribute:
-    """A field that has no column of its own; hashed, since a note may be longer than what an index takes."""
-    return Attribute("field", name, sha256(value.encode()).hexdigest())
-
-
-def _facet(name: str, value: object) -> list[Attribute]:
-    """A list is found by each of its members; what is no plain value cannot be searched for."""
-    values = value if isinstance(value, list) else [value]
-    return [
-        Attribute("search_attribute", name, searchable(each)) for each in values if not isinstance(each, dict | list)
-    ]
-
-
-def searchable(value: object) -> str:
-    """How a value is spelled in filters: `true`, `42`, `text`; 42.0 is the same number as 42."""
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    if isinstance(value, float) and value.is_integer():
-        return str(int(value))
-    return "null" if value is None else str(value)
+    return speakers.effective(definition.namespace, asked)

@@ -1,9 +1,10 @@
-"""How agents, teams and assignments are kept: made, replaced as a whole, listed and read, each under its own name."""
+"""Agents, teams and assignments as stored documents: create, replace, change in part, list and read."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, Generic, TypeVar
 
 from horarium.errors import HorariumError, InvalidDefinition
@@ -16,6 +17,7 @@ from horarium.operations.quotas import check_bytes, check_rows
 from horarium.operations.resources import Resources
 from horarium.policy.names import PolicyError
 from horarium.schedule.damage import Unreadable
+from horarium.schedule.document_shapes import DocumentShape
 from horarium.schedule.naming import checked_id
 from horarium.schedule.problems import Problems
 from horarium.schedule.storable import check_storable
@@ -39,6 +41,7 @@ class Kept(Generic[V]):
     updated_at: Instant
     bundle: str | None = None
     outcome: WriteOutcome = WriteOutcome.UNCHANGED
+    warnings: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +58,7 @@ class Written(Generic[V]):
 
     columns: Mapping[str, Any]
     changed: bool = False
+    warnings: tuple[str, ...] = ()
 
 
 Check = Callable[[Resources, Connection, Caller, V], Written[V]]
@@ -62,34 +66,26 @@ Check = Callable[[Resources, Connection, Caller, V], Written[V]]
 
 @dataclass(frozen=True, slots=True)
 class DocumentKind(Generic[V]):
-    """`id_name` is the field of the document that is its name; `check` is asked of each that is written."""
+    """One kind of documents; `check` is called for each that is written."""
 
     rows: NamedDocuments
-    id_name: str
-    parse: Callable[[object], V]
-    document: Callable[[V], dict[str, Any]]
+    shape: DocumentShape[V]
     not_found: type[NotFound]
     already_exists: type[AlreadyExists]
     check: Check[V]
 
     def read(self, document: object) -> V:
         """Raises InvalidDefinition."""
-        problems = Problems()
-        check_storable(document, problems)
-        problems.raise_any()
-        try:
-            return self.parse(document)
-        except PolicyError as wrong:
-            raise InvalidDefinition({wrong.field: [wrong.text]}) from None
+        return _read(self.shape.parse, document)
 
     def name_of(self, value: V) -> str:
-        name: str = self.document(value)[self.id_name]
+        name: str = self.shape.document(value)[self.shape.id_name]
         return name
 
     def kept(self, row: NamedDocument, outcome: WriteOutcome = WriteOutcome.UNCHANGED) -> Kept[V]:
         """Read a stored document. Raises CannotRead."""
         try:
-            value = self.parse(row.document)
+            value = self.shape.parse(row.document)
         except (HorariumError, ValueError, TypeError, AttributeError) as wrong:
             raise CannotRead(self.rows.table.name.removesuffix("s"), row.name, f"document: {wrong}"[:200]) from wrong
         return Kept(value, row.version, row.created_at, row.updated_at, row.bundle, outcome)
@@ -157,17 +153,15 @@ class DocumentKind(Generic[V]):
     ) -> Kept[V]:
         """The whole document; the name in the path is its name. An equal one changes nothing."""
         caller.require(Permission.WRITE)
-        value, asked = self.read({self.id_name: name, **document}), check or self.check
-        if self.name_of(value) != name:
-            raise InvalidDefinition({self.id_name: [f"cannot be changed; it is {name}"]})
+        value, asked = self.read({self.shape.id_name: name, **document}), check or self.check
+        self._require_name(value, name)
 
         def work(connection: Connection) -> Kept[V]:
             hold_namespace(connection, caller.namespace)
             row = self.rows.find(connection, caller.namespace, name, lock=True)
             if row is None and if_version is not None:
                 raise self.not_found(name)
-            if row is not None and if_version is not None and row.version != if_version:
-                raise PreconditionFailed(if_version, row.version)
+            _require_version(row, if_version)
             written = asked(resources, connection, caller, value)
             if row is None:
                 return self._insert(resources, connection, caller, value, written)
@@ -178,15 +172,44 @@ class DocumentKind(Generic[V]):
         except Conflict:
             return resources.database.write(work)  # somebody was faster; now it is there
 
+    def patch(
+        self,
+        resources: Resources,
+        caller: Caller,
+        name: str,
+        changes: Mapping[str, Any],
+        check: Check[V] | None = None,
+        *,
+        if_version: int | None = None,
+    ) -> Kept[V]:
+        """Merge changes into a stored document (RFC 7396): null sets a field back, the others stay."""
+        caller.require(Permission.WRITE)
+        asked = check or self.check
+
+        def work(connection: Connection) -> Kept[V]:
+            hold_namespace(connection, caller.namespace)
+            row = self.find(connection, caller, name, lock=True)
+            _require_version(row, if_version)
+            value = _read(partial(self.shape.patched, self.kept(row).value), changes)
+            self._require_name(value, name)
+            written = asked(resources, connection, caller, value)
+            return self._replace(resources, connection, caller, row, value, written)
+
+        return resources.database.write(work)
+
+    def _require_name(self, value: V, name: str) -> None:
+        if self.name_of(value) != name:
+            raise InvalidDefinition({self.shape.id_name: [f"cannot be changed; it is {name}"]})
+
     def _insert(
         self, resources: Resources, connection: Connection, caller: Caller, value: V, written: Written[V]
     ) -> Kept[V]:
-        now, document = resources.clock.now(), self.document(value)
+        now, document = resources.clock.now(), self.shape.document(value)
         name = self.name_of(value)
         check_rows(connection, row_limits.of_table(self.rows.table), caller.namespace)
         self.rows.insert(connection, caller.namespace, name, document, now=now, **written.columns)
         check_bytes(resources, connection, caller.namespace, document, now)
-        return Kept(value, 1, now, now, None, WriteOutcome.CREATED)
+        return Kept(value, 1, now, now, None, WriteOutcome.CREATED, written.warnings)
 
     def _replace(
         self,
@@ -197,15 +220,31 @@ class DocumentKind(Generic[V]):
         value: V,
         written: Written[V],
     ) -> Kept[V]:
-        now, document, before = resources.clock.now(), self.document(value), row.document
+        now, document, before = resources.clock.now(), self.shape.document(value), row.document
         if document == before and not written.changed:
-            return self.kept(row)
+            return replace(self.kept(row), warnings=written.warnings)
         kept_columns = {name: column for name, column in written.columns.items() if name != "turn"}
         version = self.rows.update(
             connection, caller.namespace, row.name, document, expected_version=row.version, now=now, **kept_columns
         )
         check_bytes(resources, connection, caller.namespace, document, now, before=before)
-        return Kept(value, version, row.created_at, now, row.bundle, WriteOutcome.UPDATED)
+        return Kept(value, version, row.created_at, now, row.bundle, WriteOutcome.UPDATED, written.warnings)
+
+
+def _read(parse: Callable[[object], V], document: object) -> V:
+    """Raise InvalidDefinition."""
+    problems = Problems()
+    check_storable(document, problems)
+    problems.raise_any()
+    try:
+        return parse(document)
+    except PolicyError as wrong:
+        raise InvalidDefinition({wrong.field: [wrong.text]}) from None
+
+
+def _require_version(row: NamedDocument | None, if_version: int | None) -> None:
+    if row is not None and if_version is not None and row.version != if_version:
+        raise PreconditionFailed(if_version, row.version)
 
 
 def _token(text: str) -> str:

@@ -9,10 +9,12 @@ from typing import Any
 from horarium.decision.forecast_rows import NOT_TRIGGERABLE, NextRun
 from horarium.decision.health import judge
 from horarium.decision.recent import Recent, in_order
+from horarium.errors import InvalidDefinition
 from horarium.ids import id_text
 from horarium.instant import Instant
 from horarium.operations.caller import Caller
-from horarium.operations.drafts import require_namespace
+from horarium.operations.definitions import current
+from horarium.operations.drafts import Lookups, effective_of, require_namespace, retries_of
 from horarium.operations.filters import EVERYTHING, ScheduleFilter
 from horarium.operations.list_errors import StalePageToken, UnsupportedField
 from horarium.operations.list_tokens import FIELD as TOKEN_FIELD
@@ -79,6 +81,7 @@ class Described(Listed):
     last_instance_id: str | None = None
     last_result: Any = None
     error: str | None = None
+    retries: int | None = None
     newest: tuple[RunRow, ...] = ()
     held: tuple[RunRow, ...] = ()
 
@@ -246,9 +249,21 @@ def _describe(
         last_instance_id=_last_instance(connection, row, newest),
         last_result=runs_read.result_of(connection, row.namespace, row.last_completed_run_id),
         error=row.last_error if broken or row.status is Status.BROKEN else None,
+        retries=_retries(connection, row, document),
         newest=newest,
         held=_held(connection, row),
     )
+
+
+def _retries(connection: Connection, row: ScheduleRow, document: object) -> int | None:
+    """None for a definition that cannot be read."""
+    try:
+        definition = current(row, document)
+    except InvalidDefinition:
+        return None
+    known = Lookups(connection, row.namespace)
+    speakers = known.speakers(definition.assignee, definition.workflow_assignment_id)
+    return retries_of(effective_of(speakers, definition), definition)
 
 
 def _deleted(connection: Connection, caller: Caller, schedule_id: str) -> tuple[ScheduleRow, dict[str, Any]] | None:

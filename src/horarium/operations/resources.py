@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -12,8 +13,10 @@ from horarium.instant import SECOND, Instant
 from horarium.launchers.launcher import AgentLine, CardSeen
 from horarium.launchers.registry import Registry
 from horarium.launchers.signals import Signals
+from horarium.launchers.ssrf import Guard
 from horarium.launchers.webhook import WebhookSender
 from horarium.life.report_token import ReportTokens
+from horarium.operations.addresses import Address, NamedAddresses
 from horarium.operations.caller import Caller
 from horarium.operations.damages import Damages
 from horarium.operations.errors import PreconditionFailed, ScheduleBroken, ScheduleNotFound
@@ -85,6 +88,15 @@ class Resources:
     """Where the first admin token lies; None = the operator has fixed another."""
     quotas: QuotaBook = field(default_factory=QuotaBook)
     damages: Damages = field(default_factory=Damages)
+    guard: Guard | None = None
+    """Judges addresses that a write names; None = no address is judged."""
+    named: NamedAddresses | None = None
+    """Collects the addresses of one request; None = nobody asks about them."""
+
+    def name_addresses(self, kind: str, name: str, addresses: Iterable[Address]) -> None:
+        """Have these judged after the write of this object."""
+        if self.named is not None:
+            self.named.add(kind, name, addresses)
 
     @property
     def kinds(self) -> Kinds:

@@ -16,13 +16,14 @@ from horarium.decision.guards import facts_needed
 from horarium.decision.storm import released_by_edit
 from horarium.errors import InvalidDefinition
 from horarium.ids import id_text, new_id
+from horarium.operations.attributes import note_attribute
 from horarium.operations.beginnings import begin_schedule, told
 from horarium.operations.bypasses import bypass_on_record, refuse_skipping_in
 from horarium.operations.caller import Caller
 from horarium.operations.changes import ScheduleChange, moved, unchanged
 from horarium.operations.credentials import SECRETS, keep_credentials
 from horarium.operations.definitions import current_definition, same_exhausted, wanted
-from horarium.operations.drafts import Draft, check_draft, note_attribute
+from horarium.operations.drafts import Draft, check_draft
 from horarium.operations.errors import ScheduleAlreadyExists, ScheduleNotFound
 from horarium.operations.large_writes import write_of
 from horarium.operations.lifecycles import pause_opened, require_somebody, resume_opened
@@ -31,6 +32,7 @@ from horarium.operations.resources import Opened, Resources, open_schedule, wake
 from horarium.operations.storms import require_confirmed
 from horarium.operations.upcoming import Planned, next_runs
 from horarium.policy.approval import run_needs_approval
+from horarium.schedule.bundle_kind import BundleKind
 from horarium.schedule.canonical import to_document
 from horarium.schedule.definition import Definition
 from horarium.schedule.document import Parsed, changed_fields, named_in, parse_definition, spec_equal
@@ -53,7 +55,7 @@ from horarium.wire.outcomes import WriteOutcome
 from horarium.wire.roles import Permission
 
 _NAMELESS = "schedule"
-_SPOKEN_OF = frozenset({"action", "inputs_rotation", "pre_dispatch_condition"})
+_SPOKEN_OF = frozenset({"action", "assignee_id", "assignee_type", "inputs_rotation", "pre_dispatch_condition"})
 """The parts of a definition that a draft may warn about."""
 
 
@@ -271,6 +273,9 @@ def _revise(
     row, now = opened.row, opened.now
     before = None if isinstance(opened.planning, Exception) else opened.planning
     draft = check_draft(resources, connection, caller, definition, before)
+    is_told = not _SPOKEN_OF.isdisjoint(changed)
+    if is_told:
+        resources.name_addresses(BundleKind.SCHEDULE.value, row.schedule_id, draft.addresses)
     change = planned_edit(opened, draft, spec_changed=not spec_equal(base, definition))
     status, until = change.position.status, row.paused_until
     started = released_by_edit(before, draft.planning, status, active=row.active, held=row.held, paused_until=until)
@@ -307,11 +312,11 @@ def _revise(
         changed=changed,
         # Whoever edits a note has heard it before.
         warnings=(
-            *(() if _SPOKEN_OF.isdisjoint(changed) else draft.warnings),
+            *(draft.warnings if is_told else ()),
             *(draft.zone_warnings if {"calendars", "spec"}.intersection(changed) else ()),
         ),
     )
-    return replace(written, released=started)
+    return replace(written, released=started, retries=draft.retries)
 
 
 def _beside(

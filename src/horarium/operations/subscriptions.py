@@ -11,6 +11,7 @@ from horarium.errors import InvalidDefinition
 from horarium.ids import id_text, new_id, parse_id
 from horarium.instant import to_datetime
 from horarium.launchers.webhook import Delivery, Message, Undelivered, check_address, check_secret
+from horarium.operations.addresses import Address
 from horarium.operations.caller import Caller
 from horarium.operations.drafts import hold_namespace
 from horarium.operations.errors import (
@@ -38,6 +39,7 @@ from horarium.wire.service import FeedEntry
 
 MOST_AT_ONCE = dead_letters.KEPT
 TEST_KIND = "test"
+_KIND = "subscription"
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,6 +104,7 @@ def create(
             lease_epoch=0,
         )
         rows.insert(connection, row)
+        resources.name_addresses(_KIND, row.name, (Address("url", url),))
         return Kept(row, 0)
 
     try:
@@ -139,6 +142,7 @@ def update(
         )
         if not rows.update(connection, after, expected_version=before.version):
             raise PreconditionFailed(before.version, before.version + 1)
+        resources.name_addresses(_KIND, after.name, (Address("url", after.url),))
         return _kept(connection, [after])[0]
 
     try:

@@ -9,7 +9,8 @@ from horarium.operations.assignee_errors import TeamAlreadyExists, TeamInUse, Te
 from horarium.operations.caller import Caller
 from horarium.operations.kept_documents import DocumentKind, Written
 from horarium.operations.resources import Resources
-from horarium.schedule.assignee import Assignee, AssigneeType, Team, parse_team, team_document
+from horarium.schedule.assignee import Assignee, AssigneeType, Team
+from horarium.schedule.document_shapes import TEAM
 from horarium.store import assignees
 from horarium.store.database import Connection
 from horarium.wire.roles import Permission
@@ -31,9 +32,7 @@ def _check(resources: Resources, connection: Connection, caller: Caller, team: T
 
 
 # A write leaves whose turn it is, as far as there are as many members.
-TEAMS: Final = DocumentKind(
-    assignees.TEAMS, "team_id", parse_team, team_document, TeamNotFound, TeamAlreadyExists, _check
-)
+TEAMS: Final = DocumentKind(assignees.TEAMS, TEAM, TeamNotFound, TeamAlreadyExists, _check)
 
 
 def delete(resources: Resources, caller: Caller, team_id: str) -> None:

@@ -9,6 +9,7 @@ from typing import Any
 
 from horarium.errors import InvalidDefinition, InvalidWorkflow
 from horarium.launchers.served import Serves, unserved
+from horarium.operations.addresses import called_by
 from horarium.operations.caller import Caller
 from horarium.operations.credentials import keep_credentials
 from horarium.operations.drafts import Lookups, check_calendars
@@ -16,6 +17,7 @@ from horarium.operations.errors import Forbidden
 from horarium.operations.resources import Resources
 from horarium.operations.schedules import parse_new
 from horarium.schedule.assignee import AssigneeType
+from horarium.schedule.bundle_kind import BundleKind
 from horarium.schedule.canonical import action_document
 from horarium.schedule.credentials import hosts_of, moved, of_node
 from horarium.schedule.definition import Action, Definition, SpecText
@@ -240,8 +242,30 @@ def warnings_of(
                 found.append(f"{path}: {not_allowed(name, secret.hosts, destination)}")
     routed = [(path, replace(action, queue=action.queue or workflow.queue)) for path, action, _ in actions]
     found += _unserved(resources, connection, namespace, routed)
+    found += _called(resources, connection, namespace, workflow)
     more = len(found) - _MAX_WARNINGS
     return (*found[:_MAX_WARNINGS], f"… and {more} more") if more > 0 else tuple(found)
+
+
+def _called(resources: Resources, connection: Connection, namespace: str, workflow: Workflow) -> list[str]:
+    """Warn of prompts that reach no agent, and name the addresses that the nodes call."""
+    assigned = {(namespace, node.assignee) for node in workflow.nodes if node.assignee is not None}
+    speakers = find_speakers(connection, [], assigned) if assigned else None
+    told: list[str] = []
+    for index, node in enumerate(workflow.nodes):
+        path = f"nodes.{index}"
+        called = called_by(
+            action_of(node),
+            node.assignee,
+            speakers,
+            namespace,
+            action_path=f"{path}.action",
+            assignee_path=f"{path}.assignee_id",
+            needs_assignee=False,  # a run may bring one
+        )
+        told += called.warnings
+        resources.name_addresses(BundleKind.WORKFLOW.value, workflow.workflow_id, called.addresses)
+    return told
 
 
 def _unserved(

@@ -59,7 +59,7 @@ def read_object(
     names = {key: key for key in keys} | dict(aliases or {})
     found: dict[str, object] = {}
     for key, item in value.items():
-        name = names.get(_snake(key)) if isinstance(key, str) else None
+        name = names.get(snake(key)) if isinstance(key, str) else None
         if name is None:
             namable = isinstance(key, str) and 1 <= len(key) <= _MAX_NAME_LENGTH and key.isprintable()
             field = key if namable else what
@@ -136,5 +136,5 @@ def shown(value: object) -> str:
             return f"a {type(value).__name__}"
 
 
-def _snake(key: str) -> str:
+def snake(key: str) -> str:
     return _CAMEL_HUMP.sub("_", key).lower() if len(key) <= _MAX_NAME_LENGTH else ""

@@ -25,7 +25,7 @@ DEFAULT_CATCHUP: Final = CatchupPolicy.SKIP
 """`mode` parallel and `onMissed` skip: what a schedule means that has the object, where the object does not say."""
 
 _KEYS = ("mode", "max_concurrency", "priority", "on_missed", "max_backfill")
-_KEY_ALIASES = {
+KEY_ALIASES = {
     "max_concurrent": "max_concurrency",
     "overlap_policy": "mode",
     "catchup_policy": "on_missed",
@@ -64,7 +64,7 @@ class QueuePolicy:
 
 
 def parse_queue_policy(value: object) -> QueuePolicy:
-    given: dict[str, Any] = read_object(value, "queue_policy", _KEYS, _KEY_ALIASES)
+    given: dict[str, Any] = read_object(value, "queue_policy", _KEYS, KEY_ALIASES)
     return QueuePolicy(
         overlap_policy=parse(given["mode"]) if "mode" in given else None,
         max_concurrency=given.get("max_concurrency"),

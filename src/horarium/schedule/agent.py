@@ -67,11 +67,12 @@ FIELDS: Final = (
     "allowed_hosts",
     "schedules",
 )
+OTHER_NAMES: Final[Mapping[str, str]] = {"agent_id": "id"}
 
 
 def parse_agent(document: object) -> Agent:
     """Without the token, which the caller takes out before. Raises PolicyError."""
-    given = read_object(document, "agent", FIELDS, {"agent_id": "id"})
+    given = read_object(document, "agent", FIELDS, OTHER_NAMES)
     read: dict[str, Any] = {"agent_id": checked_id("id", given.pop("id", None))}
     for name, value in given.items():
         read[name] = _READERS[name](value) if name in _READERS else value

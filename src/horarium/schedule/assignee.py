@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Any, Final, TypeVar, assert_never
@@ -129,11 +130,12 @@ def parse_assignee(assignee_type: object, assignee_id: object) -> Assignee | Non
 
 
 TEAM_FIELDS: Final = ("team_id", "name", "members", "lead", "strategy", "policies")
+TEAM_NAMES: Final[Mapping[str, str]] = {"id": "team_id"}
 
 
 def parse_team(document: object) -> Team:
     """`budget` may stand beside `policies`, in which it has its place."""
-    given = read_object(document, "team", (*TEAM_FIELDS, "budget"), {"id": "team_id"})
+    given = read_object(document, "team", (*TEAM_FIELDS, "budget"), TEAM_NAMES)
     members = given.get("members")
     if not isinstance(members, list | tuple):
         raise PolicyError("members", f"must be an array of agent ids, not {shown(members)}")
@@ -180,10 +182,11 @@ _POLICIES: Final = {
 
 
 ASSIGNMENT_FIELDS: Final = ("assignment_id", "workflow_id", "assignee_type", "assignee_id", *_POLICIES)
+ASSIGNMENT_NAMES: Final[Mapping[str, str]] = {"id": "assignment_id"}
 
 
 def parse_assignment(document: object) -> Assignment:
-    given = read_object(document, "assignment", ASSIGNMENT_FIELDS, {"id": "assignment_id"})
+    given = read_object(document, "assignment", ASSIGNMENT_FIELDS, ASSIGNMENT_NAMES)
     assignee = parse_assignee(given.get("assignee_type"), given.get("assignee_id"))
     if assignee is None:
         raise PolicyError("assignee_id", "is required")

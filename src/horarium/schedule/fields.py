@@ -306,3 +306,6 @@ class DocumentFields(TypedDict, total=False):
 
 class ScheduleFields(DocumentFields, SpecFields, ActionFields, BudgetFields, total=False):
     """What a document may say: nested, flat or both. The keywords of the client."""
+
+    retries: Whole
+    """The same as `retry_policy.max_retries`."""

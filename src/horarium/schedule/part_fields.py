@@ -270,7 +270,7 @@ class ApprovalFields(TypedDict, total=False):
 
 
 class RetryFields(TypedDict, total=False):
-    max_retries: Annotated[Whole, whole_field("After a failure.", most=MAX_RETRIES)]
+    max_retries: Annotated[Whole, whole_field("After a failure.", most=MAX_RETRIES, also=(".retries",))]
     backoff_ms: Annotated[Whole, whole_field("The first pause; each is twice the one before.")]
     max_backoff_ms: Annotated[Whole, whole_field("The longest pause.")]
     retry_on: Annotated[

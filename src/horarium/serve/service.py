@@ -48,7 +48,7 @@ from horarium.serve.launchers import address_policy, make_registry
 from horarium.serve.observer import TelemetryObserver
 from horarium.serve.plain_credentials import move_at_start
 from horarium.serve.secret_key import InstallationKey, installation_key
-from horarium.settings import Settings, origins
+from horarium.settings import Settings, origins, unknown_variables
 from horarium.store import namespaces
 from horarium.store.database import Database, open_database
 from horarium.store.database.shared_clock import SharedClock
@@ -115,6 +115,8 @@ def open_service(
         own = installation_key(settings, database) if key is None else InstallationKey(key)
         moved = move_at_start(database, own, clock)
         service = _compose(settings, clock, database, _application(settings, application), registry, log_to, own)
+        for sentence in unknown_variables(os.environ):
+            service.telemetry.log.warning("unknown environment variable", problem=sentence)
         if moved:
             service.telemetry.log.info("credentials moved into secrets", rows=moved)
         if tables.fit is not Fit.EXACT:
@@ -178,6 +180,7 @@ def _compose(
         signals=signals,
         admin_file=AdminTokenFile(settings) if settings.token is None else None,
         quotas=quotas,
+        guard=Guard(address_policy(settings)),  # its own: slow names of a write hold up no webhook
         definitions=Definitions(from_canonical, run_caps(settings)),
     )
     pauses = DelivererOptions(pauses=settings.subscription_retry_seconds)

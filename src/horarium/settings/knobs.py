@@ -128,6 +128,10 @@ class Settings(BaseSettings):
         False,
         description="Whether a schedule may call this machine itself; `up` on a loopback address opens it unless told.",
     )
+    check_addresses: bool = Field(
+        True,
+        description="Whether writes warn of private and unknown host names; off = only numeric addresses are judged.",
+    )
     allow_private_targets: bool = Field(False, description="Whether a schedule may call private networks.")
     commands: Mapping[str, Command] = Field(
         default_factory=dict,

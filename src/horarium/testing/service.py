@@ -246,7 +246,13 @@ def service(
     application = app or Bare()
     loop = _Loop()
     with tempfile.TemporaryDirectory(prefix="horarium-testing-") as directory:
-        usual = {"data_dir": Path(directory), "database": database, "log_level": "error", "token": TOKEN}
+        usual: dict[str, Any] = {
+            "data_dir": Path(directory),
+            "database": database,
+            "log_level": "error",
+            "token": TOKEN,
+        }
+        usual["check_addresses"] = False  # a test asks no name server
         chosen = Settings(**{**usual, **(settings or {})})
         if chosen.database is None and chosen.data_dir == Path(directory):
             Path(directory, DATABASE_FILE).write_bytes(_fresh_database(clock.now()))

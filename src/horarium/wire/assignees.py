@@ -106,6 +106,7 @@ class Agent(Answer, frozen=True, kw_only=True):
     active_runs: int | None = None
     children: tuple[str, ...] | None = None
     outcome: WriteOutcome | None = None
+    warnings: tuple[str, ...] = ()
 
 
 class AgentInterface(Answer, frozen=True, kw_only=True):

@@ -148,7 +148,8 @@ class ScheduleInfo(Answer, frozen=True, kw_only=True):
 class ScheduleDetails(ScheduleState, frozen=True, kw_only=True):
     """The state of one schedule that was asked for by itself; `error` says why it cannot be planned.
 
-    `last_result` is that of the run that ended last, `last_completed_run_id`.
+    `last_result` is that of the run that ended last, `last_completed_run_id`. `effective_retries` is how often a failed
+    run or step is retried, whoever's policy says so; a node of a workflow may say otherwise. Null = it cannot be read.
     """
 
     latest_workflow_instance_id: str | None
@@ -156,6 +157,7 @@ class ScheduleDetails(ScheduleState, frozen=True, kw_only=True):
     last_result: Any
     next_fire_times: tuple[Time, ...]
     error: str | None
+    effective_retries: int | None
     state: Standing
     info: ScheduleInfo
 
@@ -190,6 +192,7 @@ class Schedule(ScheduleState, frozen=True, kw_only=True):
     last_result: Any = None
     next_fire_times: tuple[Time, ...] = ()
     error: str | None = None
+    effective_retries: int | None = None
     state: Standing | None = None
     info: ScheduleInfo | None = None
     recent: tuple[RecentOccurrence, ...] | None = None
@@ -208,6 +211,7 @@ class WriteResult(Answer, frozen=True, kw_only=True):
     `next_run_at` is null, together with a reason, where something known now stands against every coming occurrence.
     `exhausted`: nothing changed, since the runs of an equal schedule of this id are used up; it is deleted.
     `paused_until`: when the pause that was asked for ends by itself.
+    `effective_retries`: retries of a failed run or step, given when the definition was written.
     """
 
     schedule_id: str
@@ -222,6 +226,7 @@ class WriteResult(Answer, frozen=True, kw_only=True):
     warnings: tuple[str, ...] = ()
     exhausted: bool = False
     paused_until: Time | None = None
+    effective_retries: int | None = None
 
 
 class Triggered(Answer, frozen=True, kw_only=True):

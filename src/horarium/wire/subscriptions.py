@@ -73,6 +73,7 @@ class Subscription(Answer, frozen=True, kw_only=True):
     parked_at: Time | None = None
     unreadable_entries: int = 0
     last_unreadable: str | None = None
+    warnings: tuple[str, ...] = ()
 
 
 class SubscriptionList(Answer, frozen=True, kw_only=True):

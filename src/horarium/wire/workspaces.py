@@ -62,10 +62,12 @@ class WorkspaceScheduleCreated(Answer, frozen=True, kw_only=True):
     id: str
     status: Literal["created"]
     next_run_at: Time | None
+    warnings: tuple[str, ...] = ()
 
 
 class WorkspaceScheduleUpdated(Answer, frozen=True, kw_only=True):
     status: Literal["updated"]
+    warnings: tuple[str, ...] = ()
 
 
 class WorkspaceScheduleDeleted(Answer, frozen=True, kw_only=True):

@@ -49,7 +49,7 @@ def test_every_attribute_of_a_definition_is_in_the_table_and_no_other() -> None:
 
 def test_the_keywords_of_a_client_are_the_fields_nested_and_flat() -> None:
     flat = {place.name for place in PLACES.values() if place.owner in ("", "spec", "action", "budget")}
-    assert ScheduleFields.__annotations__.keys() == flat | PARTS.keys()
+    assert ScheduleFields.__annotations__.keys() == flat | PARTS.keys() | {"retries"}
 
     def create(**given: Unpack[ScheduleFields]) -> dict[str, Any]:
         return dict(given)

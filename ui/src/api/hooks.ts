@@ -8,6 +8,7 @@ import {
   type UseQueryResult,
 } from "@tanstack/react-query";
 import { useRef } from "react";
+import { useSay } from "../parts/Toasts";
 import type { paths } from "./schema";
 import { ask, type Answer, type Ask, type Extra, type PathsOf, type Refused, type Unreachable } from "./client";
 import { isGone, letGo } from "./gone";
@@ -93,12 +94,13 @@ export function usePages<P extends PathsOf<"get">>(
  * A write; afterwards everything that is shown is asked for again.
  *
  * What is sent once more after a lost answer carries the same key, so it happens once. A refusal is told at once: what
- * is shown may take longer to come. What is deleted is not asked for any more, from before the event that tells of it.
+ * is shown may take longer to come. Warnings of the answer are shown as messages. What is deleted is not asked for any more, from before the event that tells of it.
  */
 export function useWrite<P extends PathsOf<V>, V extends "post" | "put" | "patch" | "delete">(verb: V, path: P) {
   const namespace = useNamespace();
   const queries = useQueryClient();
   const unanswered = useRef<Wish | null>(null);
+  const say = useSay();
   const again = () => queries.invalidateQueries({ predicate: (query) => !isGone(query) });
   return useMutation<Answer<P, V>, Failure, Ask<P, V> & { extra?: Extra }, (() => void) | undefined>({
     onMutate: (given) => {
@@ -112,12 +114,21 @@ export function useWrite<P extends PathsOf<V>, V extends "post" | "put" | "patch
       unanswered.current = null;
       return answer;
     },
-    onSuccess: again,
+    onSuccess: (answer) => {
+      for (const warning of warningsOf(answer)) say(warning, "warn");
+      return again();
+    },
     onError: (_failure, _given, back) => {
       back?.();
       void again();
     },
   });
+}
+
+/** Objects and schedules have warnings of their own; a bundle has them beside each change. */
+function warningsOf(answer: unknown): readonly string[] {
+  const found = (answer as { warnings?: readonly string[] } | undefined)?.warnings;
+  return Array.isArray(found) ? found : [];
 }
 
 export type { paths };

@@ -9,6 +9,7 @@ interface Toast {
 }
 
 const SHOWN_MS = 6_000;
+const WARNING_MS = 15_000;
 const ToastContext = createContext<(text: string, tone?: Tone) => void>(() => undefined);
 
 /** Says what was done; a failure stays where it happened, as a note. */
@@ -22,7 +23,7 @@ export function Toasts({ children }: { children: ReactNode }) {
   const say = useCallback((text: string, tone: Tone = "ok") => {
     const id = (latest.current += 1);
     setShown((now) => [...now.slice(-3), { id, text, tone }]);
-    setTimeout(() => setShown((now) => now.filter((each) => each.id !== id)), SHOWN_MS);
+    setTimeout(() => setShown((now) => now.filter((each) => each.id !== id)), tone === "warn" ? WARNING_MS : SHOWN_MS);
   }, []);
   const list = useMemo(() => shown, [shown]);
   return (

@@ -1,4 +1,4 @@
-// Makes an agent, or changes one; what is left empty stays as it is.
+// Creates an agent, or changes the fields that the form shows; a patch leaves the others as they are.
 import { useNavigate } from "@tanstack/react-router";
 import { useState } from "react";
 import type { Schemas } from "../../api/client";
@@ -31,7 +31,7 @@ interface Props {
 
 export function AgentForm({ agent, etag, onClose }: Props) {
   const create = useWrite("post", "/api/agents");
-  const change = useWrite("put", "/api/agents/{agent_id}");
+  const change = useWrite("patch", "/api/agents/{agent_id}");
   const navigate = useNavigate();
   const say = useSay();
   const [id, setId] = useState(agent?.id ?? "");
@@ -59,7 +59,6 @@ export function AgentForm({ agent, etag, onClose }: Props) {
       allowed_hosts: hosts.split(/[\s,]+/).filter(Boolean),
       native_scheduler: native,
       schedules,
-      ...(agent ? { policies: agent.policies } : {}),
       ...(token ? { token } : {}),
     };
     const done = {

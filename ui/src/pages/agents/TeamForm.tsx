@@ -1,4 +1,4 @@
-// Makes a team, or changes one.
+// Creates a team, or changes the fields that the form shows; a patch leaves the others as they are.
 import { useNavigate } from "@tanstack/react-router";
 import { useState } from "react";
 import type { Schemas } from "../../api/client";
@@ -20,7 +20,7 @@ interface Props {
 
 export function TeamForm({ team, etag, onClose }: Props) {
   const create = useWrite("post", "/api/teams");
-  const change = useWrite("put", "/api/teams/{team_id}");
+  const change = useWrite("patch", "/api/teams/{team_id}");
   const navigate = useNavigate();
   const say = useSay();
   const [id, setId] = useState(team?.team_id ?? "");
@@ -36,7 +36,6 @@ export function TeamForm({ team, etag, onClose }: Props) {
       members: members.split(/[\s,]+/).filter(Boolean),
       strategy,
       lead: strategy === "lead" && lead !== "" ? lead : null,
-      ...(team ? { policies: team.policies } : {}),
     };
     const done = {
       onSuccess: () => {

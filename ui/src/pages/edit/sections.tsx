@@ -206,7 +206,12 @@ export function WhoAgrees() {
             <YesNo path={["approval_policy", "allow_requester"]} label="Whoever wrote it may agree too" />
           </>
         ) : null}
-        <NumberText path={["retry_policy", "max_retries"]} label="Tries after a failure" min={0} />
+        <NumberText
+          path={["retry_policy", "max_retries"]}
+          label="Tries after a failure"
+          hint="0 = no retries; empty = 1, or as the agent or assignment says"
+          min={0}
+        />
         <NumberText path={["retry_policy", "backoff_ms"]} label="First pause between tries, ms" min={0} />
         <Choose
           path={["failure_policy", "mode"]}
