@@ -284,6 +284,10 @@ def health_command(
         ("Schedule ID", "Status", "Last Run", "Expected Next", "Why"),
         lambda s: (s.schedule_id, s.status, s.last_run_at, s.expected_next_run, s.sentence),
     )
+    if remote.output is Format.TABLE:
+        for each in page:
+            for warning in each.warnings or ():
+                talk(printable(f"warning: {each.schedule_id}: {warning}"))
     if any(is_unwell(each) for each in page):
         raise typer.Exit(ExitCode.NO)
 

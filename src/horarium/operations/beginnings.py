@@ -104,7 +104,9 @@ def begin_schedule(
         deleted_at=now if exhausted else None,
         created_by=caller.principal,
     )
-    return Begun(definition, draft.planning, new, journal, (*parsed.warnings, *draft.warnings, *draft.zone_warnings))
+    return Begun(
+        definition, draft.planning, new, journal, (*parsed.warnings, *draft.warnings, *draft.calendar_warnings)
+    )
 
 
 def told(definition: Definition, revision: int, position: Position) -> dict[str, Any]:

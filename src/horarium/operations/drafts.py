@@ -8,7 +8,8 @@ from dataclasses import dataclass, replace
 from hashlib import sha256
 from typing import Any
 
-from horarium.errors import CycleDetected, InvalidCalendar, InvalidDefinition
+from horarium.errors import CycleDetected, HorariumError, InvalidCalendar, InvalidDefinition
+from horarium.instant import Instant, to_datetime
 from horarium.launchers.served import unserved
 from horarium.operations.caller import Caller
 from horarium.operations.errors import NamespaceNotFound
@@ -17,7 +18,7 @@ from horarium.policy.approval import run_needs_approval
 from horarium.policy.failure import FailureMode
 from horarium.policy.names import PolicyError
 from horarium.schedule.assignee import Assignee, AssigneeType, Assignment
-from horarium.schedule.calendar import shared_calendar, zone_warning
+from horarium.schedule.calendar import Calendar, coverage_warning, parse_calendar, shared_calendar, zone_warning
 from horarium.schedule.canonical import to_document
 from horarium.schedule.context import into_signal
 from horarium.schedule.credentials import hosts_of
@@ -30,6 +31,7 @@ from horarium.schedule.secret_value import may_go_to, not_allowed
 from horarium.schedule.sub_workflows import Use
 from horarium.store import calendars, namespaces, secrets, workflows
 from horarium.store.assignees import AGENTS, TEAMS
+from horarium.store.calendars import CalendarRow
 from horarium.store.database import Connection
 from horarium.store.policies import PolicyQuestion, Speakers, Unreadable, find_speakers
 from horarium.store.schedules import references
@@ -45,8 +47,8 @@ class Draft:
     text: str
     planning: Planning
     warnings: tuple[str, ...] = ()
-    zone_warnings: tuple[str, ...] = ()
-    """For whoever attaches a calendar, or gives the schedule another zone."""
+    calendar_warnings: tuple[str, ...] = ()
+    """For writes that change the calendars or the spec."""
 
     def revision(self, generation: int) -> Revision:
         definition = self.definition
@@ -67,15 +69,16 @@ class Lookups:
     def __init__(self, connection: Connection, namespace: str) -> None:
         self._connection, self._namespace = connection, namespace
         self._found: dict[tuple[str, str], Any] = {}
-        self._calendars: dict[str, calendars.CalendarRow | None] = {}
+        self._calendars: dict[str, Calendar | None] = {}
+        self._no_calendars: set[str] = set()
 
-    def calendar_zones(self, names: Sequence[str]) -> Mapping[str, str | None]:
-        """The zones of those that are one's own; a calendar may have none."""
-        unknown = [name for name in names if name not in self._calendars]
-        own = calendars.find_many(self._connection, self._namespace, unknown) if unknown else {}
-        self._calendars |= {name: own.get(name) for name in unknown}
-        found = ((name, self._calendars[name]) for name in names)
-        return {name: row.document.get("timezone") for name, row in found if row is not None}
+    def calendars(self, names: Sequence[str]) -> Mapping[str, Calendar | None]:
+        """Calendars of the namespace, by name; None = its row cannot be read."""
+        unknown = [name for name in names if name not in self._calendars and name not in self._no_calendars]
+        rows = calendars.find_many(self._connection, self._namespace, unknown) if unknown else {}
+        self._calendars |= {name: _calendar(row) for name, row in rows.items()}
+        self._no_calendars.update(name for name in unknown if name not in rows)
+        return {name: self._calendars[name] for name in names if name in self._calendars}
 
     def workflow(self, name: str) -> references.WorkflowReference | None:
         found: references.WorkflowReference | None = self._once("workflow", name, references.newest_workflow)
@@ -104,6 +107,13 @@ class Lookups:
         if (kind, name) not in self._found:
             self._found[kind, name] = ask(self._connection, self._namespace, name)
         return self._found[kind, name]
+
+
+def _calendar(row: CalendarRow) -> Calendar | None:
+    try:
+        return parse_calendar(row.document)
+    except (HorariumError, ValueError, TypeError, AttributeError):
+        return None
 
 
 def _is_somebody(connection: Connection, namespace: str, name: str) -> bool:
@@ -141,12 +151,12 @@ def examine_draft(
     """As `check_draft`, for whoever writes nothing; `secrets_given` are names whose values come with the document."""
     known = lookups or Lookups(connection, definition.namespace)
     problems: dict[str, list[str]] = {}
-    zones: Mapping[str, str | None] = {}
+    attached: Mapping[str, Calendar | None] = {}
     speakers: Speakers | None = None
     with _told_together(problems):
         _check_inputs(definition)
     with _told_together(problems):
-        zones = check_calendars(known, definition)
+        attached = check_calendars(known, definition)
     with _told_together(problems):
         speakers = _check_assigned(known, definition, before)
     if problems:
@@ -167,8 +177,20 @@ def examine_draft(
         *_unset(known, definition, secrets_given),
         *_nobody_to_fall_back_on(known, definition),
     )
-    told = [zone_warning(name, zone, planning.spec.zone.key) for name, zone in zones.items()]
-    return Draft(definition, text, planning, warnings, tuple(f"calendars: {each}" for each in told if each))
+    told = _calendar_warnings(attached, planning.spec.zone.key, resources.clock.now())
+    return Draft(definition, text, planning, warnings, told)
+
+
+def _calendar_warnings(attached: Mapping[str, Calendar | None], timezone: str, now: Instant) -> tuple[str, ...]:
+    """Calendars in another zone than the schedule's, and calendars whose data ends soon."""
+    today = to_datetime(now).date()
+    found = [
+        each
+        for name, calendar in attached.items()
+        if calendar is not None
+        for each in (zone_warning(name, calendar.timezone, timezone), coverage_warning(calendar, today))
+    ]
+    return tuple(f"calendars: {each}" for each in found if each)
 
 
 def _nobody_to_fall_back_on(known: Lookups, definition: Definition) -> tuple[str, ...]:
@@ -274,27 +296,27 @@ def _check_inputs(definition: Definition) -> None:
         raise InvalidDefinition(problems)
 
 
-def check_calendars(known: Lookups, definition: Definition) -> dict[str, str | None]:
-    """Which zone each of them has, where it has one."""
+def check_calendars(known: Lookups, definition: Definition) -> dict[str, Calendar | None]:
+    """The attached calendars, by name; None = the calendar exists and its row cannot be read."""
     if not definition.calendars:
         return {}
     problems: dict[str, list[str]] = {}
-    zones = dict(known.calendar_zones(definition.calendars))
+    found = dict(known.calendars(definition.calendars))
     for index, name in enumerate(definition.calendars):
-        if name in zones:
+        if name in found:
             continue
         try:
-            found = shared_calendar(name)
+            shared = shared_calendar(name)
         except InvalidCalendar as wrong:
             problems[f"calendars.{index}"] = [wrong.message]
             continue
-        if found is None:
+        if shared is None:
             problems[f"calendars.{index}"] = [f"there is no calendar {name!r}"]
         else:
-            zones[name] = found.timezone
+            found[name] = shared
     if problems:
         raise InvalidDefinition(problems)
-    return zones
+    return found
 
 
 def _check_workflow(known: Lookups, caller: Caller, definition: Definition) -> references.WorkflowReference | None:

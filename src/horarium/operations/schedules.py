@@ -309,7 +309,7 @@ def _revise(
         # Whoever edits a note has heard it before.
         warnings=(
             *(() if _SPOKEN_OF.isdisjoint(changed) else draft.warnings),
-            *(draft.zone_warnings if {"calendars", "spec"}.intersection(changed) else ()),
+            *(draft.calendar_warnings if {"calendars", "spec"}.intersection(changed) else ()),
         ),
     )
     return replace(written, released=started)

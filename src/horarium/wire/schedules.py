@@ -392,7 +392,8 @@ class Explanation(Answer, frozen=True, kw_only=True):
 class ScheduleHealth(Answer, frozen=True, kw_only=True):
     """How a schedule is doing: `status` is the first word that holds of it, `sentence` says why.
 
-    `stale_threshold_seconds` are two gaps of its spec around now; null = it has none.
+    `stale_threshold_seconds` are two gaps of its spec around now; null = it has none. `warnings` name calendars whose
+    data ends within 90 days; they do not change the status.
     """
 
     workspace_id: str | None
@@ -411,6 +412,7 @@ class ScheduleHealth(Answer, frozen=True, kw_only=True):
     late_seconds: float
     stale_threshold_seconds: float | None
     error: str | None
+    warnings: tuple[str, ...] = ()
 
 
 class ScheduleHealthList(Answer, frozen=True, kw_only=True):
