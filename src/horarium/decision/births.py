@@ -14,13 +14,10 @@ from typing import NamedTuple
 
 from horarium.policy.approval import WhileWaiting
 from horarium.policy.limits import Budget
-from horarium.policy.overlap import Overlap
-from horarium.policy.queue import QueuePolicy
+from horarium.policy.queue import OwnQueue, QueuePolicy
 from horarium.schedule.assignee import Assignee, AssigneeType, Team, TeamStrategy, resolve_agent
 from horarium.schedule.effective import Effective
 from horarium.schedule.planning import Planning
-
-_USUAL_OVERLAP = Overlap()
 
 
 class Bundle(NamedTuple):
@@ -160,15 +157,9 @@ def under_waiting(planning: Planning, waiting: WhileWaiting | None) -> Planning:
 
 @lru_cache(maxsize=65_536)
 def under_queue(planning: Planning, queue: QueuePolicy) -> Planning:
-    """As the schedule's where it says nothing of its own: what equals the defaults was not said."""
-    overlap = planning.overlap
-    if overlap == _USUAL_OVERLAP:
-        overlap = replace(
-            overlap,
-            policy=queue.overlap_policy or overlap.policy,
-            max_concurrency=queue.max_concurrency or overlap.max_concurrency,
-        )
-    priority = queue.priority if queue.priority is not None and planning.priority == 0 else planning.priority
-    if overlap is planning.overlap and priority == planning.priority:
+    """With the assignment's overlap and priority where the schedule has defaults."""
+    own = OwnQueue(planning.overlap, planning.catchup, planning.priority)
+    found = own.under(queue)
+    if found == own:
         return planning
-    return replace(planning, overlap=overlap, priority=priority)
+    return replace(planning, overlap=found.overlap, priority=found.priority)

@@ -22,12 +22,14 @@ from horarium.operations.resources import Resources, not_found
 from horarium.operations.upcoming import NextFire, is_plain, next_due, next_fires, next_runs, planned_row
 from horarium.operations.visibility import FIELD as QUERY_FIELD
 from horarium.operations.visibility import TEXT_FIELDS
+from horarium.policy.queue import QueuePolicy
 from horarium.schedule.definition import Definition
 from horarium.schedule.document import from_canonical
 from horarium.schedule.position import Status
 from horarium.schedule.run import RunState, instance_id
 from horarium.store.database import Connection
 from horarium.store.history import recent
+from horarium.store.policies import room_of
 from horarium.store.runs import read as runs_read
 from horarium.store.runs.read import RunFilter, RunRow
 from horarium.store.schedules import health
@@ -72,7 +74,8 @@ class Listed:
 class Described(Listed):
     """`error` says why it cannot be planned, where it cannot; `last_instance_id` names its newest run outside.
 
-    `newest` are its newest runs, `held` those that wait for their turn, newest first.
+    `newest` are its newest runs, `held` those that wait for their turn, newest first. `queue` is the
+    `queue_policy` of its assignment.
     """
 
     next_fires: tuple[NextFire, ...] = ()
@@ -81,6 +84,7 @@ class Described(Listed):
     error: str | None = None
     newest: tuple[RunRow, ...] = ()
     held: tuple[RunRow, ...] = ()
+    queue: QueuePolicy | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -249,7 +253,12 @@ def _describe(
         error=row.last_error if broken or row.status is Status.BROKEN else None,
         newest=newest,
         held=_held(connection, row),
+        queue=None if isinstance(planning, Exception) else _queue(connection, row.namespace, planning.assignment),
     )
+
+
+def _queue(connection: Connection, namespace: str, assignment_id: str | None) -> QueuePolicy | None:
+    return None if assignment_id is None else room_of(connection, namespace, None, assignment_id)[0]
 
 
 def _deleted(connection: Connection, caller: Caller, schedule_id: str) -> tuple[ScheduleRow, dict[str, Any]] | None:

@@ -147,7 +147,9 @@ class ScheduleInfo(Answer, frozen=True, kw_only=True):
 class ScheduleDetails(ScheduleState, frozen=True, kw_only=True):
     """The state of one schedule that was asked for by itself; `error` says why it cannot be planned.
 
-    `last_result` is that of the run that ended last, `last_completed_run_id`.
+    `last_result` is that of the run that ended last, `last_completed_run_id`. `queue_policy` and `failure_policy` are
+    those of the schedule, defaults included; `effective_overlap_policy` is the one that applies, which an assignment
+    may set.
     """
 
     latest_workflow_instance_id: str | None
@@ -157,6 +159,9 @@ class ScheduleDetails(ScheduleState, frozen=True, kw_only=True):
     error: str | None
     state: Standing
     info: ScheduleInfo
+    queue_policy: Object | None
+    failure_policy: Object | None
+    effective_overlap_policy: OverlapPolicy | None
 
 
 class Schedule(ScheduleState, frozen=True, kw_only=True):
@@ -191,6 +196,9 @@ class Schedule(ScheduleState, frozen=True, kw_only=True):
     error: str | None = None
     state: Standing | None = None
     info: ScheduleInfo | None = None
+    queue_policy: Object | None = None
+    failure_policy: Object | None = None
+    effective_overlap_policy: OverlapPolicy | None = None
     recent: tuple[RecentOccurrence, ...] | None = None
 
 
