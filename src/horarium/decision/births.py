@@ -12,7 +12,7 @@ from decimal import Decimal
 from functools import lru_cache
 from typing import NamedTuple
 
-from horarium.policy.approval import WhileWaiting
+from horarium.policy.approval import WhileWaiting, run_needs_approval
 from horarium.policy.limits import Budget
 from horarium.policy.queue import OwnQueue, QueuePolicy
 from horarium.schedule.assignee import Assignee, AssigneeType, Team, TeamStrategy, resolve_agent
@@ -57,8 +57,12 @@ class BirthPolicies:
 
     def waits(self) -> bool:
         """Whether somebody asks for a yes, whoever works."""
-        said = (bundle.effective for bundle in self.bundles.values())
-        return any(each is not None and each.approval.requires_approval for each in said)
+        return any(self.needs_approval(bundle.effective) for bundle in self.bundles.values())
+
+    def needs_approval(self, effective: Effective | None) -> bool:
+        """Whether these policies hold a run back; None asks for nothing."""
+        has_steps = self.workflow_version is not None
+        return effective is not None and run_needs_approval(effective.approval, has_assignee=False, has_steps=has_steps)
 
     def while_waiting(self) -> WhileWaiting | None:
         """What those who have a word say of runs that wait for a yes; None = nothing."""
@@ -118,7 +122,7 @@ def settle(planning: Planning, policies: BirthPolicies, member: str | None) -> S
             policies.workflow_version,
         )
     return Settled(
-        planning.needs_approval or effective.approval.requires_approval is True,
+        planning.needs_approval or policies.needs_approval(effective),
         reserve_of(planning, effective),
         _attempt_ms(planning, effective),
         effective.limits.runtime_seconds,

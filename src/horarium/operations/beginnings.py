@@ -12,7 +12,8 @@ from horarium.operations.bypasses import refuse_skipping_in
 from horarium.operations.caller import Caller
 from horarium.operations.changes import ScheduleChange
 from horarium.operations.credentials import keep_credentials
-from horarium.operations.drafts import Lookups, check_draft, signed
+from horarium.operations.drafts import check_draft, signed
+from horarium.operations.lookups import Lookups
 from horarium.operations.resources import Resources, wake_tickers
 from horarium.schedule.canonical import action_document, spec_document
 from horarium.schedule.definition import Definition

@@ -2,23 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from hashlib import sha256
 from typing import Any
 
-from horarium.errors import CycleDetected, HorariumError, InvalidCalendar, InvalidDefinition
+from horarium.errors import CycleDetected, InvalidCalendar, InvalidDefinition
 from horarium.instant import Instant, to_datetime
 from horarium.launchers.served import unserved
 from horarium.operations.caller import Caller
+from horarium.operations.draft_approval import effective_approval, idle_approval, lacking_approval
 from horarium.operations.errors import NamespaceNotFound
+from horarium.operations.lookups import Lookups
 from horarium.operations.resources import Resources
 from horarium.policy.approval import run_needs_approval
 from horarium.policy.failure import FailureMode
 from horarium.policy.names import PolicyError
-from horarium.schedule.assignee import Assignee, AssigneeType, Assignment
-from horarium.schedule.calendar import Calendar, coverage_warning, parse_calendar, shared_calendar, zone_warning
+from horarium.schedule.assignee import AssigneeType, Assignment
+from horarium.schedule.calendar import Calendar, coverage_warning, shared_calendar, zone_warning
 from horarium.schedule.canonical import to_document
 from horarium.schedule.context import into_signal
 from horarium.schedule.credentials import hosts_of
@@ -29,14 +31,11 @@ from horarium.schedule.planning import Planning, compile_once, compile_planning,
 from horarium.schedule.secret import references as references_in
 from horarium.schedule.secret_value import may_go_to, not_allowed
 from horarium.schedule.sub_workflows import Use
-from horarium.store import calendars, namespaces, secrets, workflows
-from horarium.store.assignees import AGENTS, TEAMS
-from horarium.store.calendars import CalendarRow
+from horarium.store import namespaces, workflows
 from horarium.store.database import Connection
-from horarium.store.policies import PolicyQuestion, Speakers, Unreadable, find_speakers
+from horarium.store.policies import Speakers, Unreadable
 from horarium.store.schedules import references
 from horarium.store.schedules.write import Attribute, Revision
-from horarium.store.secrets import SecretName
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,63 +60,6 @@ class Draft:
             attributes=_attributes(definition),
             note=definition.note,
         )
-
-
-class Lookups:
-    """What definitions refer to, asked for once in a transaction; many definitions share it."""
-
-    def __init__(self, connection: Connection, namespace: str) -> None:
-        self._connection, self._namespace = connection, namespace
-        self._found: dict[tuple[str, str], Any] = {}
-        self._calendars: dict[str, Calendar | None] = {}
-        self._no_calendars: set[str] = set()
-
-    def calendars(self, names: Sequence[str]) -> Mapping[str, Calendar | None]:
-        """Calendars of the namespace, by name; None = its row cannot be read."""
-        unknown = [name for name in names if name not in self._calendars and name not in self._no_calendars]
-        rows = calendars.find_many(self._connection, self._namespace, unknown) if unknown else {}
-        self._calendars |= {name: _calendar(row) for name, row in rows.items()}
-        self._no_calendars.update(name for name in unknown if name not in rows)
-        return {name: self._calendars[name] for name in names if name in self._calendars}
-
-    def workflow(self, name: str) -> references.WorkflowReference | None:
-        found: references.WorkflowReference | None = self._once("workflow", name, references.newest_workflow)
-        return found
-
-    def speakers(self, assignee: Assignee | None, assignment_id: str | None) -> Speakers:
-        """Whoever has a word in the work of these, among those that there are."""
-        key = "speakers", f"{assignment_id} {assignee}"
-        if key not in self._found:
-            given = [] if assignment_id is None else [(self._namespace, assignment_id)]
-            who = [] if assignee is None else [(self._namespace, assignee)]
-            self._found[key] = find_speakers(self._connection, given, who)
-        found: Speakers = self._found[key]
-        return found
-
-    def is_somebody(self, name: str) -> bool:
-        """Whether an agent or a team has this id."""
-        found: bool = self._once("somebody", name, _is_somebody)
-        return found
-
-    def secrets(self, names: Collection[str]) -> Mapping[str, SecretName]:
-        """Not remembered: what is written meanwhile may set some."""
-        return secrets.find_names(self._connection, self._namespace, names)
-
-    def _once(self, kind: str, name: str, ask: Callable[[Connection, str, str], Any]) -> Any:
-        if (kind, name) not in self._found:
-            self._found[kind, name] = ask(self._connection, self._namespace, name)
-        return self._found[kind, name]
-
-
-def _calendar(row: CalendarRow) -> Calendar | None:
-    try:
-        return parse_calendar(row.document)
-    except (HorariumError, ValueError, TypeError, AttributeError):
-        return None
-
-
-def _is_somebody(connection: Connection, namespace: str, name: str) -> bool:
-    return any(rows.find(connection, namespace, name) is not None for rows in (AGENTS, TEAMS))
 
 
 def check_draft(
@@ -162,9 +104,11 @@ def examine_draft(
     if problems:
         raise InvalidDefinition(problems)
     stored = _check_workflow(known, caller, definition)
+    approval = effective_approval(speakers, definition)
+    waits = run_needs_approval(approval, has_assignee=False, has_steps=stored is not None)
     text = planning_text(
         definition,
-        needs_approval=_needs_approval(speakers, definition),
+        needs_approval=waits,
         kinds=resources.kinds_for(caller.namespace),
         before=before,
         workflow_owner=None if stored is None else stored.owner,
@@ -176,6 +120,8 @@ def examine_draft(
         *_unsignalled(resources, planning),
         *_unset(known, definition, secrets_given),
         *_nobody_to_fall_back_on(known, definition),
+        *(idle_approval(definition) if stored is None else ()),
+        *lacking_approval(resources, connection, caller, definition, approval, waits=waits),
     )
     told = _calendar_warnings(attached, planning.spec.zone.key, resources.clock.now())
     return Draft(definition, text, planning, warnings, told)
@@ -367,23 +313,6 @@ def _wrong_assignment(found: Assignment | Unreadable | None, definition: Definit
             return f"the assignment {name!r} is for the {who}; name that assignee, or none"
         case _:
             return None
-
-
-def _needs_approval(speakers: Speakers | None, definition: Definition) -> bool:
-    """By what holds now. It is the least: whoever asks for more later is heard when a run is born."""
-    if speakers is None:
-        return run_needs_approval(definition.approval, has_assignee=False)
-    asked = PolicyQuestion(
-        definition.approval,
-        definition.retry,
-        definition.failure,
-        definition.limits,
-        definition.workflow_assignment_id,
-        definition.assignee,
-        None,
-    )
-    effective = speakers.effective(definition.namespace, asked)
-    return effective is not None and effective.approval.requires_approval is True
 
 
 def _attributes(definition: Definition) -> frozenset[Attribute]:

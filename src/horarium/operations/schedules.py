@@ -53,7 +53,9 @@ from horarium.wire.outcomes import WriteOutcome
 from horarium.wire.roles import Permission
 
 _NAMELESS = "schedule"
-_SPOKEN_OF = frozenset({"action", "inputs_rotation", "pre_dispatch_condition"})
+_SPOKEN_OF = frozenset(
+    {"action", "approval_policy", "assignee_id", "workflow_assignment_id", "inputs_rotation", "pre_dispatch_condition"}
+)
 """The parts of a definition that a draft may warn about."""
 
 
@@ -237,7 +239,7 @@ def update_opened(
 def edit_waits(opened: Opened, wanted: Definition) -> bool:
     """Whether runs wait for approval as the schedule is, or would be."""
     now = not isinstance(opened.planning, Exception) and opened.planning.needs_approval
-    return now or run_needs_approval(wanted.approval, has_assignee=wanted.assignee is not None)
+    return now or run_needs_approval(wanted.approval, has_assignee=wanted.assignee is not None, has_steps=False)
 
 
 def change_opened(
