@@ -28,7 +28,7 @@ def give(office: Office, subject: str, role: str = "operator", **values: Any) ->
 
 @pytest.mark.parametrize("mode", ["sensitive_actions", "on_block", "every_node"])
 def test_a_mode_without_steps_is_a_warning_of_each_write(office: Office, mode: str) -> None:
-    policy = {"approval_policy": {"mode": mode, "allow_requester": True}}
+    policy: dict[str, Any] = {"approval_policy": {"mode": mode, "allow_requester": True}}
     [said] = about(office.create(**policy).warnings, "mode")
     assert f"{mode} applies to steps" in said
     office.create("other")
@@ -62,7 +62,11 @@ def test_every_node_holds_the_one_call_of_a_schedule_without_steps(office: Offic
 def test_every_node_of_an_agent_holds_its_prompts(office: Office) -> None:
     policies = {"approval_policy": {"mode": "every_node"}}
     agents.put(office.resources, ADMIN, "ada", {"policies": policies})
-    prompt = {"action": {"prompt": "x"}, "assignee_id": "ada", "approval_policy": {"requires_approval": False}}
+    prompt: dict[str, Any] = {
+        "action": {"prompt": "x"},
+        "assignee_id": "ada",
+        "approval_policy": {"requires_approval": False},
+    }
     office.create(**prompt)
     agents.put(office.resources, ADMIN, "bea", {})
     office.create("later", **{**prompt, "assignee_id": "bea"})
@@ -127,9 +131,17 @@ def test_the_owner_of_a_schedule_may_not_approve_what_an_admin_edits(office: Off
 
 def test_steps_that_await_approval_are_told_as_runs_are(office: Office) -> None:
     workflows.put(office.resources, ALICE, "report", {"nodes": [{**NODE, "gates": ["publish"]}]})
-    gated = {"approval_policy": {"gates": ["publish"]}}
+    gated: dict[str, Any] = {"approval_policy": {"gates": ["publish"]}}
     assert len(about(office.create(caller=ALICE, **gated).warnings, "allow_requester")) == 1
     assert office.create("free", ALICE, approval_policy={"gates": ["spend"]}).warnings == ()
+
+
+def test_the_policy_of_a_stored_workflow_counts(office: Office) -> None:
+    workflows.put(office.resources, ALICE, "report", {"nodes": [NODE], **ASKING})
+    assert len(about(office.create(caller=ALICE).warnings, "allow_requester")) == 1
+    able = {"approval_policy": {"requires_approval": True, "allow_requester": True}}
+    workflows.put(office.resources, ALICE, "report", {"nodes": [NODE], **able})
+    assert office.create("other", ALICE).warnings == ()
 
 
 @pytest.mark.parametrize("setting", [{"jwt_secret": "k" * 32}, {"token": "t" * 32}], ids=["signed", "fixed"])

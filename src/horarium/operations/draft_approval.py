@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from horarium.operations.approvers import lacking_approvers
 from horarium.operations.caller import Caller
-from horarium.operations.gated_steps import steps_wait
+from horarium.operations.gated_steps import steps_wait, workflow_floor
 from horarium.operations.resources import Resources
-from horarium.policy.approval import ApprovalMode, ApprovalPolicy
+from horarium.policy.approval import ApprovalMode, ApprovalPolicy, run_needs_approval
 from horarium.schedule.definition import Definition
 from horarium.store.database import Connection
 from horarium.store.policies import PolicyQuestion, Speakers
+from horarium.store.schedules.references import WorkflowReference
+
+_NO_SPEAKERS: Final = Speakers({}, {}, {})
 
 
-def effective_approval(speakers: Speakers | None, definition: Definition) -> ApprovalPolicy:
-    """By what holds now. It is the least: whoever asks for more later is heard when a run is born."""
-    if speakers is None:
-        return definition.approval
+def effective_approval(
+    speakers: Speakers | None, definition: Definition, floor: ApprovalPolicy | None = None
+) -> ApprovalPolicy:
+    """By what holds now, with the policy of the stored workflow where it is given (`floor`)."""
     asked = PolicyQuestion(
         definition.approval,
         definition.retry,
@@ -23,9 +28,9 @@ def effective_approval(speakers: Speakers | None, definition: Definition) -> App
         definition.limits,
         definition.workflow_assignment_id,
         definition.assignee,
-        None,
+        floor,
     )
-    effective = speakers.effective(definition.namespace, asked)
+    effective = (speakers or _NO_SPEAKERS).effective(definition.namespace, asked)
     return definition.approval if effective is None else effective.approval
 
 
@@ -34,16 +39,17 @@ def lacking_approval(
     connection: Connection,
     caller: Caller,
     definition: Definition,
-    policy: ApprovalPolicy,
-    *,
-    waits: bool,
+    speakers: Speakers | None,
+    stored: WorkflowReference | None,
 ) -> tuple[str, ...]:
     """A warning where runs, or steps of the stored workflow, would await an approval that nobody could give."""
-    now = resources.clock.now()
+    floor = None if stored is None else workflow_floor(connection, definition, stored.version)
+    policy, now = effective_approval(speakers, definition, floor), resources.clock.now()
     lacking = lacking_approvers(resources.settings, connection, caller, policy, definition.owner, now)
-    if lacking is None or not (waits or steps_wait(connection, definition, policy)):
+    if lacking is None:
         return ()
-    return (f"approval_policy.{lacking}",)
+    waits = run_needs_approval(policy, has_assignee=False, has_steps=stored is not None)
+    return (f"approval_policy.{lacking}",) if waits or steps_wait(connection, definition, policy) else ()
 
 
 def idle_approval(definition: Definition) -> tuple[str, ...]:

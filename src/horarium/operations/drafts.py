@@ -104,11 +104,11 @@ def examine_draft(
     if problems:
         raise InvalidDefinition(problems)
     stored = _check_workflow(known, caller, definition)
+    # The least: the policies of the workflow, and later ones of others, are read when a run is created.
     approval = effective_approval(speakers, definition)
-    waits = run_needs_approval(approval, has_assignee=False, has_steps=stored is not None)
     text = planning_text(
         definition,
-        needs_approval=waits,
+        needs_approval=run_needs_approval(approval, has_assignee=False, has_steps=stored is not None),
         kinds=resources.kinds_for(caller.namespace),
         before=before,
         workflow_owner=None if stored is None else stored.owner,
@@ -121,7 +121,7 @@ def examine_draft(
         *_unset(known, definition, secrets_given),
         *_nobody_to_fall_back_on(known, definition),
         *(idle_approval(definition) if stored is None else ()),
-        *lacking_approval(resources, connection, caller, definition, approval, waits=waits),
+        *lacking_approval(resources, connection, caller, definition, speakers, stored),
     )
     told = _calendar_warnings(attached, planning.spec.zone.key, resources.clock.now())
     return Draft(definition, text, planning, warnings, told)

@@ -36,6 +36,15 @@ def steps_wait(connection: Connection, definition: Definition, policy: ApprovalP
     return any_step_waits(connection, definition.namespace, root, policy, has_assignee=has_assignee)
 
 
+def workflow_floor(connection: Connection, definition: Definition, newest: int) -> ApprovalPolicy | None:
+    """The approval policy of the stored workflow that the definition names; `newest` is the newest version of it."""
+    asked = definition.action.target.get("version")
+    version = asked if isinstance(asked, int) else newest
+    wanted = WorkflowVersion(definition.namespace, definition.action.workflow or "", version)
+    compiled = workflow_graphs.load(connection, [wanted])[wanted]
+    return compiled.workflow.approval if isinstance(compiled, CompiledWorkflow) else None
+
+
 def any_step_waits(
     connection: Connection, namespace: str, root: Use, policy: ApprovalPolicy, *, has_assignee: bool
 ) -> bool:
