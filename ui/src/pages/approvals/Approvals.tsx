@@ -15,7 +15,17 @@ import "./approvals.css";
 import { BulkDecide } from "./BulkDecide";
 import { filtersOf, isFiltered, queryOf, searchOf, type ApprovalFilters } from "./filters";
 import { Gates } from "./Question";
-import { actionText, APPROVAL_LOOKS, inline, mayDecide, refusalOf, titleOf, wantedOf, yesText, type Approval } from "./questions";
+import {
+  actionText,
+  APPROVAL_LOOKS,
+  inline,
+  mayDecide,
+  refusalOf,
+  titleOf,
+  wantedOf,
+  yesText,
+  type Approval,
+} from "./questions";
 import { Standing } from "./Standing";
 
 const PAGE = 50;

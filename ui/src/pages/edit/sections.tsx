@@ -203,7 +203,10 @@ export function WhoAgrees() {
                 ["ignore", "nothing"],
               ]}
             />
-            <YesNo path={["approval_policy", "allow_requester"]} label="Author or requester may approve (allow_requester)" />
+            <YesNo
+              path={["approval_policy", "allow_requester"]}
+              label="Author or requester may approve (allow_requester)"
+            />
           </>
         ) : null}
         <NumberText path={["retry_policy", "max_retries"]} label="Tries after a failure" min={0} />
