@@ -145,6 +145,14 @@ def test_a_call_with_parameter_names_is_parallel_and_skips_what_it_missed(door: 
     assert door.describe("called")["queue_policy"] == {"mode": "skip", "on_missed": "skip"}
 
 
+def test_a_call_without_an_id_finds_the_schedule_that_the_native_defaults_named(door: Door) -> None:
+    native = {name.removeprefix("p_"): value for name, value in CALL.items()}
+    made = door.post("/api/schedules/upsert", native, status=201)["schedule_id"]
+    assert door.post("/api/schedules/upsert", CALL, status=200)["schedule_id"] == made
+    assert door.post("/api/schedules/upsert", {**CALL, "p_cron_expr": "0 9 * * *"}, status=201)["schedule_id"] != made
+    assert door.describe(made)["overlap_policy"] == "allow_all"
+
+
 def test_a_run_tells_the_queue_policy_that_applied(door: Door) -> None:
     door.put("/api/workflows/weekly-digest", {"nodes": [{"id": "a", "action": {"workflow_type": "x"}}]}, status=201)
     given = {"workflow_id": "weekly-digest", **AGENT, "approval_policy": {"requires_approval": False}}
