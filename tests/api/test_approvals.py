@@ -306,3 +306,21 @@ def test_who_may_only_approve_brings_in_no_secret(horarium: TestService) -> None
     said = decide(door(horarium, "ada"), asked, "modify", modifications=more)
     assert (said.status_code, said.json()["reason"]) == (403, "forbidden")
     assert decide(door(horarium, "eve", "owner"), asked, "modify", modifications=more).status_code == 200
+
+
+def test_a_request_tells_the_caller_whether_a_decision_would_be_accepted(horarium: TestService) -> None:
+    asked = waiting(horarium)
+    callers = {
+        "author": (door(horarium, str(horarium.caller.principal), "admin"), (False, "requester_may_not_decide")),
+        "viewer": (door(horarium, "vera", "viewer"), (False, "not_an_approver")),
+        "operator": (door(horarium, "olga"), (True, None)),
+    }
+    for http, expected in callers.values():
+        found = http.get(f"/api/approvals/{asked['approval_id']}").json()
+        [listed] = inbox(http)
+        for each in (found, listed):
+            assert (each["may_decide"], each.get("refusal")) == expected
+        answer = decide(http, asked, input_hash="not-that-of-the-inputs")  # refused for that alone, or before
+        assert answer.json()["reason"] == (expected[1] or "inputs_changed")
+        assert (answer.json()["detail"] == found.get("refusal_message")) is not found["may_decide"]
+    assert decide(door(horarium, "otto"), asked).json()["refusal"] == "already_decided"

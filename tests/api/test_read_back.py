@@ -122,7 +122,7 @@ def test_a_word_that_nobody_knows_is_refused_also_there(http: httpx.Client) -> N
 
 def test_every_name_of_an_answer_is_a_field_or_known_to_be_computed() -> None:
     for shown in (ScheduleDetails, ScheduleWithRecent):
-        assert set(shown.__struct_fields__) <= COMPUTED | SHIPPED_NAMES.top.keys()
+        assert set(shown.__struct_fields__) <= COMPUTED | SHIPPED_NAMES.top.keys() | SHIPPED_NAMES.objects.keys()
 
 
 QUEUED: dict[str, Any] = {**HOURLY, "task_queue": "q", "jitter_seconds": 5}
@@ -142,6 +142,9 @@ EDITS: dict[str, tuple[dict[str, Any], dict[str, Any], list[str]]] = {
     "jitter in the spec": (QUEUED, {"spec": {"jitter_seconds": 7}}, ["spec"]),
     "jitter at the top": (QUEUED, {"jitter_seconds": 7}, ["spec"]),
     "jitter where there was none": (HOURLY, {"spec": {"jitter_seconds": 7}}, ["spec"]),
+    "the overlap policy": (HOURLY, {"overlap_policy": "buffer_one"}, ["overlap_policy"]),
+    "the mode of the queue policy": (HOURLY, {"queue_policy": {"mode": "buffer_one"}}, ["overlap_policy"]),
+    "the priority": ({**HOURLY, "priority": 3}, {"priority": 5}, ["priority"]),
     "the queue": (QUEUED, {"action": {"queue": "r"}}, ["action"]),
     "the queue by its other name": (QUEUED, {"action": {"task_queue": "r"}}, ["action"]),
 }

@@ -38,6 +38,9 @@ def test_a_yes_is_said_after_it_was_shown_what_it_is_for(server: Server, editor:
     assert asked in server.told("approval", "list", "--mine", *editor)
     assert server.ask("approval", "list", "--mine").err == "no approvals in namespace default\n"
     assert '{"day": 1}' in server.told("approval", "show", asked)
+    assert "may not decide: " in server.told("approval", "show", asked)
+    assert "allow_requester" in server.told("approval", "show", asked)
+    assert "may decide\n" in server.told("approval", "show", asked, *editor)
 
     unasked = server.ask("approval", "approve", asked, *editor)
     assert (unasked.code, "--yes" in unasked.err, '{"day": 1}' in unasked.err) == (2, True, True)

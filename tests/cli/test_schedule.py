@@ -398,6 +398,18 @@ def test_a_schedule_whose_runs_fail_is_failing_and_1_and_health_counts_it(server
     assert "schedules: 1 failing (horarium schedule health says which)" in server.ask("health").out
 
 
+def test_a_calendar_that_ends_soon_is_a_warning_of_each_command(server: Server) -> None:
+    days = ("calendar", "create", "soon", "--kind", "only_dates", "--date", "2026-05-15")
+    assert "warning: soon: data ends 2026-05-15" in server.ask(*days).err
+    warning = "calendars: soon: data ends 2026-05-15; after that nothing runs\n"
+    made = server.ask(*NIGHTLY, "--calendar", "soon")
+    assert (made.code, f"warning: {warning}" in made.err) == (0, True)
+    health = server.ask("schedule", "health")
+    assert (health.code, health.err) == (0, f"warning: nightly: {warning}")
+    server.told("schedule", "calendar", "detach", "nightly", "soon")
+    assert f"warning: {warning}" in server.ask("schedule", "calendar", "attach", "nightly", "soon").err
+
+
 def test_a_skip_does_not_hide_that_the_last_run_failed(server: Server) -> None:
     """It fails on Friday, 6 March; the calendar excludes Saturday."""
     server.service.create(

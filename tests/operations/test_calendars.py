@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import pytest
-from operations.desks import ADMIN, NOON, VIEWER, Office
+from operations.desks import ADMIN, NOON, VIEWER, Office, document
 
 from horarium.errors import InvalidCalendar
-from horarium.operations import calendars
+from horarium.operations import calendars, guards, schedule_drafts, schedule_health, schedules
+from horarium.operations.bundles import apply_bundle
 from horarium.operations.errors import (
     CalendarAlreadyExists,
     CalendarInUse,
@@ -16,6 +17,7 @@ from horarium.operations.errors import (
     PreconditionFailed,
 )
 from horarium.operations.lifecycles import delete
+from horarium.schedule.bundle import read_bundle
 from horarium.schedule.calendar import BUILT_IN
 
 FEAST = {"name": "feasts", "kind": "skip_dates", "dates": ["2026-03-15"], "covers": ["2026-01-01", "2026-04-30"]}
@@ -46,6 +48,49 @@ def test_a_calendar_stops_a_schedule(office: Office) -> None:
     office.create(calendars=["feasts"])
     office.tick(60)
     assert office.events()[-1].payload["reason"] == "calendar"
+
+
+SOON = {"name": "soon", "kind": "only_dates", "dates": ["2026-06-13"]}  # 90 days after the clock
+LATER = {"name": "later", "kind": "only_dates", "dates": ["2026-06-14"]}
+ENDS = "calendars: soon: data ends 2026-06-13; after that nothing runs"
+
+
+@pytest.fixture
+def ending(office: Office) -> Office:
+    for each in (SOON, LATER):
+        calendars.create(office.resources, ADMIN, each)
+    return office
+
+
+def test_a_calendar_that_ends_within_90_days_warns_wherever_it_is_attached(ending: Office) -> None:
+    resources = ending.resources
+    assert ending.create("created", calendars=["soon", "later"]).warnings == (ENDS,)
+    ending.create()
+    draft = schedule_drafts.draft(resources, ADMIN, {"calendars": ["soon"]}, schedule_id="nightly")
+    assert ENDS in draft.warnings
+    assert guards.put(resources, ADMIN, "nightly", guards.Guarded.CALENDARS, ["soon"]).warnings == (ENDS,)
+    assert schedules.upsert(resources, ADMIN, {**document("put"), "calendars": ["soon"]}).warnings == (ENDS,)
+    assert schedules.update(resources, ADMIN, "nightly", {"note": "read it before"}).warnings == ()
+    assert ENDS in schedule_drafts.draft(resources, ADMIN, {**document("new"), "calendars": ["soon"]}).warnings
+
+
+def test_the_plan_of_an_apply_warns_of_a_calendar_that_ends_soon(ending: Office) -> None:
+    ending.create("changed")
+    bundle = read_bundle(
+        "b", {"schedules": [{**document(name), "calendars": ["soon"]} for name in ("added", "changed")]}
+    )
+    steps = apply_bundle(ending.resources, ADMIN, bundle, adopt=True, dry_run=True)
+    assert [(step.change.value, step.warnings) for step in steps] == [("create", (ENDS,)), ("update", (ENDS,))]
+
+
+def test_health_names_the_calendars_that_end_soon(ending: Office) -> None:
+    ending.create(calendars=["soon", "later", "weekdays"])
+    ending.create("other", calendars=["later"])
+    page = schedule_health.examine_page(ending.resources, VIEWER)
+    assert {each.row.schedule_id: each.warnings for each in page.examined} == {"nightly": (ENDS,), "other": ()}
+    assert schedule_health.examine_one(ending.resources, VIEWER, "nightly").warnings == (ENDS,)
+    ending.clock.move(86_400)
+    assert len(schedule_health.examine_one(ending.resources, VIEWER, "other").warnings) == 1
 
 
 def test_an_update_changes_what_it_says_and_nothing_else(office: Office) -> None:

@@ -14,7 +14,8 @@ from operations.desks import ADMIN, Office
 from sqlalchemy import Connection
 
 from horarium.engine.janitor import Janitor
-from horarium.operations import lifecycles
+from horarium.instant import HOUR
+from horarium.operations import lifecycles, queues
 from horarium.operations.errors import ScheduleNotFound
 from horarium.schedule.run import RunState
 from horarium.store.database.joined_transaction import JoinedTransaction
@@ -63,6 +64,14 @@ def claimed(office: Office) -> list[Any]:
     return office.resources.database.write(lambda c: claims.candidates(c, everything, now))
 
 
+def put_on_queue(office: Office, **values: Any) -> None:
+    """As the dispatcher does with runs that are ready."""
+    deadline = office.clock.now() + HOUR
+    handed = sa.update(runs).where(runs.c.state == "ready")
+    handed = handed.values(state="queued", queue="default", deadline=deadline, **values)
+    office.resources.database.write(lambda c: c.execute(handed))
+
+
 def tidy(office: Office) -> None:
     janitor = Janitor(office.resources.database, office.clock)
     while janitor.step().total:
@@ -108,6 +117,39 @@ def test_a_few_more_than_fit_at_once_are_all_ended_by_the_delete(office: Office)
     assert counts(office, uid) == (1, 0)
     ended = office.runs()[-1]
     assert (ended.cause, ended.error) == ("schedule_deleted", "its schedule was deleted before it started")
+
+
+def test_a_delete_cancels_runs_on_a_pull_queue_and_no_worker_claims_them(office: Office) -> None:
+    uid = office.create(overlap_policy="allow_all").schedule_uid
+    for _ in range(3):
+        office.tick(60)
+    put_on_queue(office)
+    [taken] = queues.claim(office.resources, ADMIN, "default")
+    lifecycles.delete(office.resources, ADMIN, "nightly")
+    assert states(office) == {("running", False): 1, ("cancelled", False): 2}
+    assert {run.cause for run in office.runs() if run.state is RunState.CANCELLED} == {"schedule_deleted"}
+    assert counts(office, uid) == (1, 0)
+    assert queues.claim(office.resources, ADMIN, "default", limit=100) == []
+    assert office.runs()[0].run_id == taken.run.row.run_id
+
+
+@pytest.mark.usefixtures("small")
+def test_the_janitor_ends_the_queued_runs_that_a_delete_leaves(office: Office) -> None:
+    uid = crowded(office, 20, 20)
+    put_on_queue(office)
+    lifecycles.delete(office.resources, ADMIN, "nightly")
+    assert queues.claim(office.resources, ADMIN, "default", limit=100) == []
+    tidy(office)
+    assert states(office) == {("running", False): 1, ("cancelled", True): 40}
+    assert counts(office, uid) == (1, 0)
+
+
+def test_a_delete_leaves_runs_that_a_broker_has(office: Office) -> None:
+    office.create(overlap_policy="allow_all")
+    office.tick(60)
+    put_on_queue(office, kind="celery")
+    lifecycles.delete(office.resources, ADMIN, "nightly")
+    assert states(office) == {("queued", False): 1}
 
 
 class _Failing(DatabaseWrapper):

@@ -124,6 +124,51 @@ def test_a_row_with_a_queue_policy_is_parallel_and_skips_what_it_missed(
     assert (kept["overlap_policy"], kept["catchup_policy"], kept["priority"]) == (overlap, catchup, 7)
 
 
+CALL: dict[str, Any] = {"p_workflow_id": "weekly-digest", "p_cron_expr": "0 8 * * *"}
+
+
+def test_a_call_with_parameter_names_is_parallel_and_skips_what_it_missed(door: Door) -> None:
+    door.post("/api/schedules/upsert", {**CALL, "schedule_id": "called"}, status=201)
+    door.post("/api/schedules", row(schedule_id="native"), status=201)
+    found, native = door.describe("called"), door.describe("native")
+    assert (found["overlap_policy"], found["catchup_policy"]) == ("allow_all", "skip")
+    assert (found["queue_policy"], found["effective_overlap_policy"]) == (
+        {"mode": "allow_all", "on_missed": "skip"},
+        "allow_all",
+    )
+    assert found["failure_policy"] == {"mode": "isolate", "fallback_assignee_id": None}
+    assert native["queue_policy"] == {"mode": "skip", "on_missed": "fire_once"}
+    # Another write changes a stored schedule by what it gives alone.
+    door.patch("/api/schedules/native", {"p_cron_expr": "0 9 * * *"})
+    assert door.describe("native")["overlap_policy"] == "skip"
+    door.post("/api/schedules/upsert", {**CALL, "schedule_id": "called", "p_queue_policy": {"mode": "serial"}})
+    assert door.describe("called")["queue_policy"] == {"mode": "skip", "on_missed": "skip"}
+
+
+def test_a_call_without_an_id_finds_the_schedule_that_the_native_defaults_named(door: Door) -> None:
+    native = {name.removeprefix("p_"): value for name, value in CALL.items()}
+    made = door.post("/api/schedules/upsert", native, status=201)["schedule_id"]
+    assert door.post("/api/schedules/upsert", CALL, status=200)["schedule_id"] == made
+    assert door.post("/api/schedules/upsert", {**CALL, "p_cron_expr": "0 9 * * *"}, status=201)["schedule_id"] != made
+    assert door.describe(made)["overlap_policy"] == "allow_all"
+
+
+def test_a_run_tells_the_queue_policy_that_applied(door: Door) -> None:
+    door.put("/api/workflows/weekly-digest", {"nodes": [{"id": "a", "action": {"workflow_type": "x"}}]}, status=201)
+    given = {"workflow_id": "weekly-digest", **AGENT, "approval_policy": {"requires_approval": False}}
+    door.post("/api/assignments", {"assignment_id": "a", **given, "queue_policy": {"mode": "queue"}}, status=201)
+    door.post("/api/schedules", row(workflow_assignment_id="a"), status=201)
+    found = door.describe("row")
+    assert (found["overlap_policy"], found["effective_overlap_policy"]) == ("skip", "buffer_all")
+    door.post("/api/schedules/row/trigger")
+    [run] = door.get("/api/runs?schedule_id=row")["runs"]
+    policies = run["policies"]
+    assert (policies["queue_policy"]["mode"], policies["queue_policy"]["on_missed"]) == ("buffer_all", "fire_once")
+    assert policies["origins"]["queue_policy.mode"] == "assignment"
+    door.put("/api/assignments/a", given)  # a later edit leaves the run as it was created
+    assert door.get(f"/api/runs/{run['run_id']}")["policies"]["queue_policy"]["mode"] == "buffer_all"
+
+
 @pytest.mark.parametrize("knobs", [{"default_catchup_policy": "fire_all"}], ids=["chosen"])
 def test_what_the_operator_chose_stands_for_rows_too(knobs: dict[str, Any]) -> None:
     with service(settings=knobs) as horarium:

@@ -226,3 +226,16 @@ def test_whoever_may_not_decide_sees_nothing_to_decide_with(open_page: OpenPage,
     expect(page.get_by_role("heading", name="Nothing was agreed to beforehand")).to_be_visible()
     expect(page.get_by_role("button", name=re.compile("Agree"))).to_have_count(0)
     assert status(fresh, asked) == "pending"
+
+
+def test_a_decision_that_would_be_refused_is_disabled_and_says_why(open_page: OpenPage, fresh: Fresh) -> None:
+    asked = ask(fresh)
+    page = alone(open_page, fresh, f"/approvals/{asked['approval_id']}?ns={fresh.namespace}", role="admin")
+    main = page.get_by_role("main")
+    expect(main).to_contain_text("allow_requester: true")
+    for name in ("Approve", "Reject", "Change inputs…"):
+        expect(main.get_by_role("button", name=name)).to_be_disabled()
+    page.goto("./approvals")
+    expect(page.locator("li[data-row]")).to_have_count(1)
+    expect(page.get_by_role("checkbox", name=re.compile("Choose"))).to_have_count(0)
+    assert_accessible(page)

@@ -184,4 +184,5 @@ def _examined(each: Examined) -> ScheduleHealth:
         late_seconds=round(health.late_seconds, 3),
         stale_threshold_seconds=health.stale_after_seconds,
         error=row.last_error if health.status in _WITH_ERROR else None,
+        warnings=each.warnings,
     )

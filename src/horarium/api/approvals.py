@@ -79,6 +79,7 @@ _ASKED = Approval(
     decided_at=None,
     decided_by=None,
     reason=None,
+    may_decide=True,
 )
 _STANDING = StandingApproval(
     standing_id=examples.UID,
@@ -340,6 +341,9 @@ def _shown(resources: Resources, asked: Asked) -> Approval:
         reply=None if broken is not None else _reply(row),
         action=asked.action,
         broken=broken,
+        may_decide=broken is None and asked.refused is None,
+        refusal=None if broken is not None or asked.refused is None else asked.refused.refusal,
+        refusal_message=None if broken is not None or asked.refused is None else asked.refused.text,
     )
 
 

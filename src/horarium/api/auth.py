@@ -18,6 +18,7 @@ from horarium.errors import HorariumError, InvalidDefinition
 from horarium.ids import parse_id
 from horarium.instant import MINUTE, SECOND, Instant
 from horarium.life.report_token import Fence
+from horarium.operations.approvers import FIXED
 from horarium.operations.caller import run_principal
 from horarium.operations.errors import Unauthorized
 from horarium.operations.resources import Resources
@@ -69,7 +70,7 @@ class Authenticator:
         self._own = Identity(EMBEDDED, Role.ADMIN, None)
         self._fixed = [
             (_digest(secret), known)
-            for secret, known in ((fixed, Identity("admin", Role.ADMIN, None)), (own_secret, self._own))
+            for secret, known in ((fixed, Identity(FIXED, Role.ADMIN, None)), (own_secret, self._own))
             if secret is not None
         ]
         self._holders = Holders(settings, resources.clock)

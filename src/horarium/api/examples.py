@@ -243,6 +243,7 @@ HEALTH = ScheduleHealth(
     late_seconds=0.0,
     stale_threshold_seconds=172_800.0,
     error=None,
+    warnings=(),
 )
 KEPT = Calendar(
     name="company-holidays",

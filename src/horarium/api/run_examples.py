@@ -62,6 +62,7 @@ _RUN: dict[str, Any] = {
         retry_policy={"max_retries": 2, "backoff_ms": 1_000},
         failure_policy={"mode": "isolate", "fallback_assignee_id": None},
         limits={"cost": 5},
+        queue_policy={"mode": "skip", "on_missed": "fire_once"},
         origins={
             "approval_policy.requires_approval": PolicyOrigin.DEFAULT,
             "retry_policy": PolicyOrigin.SCHEDULE,

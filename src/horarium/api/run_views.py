@@ -262,7 +262,8 @@ def _assignee(row: RunRow | StepRow) -> RunAssignee | None:
 
 
 def _policies(run: Run) -> RunPolicies | None:
-    told = policies_of(run.row.effective, run.definition)
+    is_root = run.row.schedule_uid is not None and run.row.parent_run_id is None
+    told = policies_of(run.row.effective, run.definition, of_schedule=is_root)
     return None if told is None else shown_policies(told)
 
 

@@ -27,6 +27,7 @@ from horarium.schedule.document import from_canonical
 from horarium.schedule.position import Status
 from horarium.schedule.run import instance_id
 from horarium.schedule.source import Source
+from horarium.schedule.told_policies import told
 from horarium.store.runs.read import RunRow
 from horarium.wire.answer import merge, time_of
 from horarium.wire.schedules import (
@@ -131,7 +132,22 @@ def _details(schedule: Described, state: Mapping[str, Any]) -> ScheduleDetails:
             note=schedule.row.note,
         ),
         info=_info(schedule),
+        **_policies(schedule),
     )
+
+
+def _policies(schedule: Described) -> dict[str, Any]:
+    """Null for a definition that cannot be read."""
+    try:
+        definition = from_canonical(schedule.document)
+    except InvalidDefinition:
+        return dict.fromkeys(("queue_policy", "failure_policy", "effective_overlap_policy"))
+    return {
+        # Without values that the definition leaves out: an edit of the answer gives them at one place.
+        "queue_policy": {name: value for name, value in definition.queue.document().items() if value},
+        "failure_policy": told(definition.failure),
+        "effective_overlap_policy": definition.queue.under(schedule.queue).overlap.policy,
+    }
 
 
 def _shown(schedule: Listed, state: ScheduleState) -> Schedule:

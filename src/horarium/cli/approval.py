@@ -318,6 +318,13 @@ def _show_outcomes(remote: Remote, whole: Mapping[str, Any], outcomes: Sequence[
         raise typer.Exit(ExitCode.NO)
 
 
+def _caller(found: Approval) -> str | None:
+    """Whether the caller may decide; a server of an earlier release does not say it."""
+    if found.status != "pending" or found.may_decide is None:
+        return None
+    return "may decide" if found.may_decide else f"may not decide: {found.refusal_message or found.broken}"
+
+
 def described(found: Approval) -> Iterator[tuple[str, str]]:
     yield "approval", found.approval_id
     yield "status", found.status
@@ -334,6 +341,7 @@ def described(found: Approval) -> Iterator[tuple[str, str]]:
         ("proposed", found.proposed_inputs),
         ("inputs", found.inputs),
         ("hash", found.input_hash),
+        ("you", _caller(found)),
     ):
         if value is not None:
             yield label, cell(value)

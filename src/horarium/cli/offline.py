@@ -21,6 +21,8 @@ from horarium.recurrence.wall import DstFold, DstGap
 from horarium.recurrence.zone import load_zone
 from horarium.schedule.context import is_context, never_there
 
+_CALENDAR_ENDS = "calendar_ends"
+
 Expression = Annotated[
     str, typer.Argument(metavar="EXPR", show_default=False, help="A cron expression, a macro, or @every PT30M.")
 ]
@@ -87,6 +89,10 @@ def lint_command(
     dst_gap: Gap = DstGap.NEXT_VALID,
     dst_fold: Fold = DstFold.FIRST,
     key: Key = None,
+    calendars: Annotated[
+        list[str] | None,
+        typer.Option("--calendar", metavar="NAME", show_default="none", help="Built-in calendar to check; repeatable."),
+    ] = None,
     output: Annotated[
         Format | None, typer.Option("--output", "-o", show_default="code: message", help="How to print the findings.")
     ] = None,
@@ -99,17 +105,31 @@ def lint_command(
     """
     from horarium.recurrence.lint import lint
 
-    found = lint(expr, timezone=tz, after=_moment(expr, tz, after), key=key, dst_gap=dst_gap, dst_fold=dst_fold)
+    moment = _moment(expr, tz, after)
+    findings = lint(expr, timezone=tz, after=moment, key=key, dst_gap=dst_gap, dst_fold=dst_fold)
+    found = [(each.code.value, each.message) for each in findings] + _ending(calendars or [], moment)
     if output is not None:
-        rows: list[Json] = [{"code": finding.code.value, "message": finding.message} for finding in found]
-        cells = [(finding.code.value, finding.message) for finding in found]
-        show(rows, output, columns=("code", "message"), cells=cells)
+        rows: list[Json] = [{"code": code, "message": message} for code, message in found]
+        show(rows, output, columns=("code", "message"), cells=found)
     else:
-        for finding in found:
-            typer.echo(f"{finding.code}: {finding.message}")
+        for code, message in found:
+            typer.echo(f"{code}: {message}")
     if found:
         raise typer.Exit(1)
     talk("no findings")
+
+
+def _ending(names: list[str], now: Instant) -> list[tuple[str, str]]:
+    from horarium.schedule.calendar import coverage_warning, shared_calendar
+
+    found = []
+    for name in names:
+        calendar = shared_calendar(name)
+        if calendar is None:
+            refuse(f"--calendar: there is no built-in calendar {name!r}; see horarium calendar list")
+        warning = coverage_warning(calendar, to_datetime(now).date())
+        found += [] if warning is None else [(_CALENDAR_ENDS, warning)]
+    return found
 
 
 def condition_test_command(

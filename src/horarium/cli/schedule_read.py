@@ -293,6 +293,10 @@ def health_command(
     page = health_of(remote, schedule_id, unwell=unwell, namespace=namespace)
     columns, row = with_namespace(("Schedule ID", "Status", "Last Run", "Expected Next", "Why"), _health, namespace)
     show_list(remote, "schedules", page, columns, row)
+    if remote.output is Format.TABLE:
+        for each in page:
+            for warning in each.warnings or ():
+                talk(printable(f"warning: {each.schedule_id}: {warning}"))
     if any(is_unwell(each) for each in page):
         raise typer.Exit(ExitCode.NO)
 

@@ -77,7 +77,7 @@ def described(schedule: Schedule) -> Lines:
     yield "action", _action(schedule)
     yield from _guards(schedule)
     yield from _who(schedule)
-    yield "policies", f"overlap {cell(schedule.overlap_policy)} · catch-up {cell(schedule.catchup_policy)}"
+    yield "policies", f"overlap {_overlap(schedule)} · catch-up {cell(schedule.catchup_policy)}{_failure(schedule)}"
     if schedule.effective_retries is not None:
         yield "retries", _retries(schedule.effective_retries)
     yield from _said_policies(schedule)
@@ -182,9 +182,22 @@ def _who(schedule: Schedule) -> Lines:
     yield from _given(assignment=raw.get("workflow_assignment_id"))
 
 
+def _overlap(schedule: Schedule) -> str:
+    effective = schedule.effective_overlap_policy
+    if effective in (None, schedule.overlap_policy):
+        return cell(schedule.overlap_policy)
+    return f"{cell(effective)} (by its assignment)"
+
+
+def _failure(schedule: Schedule) -> str:
+    failure = schedule.failure_policy or {}
+    fallback = failure.get("fallback_assignee_id")
+    return f" · failure {cell(failure.get('mode'))}{f' to {fallback}' if fallback else ''}" if failure else ""
+
+
 def _said_policies(schedule: Schedule) -> Lines:
-    """Those that somebody has written."""
-    for part in ("approval_policy", "retry_policy", "failure_policy", "limits", "budget"):
+    """Other policies that the author has written."""
+    for part in ("approval_policy", "retry_policy", "limits", "budget"):
         if schedule.raw.get(part):
             yield part.removesuffix("_policy"), compact(schedule.raw[part])
 

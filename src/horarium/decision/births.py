@@ -12,15 +12,12 @@ from decimal import Decimal
 from functools import lru_cache
 from typing import NamedTuple
 
-from horarium.policy.approval import WhileWaiting
+from horarium.policy.approval import WhileWaiting, run_needs_approval
 from horarium.policy.limits import Budget
-from horarium.policy.overlap import Overlap
-from horarium.policy.queue import QueuePolicy
+from horarium.policy.queue import OwnQueue, QueuePolicy
 from horarium.schedule.assignee import Assignee, AssigneeType, Team, TeamStrategy, resolve_agent
 from horarium.schedule.effective import Effective
 from horarium.schedule.planning import Planning
-
-_USUAL_OVERLAP = Overlap()
 
 
 class Bundle(NamedTuple):
@@ -60,8 +57,12 @@ class BirthPolicies:
 
     def waits(self) -> bool:
         """Whether somebody asks for a yes, whoever works."""
-        said = (bundle.effective for bundle in self.bundles.values())
-        return any(each is not None and each.approval.requires_approval for each in said)
+        return any(self.needs_approval(bundle.effective) for bundle in self.bundles.values())
+
+    def needs_approval(self, effective: Effective | None) -> bool:
+        """Whether these policies hold a run back; None asks for nothing."""
+        has_steps = self.workflow_version is not None
+        return effective is not None and run_needs_approval(effective.approval, has_assignee=False, has_steps=has_steps)
 
     def while_waiting(self) -> WhileWaiting | None:
         """What those who have a word say of runs that wait for a yes; None = nothing."""
@@ -121,7 +122,7 @@ def settle(planning: Planning, policies: BirthPolicies, member: str | None) -> S
             policies.workflow_version,
         )
     return Settled(
-        planning.needs_approval or effective.approval.requires_approval is True,
+        planning.needs_approval or policies.needs_approval(effective),
         reserve_of(planning, effective),
         _attempt_ms(planning, effective),
         effective.limits.runtime_seconds,
@@ -160,15 +161,9 @@ def under_waiting(planning: Planning, waiting: WhileWaiting | None) -> Planning:
 
 @lru_cache(maxsize=65_536)
 def under_queue(planning: Planning, queue: QueuePolicy) -> Planning:
-    """As the schedule's where it says nothing of its own: what equals the defaults was not said."""
-    overlap = planning.overlap
-    if overlap == _USUAL_OVERLAP:
-        overlap = replace(
-            overlap,
-            policy=queue.overlap_policy or overlap.policy,
-            max_concurrency=queue.max_concurrency or overlap.max_concurrency,
-        )
-    priority = queue.priority if queue.priority is not None and planning.priority == 0 else planning.priority
-    if overlap is planning.overlap and priority == planning.priority:
+    """With the assignment's overlap and priority where the schedule has defaults."""
+    own = OwnQueue(planning.overlap, planning.catchup, planning.priority)
+    found = own.under(queue)
+    if found == own:
         return planning
-    return replace(planning, overlap=overlap, priority=priority)
+    return replace(planning, overlap=found.overlap, priority=found.priority)

@@ -9,7 +9,8 @@ from horarium.instant import Instant
 from horarium.life.change import Used
 from horarium.policy.limits import RunLimits
 from horarium.policy.retry import LaunchRetry, RetryPolicy
-from horarium.schedule.kinds import CELERY, PROMPT
+from horarium.schedule.kinds import CELERY, PROMPT, PULLED
+from horarium.schedule.run import NOT_STARTED, RunState
 
 
 class LiveRun(Protocol):
@@ -22,6 +23,8 @@ class LiveRun(Protocol):
     def run_id(self) -> bytes: ...
     @property
     def state(self) -> str: ...
+    @property
+    def kind(self) -> str: ...
     @property
     def delivery(self) -> str: ...
     @property
@@ -50,6 +53,11 @@ class LiveRun(Protocol):
     def used(self) -> Used: ...
     @property
     def earlier(self) -> Used: ...
+
+
+def has_not_started(run: LiveRun) -> bool:
+    """Nothing outside the service has the run, so it can end without a message to a target."""
+    return run.state in NOT_STARTED or (run.state == RunState.QUEUED and run.kind in PULLED)
 
 
 @dataclass(frozen=True, slots=True)

@@ -47,7 +47,7 @@ from horarium.life.event import (
     WorkflowEnded,
 )
 from horarium.life.heard import heard, in_one_of, lost, of_holder
-from horarium.life.live_run import LiveRun, Rules
+from horarium.life.live_run import LiveRun, Rules, has_not_started
 from horarium.life.outcome import (
     Accepted,
     Asked,
@@ -110,7 +110,8 @@ def react(run: LiveRun, event: Event, rules: Rules, now: Instant) -> Change:
         case WaitedTooLong():
             return _waited(run, now)
         case CancelledUnstarted(error, cause):
-            return in_one_of(run, NOT_STARTED) or End(RunState.CANCELLED, error=error, cause=cause)
+            cancelled = End(RunState.CANCELLED, error=error, cause=cause)
+            return cancelled if has_not_started(run) else Nothing(Why.NOT_SO)
         case CancelledOutside(error):
             return in_one_of(run, HANDED_OUT) or End(RunState.CANCELLED, error=error)
         case Terminated(error, cause):

@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from horarium.errors import InvalidDefinition
 from horarium.ids import id_text, parse_id
 from horarium.operations.approval_errors import ApprovalNotFound
-from horarium.operations.caller import Caller
+from horarium.operations.caller import Caller, run_principal
 from horarium.operations.drafts import require_namespace
 from horarium.operations.history import find_any
 from horarium.operations.pages import checked_limit
 from horarium.operations.resources import Resources
 from horarium.operations.runs import refuse_schedule_of_all
 from horarium.policy.approval import ApprovalDecision
+from horarium.policy.deciding import NotHeard, Question, Vote, Voter, not_heard
 from horarium.policy.names import MAX_TEXT_LENGTH
 from horarium.policy.replying import proposed_reply
 from horarium.schedule.canonical import action_document
@@ -31,7 +32,7 @@ from horarium.store.runs.approvals import current_inputs
 from horarium.store.runs.questions import Mine, QuestionFilter, QuestionRow, VoteRow
 from horarium.store.runs.read import RunRow
 from horarium.wire.approvals import StatusFilter
-from horarium.wire.roles import Permission
+from horarium.wire.roles import Permission, Role
 
 _ROW_BYTES = 1_024
 NOBODY = "nobody"
@@ -47,6 +48,8 @@ class Asked:
     inputs: Any
     votes: tuple[VoteRow, ...]
     action: dict[str, object] | None = None
+    refused: NotHeard | None = None
+    """Why a decision of the caller would be refused; None = it would be accepted."""
 
     @property
     def origin(self) -> Origin:
@@ -92,7 +95,7 @@ def list_approvals(
         sizes = runs_read.sizes(connection, [row.run_id for row in rows])
         fit = rows[: fitting(size + _size(row) for size, row in zip(sizes, rows, strict=True))]
         token = id_text(fit[-1].approval_id) if fit and (more or len(fit) < len(rows)) else None
-        return ApprovalPage(tuple(view(resources, connection, fit)), token)
+        return ApprovalPage(tuple(view(resources, connection, caller, fit)), token)
 
     return resources.database.read(look)
 
@@ -106,7 +109,7 @@ def get(resources: Resources, caller: Caller, approval_id: str) -> Asked:
     caller.require(Permission.READ)
 
     def look(connection: Connection) -> Asked:
-        return whole(resources, connection, find(connection, caller, approval_id))
+        return whole(resources, connection, caller, find(connection, caller, approval_id))
 
     return resources.database.read(look)
 
@@ -134,26 +137,61 @@ def find(connection: Connection, caller: Caller, approval_id: str) -> QuestionRo
     return row
 
 
-def whole(resources: Resources, connection: Connection, row: QuestionRow) -> Asked:
+def whole(resources: Resources, connection: Connection, caller: Caller, row: QuestionRow) -> Asked:
     """With what the run would do. One whose run is gone is gone with it."""
-    found = view(resources, connection, [row], whole_action=True)
+    found = view(resources, connection, caller, [row], whole_action=True)
     if not found:
         raise ApprovalNotFound(id_text(row.approval_id))
     return found[0]
 
 
 def view(
-    resources: Resources, connection: Connection, rows: Sequence[QuestionRow], *, whole_action: bool = False
+    resources: Resources,
+    connection: Connection,
+    caller: Caller,
+    rows: Sequence[QuestionRow],
+    *,
+    whole_action: bool = False,
 ) -> list[Asked]:
     """Each with what its run would do; without the input of that, unless it is wanted whole: `inputs` says it."""
     runs = {run.run_id: run for run in runs_read.find_all(connection, [row.run_id for row in rows], listed=True)}
     definitions = resources.definitions.load(connection, runs.values())
     cast = questions.votes(connection, [row.approval_id for row in rows])
+    now = resources.clock.now()
     return [
-        _asked(row, runs[row.run_id], definitions[row.run_id], cast[row.approval_id], whole_action)
+        replace(
+            _asked(row, runs[row.run_id], definitions[row.run_id], cast[row.approval_id], whole_action),
+            refused=not_heard(question_of(row, cast[row.approval_id]), voter_of(caller, runs[row.run_id]), now),
+        )
         for row in rows
         if row.run_id in runs
     ]
+
+
+def question_of(row: QuestionRow, votes: Sequence[VoteRow]) -> Question:
+    return Question(
+        row.input_hash,
+        row.expires_at,
+        row.decision,
+        row.reason,
+        row.decider,
+        row.approvals_required,
+        frozenset(row.approvers),
+        row.allow_requester,
+        frozenset(row.requesters),
+        tuple(Vote(each.principal, each.input_hash) for each in votes),
+    )
+
+
+def voter_of(caller: Caller, run: RunRow) -> Voter:
+    principal = principal_of(caller)
+    return Voter(
+        principal,
+        caller.role.value,
+        permitted=caller.may(Permission.APPROVE),
+        is_agent=caller.role is Role.AGENT,
+        is_worker=principal in (run.claimed_by, run_principal(run.run_id)),
+    )
 
 
 def _asked(

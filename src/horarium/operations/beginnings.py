@@ -12,7 +12,8 @@ from horarium.operations.bypasses import refuse_skipping_in
 from horarium.operations.caller import Caller
 from horarium.operations.changes import ScheduleChange
 from horarium.operations.credentials import keep_credentials
-from horarium.operations.drafts import Lookups, check_draft, signed
+from horarium.operations.drafts import check_draft, signed
+from horarium.operations.lookups import Lookups
 from horarium.operations.resources import Resources, wake_tickers
 from horarium.schedule.bundle_kind import BundleKind
 from horarium.schedule.canonical import action_document, spec_document
@@ -110,7 +111,7 @@ def begin_schedule(
         deleted_at=now if exhausted else None,
         created_by=caller.principal,
     )
-    warnings = (*parsed.warnings, *draft.warnings, *draft.zone_warnings)
+    warnings = (*parsed.warnings, *draft.warnings, *draft.calendar_warnings)
     return Begun(definition, draft.planning, new, journal, warnings, draft.retries)
 
 

@@ -17,8 +17,8 @@ from horarium.errors import (
 )
 from horarium.instant import Instant
 from horarium.operations.caller import Caller
-from horarium.operations.drafts import Lookups
 from horarium.operations.errors import BundleRefused, InvalidBundle, OperationError, OwnedByAnotherBundle
+from horarium.operations.lookups import Lookups
 from horarium.operations.resources import Resources
 from horarium.policy.quotas import Quotas
 from horarium.recurrence.spec import Spec

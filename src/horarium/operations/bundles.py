@@ -15,8 +15,8 @@ from horarium.operations.bundle_schedules import apply_schedules, prune_schedule
 from horarium.operations.bundle_steps import Applying, Refusals, Step, counted
 from horarium.operations.bypasses import bypass_on_record
 from horarium.operations.caller import Caller
-from horarium.operations.drafts import Lookups
 from horarium.operations.errors import NamespaceNotFound, OwnedByAnotherBundle
+from horarium.operations.lookups import Lookups
 from horarium.operations.resources import Resources
 from horarium.operations.storms import require_confirmed
 from horarium.schedule.bundle import Bundle, BundleKind

@@ -12,13 +12,12 @@ from horarium.ids import id_text
 from horarium.instant import Instant
 from horarium.operations.caller import Caller
 from horarium.operations.errors import ApprovalRequired, BundleRefused
-from horarium.operations.gated_steps import any_step_waits
+from horarium.operations.gated_steps import any_step_waits, steps_wait
 from horarium.operations.resources import Resources
 from horarium.policy.approval import BYPASS_EVENT, NO_SKIPPING, ApprovalPolicy, Skipping, detect_bypass
 from horarium.schedule.definition import Definition
 from horarium.schedule.effective import read_effective
 from horarium.schedule.event import EventType, NoticeType, RunEventType
-from horarium.schedule.kinds import WORKFLOW
 from horarium.schedule.run import RunState
 from horarium.schedule.sub_workflows import Use
 from horarium.store.database import Connection
@@ -48,14 +47,8 @@ def refuse_skipping_in(
     """Refuse what a written schedule says to skip approval, also where only a step of its workflow would need one."""
     if skipping == NO_SKIPPING:
         return
-    action = definition.action
-    if not needs_approval and action.kind == WORKFLOW.name and action.workflow is not None:
-        version = action.target.get("version")
-        root = Use(action.workflow, version if isinstance(version, int) else None)
-        has_assignee = definition.assignee is not None
-        policy = definition.approval
-        needs_approval = any_step_waits(connection, definition.namespace, root, policy, has_assignee=has_assignee)
-    refuse_skipping(skipping, needs_approval=needs_approval)
+    waits = needs_approval or steps_wait(connection, definition, definition.approval)
+    refuse_skipping(skipping, needs_approval=waits)
 
 
 def refuse_skipping_again(

@@ -30,6 +30,10 @@ _GRANTED: Mapping[Role, frozenset[Permission]] = MappingProxyType(
 )
 
 
+def roles_with(permission: Permission) -> list[Role]:
+    return [role for role, granted in _GRANTED.items() if permission in granted]
+
+
 class Work(Protocol):
     """What says whose work a run is."""
 

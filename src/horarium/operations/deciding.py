@@ -27,7 +27,7 @@ from horarium.operations.approval_errors import (
 from horarium.operations.approvals import Asked, principal_of
 from horarium.operations.bulk import tried
 from horarium.operations.bypasses import record_bypass
-from horarium.operations.caller import Caller, run_principal
+from horarium.operations.caller import Caller
 from horarium.operations.drafts import check_input
 from horarium.operations.errors import ApprovalRequired, Forbidden, OperationError, Refused, RunNotFound
 from horarium.operations.resources import Resources
@@ -38,10 +38,7 @@ from horarium.policy.deciding import (
     Decision,
     Declined,
     NotHeard,
-    Question,
     Refusal,
-    Vote,
-    Voter,
     Waits,
     judge,
     not_heard,
@@ -71,7 +68,7 @@ from horarium.store.runs.read import RunRow
 from horarium.store.runs.writer import record_event
 from horarium.store.schedules import positions
 from horarium.wire.approvals import BulkDecision, DecidedOne, DecisionOutcome
-from horarium.wire.roles import Permission, Role
+from horarium.wire.roles import Permission
 
 _ERRORS: dict[Refusal, type[OperationError]] = {
     Refusal.APPROVAL_REQUIRED: ApprovalRequired,
@@ -185,7 +182,8 @@ def _decide(resources: Resources, connection: Connection, caller: Caller, row: Q
     now = resources.clock.now()
     definition = resources.definitions.of(connection, run)
     voice = _Voice(resources, connection, caller, row, run, said, now)
-    question, voter = _question(connection, row), _voter(caller, run)
+    cast = questions.votes(connection, [row.approval_id])[row.approval_id]
+    question, voter = approvals.question_of(row, cast), approvals.voter_of(caller, run)
     if (wrong := not_heard(question, voter, now)) is not None:
         return _Heard(refused=voice.refused(wrong.refusal, wrong.text))
     inputs = run.inputs if isinstance(definition, Exception) else current_inputs(run, definition)
@@ -227,33 +225,6 @@ def _locked(connection: Connection, row: QuestionRow) -> tuple[QuestionRow, RunR
     if run is None or again is None:
         raise ApprovalNotFound(id_text(row.approval_id))
     return again, run
-
-
-def _question(connection: Connection, row: QuestionRow) -> Question:
-    cast = questions.votes(connection, [row.approval_id])[row.approval_id]
-    return Question(
-        row.input_hash,
-        row.expires_at,
-        row.decision,
-        row.reason,
-        row.decider,
-        row.approvals_required,
-        frozenset(row.approvers),
-        row.allow_requester,
-        frozenset(row.requesters),
-        tuple(Vote(each.principal, each.input_hash) for each in cast),
-    )
-
-
-def _voter(caller: Caller, run: RunRow) -> Voter:
-    principal = principal_of(caller)
-    return Voter(
-        principal,
-        caller.role.value,
-        permitted=caller.may(Permission.APPROVE),
-        is_agent=caller.role is Role.AGENT,
-        is_worker=principal in (run.claimed_by, run_principal(run.run_id)),
-    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -367,7 +338,7 @@ class _Voice:
         self.resources.database.notify(self.connection, READY)
         row = questions.find(self.connection, self.row.namespace, self.row.approval_id)
         assert row is not None  # it is locked
-        return _Heard(approvals.whole(self.resources, self.connection, row))
+        return _Heard(approvals.whole(self.resources, self.connection, self.caller, row))
 
     def _cast(self, voted_for: str) -> None:
         who, word = principal_of(self.caller), self.said.decision.value

@@ -109,7 +109,7 @@ def _check_new(resources: Resources, connection: Connection, caller: Caller, ask
         errors |= _by_field(wrong)
     if errors:
         return Invalid(errors, key, definition.spec, kept_document(definition, key))
-    return Checked(draft, position, (*parsed.warnings, *draft.warnings, *draft.zone_warnings))
+    return Checked(draft, position, (*parsed.warnings, *draft.warnings, *draft.calendar_warnings))
 
 
 def _check_edit(
@@ -145,7 +145,7 @@ def _check_edit(
         paused_until=row.paused_until,
     )
     storm = (f"{WHOLE}: {ConfirmNeeded(started, MOST_AT_ONCE).message}",) if must_be_confirmed(started) else ()
-    warnings = (*parsed.warnings, *draft.warnings, *draft.zone_warnings, *storm)
+    warnings = (*parsed.warnings, *draft.warnings, *draft.calendar_warnings, *storm)
     return Checked(draft, _paused(parsed, draft, opened, position), warnings, opened)
 
 

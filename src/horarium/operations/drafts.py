@@ -2,41 +2,47 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any
 
 from horarium.errors import CycleDetected, InvalidCalendar, InvalidDefinition
+from horarium.instant import Instant, to_datetime
 from horarium.launchers.served import unserved
 from horarium.operations.addresses import Address, called_by
 from horarium.operations.attributes import attributes_of
 from horarium.operations.caller import Caller
+from horarium.operations.draft_approval import (
+    effective_approval,
+    effective_of,
+    idle_approval,
+    lacking_approval,
+    retries_of,
+)
 from horarium.operations.errors import NamespaceNotFound
+from horarium.operations.lookups import Lookups
 from horarium.operations.resources import Resources
 from horarium.policy.approval import run_needs_approval
 from horarium.policy.failure import FailureMode
 from horarium.policy.names import PolicyError
-from horarium.schedule.assignee import Assignee, AssigneeType, Assignment
-from horarium.schedule.calendar import shared_calendar, zone_warning
+from horarium.schedule.assignee import AssigneeType, Assignment
+from horarium.schedule.calendar import Calendar, coverage_warning, shared_calendar, zone_warning
 from horarium.schedule.canonical import to_document
 from horarium.schedule.context import into_signal
 from horarium.schedule.credentials import hosts_of
 from horarium.schedule.definition import Definition
-from horarium.schedule.effective import Effective
 from horarium.schedule.envelope import decode_input
 from horarium.schedule.kinds import WORKFLOW
 from horarium.schedule.planning import Planning, compile_once, compile_planning, planning_text
 from horarium.schedule.secret import references as references_in
 from horarium.schedule.secret_value import may_go_to, not_allowed
 from horarium.schedule.sub_workflows import Use
-from horarium.store import calendars, namespaces, schema_state, secrets, workflows
-from horarium.store.assignees import AGENTS, TEAMS
+from horarium.store import namespaces, schema_state, workflows
 from horarium.store.database import Connection
-from horarium.store.policies import PolicyQuestion, Speakers, Unreadable, find_speakers
+from horarium.store.policies import Speakers, Unreadable
 from horarium.store.schedules import references
 from horarium.store.schedules.write import Revision
-from horarium.store.secrets import SecretName
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,8 +53,8 @@ class Draft:
     text: str
     planning: Planning
     warnings: tuple[str, ...] = ()
-    zone_warnings: tuple[str, ...] = ()
-    """For whoever attaches a calendar, or gives the schedule another zone."""
+    calendar_warnings: tuple[str, ...] = ()
+    """For writes that change the calendars or the spec."""
     addresses: tuple[Address, ...] = ()
     """What its runs would call."""
     retries: int | None = None
@@ -65,55 +71,6 @@ class Draft:
             attributes=attributes_of(definition),
             note=definition.note,
         )
-
-
-class Lookups:
-    """What definitions refer to, asked for once in a transaction; many definitions share it."""
-
-    def __init__(self, connection: Connection, namespace: str) -> None:
-        self._connection, self._namespace = connection, namespace
-        self._found: dict[tuple[str, str], Any] = {}
-        self._calendars: dict[str, calendars.CalendarRow | None] = {}
-
-    def calendar_zones(self, names: Sequence[str]) -> Mapping[str, str | None]:
-        """The zones of those that are one's own; a calendar may have none."""
-        unknown = [name for name in names if name not in self._calendars]
-        own = calendars.find_many(self._connection, self._namespace, unknown) if unknown else {}
-        self._calendars |= {name: own.get(name) for name in unknown}
-        found = ((name, self._calendars[name]) for name in names)
-        return {name: row.document.get("timezone") for name, row in found if row is not None}
-
-    def workflow(self, name: str) -> references.WorkflowReference | None:
-        found: references.WorkflowReference | None = self._once("workflow", name, references.newest_workflow)
-        return found
-
-    def speakers(self, assignee: Assignee | None, assignment_id: str | None) -> Speakers:
-        """Whoever has a word in the work of these, among those that there are."""
-        key = "speakers", f"{assignment_id} {assignee}"
-        if key not in self._found:
-            given = [] if assignment_id is None else [(self._namespace, assignment_id)]
-            who = [] if assignee is None else [(self._namespace, assignee)]
-            self._found[key] = find_speakers(self._connection, given, who)
-        found: Speakers = self._found[key]
-        return found
-
-    def is_somebody(self, name: str) -> bool:
-        """Whether an agent or a team has this id."""
-        found: bool = self._once("somebody", name, _is_somebody)
-        return found
-
-    def secrets(self, names: Collection[str]) -> Mapping[str, SecretName]:
-        """Not remembered: what is written meanwhile may set some."""
-        return secrets.find_names(self._connection, self._namespace, names)
-
-    def _once(self, kind: str, name: str, ask: Callable[[Connection, str, str], Any]) -> Any:
-        if (kind, name) not in self._found:
-            self._found[kind, name] = ask(self._connection, self._namespace, name)
-        return self._found[kind, name]
-
-
-def _is_somebody(connection: Connection, namespace: str, name: str) -> bool:
-    return any(rows.find(connection, namespace, name) is not None for rows in (AGENTS, TEAMS))
 
 
 def check_draft(
@@ -149,21 +106,22 @@ def examine_draft(
     """As `check_draft`, for whoever writes nothing; `secrets_given` are names whose values come with the document."""
     known = lookups or Lookups(connection, definition.namespace)
     problems: dict[str, list[str]] = {}
-    zones: Mapping[str, str | None] = {}
+    attached: Mapping[str, Calendar | None] = {}
     speakers: Speakers | None = None
     with _told_together(problems):
         _check_inputs(definition)
     with _told_together(problems):
-        zones = check_calendars(known, definition)
+        attached = check_calendars(known, definition)
     with _told_together(problems):
         speakers = _check_assigned(known, definition, before)
     if problems:
         raise InvalidDefinition(problems)
     stored = _check_workflow(known, caller, definition)
-    effective = effective_of(speakers, definition)
+    # The least: the policies of the workflow, and later ones of others, are read when a run is created.
+    approval = effective_approval(speakers, definition)
     text = planning_text(
         definition,
-        needs_approval=_needs_approval(effective, definition),
+        needs_approval=run_needs_approval(approval, has_assignee=False, has_steps=stored is not None),
         kinds=resources.kinds_for(caller.namespace),
         before=before,
         workflow_owner=None if stored is None else stored.owner,
@@ -177,17 +135,24 @@ def examine_draft(
         *_unsignalled(resources, planning),
         *_unset(known, definition, secrets_given),
         *_nobody_to_fall_back_on(known, definition),
+        *(idle_approval(definition) if stored is None else ()),
+        *lacking_approval(resources, connection, caller, definition, speakers, stored),
     )
-    told = [zone_warning(name, zone, planning.spec.zone.key) for name, zone in zones.items()]
-    return Draft(
-        definition,
-        text,
-        planning,
-        warnings,
-        tuple(f"calendars: {each}" for each in told if each),
-        called.addresses,
-        retries_of(effective, definition),
-    )
+    told = _calendar_warnings(attached, planning.spec.zone.key, resources.clock.now())
+    retries = retries_of(effective_of(speakers, definition), definition)
+    return Draft(definition, text, planning, warnings, told, called.addresses, retries)
+
+
+def _calendar_warnings(attached: Mapping[str, Calendar | None], timezone: str, now: Instant) -> tuple[str, ...]:
+    """Calendars in another zone than the schedule's, and calendars whose data ends soon."""
+    today = to_datetime(now).date()
+    found = [
+        each
+        for name, calendar in attached.items()
+        if calendar is not None
+        for each in (zone_warning(name, calendar.timezone, timezone), coverage_warning(calendar, today))
+    ]
+    return tuple(f"calendars: {each}" for each in found if each)
 
 
 def _nobody_to_fall_back_on(known: Lookups, definition: Definition) -> tuple[str, ...]:
@@ -302,27 +267,27 @@ def _check_inputs(definition: Definition) -> None:
         raise InvalidDefinition(problems)
 
 
-def check_calendars(known: Lookups, definition: Definition) -> dict[str, str | None]:
-    """Which zone each of them has, where it has one."""
+def check_calendars(known: Lookups, definition: Definition) -> dict[str, Calendar | None]:
+    """The attached calendars, by name; None = the calendar exists and its row cannot be read."""
     if not definition.calendars:
         return {}
     problems: dict[str, list[str]] = {}
-    zones = dict(known.calendar_zones(definition.calendars))
+    found = dict(known.calendars(definition.calendars))
     for index, name in enumerate(definition.calendars):
-        if name in zones:
+        if name in found:
             continue
         try:
-            found = shared_calendar(name)
+            shared = shared_calendar(name)
         except InvalidCalendar as wrong:
             problems[f"calendars.{index}"] = [wrong.message]
             continue
-        if found is None:
+        if shared is None:
             problems[f"calendars.{index}"] = [f"there is no calendar {name!r}"]
         else:
-            zones[name] = found.timezone
+            found[name] = shared
     if problems:
         raise InvalidDefinition(problems)
-    return zones
+    return found
 
 
 def _check_workflow(known: Lookups, caller: Caller, definition: Definition) -> references.WorkflowReference | None:
@@ -373,30 +338,3 @@ def _wrong_assignment(found: Assignment | Unreadable | None, definition: Definit
             return f"the assignment {name!r} is for the {who}; name that assignee, or none"
         case _:
             return None
-
-
-def _needs_approval(effective: Effective | None, definition: Definition) -> bool:
-    """By what holds now. It is the least: whoever asks for more later is heard when a run is born."""
-    if effective is None:
-        return run_needs_approval(definition.approval, has_assignee=False)
-    return effective.approval.requires_approval is True
-
-
-def retries_of(effective: Effective | None, definition: Definition) -> int:
-    return (definition.retry if effective is None else effective.retry).max_retries
-
-
-def effective_of(speakers: Speakers | None, definition: Definition) -> Effective | None:
-    """Merge the policies that apply to the next run; None = only those of the definition."""
-    if speakers is None:
-        return None
-    asked = PolicyQuestion(
-        definition.approval,
-        definition.retry,
-        definition.failure,
-        definition.limits,
-        definition.workflow_assignment_id,
-        definition.assignee,
-        None,
-    )
-    return speakers.effective(definition.namespace, asked)

@@ -11,6 +11,8 @@ from horarium.policy.limits import RunLimits
 from horarium.policy.retry import RetryPolicy
 from horarium.schedule.assignee import Assignee
 from horarium.schedule.compiled import CompiledWorkflow
+from horarium.schedule.definition import Definition
+from horarium.schedule.kinds import WORKFLOW
 from horarium.schedule.sub_workflows import Use
 from horarium.schedule.workflow_document import sub_workflows
 from horarium.schedule.workflow_parts import Node
@@ -21,6 +23,26 @@ from horarium.store.workflow_graphs import WorkflowVersion
 
 _MOST: Final = 200
 """Workflows that are read, once for each policy; beyond them a step is taken to need an approval."""
+
+
+def steps_wait(connection: Connection, definition: Definition, policy: ApprovalPolicy) -> bool:
+    """Check the steps of the stored workflow that the definition names; without one, the call is the only step."""
+    action = definition.action
+    if action.kind != WORKFLOW.name or action.workflow is None:
+        return policy.mode is ApprovalMode.EVERY_NODE
+    version = action.target.get("version")
+    root = Use(action.workflow, version if isinstance(version, int) else None)
+    has_assignee = definition.assignee is not None or definition.workflow_assignment_id is not None
+    return any_step_waits(connection, definition.namespace, root, policy, has_assignee=has_assignee)
+
+
+def workflow_floor(connection: Connection, definition: Definition, newest: int) -> ApprovalPolicy | None:
+    """The approval policy of the stored workflow that the definition names; `newest` is the newest version of it."""
+    asked = definition.action.target.get("version")
+    version = asked if isinstance(asked, int) else newest
+    wanted = WorkflowVersion(definition.namespace, definition.action.workflow or "", version)
+    compiled = workflow_graphs.load(connection, [wanted])[wanted]
+    return compiled.workflow.approval if isinstance(compiled, CompiledWorkflow) else None
 
 
 def any_step_waits(

@@ -14,22 +14,26 @@ from horarium.ids import id_text
 from horarium.instant import Instant
 from horarium.operations.caller import Caller
 from horarium.operations.definitions import current
-from horarium.operations.drafts import Lookups, effective_of, require_namespace, retries_of
+from horarium.operations.draft_approval import effective_of, retries_of
+from horarium.operations.drafts import require_namespace
 from horarium.operations.filters import EVERYTHING, ScheduleFilter
 from horarium.operations.list_errors import StalePageToken, UnsupportedField
 from horarium.operations.list_tokens import FIELD as TOKEN_FIELD
 from horarium.operations.list_tokens import make_list_token, read_list_token
+from horarium.operations.lookups import Lookups
 from horarium.operations.pages import checked_limit
 from horarium.operations.resources import Resources, not_found
 from horarium.operations.upcoming import NextFire, is_plain, next_due, next_fires, next_runs, planned_row
 from horarium.operations.visibility import FIELD as QUERY_FIELD
 from horarium.operations.visibility import TEXT_FIELDS
+from horarium.policy.queue import QueuePolicy
 from horarium.schedule.definition import Definition
 from horarium.schedule.document import from_canonical
 from horarium.schedule.position import Status
 from horarium.schedule.run import RunState, instance_id
 from horarium.store.database import Connection
 from horarium.store.history import recent
+from horarium.store.policies import room_of
 from horarium.store.runs import read as runs_read
 from horarium.store.runs.read import RunFilter, RunRow
 from horarium.store.schedules import health
@@ -74,7 +78,8 @@ class Listed:
 class Described(Listed):
     """`error` says why it cannot be planned, where it cannot; `last_instance_id` names its newest run outside.
 
-    `newest` are its newest runs, `held` those that wait for their turn, newest first.
+    `newest` are its newest runs, `held` those that wait for their turn, newest first. `queue` is the
+    `queue_policy` of its assignment.
     """
 
     next_fires: tuple[NextFire, ...] = ()
@@ -84,6 +89,7 @@ class Described(Listed):
     retries: int | None = None
     newest: tuple[RunRow, ...] = ()
     held: tuple[RunRow, ...] = ()
+    queue: QueuePolicy | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -252,6 +258,7 @@ def _describe(
         retries=_retries(connection, row, document),
         newest=newest,
         held=_held(connection, row),
+        queue=None if isinstance(planning, Exception) else _queue(connection, row.namespace, planning.assignment),
     )
 
 
@@ -264,6 +271,10 @@ def _retries(connection: Connection, row: ScheduleRow, document: object) -> int 
     known = Lookups(connection, row.namespace)
     speakers = known.speakers(definition.assignee, definition.workflow_assignment_id)
     return retries_of(effective_of(speakers, definition), definition)
+
+
+def _queue(connection: Connection, namespace: str, assignment_id: str | None) -> QueuePolicy | None:
+    return None if assignment_id is None else room_of(connection, namespace, None, assignment_id)[0]
 
 
 def _deleted(connection: Connection, caller: Caller, schedule_id: str) -> tuple[ScheduleRow, dict[str, Any]] | None:

@@ -218,7 +218,7 @@ def _policies(
         turn = 0 if policies.team is None else shared.turns.get(policies.team.team_id, 0)
         effective = policies.bundle(policies.member(turn)).effective
         if effective is not None:
-            return tell(effective)
+            return tell(effective, definition.queue)
     return policies_of(None, definition)
 
 

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
-from horarium.decision.health import Health, judge
+from horarium.decision.health import Health, Vitals, judge
 from horarium.decision.health_status import NEEDS_SOMEBODY
+from horarium.errors import InvalidCalendar
 from horarium.ids import id_text, parse_id
+from horarium.instant import Instant, to_datetime
 from horarium.operations.caller import Caller
 from horarium.operations.drafts import require_namespace
 from horarium.operations.errors import ScheduleNotFound
@@ -16,11 +19,14 @@ from horarium.operations.list_tokens import fingerprint, make_list_token, read_l
 from horarium.operations.pages import checked_limit
 from horarium.operations.resources import Resources
 from horarium.schedule.assignee import AssigneeType
+from horarium.schedule.calendar import Calendar, coverage_warning, shared_calendar
+from horarium.schedule.planning import Planning
 from horarium.store.assignees import AGENTS
 from horarium.store.database import Connection
 from horarium.store.schedules import health as stored
 from horarium.store.schedules import lists as schedule_lists
 from horarium.store.schedules import rows as schedules
+from horarium.store.schedules.facts import own_calendars
 from horarium.store.schedules.lists import Cursor
 from horarium.store.schedules.rows import ScheduleRow
 from horarium.wire.roles import Permission
@@ -31,12 +37,13 @@ MOST_UNWELL = 1_000
 
 @dataclass(frozen=True, slots=True)
 class Examined:
-    """`agent_name` is that of its assignee, if an agent."""
+    """`agent_name` is that of its assignee, if an agent. `warnings` are about its calendars."""
 
     row: ScheduleRow
     document: Mapping[str, Any]
     health: Health
     agent_name: str | None = None
+    warnings: tuple[str, ...] = ()
 
     @property
     def agent_id(self) -> str | None:
@@ -127,10 +134,35 @@ def _examine(
     now = resources.clock.now()
     vitals = stored.vitals_of(connection, resources.known, [row for row, _ in found], resources.settings.failing_after)
     names: dict[tuple[str, str], str | None] = {}
+    attached = _calendars(connection, [row for row, _ in found], vitals)
     return [
-        Examined(row, document, judge(each, now), _agent_name(connection, row.namespace, agent_of(document), names))
+        Examined(
+            row,
+            document,
+            judge(each, now),
+            _agent_name(connection, row.namespace, agent_of(document), names),
+            () if each.planning is None else _warnings(each.planning, row.namespace, attached, now),
+        )
         for (row, document), each in zip(found, vitals, strict=True)
     ]
+
+
+_Calendars: TypeAlias = Mapping[tuple[str, str], Calendar]
+
+
+def _calendars(connection: Connection, rows: Sequence[ScheduleRow], vitals: Sequence[Vitals]) -> _Calendars:
+    """Calendars that are not built in and that the schedules of a page name, with one query."""
+    planned = [(row.namespace, each.planning) for row, each in zip(rows, vitals, strict=True) if each.planning]
+    return own_calendars(connection, {(namespace, name) for namespace, of in planned for name in of.calendars})
+
+
+def _warnings(planning: Planning, namespace: str, own: _Calendars, now: Instant) -> tuple[str, ...]:
+    today, found = to_datetime(now).date(), list[str | None]()
+    for name in planning.calendars:
+        with suppress(InvalidCalendar):  # the calendar of a country that the package no longer has
+            calendar = own.get((namespace, name)) or shared_calendar(name)
+            found.append(None if calendar is None else coverage_warning(calendar, today))
+    return tuple(f"calendars: {each}" for each in found if each)
 
 
 def _agent_name(

@@ -16,6 +16,7 @@ from horarium.decision.guards import facts_needed
 from horarium.decision.storm import released_by_edit
 from horarium.errors import InvalidDefinition
 from horarium.ids import id_text, new_id
+from horarium.instant import Instant
 from horarium.operations.attributes import note_attribute
 from horarium.operations.beginnings import begin_schedule, told
 from horarium.operations.bypasses import bypass_on_record, refuse_skipping_in
@@ -55,7 +56,17 @@ from horarium.wire.outcomes import WriteOutcome
 from horarium.wire.roles import Permission
 
 _NAMELESS = "schedule"
-_SPOKEN_OF = frozenset({"action", "assignee_id", "assignee_type", "inputs_rotation", "pre_dispatch_condition"})
+_SPOKEN_OF = frozenset(
+    {
+        "action",
+        "approval_policy",
+        "assignee_id",
+        "assignee_type",
+        "inputs_rotation",
+        "pre_dispatch_condition",
+        "workflow_assignment_id",
+    }
+)
 """The parts of a definition that a draft may warn about."""
 
 
@@ -166,20 +177,28 @@ def _named(resources: Resources, caller: Caller, document: object) -> object:
     # What was good once, such as a moment that has passed, must still find the schedule it made.
     for now in (resources.clock.now(), 0):
         with suppress(InvalidDefinition):
-            parsed = parse_definition(
-                document,
-                now=now,
-                generated_id=_NAMELESS,
-                namespace=caller.namespace,
-                defaults=resources.defaults(),
-                kinds=resources.kinds_for(caller.namespace),
-            )
-            former = _former_name(parsed)
-            is_there = former is not None and resources.database.read(
-                partial(schedules.find, namespace=caller.namespace, schedule_id=former)
-            )
-            return {**document, "schedule_id": former if is_there else _own_name(parsed.definition)}
+            parsed = _parsed_nameless(resources, caller, document, now)
+            # Names with the prefix had the native defaults before.
+            plain = {str(name).removeprefix("p_"): value for name, value in document.items()}
+            native = _own_name(_parsed_nameless(resources, caller, plain, now).definition)
+            for former in (_former_name(parsed), native):
+                if former is not None and resources.database.read(
+                    partial(schedules.find, namespace=caller.namespace, schedule_id=former)
+                ):
+                    return {**document, "schedule_id": former}
+            return {**document, "schedule_id": _own_name(parsed.definition)}
     return document
+
+
+def _parsed_nameless(resources: Resources, caller: Caller, document: object, now: Instant) -> Parsed:
+    return parse_definition(
+        document,
+        now=now,
+        generated_id=_NAMELESS,
+        namespace=caller.namespace,
+        defaults=resources.defaults(),
+        kinds=resources.kinds_for(caller.namespace),
+    )
 
 
 def _former_name(parsed: Parsed) -> str | None:
@@ -238,7 +257,7 @@ def update_opened(
 def edit_waits(opened: Opened, wanted: Definition) -> bool:
     """Whether runs wait for approval as the schedule is, or would be."""
     now = not isinstance(opened.planning, Exception) and opened.planning.needs_approval
-    return now or run_needs_approval(wanted.approval, has_assignee=wanted.assignee is not None)
+    return now or run_needs_approval(wanted.approval, has_assignee=wanted.assignee is not None, has_steps=False)
 
 
 def change_opened(
@@ -313,7 +332,7 @@ def _revise(
         # Whoever edits a note has heard it before.
         warnings=(
             *(draft.warnings if is_told else ()),
-            *(draft.zone_warnings if {"calendars", "spec"}.intersection(changed) else ()),
+            *(draft.calendar_warnings if {"calendars", "spec"}.intersection(changed) else ()),
         ),
     )
     return replace(written, released=started, retries=draft.retries)

@@ -12,8 +12,9 @@ from horarium.launchers.served import Serves, unserved
 from horarium.operations.addresses import called_by
 from horarium.operations.caller import Caller
 from horarium.operations.credentials import keep_credentials
-from horarium.operations.drafts import Lookups, check_calendars
+from horarium.operations.drafts import check_calendars
 from horarium.operations.errors import Forbidden
+from horarium.operations.lookups import Lookups
 from horarium.operations.resources import Resources
 from horarium.operations.schedules import parse_new
 from horarium.schedule.assignee import AssigneeType

@@ -164,8 +164,13 @@ def _first_given(values: Iterable[T | None]) -> T | None:
     return next((value for value in values if value is not None), None)
 
 
-def run_needs_approval(policy: ApprovalPolicy, *, has_assignee: bool) -> bool:
-    """Work that somebody is assigned to waits for a person unless the policy says otherwise."""
+def run_needs_approval(policy: ApprovalPolicy, *, has_assignee: bool, has_steps: bool) -> bool:
+    """Work with an assignee awaits approval unless the policy says otherwise.
+
+    A run without steps is its own single node, so `every_node` holds it.
+    """
+    if policy.mode is ApprovalMode.EVERY_NODE and not has_steps:
+        return True
     return has_assignee if policy.requires_approval is None else policy.requires_approval
 
 

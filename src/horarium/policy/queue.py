@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, replace
 from types import MappingProxyType
 from typing import Any, Final
 
 from horarium.policy import catchup, overlap
-from horarium.policy.catchup import CatchupPolicy
+from horarium.policy.catchup import Catchup, CatchupPolicy
 from horarium.policy.names import PolicyError, read_object, whole_or_none
-from horarium.policy.overlap import OverlapPolicy
+from horarium.policy.overlap import Overlap, OverlapPolicy
 
 # `mode` takes every name of an overlap policy; these two are the ones it is documented with.
 ALIASES: Final[Mapping[str, OverlapPolicy]] = MappingProxyType(
@@ -22,7 +22,7 @@ MIN_PRIORITY, MAX_PRIORITY = -100, 100
 
 DEFAULT_OVERLAP: Final = OverlapPolicy.ALLOW_ALL
 DEFAULT_CATCHUP: Final = CatchupPolicy.SKIP
-"""`mode` parallel and `onMissed` skip: what a schedule means that has the object, where the object does not say."""
+"""`mode` parallel and `onMissed` skip: the defaults of a document with the object or with `p_…` names."""
 
 _KEYS = ("mode", "max_concurrency", "priority", "on_missed", "max_backfill")
 KEY_ALIASES = {
@@ -61,6 +61,52 @@ class QueuePolicy:
         whole_or_none("max_concurrency", self.max_concurrency, least=1)
         whole_or_none("priority", self.priority, least=MIN_PRIORITY, most=MAX_PRIORITY)
         whole_or_none("max_backfill", self.max_catchup)
+
+
+@dataclass(frozen=True, slots=True)
+class OwnQueue:
+    """The fields of a schedule that a `queue_policy` stands for."""
+
+    overlap: Overlap
+    catchup: Catchup
+    priority: int = 0
+
+    def under(self, assignment: QueuePolicy | None) -> OwnQueue:
+        """With the overlap and priority of an assignment where the schedule has defaults."""
+        if assignment is None:
+            return self
+        overlap, priority = self.overlap, self.priority
+        if overlap == _USUAL_OVERLAP:
+            overlap = replace(
+                overlap,
+                policy=assignment.overlap_policy or overlap.policy,
+                max_concurrency=assignment.max_concurrency or overlap.max_concurrency,
+            )
+        if assignment.priority is not None and priority == 0:
+            priority = assignment.priority
+        return replace(self, overlap=overlap, priority=priority)
+
+    def document(self) -> dict[str, object]:
+        """Every name of the object; null is no limit, or a number that the policy does not use."""
+        capped = self.catchup.policy in (CatchupPolicy.FIRE_ALL, CatchupPolicy.SPREAD)
+        values = QueuePolicy(
+            self.overlap.policy,
+            self.overlap.max_concurrency,
+            self.priority,
+            self.catchup.policy,
+            self.catchup.max_catchup if capped else None,
+        )
+        return {QUEUE_NAMES.get(each.name, each.name): getattr(values, each.name) for each in fields(QueuePolicy)}
+
+
+_USUAL_OVERLAP: Final = Overlap()
+USUAL_QUEUE: Final = OwnQueue(_USUAL_OVERLAP, Catchup())
+
+
+def queue_document(policy: QueuePolicy) -> dict[str, object]:
+    """What the policy gives, by the names of the object."""
+    given = {each.name: getattr(policy, each.name) for each in fields(policy)}
+    return {QUEUE_NAMES.get(name, name): value for name, value in given.items() if value is not None}
 
 
 def parse_queue_policy(value: object) -> QueuePolicy:

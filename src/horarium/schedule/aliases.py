@@ -27,13 +27,14 @@ _HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 # which somebody asks to get round an approval are among them: whoever writes for one that needs it is refused later.
 _COMPUTED = """
     active_runs approval_status broken bundle changed_fields consecutive_empty_runs consecutive_failures created_at
-    deleted_at effective_retries error failures_count fires_count generation held_runs info last_completed_at
+    deleted_at effective_overlap_policy effective_retries error failures_count fires_count generation held_runs
+    info last_completed_at
     last_completed_run_id last_dispatch_status last_error last_error_at last_error_message last_fire last_fired_at
     last_result last_rotation_index last_run_at last_run_id last_skip_reason last_skipped_at last_status
     latest_instance_id latest_workflow_instance_id next_due next_fire next_fire_at next_fire_times next_fires
     next_run_at next_run_reason outcome pause_reason paused_at paused_by paused_until recent remaining_actions
-    revision rotation_index run_count schedule_uid schedule_ulid skip_approval skipped_trigger_count state status
-    uid updated_at warnings words
+    revision rotation_index run_count schedule_uid schedule_ulid skip_approval skipped_trigger_count state status uid
+    updated_at warnings words
 """
 COMPUTED: Final = frozenset(_COMPUTED.split())
 # A document with one of these is an answer of ours that came back.
@@ -121,13 +122,17 @@ def other_names(place: str, names: Names = SHIPPED_NAMES) -> tuple[str, ...]:
 
 @dataclass(slots=True)
 class Normalised:
-    """`nulls` are the places that were given as null, `objects` the parts that were given as an object."""
+    """`nulls` are the places that were given as null, `objects` the parts that were given as an object.
+
+    `prefixed`: some name of the document has the prefix `p_`, as the parameters of a database function have.
+    """
 
     places: dict[str, Given] = field(default_factory=dict)
     nulls: set[str] = field(default_factory=set)
     objects: set[str] = field(default_factory=set)
     bad: set[str] = field(default_factory=set)
     ignored: list[str] = field(default_factory=list)
+    prefixed: bool = False
 
 
 def normalise(
@@ -181,6 +186,7 @@ class _Walk:
     def _top(self, key: str, name: str, value: object, computed: Collection[str]) -> None:
         top, objects = self._names.top, self._names.objects
         bare = name.removeprefix("p_")
+        self.found.prefixed |= bare != name and (bare in objects or bare in top)
         if name in objects:
             self._object(name, key, value)
         elif (known := top.get(name) or top.get(bare)) is not None:

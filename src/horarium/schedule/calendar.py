@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from datetime import date, datetime, timedelta
 from enum import StrEnum
 from types import MappingProxyType
-from typing import assert_never
+from typing import Final, assert_never
 
 from horarium.errors import InvalidCalendar, InvalidSpec
 from horarium.instant import DAY, SECOND, Instant
@@ -199,7 +199,11 @@ def coverage_ends(calendar: Calendar) -> date | None:
     return date(last.year, 12, 31) if calendar.kind is CalendarKind.SKIP_DATES else last
 
 
-def coverage_warning(calendar: Calendar, today: date, horizon_days: int = 60) -> str | None:
+COVERAGE_HORIZON_DAYS: Final = 90
+"""A calendar whose data ends within this time has a warning wherever it is shown, attached or judged."""
+
+
+def coverage_warning(calendar: Calendar, today: date, horizon_days: int = COVERAGE_HORIZON_DAYS) -> str | None:
     if calendar.kind is CalendarKind.ONLY_DATES and calendar.rule is None and not calendar.dates:
         return f"{calendar.name}: no dates are listed, so nothing may ever run"
     ends = coverage_ends(calendar)

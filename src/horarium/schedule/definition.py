@@ -16,6 +16,7 @@ from horarium.policy.catchup import Catchup
 from horarium.policy.failure import FailurePolicy
 from horarium.policy.limits import Budget, RunLimits
 from horarium.policy.overlap import Overlap
+from horarium.policy.queue import OwnQueue
 from horarium.policy.retry import UNASKED, RetryPolicy
 from horarium.recurrence.spec import Spec, compile_spec
 from horarium.recurrence.wall import DstFold, DstGap
@@ -153,3 +154,7 @@ class Definition:
     pause_on_failure: int | None = None
     failing_after: int | None = None
     max_runs: int | None = None
+
+    @property
+    def queue(self) -> OwnQueue:
+        return OwnQueue(self.overlap, self.catchup, self.priority)

@@ -68,8 +68,8 @@ _OVERLAP, _CATCHUP = Overlap(), Catchup()
 class Defaults:
     """What stands where a document says nothing; an operator may choose it, see the settings `DEFAULT_*`.
 
-    `chosen` are the policies that the operator did choose. A document with a `queue_policy` has other defaults for
-    the two policies that the object stands for, unless they were chosen.
+    `chosen` are the policies that the operator did choose. A document with a `queue_policy`, or with a `p_…` name, has
+    other defaults for the two policies that the object stands for, unless they were chosen.
     """
 
     overlap_policy: OverlapPolicy = _OVERLAP.policy
@@ -153,7 +153,7 @@ def parse_definition(
         check_storable(nested(places), problems)  # many small patches must not grow what one may not bring
     standing_in = {name: Given(name, value) for name, value in names.items() if value is not None}
     usual = defaults or Defaults()
-    usual = usual.of_queue_policy() if "queue_policy" in given.objects else usual
+    usual = usual.of_queue_policy() if given.prefixed or "queue_policy" in given.objects else usual
     reader = Reader({**_default_places(usual), **standing_in, **places}, problems, given.bad)
     definition, paused = read_definition(reader, known, stored), reader.one("paused", flag, None)
     unchanged = base is not None and spec_equal(base, definition)

@@ -17,6 +17,7 @@ from horarium.policy.approval import ApprovalPolicy, parse_approval_policy
 from horarium.policy.failure import FailurePolicy, parse_failure_policy
 from horarium.policy.json_text import canonical_json
 from horarium.policy.limits import RunLimits, credits_of, millionths_of
+from horarium.policy.queue import QueuePolicy, parse_queue_policy, queue_document
 from horarium.policy.retry import UNASKED, RetryPolicy, parse_retry_policy
 
 
@@ -34,7 +35,8 @@ class PolicyOrigin(StrEnum):
 class Effective:
     """`origins` names who said each field, as `approval_policy.mode` or `retry_policy`; what is not in it is a default.
 
-    `versions` are those of the sub-workflows that were `latest` when the root was born.
+    `versions` are those of the sub-workflows that were `latest` when the root was born. `queue` is the
+    `queue_policy` of the assignment.
     """
 
     approval: ApprovalPolicy = field(default_factory=ApprovalPolicy)
@@ -43,6 +45,7 @@ class Effective:
     limits: RunLimits = field(default_factory=RunLimits)
     origins: Mapping[str, PolicyOrigin] = field(default_factory=dict)
     versions: Mapping[str, int] = field(default_factory=dict)
+    queue: QueuePolicy | None = None
 
 
 def effective_text(effective: Effective) -> str:
@@ -58,6 +61,8 @@ def effective_text(effective: Effective) -> str:
         "origins": dict(effective.origins),
         "versions": dict(effective.versions),
     }
+    if effective.queue is not None:
+        document["queue_policy"] = queue_document(effective.queue)
     return canonical_json(document)
 
 
@@ -80,6 +85,7 @@ def read_effective(text: str) -> Effective:
         ),
         {name: PolicyOrigin(said) for name, said in document["origins"].items()},
         document["versions"],
+        parse_queue_policy(document["queue_policy"]) if "queue_policy" in document else None,
     )
 
 

@@ -220,7 +220,7 @@ class DocumentFields(TypedDict, total=False):
         Text,
         word_field(
             OverlapPolicy,
-            "What happens while earlier runs are busy; `allow_all` where there is a `queue_policy` that does not say.",
+            "What happens while earlier runs are busy; `allow_all` where a `queue_policy`, or a `p_…` name, is given.",
             overlap.parse,
             part=_OVERLAP,
             attribute="policy",
@@ -264,8 +264,8 @@ class DocumentFields(TypedDict, total=False):
         Text,
         word_field(
             CatchupPolicy,
-            "What becomes of occurrences that nobody was there to decide; `skip` where there is a `queue_policy` "
-            "that does not say.",
+            "What becomes of occurrences that nobody was there to decide; `skip` where a `queue_policy`, or a "
+            "`p_…` name, is given.",
             catchup.parse,
             part=_CATCHUP,
             attribute="policy",

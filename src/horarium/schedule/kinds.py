@@ -174,5 +174,8 @@ PYTHON = Kind("python", _own("task", "callable"), ("task", "callable"), names="t
 COMMAND = Kind("command", _own("command"), ("command",), check_input=checks.command_input, names="command")
 PULL = Kind("pull", _own("workflow_type"), ("workflow_type",), target.queue, needs_queue=True)
 
+PULLED: Final = frozenset({WORKFLOW.name, PULL.name})
+"""Kinds whose queued runs are on a queue of this service: no target has them before a worker claims them."""
+
 SHIPPED: Final = Kinds([WORKFLOW, PROMPT, HTTP, CELERY, PYTHON, COMMAND, PULL])
 """Always known, whether or not this process has a launcher for them."""

@@ -11,6 +11,7 @@ from typing import Any
 from horarium.policy.approval import DEFAULT_EXPIRES_AFTER_SECONDS, NEVER_SECONDS, ApprovalPolicy, WhileWaiting
 from horarium.policy.failure import FailurePolicy
 from horarium.policy.limits import RunLimits
+from horarium.policy.queue import USUAL_QUEUE, OwnQueue
 from horarium.policy.retry import RetryPolicy
 from horarium.schedule.definition import Definition
 from horarium.schedule.effective import Effective, PolicyOrigin, read_effective
@@ -18,6 +19,7 @@ from horarium.schedule.field import amount
 from horarium.schedule.merged_policies import Said, merge_policies
 
 _APPROVAL, _RETRY, _FAILURE, _LIMITS = "approval_policy", "retry_policy", "failure_policy", "limits"
+_QUEUE = "queue_policy"
 # Of these each part may be somebody else's word; the others are taken whole.
 _BY_PART = (_APPROVAL, _LIMITS)
 _NOT_TOLD = frozenset({"unasked"})
@@ -32,33 +34,40 @@ class ToldPolicies:
     failure_policy: Mapping[str, Any]
     limits: Mapping[str, Any]
     origins: Mapping[str, PolicyOrigin]
+    queue_policy: Mapping[str, Any] | None = None
 
 
-def policies_of(effective: str | None, definition: Definition | None) -> ToldPolicies | None:
-    """By what was settled at the birth of a run, or else by its definition; None = neither can be read."""
+def policies_of(
+    effective: str | None, definition: Definition | None, *, of_schedule: bool = True
+) -> ToldPolicies | None:
+    """By what was settled at the birth of a run, or else by its definition; None = neither can be read.
+
+    `of_schedule`: a schedule created the run, so its queue policy applied.
+    """
+    queue = definition.queue if definition is not None and of_schedule else None
     if effective is not None:
-        return _settled(effective)
+        return _settled(effective, queue)
     if definition is None:
         return None
     own = Said(PolicyOrigin.SCHEDULE, definition.approval, definition.retry, definition.failure, definition.limits)
-    return _of_schedule(own, definition.assignee is not None)
+    return _of_schedule(own, definition.assignee is not None, queue)
 
 
 @lru_cache(maxsize=4_096)
-def _settled(effective: str) -> ToldPolicies | None:
+def _settled(effective: str, queue: OwnQueue | None) -> ToldPolicies | None:
     try:
-        return tell(read_effective(effective))
+        return tell(read_effective(effective), queue)
     except (ValueError, LookupError, TypeError, AttributeError):  # what cannot be read is one run's trouble
         return None
 
 
 @lru_cache(maxsize=4_096)
-def _of_schedule(said: Said, has_assignee: bool) -> ToldPolicies:
+def _of_schedule(said: Said, has_assignee: bool, queue: OwnQueue | None) -> ToldPolicies:
     """Where nobody but the schedule says anything."""
-    return tell(merge_policies([said], has_assignee=has_assignee))
+    return tell(merge_policies([said], has_assignee=has_assignee), queue)
 
 
-def tell(effective: Effective) -> ToldPolicies:
+def tell(effective: Effective, queue: OwnQueue | None) -> ToldPolicies:
     policies = {
         _APPROVAL: told(in_force(effective.approval)) | _for_ever(effective.approval),
         _RETRY: told(effective.retry),
@@ -68,7 +77,20 @@ def tell(effective: Effective) -> ToldPolicies:
     parts = [f"{name}.{part}" for name in _BY_PART for part in policies[name]]
     names = [*parts, _RETRY, _FAILURE]
     origins = {name: effective.origins.get(name, PolicyOrigin.DEFAULT) for name in names}
-    return ToldPolicies(**policies, origins=origins)
+    if queue is None:
+        return ToldPolicies(**policies, origins=origins)
+    found = queue.under(effective.queue)
+    return ToldPolicies(**policies, origins=origins | _queue_origins(queue, found), queue_policy=found.document())
+
+
+def _queue_origins(own: OwnQueue, found: OwnQueue) -> dict[str, PolicyOrigin]:
+    """A value that equals the default counts as not given."""
+    origins = {}
+    usual, before = USUAL_QUEUE.document(), own.document()
+    for name, value in found.document().items():
+        origin = PolicyOrigin.SCHEDULE if value != usual[name] else PolicyOrigin.DEFAULT
+        origins[f"{_QUEUE}.{name}"] = origin if value == before[name] else PolicyOrigin.ASSIGNMENT
+    return origins
 
 
 def in_force(approval: ApprovalPolicy) -> ApprovalPolicy:

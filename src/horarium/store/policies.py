@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache, partial
 from typing import Final, NamedTuple, TypeVar
 
@@ -123,7 +123,9 @@ class Speakers:
             said += self._of_workers(namespace, assignee, asked.member)
         if asked.workflow_approval is not None:
             said.append(Said(PolicyOrigin.WORKFLOW, asked.workflow_approval))
-        return merge_policies(said, has_assignee=assignee is not None or asked.assignment_id is not None, caps=caps)
+        merged = merge_policies(said, has_assignee=assignee is not None or asked.assignment_id is not None, caps=caps)
+        assignment = self.assignments.get((namespace, asked.assignment_id or ""))
+        return replace(merged, queue=assignment.queue_policy if isinstance(assignment, Assignment) else None)
 
     def _of_workers(self, namespace: str, assignee: Assignee, member: str | None) -> list[Said]:
         """The agent that works goes before the team that sends it."""

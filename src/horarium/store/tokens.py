@@ -15,6 +15,7 @@ from horarium.ids import new_id
 from horarium.instant import Instant
 from horarium.store.database.json_text import from_text, to_text
 from horarium.store.database.typed_rows import TypedRows
+from horarium.store.migrate import DEFAULT_NAMESPACE
 from horarium.store.tables import tokens
 
 # Scanners for leaked secrets know tokens by such a beginning.
@@ -114,6 +115,21 @@ def find(connection: Connection, namespace: str, token_id: bytes) -> TokenRow | 
 def all_tokens(connection: Connection, namespace: str) -> list[TokenRow]:
     """Oldest first; revoked and expired ones too."""
     return _ROWS.all_listed(connection, _ROWS.select.where(tokens.c.namespace == namespace).order_by(tokens.c.token_id))
+
+
+# More than a question about single principals needs.
+_MOST_PRINCIPALS = 1_000
+
+
+def principals(connection: Connection, namespace: str, roles: Collection[str], now: Instant) -> list[tuple[str, str]]:
+    """Subjects of live tokens with one of the roles, and the roles. Admins of the default namespace are everywhere."""
+    everywhere = sa.and_(tokens.c.namespace == DEFAULT_NAMESPACE, tokens.c.role == "admin")
+    live = sa.and_(tokens.c.revoked_at.is_(None), sa.or_(tokens.c.expires_at.is_(None), tokens.c.expires_at > now))
+    who = sa.func.coalesce(tokens.c.subject, tokens.c.name)
+    found = sa.select(who, tokens.c.role).where(
+        sa.or_(tokens.c.namespace == namespace, everywhere), tokens.c.role.in_(list(roles)), live
+    )
+    return [(each[0], each[1]) for each in connection.execute(found.distinct().limit(_MOST_PRINCIPALS))]
 
 
 def rotate(

@@ -9,7 +9,7 @@ from typing import Annotated, Any, ClassVar
 from msgspec import Meta
 
 from horarium.policy.approval import ApprovalDecision
-from horarium.policy.deciding import Decision
+from horarium.policy.deciding import Decision, Refusal
 from horarium.schedule.run import Origin
 from horarium.wire.answer import Answer, Object, Rows, Time
 from horarium.wire.bodies import Body, Moment, Name, Note, Text, Whole, ZoneName
@@ -64,7 +64,8 @@ class Approval(Answer, frozen=True, kw_only=True):
     do, with secrets by name only; lists leave out its input. `question` is what an agent wants to know, in its own
     words, and `reply` what it is told, once somebody has proposed that; what lets it in somewhere is not shown.
     `broken` says why it cannot be read, where somebody has damaged it: what is not known is left out then, and nobody
-    decides it.
+    decides it. `may_decide`: a decision of the caller would be accepted; else `refusal` is the reason code of the
+    refusal, and `refusal_message` says what to do.
     """
 
     approval_id: str
@@ -94,6 +95,9 @@ class Approval(Answer, frozen=True, kw_only=True):
     reply: str | None = None
     action: Object | None = None
     broken: str | None = None
+    may_decide: bool | None = None
+    refusal: Refusal | None = None
+    refusal_message: str | None = None
 
 
 class ApprovalList(Answer, frozen=True, kw_only=True):

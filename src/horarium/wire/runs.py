@@ -70,7 +70,8 @@ class RunApproval(Answer, frozen=True, kw_only=True):
 class RunPolicies(Answer, frozen=True, kw_only=True):
     """The policies that hold for a run, as they were when it was born.
 
-    `origins` names who said each, as `approval_policy.mode`, `retry_policy` or `limits.cost`.
+    `origins` names who said each, as `approval_policy.mode`, `retry_policy` or `limits.cost`. `queue_policy` is null
+    for runs that no schedule created.
     """
 
     approval_policy: Object
@@ -78,6 +79,7 @@ class RunPolicies(Answer, frozen=True, kw_only=True):
     failure_policy: Object
     limits: Object
     origins: Mapping[str, PolicyOrigin]
+    queue_policy: Object | None = None
 
 
 class RunStep(Answer, frozen=True, kw_only=True):

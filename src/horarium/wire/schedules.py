@@ -148,8 +148,10 @@ class ScheduleInfo(Answer, frozen=True, kw_only=True):
 class ScheduleDetails(ScheduleState, frozen=True, kw_only=True):
     """The state of one schedule that was asked for by itself; `error` says why it cannot be planned.
 
-    `last_result` is that of the run that ended last, `last_completed_run_id`. `effective_retries` is how often a failed
-    run or step is retried, whoever's policy says so; a node of a workflow may say otherwise. Null = it cannot be read.
+    `last_result` is that of the run that ended last, `last_completed_run_id`. `queue_policy` and `failure_policy` are
+    those of the schedule, defaults included; `effective_overlap_policy` is the one that applies, which an assignment
+    may set. `effective_retries` is how often a failed run or step is retried by the policy that
+    applies; a node of a workflow may set its own number. Null means that the definition cannot be read.
     """
 
     latest_workflow_instance_id: str | None
@@ -160,6 +162,9 @@ class ScheduleDetails(ScheduleState, frozen=True, kw_only=True):
     effective_retries: int | None
     state: Standing
     info: ScheduleInfo
+    queue_policy: Object | None
+    failure_policy: Object | None
+    effective_overlap_policy: OverlapPolicy | None
 
 
 class Schedule(ScheduleState, frozen=True, kw_only=True):
@@ -195,6 +200,9 @@ class Schedule(ScheduleState, frozen=True, kw_only=True):
     effective_retries: int | None = None
     state: Standing | None = None
     info: ScheduleInfo | None = None
+    queue_policy: Object | None = None
+    failure_policy: Object | None = None
+    effective_overlap_policy: OverlapPolicy | None = None
     recent: tuple[RecentOccurrence, ...] | None = None
 
 
@@ -400,7 +408,8 @@ class Explanation(Answer, frozen=True, kw_only=True):
 class ScheduleHealth(Answer, frozen=True, kw_only=True):
     """How a schedule is doing: `status` is the first word that holds of it, `sentence` says why.
 
-    `stale_threshold_seconds` are two gaps of its spec around now; null = it has none.
+    `stale_threshold_seconds` are two gaps of its spec around now; null = it has none. `warnings` name calendars whose
+    data ends within 90 days; they do not change the status.
     """
 
     workspace_id: str | None
@@ -419,6 +428,7 @@ class ScheduleHealth(Answer, frozen=True, kw_only=True):
     late_seconds: float
     stale_threshold_seconds: float | None
     error: str | None
+    warnings: tuple[str, ...] = ()
 
 
 class ScheduleHealthList(Answer, frozen=True, kw_only=True):

@@ -48,6 +48,7 @@ from horarium.life.react import BUSY_SECONDS, react
 from horarium.policy.limits import RunLimits
 from horarium.policy.names import PolicyError
 from horarium.policy.retry import UNASKED, LaunchRetry, RetryCause, RetryPolicy
+from horarium.schedule.kinds import SHIPPED
 from horarium.schedule.run import FINAL, HANDED_OUT, NOT_STARTED, OPEN, RunState
 
 NOW = 1_000 * HOUR
@@ -60,6 +61,7 @@ NOTHING_USED = Used(0, 0, 0)
 class Run:
     run_id: bytes = b"r" * 16
     state: str = "launching"
+    kind: str = "http"
     delivery: str = "at_least_once"
     attempt: int = 0
     gates_passed: int = 0
@@ -556,6 +558,12 @@ def test_what_was_begun_is_delivered_again_or_unknown() -> None:
     once = after(GivenBack(EPOCH, True), delivery="at_most_once")
     assert isinstance(once, End)
     assert once.state is RunState.UNKNOWN
+
+
+@pytest.mark.parametrize("kind", SHIPPED)
+def test_a_run_on_a_queue_of_this_service_has_not_started(kind: str) -> None:
+    stopped = after(CancelledUnstarted("x"), state="queued", kind=kind)
+    assert isinstance(stopped, End) == (kind in ("pull", "workflow"))
 
 
 def test_an_answer_that_cannot_be_kept_fails() -> None:

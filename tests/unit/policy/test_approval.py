@@ -40,7 +40,15 @@ NOW = 1_700_000_000 * SECOND
     ],
 )
 def test_a_run_with_an_assignee_needs_approval_unless_told_otherwise(requires, has_assignee, needs):
-    assert run_needs_approval(ApprovalPolicy(requires), has_assignee=has_assignee) is needs
+    for has_steps in (True, False):
+        assert run_needs_approval(ApprovalPolicy(requires), has_assignee=has_assignee, has_steps=has_steps) is needs
+
+
+@pytest.mark.parametrize("mode", M)
+def test_every_node_holds_a_run_without_steps(mode):
+    policy = ApprovalPolicy(False, mode)
+    assert run_needs_approval(policy, has_assignee=True, has_steps=False) is (mode is M.EVERY_NODE)
+    assert run_needs_approval(policy, has_assignee=True, has_steps=True) is False
 
 
 # mode, gates of the policy, gates of the node, gate reported, outcome

@@ -274,9 +274,9 @@ def test_a_holiday_rule_reaches_as_far_as_its_country_is_known() -> None:
 
 @pytest.mark.parametrize(
     ("today", "warns"),
-    [(date(2026, 10, 31), False), (date(2026, 11, 1), True), (date(2026, 12, 31), True), (date(2027, 6, 1), True)],
+    [(date(2026, 10, 1), False), (date(2026, 10, 2), True), (date(2026, 12, 31), True), (date(2027, 6, 1), True)],
 )
-def test_a_calendar_warns_sixty_days_before_its_data_ends(today: date, warns: bool) -> None:
+def test_a_calendar_warns_ninety_days_before_its_data_ends(today: date, warns: bool) -> None:
     warning = coverage_warning(US, today)
     assert (warning is not None) is warns
     if warning is not None:

@@ -8,8 +8,11 @@ from typing import Any
 import pytest
 
 from horarium.policy.approval import ApprovalMode, ApprovalPolicy
+from horarium.policy.catchup import Catchup, CatchupPolicy
 from horarium.policy.failure import FailureMode, FailurePolicy
 from horarium.policy.limits import RunLimits
+from horarium.policy.overlap import OverlapPolicy
+from horarium.policy.queue import QueuePolicy
 from horarium.policy.retry import RetryPolicy
 from horarium.schedule.assignee import Assignee, AssigneeType
 from horarium.schedule.definition import Action, Definition, SpecText
@@ -63,6 +66,33 @@ def test_what_was_settled_at_the_birth_goes_before_the_definition() -> None:
     assert (told.retry_policy["max_retries"], told.limits["cost"], told.limits["allow_tools"]) == (5, 0.1, ["search"])
     assert "unasked" not in told.retry_policy
     assert (told.origins["approval_policy.mode"], told.origins["retry_policy"]) == ("agent", "default")
+
+
+def test_the_queue_policy_of_an_assignment_fills_the_defaults_of_the_schedule() -> None:
+    text = effective_text(Effective(queue=QueuePolicy(OverlapPolicy.BUFFER_ALL, max_concurrency=2, priority=4)))
+    told = policies_of(text, definition(priority=7, catchup=Catchup(CatchupPolicy.SKIP)))
+    assert told is not None
+    assert told.queue_policy == {
+        "mode": "buffer_all",
+        "max_concurrency": 2,
+        "priority": 7,
+        "on_missed": "skip",
+        "max_backfill": None,
+    }
+    assert {name: origin for name, origin in told.origins.items() if name.startswith("queue_policy")} == {
+        "queue_policy.mode": "assignment",
+        "queue_policy.max_concurrency": "assignment",
+        "queue_policy.priority": "schedule",
+        "queue_policy.on_missed": "schedule",
+        "queue_policy.max_backfill": "default",
+    }
+
+
+def test_a_run_that_no_schedule_created_has_no_queue_policy() -> None:
+    told = policies_of(None, definition(), of_schedule=False)
+    assert told is not None
+    assert told.queue_policy is None
+    assert not any(name.startswith("queue_policy") for name in told.origins)
 
 
 @pytest.mark.parametrize("text", ["", "{", "[]", "{}", '{"limits": 3}'])

@@ -17,7 +17,7 @@ from horarium.store.database.json_text import to_text
 from horarium.store.errors import Conflict
 from horarium.store.runs import everywhere
 from horarium.store.runs.definitions import insert_own
-from horarium.store.runs.states import ACTIVE_NAMES, NOT_STARTED_NAMES, OPEN_ROOT
+from horarium.store.runs.states import ACTIVE_NAMES, IS_NOT_STARTED, OPEN_ROOT
 from horarium.store.runs.step_changes import note_stops
 from horarium.store.schedules.decisions import ZEROS
 from horarium.store.tables import approvals, runs, runs_archive
@@ -31,7 +31,7 @@ _IDS_AT_ONCE = 900
 # The condition of the index `runs_one_per_occurrence`, as text, so that both databases see that it is the one to use.
 _IS_OCCURRENCE = f"origin IN ('{Origin.SCHEDULED}', '{Origin.BACKFILL}')"
 # With that of `runs_open`.
-_IS_NOT_STARTED = sa.and_(sa.text(OPEN_ROOT), runs.c.state.in_(NOT_STARTED_NAMES))
+_IS_NOT_STARTED = sa.and_(sa.text(OPEN_ROOT), sa.text(IS_NOT_STARTED))
 
 
 def not_started(connection: Connection, uid: bytes, limit: int) -> list[bytes]:

@@ -15,7 +15,7 @@ from horarium.instant import SECOND, Instant
 from horarium.life.react import BUSY_SECONDS
 from horarium.schedule.kinds import CELERY
 from horarium.store.database.set_wise import Update
-from horarium.store.runs.states import HANDED_OUT_LIST, NOT_STARTED_LIST, PROMPT_BUSY
+from horarium.store.runs.states import HANDED_OUT_LIST, IS_NOT_STARTED, PROMPT_BUSY
 from horarium.store.runs.work import Work, select_works
 from horarium.store.tables import approvals, runs
 
@@ -84,8 +84,7 @@ def asked_to_stop(connection: Connection, limit: int, after: Place = BEGIN) -> l
     """Not yet started, and no longer wanted."""
     return select_works(
         connection,
-        f"stop_requested_at IS NOT NULL AND state IN {NOT_STARTED_LIST} AND run_id > :run_id "
-        "ORDER BY run_id LIMIT :limit",
+        f"stop_requested_at IS NOT NULL AND {IS_NOT_STARTED} AND run_id > :run_id ORDER BY run_id LIMIT :limit",
         {"limit": limit, "run_id": after.run_id},
     )
 

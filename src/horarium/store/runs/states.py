@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from horarium.schedule.kinds import PULLED
 from horarium.schedule.run import FINAL, HANDED_OUT, NOT_STARTED, OPEN, RunState
 
 
@@ -19,7 +20,10 @@ def sql_list(states: Iterable[RunState]) -> str:
 
 FINAL_NAMES = names(FINAL)
 NOT_STARTED_NAMES = names(NOT_STARTED)
-NOT_STARTED_LIST = sql_list(NOT_STARTED)
+# As `has_not_started` in `life/live_run.py`.
+IS_NOT_STARTED = (
+    f"(state IN {sql_list(NOT_STARTED)} OR (state = 'queued' AND kind IN ({', '.join(map(repr, sorted(PULLED)))})))"
+)
 # A held run waits in a buffer; all others that have not ended count as active.
 ACTIVE_NAMES = names(OPEN - {RunState.HELD})
 ACTIVE_LIST = sql_list(OPEN - {RunState.HELD})

@@ -6,7 +6,7 @@ order and after the positions, so that two tickers cannot both take the last pla
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from types import MappingProxyType
 from typing import Any, NamedTuple, assert_never
@@ -159,7 +159,8 @@ def _look_up(
     def who(fact: Fact) -> list[Subject]:
         return [subject for subject in subjects if fact in needs[subject.schedule_uid]]
 
-    own_calendars = _calendars(connection, who(Fact.CALENDARS))
+    named = {(each.namespace, name) for each in who(Fact.CALENDARS) for name in each.planning.calendars}
+    calendars_found = own_calendars(connection, named)
     contexts = _contexts(connection, who(Fact.CONTEXT), now)
     policies = _policies(connection, subjects, needs, graphs, lock=lock)
     owners = {uid: _payers(found) for uid, found in policies.policies.items()}
@@ -173,7 +174,7 @@ def _look_up(
         subject.schedule_uid: Facts(
             active=subject.active,
             held=subject.held,
-            calendars=_calendars_of(subject, own_calendars),
+            calendars=_calendars_of(subject, calendars_found),
             context=contexts.get(_context_key(subject), {}),
             spent_today=to_credits(_counted(counted, "spent", subject, day)),
             runs_today=_counted(counted, "runs", subject, day),
@@ -196,8 +197,8 @@ def _counted(counted: Mapping[Counter, int], kind: str, subject: Subject, day: i
 # ── calendars ────────────────────────────────────────────────────────────────────────────────────────
 
 
-def _calendars(connection: Connection, subjects: Sequence[Subject]) -> dict[tuple[str, str], Calendar]:
-    names = {(subject.namespace, name) for subject in subjects for name in subject.planning.calendars}
+def own_calendars(connection: Connection, names: Collection[tuple[str, str]]) -> dict[tuple[str, str], Calendar]:
+    """Calendars by namespace and name, without those that nobody has or that cannot be read."""
     statement = select(calendars.c.namespace, calendars.c.name, calendars.c.document)
     rows = rows_with(connection, statement, (calendars.c.namespace, calendars.c.name), names)
     found: dict[tuple[str, str], Calendar] = {}

@@ -16,7 +16,17 @@ import "./approvals.css";
 import { BulkDecide } from "./BulkDecide";
 import { filtersOf, isFiltered, queryOf, searchOf, type ApprovalFilters } from "./filters";
 import { Gates } from "./Question";
-import { actionText, APPROVAL_LOOKS, inline, mayDecide, titleOf, wantedOf, yesText, type Approval } from "./questions";
+import {
+  actionText,
+  APPROVAL_LOOKS,
+  inline,
+  mayDecide,
+  refusalOf,
+  titleOf,
+  wantedOf,
+  yesText,
+  type Approval,
+} from "./questions";
 import { Standing } from "./Standing";
 
 const PAGE = 50;
@@ -159,7 +169,7 @@ function Chosen({ many, all, onDecide, onAll, onClear }: ChosenProps) {
 
 /** A question that wants a text is answered on its own page. */
 function isPickable(session: Session, row: Approval): boolean {
-  return row.status === "pending" && wantedOf(row) !== "text" && mayDecide(session, row);
+  return row.status === "pending" && wantedOf(row) !== "text" && mayDecide(session, row) && refusalOf(row) === null;
 }
 
 interface RowProps {

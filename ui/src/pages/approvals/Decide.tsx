@@ -10,7 +10,7 @@ import { JsonField } from "../../parts/JsonField";
 import { mergePatch, parseJson } from "../../parts/jsonInput";
 import { FailureNote } from "../../parts/Shown";
 import { useSay } from "../../parts/Toasts";
-import { APPROVAL_LOOKS, hasAgreed, mayDecide, wantedOf, type Approval } from "./questions";
+import { APPROVAL_LOOKS, hasAgreed, mayDecide, refusalOf, wantedOf, type Approval } from "./questions";
 
 // Already decided, and expired.
 const OVER: ReadonlySet<number> = new Set([409, 410]);
@@ -42,12 +42,15 @@ function Deciding({ approval }: { approval: Approval }) {
   const yes = () => decide({ decision: "approve", ...because });
   const no = () => decide({ decision: "reject", ...because });
   const change = (modifications: unknown) => decide({ decision: "modify", modifications, ...because });
+  const refusal = refusalOf(approval);
+  const ways = { yes, no, busy, why, refused: refusal !== null };
   return (
     <div className="stack decide">
+      {refusal === null ? null : <div className="note tone-warn">{refusal}</div>}
       {wanted === "yes" ? (
-        <YesOrNo {...{ approval, yes, no, change, busy, why }} />
+        <YesOrNo {...{ approval, change, ...ways }} />
       ) : (
-        <Answer isSecret={wanted === "text or yes"} onSend={(reply) => change({ reply })} {...{ yes, no, busy, why }} />
+        <Answer isSecret={wanted === "text or yes"} onSend={(reply) => change({ reply })} {...ways} />
       )}
       {failure ? <FailureNote failure={failure} /> : null}
     </div>
@@ -95,6 +98,8 @@ interface Ways {
   yes: () => void;
   no: () => void;
   busy: boolean;
+  /** The service would refuse a decision of this caller. */
+  refused: boolean;
 }
 
 function YesOrNo({
@@ -103,6 +108,7 @@ function YesOrNo({
   no,
   change,
   busy,
+  refused,
   why,
 }: Ways & { approval: Approval; change: (patch: unknown) => void }) {
   const [text, setText] = useState<string | null>(null);
@@ -115,14 +121,16 @@ function YesOrNo({
       {why}
       <div className="row">
         {agreed ? null : (
-          <Button kind="primary" busy={busy} onClick={yes}>
+          <Button kind="primary" busy={busy} disabled={refused} onClick={yes}>
             Approve
           </Button>
         )}
-        <Button kind="danger" busy={busy} onClick={no}>
+        <Button kind="danger" busy={busy} disabled={refused} onClick={no}>
           Reject
         </Button>
-        <Button onClick={() => setText(jsonText(approval.inputs ?? {}))}>Change inputs…</Button>
+        <Button disabled={refused} onClick={() => setText(jsonText(approval.inputs ?? {}))}>
+          Change inputs…
+        </Button>
       </div>
     </div>
   );
@@ -183,6 +191,7 @@ function Answer({
   yes,
   no,
   busy,
+  refused,
   why,
 }: Ways & { isSecret: boolean; onSend: (reply: string) => void }) {
   const [reply, setReply] = useState("");
@@ -207,15 +216,15 @@ function Answer({
       )}
       {why}
       <div className="row">
-        <Button kind="primary" busy={busy} disabled={reply.trim() === ""} onClick={() => onSend(reply)}>
+        <Button kind="primary" busy={busy} disabled={refused || reply.trim() === ""} onClick={() => onSend(reply)}>
           Send the answer
         </Button>
         {isSecret ? (
-          <Button busy={busy} onClick={yes}>
+          <Button busy={busy} disabled={refused} onClick={yes}>
             Just say yes
           </Button>
         ) : null}
-        <Button kind="danger" busy={busy} onClick={no}>
+        <Button kind="danger" busy={busy} disabled={refused} onClick={no}>
           Reject
         </Button>
       </div>

@@ -6,6 +6,7 @@ import {
   hasAgreed,
   inline,
   mayDecide,
+  refusalOf,
   titleOf,
   wantedOf,
   yesText,
@@ -49,6 +50,17 @@ describe("mayDecide", () => {
     [ada, ["role:operator", "bob"], false],
   ])("%j with %j", (who, approvers, may) => {
     expect(mayDecide(who, { approvers })).toBe(may);
+  });
+});
+
+describe("refusalOf", () => {
+  it.each<[Pick<Approval, "may_decide" | "refusal_message">, string | null]>([
+    [{}, null],
+    [{ may_decide: true }, null],
+    [{ may_decide: false, refusal_message: "not yours" }, "not yours"],
+    [{ may_decide: false }, ""],
+  ])("%j", (approval, refusal) => {
+    expect(refusalOf(approval)).toBe(refusal);
   });
 });
 

@@ -34,6 +34,11 @@ export function mayDecide(who: Somebody, approval: Pick<Approval, "approvers" | 
   return approval.approvers.includes(who.principal) || approval.approvers.includes(`role:${who.role}`);
 }
 
+/** Why a decision of this caller would be refused; null = it would be accepted. */
+export function refusalOf(approval: Pick<Approval, "may_decide" | "refusal_message">): string | null {
+  return approval.may_decide === false ? (approval.refusal_message ?? "") : null;
+}
+
 export function titleOf(approval: Pick<Approval, "schedule_id" | "workflow_id" | "node_id">): string {
   const whole = approval.schedule_id ?? approval.workflow_id ?? "A run";
   return approval.node_id === null ? whole : `${whole} · ${approval.node_id}`;

@@ -203,7 +203,10 @@ export function WhoAgrees() {
                 ["ignore", "nothing"],
               ]}
             />
-            <YesNo path={["approval_policy", "allow_requester"]} label="Whoever wrote it may agree too" />
+            <YesNo
+              path={["approval_policy", "allow_requester"]}
+              label="Author or requester may approve (allow_requester)"
+            />
           </>
         ) : null}
         <NumberText

@@ -69,6 +69,11 @@ function Health({ schedule }: { schedule: Schedule }) {
           <Timed text={health.sentence} zone={zone} />
         </span>
       ) : null}
+      {health?.warnings?.map((text) => (
+        <div className="note tone-warn" dir="auto" key={text}>
+          {text}
+        </div>
+      ))}
       {found.error ? <span className="muted">{found.error.message}</span> : null}
     </div>
   );
