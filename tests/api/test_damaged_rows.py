@@ -14,13 +14,16 @@ import sqlalchemy as sa
 from api.streams import Listener
 
 from horarium.ids import parse_id
-from horarium.operations import tokens
+from horarium.operations import health, tokens
+from horarium.store import processes
+from horarium.store.processes import About, Process
 from horarium.store.tables import (
     agents,
     approvals,
     assignments,
     calendars,
     history,
+    leases,
     namespaces,
     positions,
     run_events,
@@ -249,6 +252,44 @@ def test_a_workflow_that_cannot_be_read_is_shown_as_one(http: httpx.Client, hora
     assert http.put("/api/workflows/one", json={"nodes": [node]}).json()["version"] == 2, "a new one mends it"
 
 
+@pytest.mark.parametrize(("column", "value"), [("state", "melted"), ("started_at", 2**61), ("assignee_type", "melted")])
+def test_a_step_that_cannot_be_read_is_unreadable_beside_the_other_steps_of_its_run(
+    http: httpx.Client, horarium: TestService, column: str, value: Any
+) -> None:
+    nodes = [{**NODE, "id": name} for name in ("first", "second")]
+    http.put("/api/workflows/two", json={"nodes": nodes}).raise_for_status()
+    run_id = http.post("/api/workflows/two/runs", json={}).json()["run_id"]
+    horarium.settle()
+    first, second = http.get(f"/api/runs/{run_id}").json()["steps"]
+    own = runs.c.run_id == parse_id(first["run_id"], "run_id")
+    done = sa.update(runs).where(own).values({"assignee": "x", column: value})
+    horarium.resources.database.write(lambda connection: connection.execute(done))
+    damaged, other = http.get(f"/api/runs/{run_id}").json()["steps"]
+    assert (damaged["id"], damaged["unreadable"], other) == (first["run_id"], True, second)
+    with horarium.client() as client:
+        found = client.get_run(run_id)
+    assert [step.run_id for step in found.steps or ()] == [second["run_id"]]
+    assert [row.id for row in found.unreadable_rows] == [first["run_id"]]
+    single = http.get(f"/api/runs/{first['run_id']}")
+    assert (single.status_code, single.json()["reason"], column in single.text) == (500, "unreadable_row", True)
+
+
+@pytest.mark.parametrize("values", [{"beat_at": 2**61}, {"since": 2**61}, {"info": "[oh"}, {"info": "7"}])
+def test_the_row_of_a_process_that_cannot_be_read_makes_no_other_process_unready(
+    http: httpx.Client, horarium: TestService, values: dict[str, Any]
+) -> None:
+    about = About("here", roles=("ticker",))
+    told = Process(about, {"ticker": horarium.now}, None, False, 0)
+    for name in ("bad", "good"):
+        horarium.resources.database.write(lambda c, name=name: processes.beat(c, name, told, horarium.now))
+    own = sa.update(leases).where(leases.c.name == "process:bad").values(values)
+    horarium.resources.database.write(lambda connection: connection.execute(own))
+    assert health.read_figures(horarium.resources).ticked_at == horarium.now
+    shown = {each.get("name", each.get("id")): each for each in http.get("/api/cluster/processes").json()["processes"]}
+    assert (set(shown), shown["bad"].get("unreadable", False)) == ({"bad", "good"}, "info" not in values)
+    assert http.get("/admin/liveness").status_code in (200, 503)
+
+
 # ── rows that cannot be read as a whole ──────────────────────────────────────────────────────────────
 
 BEYOND = 2**61
@@ -473,6 +514,34 @@ def test_the_stream_tells_of_an_entry_that_cannot_be_read_and_goes_on(
     first, second = listener.heard[:2]
     assert (first["event"], json.loads(first["data"])["unreadable"]) == ("unreadable", True)
     assert (second["event"], json.loads(second["data"])["schedule_id"]) == ("schedule_created", "b")
+
+
+TEXT = sa.literal_column("'noon'")
+"""SQLite holds it in a column of numbers."""
+
+
+@pytest.mark.parametrize("dialect", ["sqlite"])
+def test_a_text_in_a_column_of_numbers_is_a_row_that_cannot_be_read(
+    http: httpx.Client, horarium: TestService, dialect: str
+) -> None:
+    fill(http, horarium)
+    for name, columns in {
+        "positions of schedules": ["active", "runs_born", "decided_until", "rotation_index"],
+        "runs": ["attempt", "cost"],
+        "standing approvals": ["max_uses"],
+        "tokens": ["expires_at"],
+    }.items():
+        each = LISTS[name]
+        for column in columns:
+            healthy = http.get(each.path).json()[each.rows]
+            put_back = break_one(horarium, each, column, TEXT)
+            answer = http.get(each.path)
+            assert answer.status_code == 200, (name, column, answer.text)
+            assert len(answer.json()[each.rows]) == len(healthy)
+            for path in ("/api/agenda", "/api/overview", "/api/approvals/standing"):
+                window = {"from": "2026-03-01T00:00:00Z", "to": "2026-03-03T00:00:00Z"} if "agenda" in path else {}
+                assert http.get(path, params=window).status_code == 200, (name, column, path)
+            put_back()
 
 
 # ── views of a whole namespace ───────────────────────────────────────────────────────────────────────
