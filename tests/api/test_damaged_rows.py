@@ -233,6 +233,26 @@ def test_a_yes_beforehand_that_cannot_be_read_says_yes_to_nothing(http: httpx.Cl
     assert [each["status"] for each in http.get("/api/approvals").json()["approvals"]] == ["pending"]
 
 
+def test_a_standing_approval_whose_times_cannot_be_read_approves_nothing_and_breaks_nothing(
+    http: httpx.Client, horarium: TestService
+) -> None:
+    add(horarium, "a", approval_policy={"requires_approval": True})
+    http.put("/api/workflows/one", json={"nodes": [NODE]}).raise_for_status()
+    issued = tokens.issue(horarium.resources, horarium.caller, name="bob", role="operator", subject="bob")
+    bob = horarium.http(token=issued.secret)
+    bob.post("/api/approvals/standing", json={"schedule_id": "a", "gates": []}).raise_for_status()
+    damaged = sa.update(standing_approvals).values(created_at=BEYOND, workflow_id="one")
+    horarium.resources.database.write(lambda connection: connection.execute(damaged))
+    http.post("/api/schedules/a/trigger").raise_for_status()
+    horarium.advance(hours=30)
+    assert {run.state for run in horarium.runs("a")} <= {"awaiting_approval", "expired", "skipped"}
+    assert http.get("/api/schedules/a").json()["status"] == "active"
+    changed = http.put("/api/workflows/one", json={"nodes": [{**NODE, "id": "other"}]})
+    assert changed.status_code == 200, changed.text
+    (kept,) = http.get("/api/approvals/standing").json()["standing"]
+    assert kept["unreadable"] is True
+
+
 def test_a_workflow_that_cannot_be_read_is_shown_as_one(http: httpx.Client, horarium: TestService) -> None:
     node = {"id": "a", "action": {"kind": "pull", "queue": "q", "workflow_type": "x"}}
     for name in ("one", "two"):
