@@ -573,6 +573,8 @@ def test_a_text_in_a_column_of_numbers_is_a_row_that_cannot_be_read(
         (positions, "status", "of a later version"),
         (positions, "decided_until", 2**62),
         (positions, "paused_until", 2**62),
+        (positions, "active", 2**31 - 1),
+        (positions, "held", 2**31 - 1),
         (history, "event_type", "OfALaterVersion"),
         (history, "payload", "[oh"),
         (runs, "state", "of a later version"),
