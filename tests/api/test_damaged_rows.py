@@ -575,6 +575,10 @@ def test_a_text_in_a_column_of_numbers_is_a_row_that_cannot_be_read(
         (positions, "paused_until", 2**62),
         (positions, "active", 2**31 - 1),
         (positions, "held", 2**31 - 1),
+        (positions, "held", -1),
+        (positions, "last_state", "of a later version"),
+        (positions, "revision", 2**31 - 1),
+        (schedule_revisions, "document", '{"spec": 7}'),
         (history, "event_type", "OfALaterVersion"),
         (history, "payload", "[oh"),
         (runs, "state", "of a later version"),
@@ -594,5 +598,8 @@ def test_a_row_that_cannot_be_read_takes_no_view_of_the_namespace_down(
         shown = http.get("/api/agenda", params={**window, **lanes})
         assert shown.status_code == 200, shown.text
         assert "a" in {row["schedule_id"] for row in shown.json()["rows"]}
-    for path in ("/api/overview", "/api/runs", "/api/schedules", "/api/feed"):
+    for path in ("/api/overview", "/api/runs", "/api/schedules", "/api/feed", "/api/health/schedules"):
         assert http.get(path).status_code == 200, path
+    for path in ("", "/health", "/preview", "/history", "/runs", "/revisions"):
+        single = http.get(f"/api/schedules/b{path}")
+        assert single.status_code < 500 or single.json()["reason"] == "unreadable_row", (path, single.text)

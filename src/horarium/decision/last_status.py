@@ -27,6 +27,7 @@ class LastStatus(StrEnum):
     STALE = "stale"
 
 
+_STATES = frozenset(RunState)
 # Somebody did not want it, or had no room: nobody did it wrong.
 _NOT_DONE = frozenset({RunState.SKIPPED, RunState.REJECTED, RunState.EXPIRED})
 
@@ -46,12 +47,15 @@ def last_status(
     failures_in_a_row: int,
     empty_in_a_row: int,
 ) -> LastStatus:
-    """`last_state` is that of the run that ended last; None = none has, or it did before this was kept."""
+    """`last_state` is that of the run that ended last; None = none has, or it did before this was kept.
+
+    One that a newer program has written counts as none.
+    """
     if empty_in_a_row >= STALE_AFTER:
         return LastStatus.STALE
     if last_skipped_at is not None and (last_completed_at is None or last_skipped_at > last_completed_at):
         return LastStatus.SKIPPED
-    if last_state is not None:
+    if last_state in _STATES:
         return status_of_end(RunState(last_state))
     if last_completed_at is None:
         return LastStatus.NOTHING

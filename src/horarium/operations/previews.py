@@ -28,6 +28,7 @@ from horarium.operations.history import find_any
 from horarium.operations.moments import Written, zone_of
 from horarium.operations.resources import Opened, Resources
 from horarium.operations.upcoming import seen_signals
+from horarium.policy.names import PolicyError
 from horarium.policy.rotation import inputs_for
 from horarium.schedule.calendar import local_date
 from horarium.schedule.definition import Definition
@@ -37,6 +38,7 @@ from horarium.schedule.planning import Planning
 from horarium.schedule.reason import Reason
 from horarium.schedule.run import Origin
 from horarium.store.database import Connection
+from horarium.store.errors import CannotRead
 from horarium.store.history import events as history
 from horarium.store.runs import open_runs
 from horarium.store.runs import read as runs_read
@@ -80,13 +82,17 @@ def preview(
     def work(connection: Connection) -> list[Previewed]:
         opened = _look_at(resources, connection, caller, schedule_id)
         revision = schedules.find_revision(connection, opened.row.schedule_uid, opened.row.revision)
-        assert revision is not None  # a schedule has the revision that it names
+        if revision is None:
+            raise CannotRead("schedule", schedule_id, f"revision: there is no revision {opened.row.revision}")
         row = opened.row
         start = undecided_after(row.decided_until, row.status, 0, opened.now) if after is None else after
         last = (opened.now if after is None else after) + HORIZON
         coming = _forecaster(resources, connection, opened, signal).rows(start)
         found = islice(takewhile(lambda each: each.tick_at <= last, coming), rows)
-        return with_inputs(found, from_canonical(revision.document))
+        try:
+            return with_inputs(found, from_canonical(revision.document))
+        except PolicyError as wrong:  # a stored count makes no sense
+            raise CannotRead("schedule", schedule_id, str(wrong)) from wrong
 
     return resources.database.read(work)
 
