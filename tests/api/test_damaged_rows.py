@@ -14,13 +14,16 @@ import sqlalchemy as sa
 from api.streams import Listener
 
 from horarium.ids import parse_id
-from horarium.operations import tokens
+from horarium.operations import health, tokens
+from horarium.store import processes
+from horarium.store.processes import About, Process
 from horarium.store.tables import (
     agents,
     approvals,
     assignments,
     calendars,
     history,
+    leases,
     namespaces,
     positions,
     run_events,
@@ -230,6 +233,26 @@ def test_a_yes_beforehand_that_cannot_be_read_says_yes_to_nothing(http: httpx.Cl
     assert [each["status"] for each in http.get("/api/approvals").json()["approvals"]] == ["pending"]
 
 
+def test_a_standing_approval_whose_times_cannot_be_read_approves_nothing_and_breaks_nothing(
+    http: httpx.Client, horarium: TestService
+) -> None:
+    add(horarium, "a", approval_policy={"requires_approval": True})
+    http.put("/api/workflows/one", json={"nodes": [NODE]}).raise_for_status()
+    issued = tokens.issue(horarium.resources, horarium.caller, name="bob", role="operator", subject="bob")
+    bob = horarium.http(token=issued.secret)
+    bob.post("/api/approvals/standing", json={"schedule_id": "a", "gates": []}).raise_for_status()
+    damaged = sa.update(standing_approvals).values(created_at=BEYOND, workflow_id="one")
+    horarium.resources.database.write(lambda connection: connection.execute(damaged))
+    http.post("/api/schedules/a/trigger").raise_for_status()
+    horarium.advance(hours=30)
+    assert {run.state for run in horarium.runs("a")} <= {"awaiting_approval", "expired", "skipped"}
+    assert http.get("/api/schedules/a").json()["status"] == "active"
+    changed = http.put("/api/workflows/one", json={"nodes": [{**NODE, "id": "other"}]})
+    assert changed.status_code == 200, changed.text
+    (kept,) = http.get("/api/approvals/standing").json()["standing"]
+    assert kept["unreadable"] is True
+
+
 def test_a_workflow_that_cannot_be_read_is_shown_as_one(http: httpx.Client, horarium: TestService) -> None:
     node = {"id": "a", "action": {"kind": "pull", "queue": "q", "workflow_type": "x"}}
     for name in ("one", "two"):
@@ -247,6 +270,44 @@ def test_a_workflow_that_cannot_be_read_is_shown_as_one(http: httpx.Client, hora
         (step,) = http.get(f"/api/runs/{run_id}").json()["steps"]
         assert (step["result"], step["broken"][:8]) == (None, "result: ")
     assert http.put("/api/workflows/one", json={"nodes": [node]}).json()["version"] == 2, "a new one mends it"
+
+
+@pytest.mark.parametrize(("column", "value"), [("state", "melted"), ("started_at", 2**61), ("assignee_type", "melted")])
+def test_a_step_that_cannot_be_read_is_unreadable_beside_the_other_steps_of_its_run(
+    http: httpx.Client, horarium: TestService, column: str, value: Any
+) -> None:
+    nodes = [{**NODE, "id": name} for name in ("first", "second")]
+    http.put("/api/workflows/two", json={"nodes": nodes}).raise_for_status()
+    run_id = http.post("/api/workflows/two/runs", json={}).json()["run_id"]
+    horarium.settle()
+    first, second = http.get(f"/api/runs/{run_id}").json()["steps"]
+    own = runs.c.run_id == parse_id(first["run_id"], "run_id")
+    done = sa.update(runs).where(own).values({"assignee": "x", column: value})
+    horarium.resources.database.write(lambda connection: connection.execute(done))
+    damaged, other = http.get(f"/api/runs/{run_id}").json()["steps"]
+    assert (damaged["id"], damaged["unreadable"], other) == (first["run_id"], True, second)
+    with horarium.client() as client:
+        found = client.get_run(run_id)
+    assert [step.run_id for step in found.steps or ()] == [second["run_id"]]
+    assert [row.id for row in found.unreadable_rows] == [first["run_id"]]
+    single = http.get(f"/api/runs/{first['run_id']}")
+    assert (single.status_code, single.json()["reason"], column in single.text) == (500, "unreadable_row", True)
+
+
+@pytest.mark.parametrize("values", [{"beat_at": 2**61}, {"since": 2**61}, {"info": "[oh"}, {"info": "7"}])
+def test_the_row_of_a_process_that_cannot_be_read_makes_no_other_process_unready(
+    http: httpx.Client, horarium: TestService, values: dict[str, Any]
+) -> None:
+    about = About("here", roles=("ticker",))
+    told = Process(about, {"ticker": horarium.now}, None, False, 0)
+    for name in ("bad", "good"):
+        horarium.resources.database.write(lambda c, name=name: processes.beat(c, name, told, horarium.now))
+    own = sa.update(leases).where(leases.c.name == "process:bad").values(values)
+    horarium.resources.database.write(lambda connection: connection.execute(own))
+    assert health.read_figures(horarium.resources).ticked_at == horarium.now
+    shown = {each.get("name", each.get("id")): each for each in http.get("/api/cluster/processes").json()["processes"]}
+    assert (set(shown), shown["bad"].get("unreadable", False)) == ({"bad", "good"}, "info" not in values)
+    assert http.get("/admin/liveness").status_code in (200, 503)
 
 
 # ── rows that cannot be read as a whole ──────────────────────────────────────────────────────────────
@@ -475,6 +536,34 @@ def test_the_stream_tells_of_an_entry_that_cannot_be_read_and_goes_on(
     assert (second["event"], json.loads(second["data"])["schedule_id"]) == ("schedule_created", "b")
 
 
+TEXT = sa.literal_column("'noon'")
+"""SQLite holds it in a column of numbers."""
+
+
+@pytest.mark.parametrize("dialect", ["sqlite"])
+def test_a_text_in_a_column_of_numbers_is_a_row_that_cannot_be_read(
+    http: httpx.Client, horarium: TestService, dialect: str
+) -> None:
+    fill(http, horarium)
+    for name, columns in {
+        "positions of schedules": ["active", "runs_born", "decided_until", "rotation_index"],
+        "runs": ["attempt", "cost"],
+        "standing approvals": ["max_uses"],
+        "tokens": ["expires_at"],
+    }.items():
+        each = LISTS[name]
+        for column in columns:
+            healthy = http.get(each.path).json()[each.rows]
+            put_back = break_one(horarium, each, column, TEXT)
+            answer = http.get(each.path)
+            assert answer.status_code == 200, (name, column, answer.text)
+            assert len(answer.json()[each.rows]) == len(healthy)
+            for path in ("/api/agenda", "/api/overview", "/api/approvals/standing"):
+                window = {"from": "2026-03-01T00:00:00Z", "to": "2026-03-03T00:00:00Z"} if "agenda" in path else {}
+                assert http.get(path, params=window).status_code == 200, (name, column, path)
+            put_back()
+
+
 # ── views of a whole namespace ───────────────────────────────────────────────────────────────────────
 
 
@@ -484,6 +573,12 @@ def test_the_stream_tells_of_an_entry_that_cannot_be_read_and_goes_on(
         (positions, "status", "of a later version"),
         (positions, "decided_until", 2**62),
         (positions, "paused_until", 2**62),
+        (positions, "active", 2**31 - 1),
+        (positions, "held", 2**31 - 1),
+        (positions, "held", -1),
+        (positions, "last_state", "of a later version"),
+        (positions, "revision", 2**31 - 1),
+        (schedule_revisions, "document", '{"spec": 7}'),
         (history, "event_type", "OfALaterVersion"),
         (history, "payload", "[oh"),
         (runs, "state", "of a later version"),
@@ -503,5 +598,8 @@ def test_a_row_that_cannot_be_read_takes_no_view_of_the_namespace_down(
         shown = http.get("/api/agenda", params={**window, **lanes})
         assert shown.status_code == 200, shown.text
         assert "a" in {row["schedule_id"] for row in shown.json()["rows"]}
-    for path in ("/api/overview", "/api/runs", "/api/schedules", "/api/feed"):
+    for path in ("/api/overview", "/api/runs", "/api/schedules", "/api/feed", "/api/health/schedules"):
         assert http.get(path).status_code == 200, path
+    for path in ("", "/health", "/preview", "/history", "/runs", "/revisions"):
+        single = http.get(f"/api/schedules/b{path}")
+        assert single.status_code < 500 or single.json()["reason"] == "unreadable_row", (path, single.text)

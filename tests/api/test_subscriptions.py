@@ -31,7 +31,7 @@ from horarium.store.errors import StoreUnavailable
 from horarium.store.history.append import append as append_history
 from horarium.store.subscriptions import deliveries
 from horarium.store.subscriptions.rows import SubscriptionRow
-from horarium.store.tables import history, schedules, subscriptions
+from horarium.store.tables import dead_letters, history, schedules, subscriptions
 from horarium.testing import TestService, service
 
 SECRET = f"whsec_{base64.b64encode(b'0123456789abcdef01234567').decode()}"
@@ -392,6 +392,24 @@ def test_what_is_sent_again_stops_when_the_subscription_is_gone(
 
     run(work, horarium)
     assert len(receiver.heard) == 3, "the one that was under way, and none after it"
+
+
+def test_a_dead_letter_that_cannot_be_read_keeps_no_other_from_being_sent_again(
+    http: httpx.Client, horarium: TestService, receiver: Receiver
+) -> None:
+    receiver.answers = [500, 500]
+    subscribe(http, receiver.url)
+    for name in ("a", "b"):
+        fail_one(horarium, name)
+    deliver_until(horarium, lambda: show(http)["dead_letters"] == 2, pauses=())
+    assert http.post("/api/subscriptions/hook/redeliver").json()["count"] == 2
+    oldest = sa.select(sa.func.min(dead_letters.c.entry)).scalar_subquery()
+    change(horarium, sa.update(dead_letters).where(dead_letters.c.entry == oldest).values(failed_at=2**61))
+    fail_one(horarium, "c")
+    deliver_until(horarium, lambda: show(http)["delivered_count"] == 1)
+    assert (show(http)["dead_letters"], len(receiver.heard)) == (1, 4)
+    (left,) = http.get("/api/subscriptions/hook/dead-letters").json()["dead_letters"]
+    assert (left["unreadable"], left["detail"].startswith("failed_at: ")) == (True, True)
 
 
 # ── asking ───────────────────────────────────────────────────────────────────────────────────────────

@@ -9,10 +9,11 @@ from typing import Any
 import pytest
 import sqlalchemy as sa
 
+from horarium.engine.claimer import Claimer
 from horarium.ids import parse_id
 from horarium.life.outcome import Accepted, Finished, Outcome
 from horarium.schedule.run import RunState
-from horarium.store.tables import run_events, runs
+from horarium.store.tables import run_events, runs, secrets
 from horarium.testing import TestService, service
 
 _DAILY = "0 2 * * *"
@@ -80,6 +81,41 @@ def test_a_run_that_cannot_be_claimed_keeps_no_other_from_its_launch(
     change(horarium, "a", **values)
     step(horarium, horarium.parts.engine.dispatcher.step)
     assert states(horarium)["b"] == RunState.SUCCEEDED
+
+
+@pytest.mark.parametrize("values", [{"hosts": "[oh"}, {"hosts": "7"}, {"updated_at": 2**61}])
+def test_a_secret_that_cannot_be_read_keeps_no_other_run_from_its_launch(
+    horarium: TestService, values: dict[str, Any]
+) -> None:
+    horarium.http().put("/api/secrets/key", json={"value": "hidden"}).raise_for_status()
+    action = {"kind": "http", "url": "https://example.com/", "headers": {"X-Key": {"$secret": "key"}}}
+    horarium.create(schedule_id="bad", cron_expressions=[_DAILY], action=action)
+    horarium.http().post("/api/schedules/bad/trigger").raise_for_status()
+    trigger(horarium, "a", "b", "c")
+    horarium.resources.database.write(lambda connection: connection.execute(sa.update(secrets).values(values)))
+    step(horarium, horarium.parts.engine.dispatcher.step, 1)
+    assert {name: states(horarium)[name] for name in ("a", "b", "c")} == dict.fromkeys("abc", RunState.SUCCEEDED)
+    (bad,) = horarium.runs("bad")
+    (column,) = values
+    assert (bad.state, f"the secret 'key' cannot be read ({column}: " in str(bad.error)) == ("launch_failed", True)
+
+
+def test_a_batch_that_cannot_be_read_is_halved_until_the_run_at_fault_is_alone(
+    horarium: TestService, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    trigger(horarium, "a", "b", "c", "d", "e")
+    (bad,) = horarium.runs("c")
+    read = Claimer._read
+
+    def refuse(self: Claimer, connection: sa.Connection, works: Any) -> Any:
+        if any(work.run_id == parse_id(bad.run_id, "run_id") for work in works):
+            raise ValueError("a row that nobody can read")
+        return read(self, connection, works)
+
+    monkeypatch.setattr(Claimer, "_read", refuse)
+    step(horarium, horarium.parts.engine.dispatcher.step, 1)
+    expected = {**dict.fromkeys("abde", RunState.SUCCEEDED), "c": RunState.READY}
+    assert (states(horarium), [run.error for run in horarium.runs("a")]) == (expected, [None])
 
 
 def test_an_answer_that_cannot_be_recorded_loses_no_other(horarium: TestService) -> None:

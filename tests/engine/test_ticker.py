@@ -445,6 +445,20 @@ def test_a_poisoned_schedule_is_parked_and_the_others_fire(database: Database, k
     assert bad not in {decided.schedule_uid for tick in world.tick() for decided in tick.decided}
 
 
+def test_a_schedule_whose_events_cannot_be_written_is_parked_without_one_and_the_others_fire(
+    database: Database,
+) -> None:
+    world = World(database, ticker=TickerOptions(batch=8))
+    uids = add_many(world, 12)
+    bad = uids[5]
+    _change(world, bad, next_sequence=2**63 - 1)
+    world.clock.move(60)
+    world.tick()
+    row = world.position(bad)
+    assert (row.status, bool(row.last_error), row.last_dispatch_status) == ("broken", True, "validation_failed")
+    assert {run.schedule_uid for run in world.runs() if run.state == "ready"} == set(uids) - {bad}
+
+
 def test_every_poison_at_once_among_a_thousand(database: Database) -> None:
     world = World(database)
     uids = add_many(world, 1_000)

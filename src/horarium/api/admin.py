@@ -166,14 +166,15 @@ def _watched(each: watching.Watched) -> WatchedSchedule:
 
 
 def _examined(each: Examined) -> ScheduleHealth:
-    row, health, spec = each.row, each.health, each.document.get("spec", {})
+    row, health, spec = each.row, each.health, each.document.get("spec")
+    crons = spec.get("cron_expressions") if isinstance(spec, dict) else None
     return ScheduleHealth(
         workspace_id=each.agent_id,
         workspace_name=each.agent_name,
         schedule_id=row.schedule_id,
         schedule_name=row.name or row.schedule_id,
         namespace=row.namespace,
-        cron_expr=next(iter(spec.get("cron_expressions", ())), None),
+        cron_expr=next(iter(crons), None) if isinstance(crons, list) else None,
         last_run_at=time_of(row.last_fired_at),
         expected_next_run=time_of(health.expected_next),
         status=health.status,

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from importlib.metadata import version
+from typing import Any
 
 from horarium.api import examples
 from horarium.api.answers import Reply
 from horarium.api.middleware import CONTROL_PLANE_VERSION
+from horarium.api.pages import readable
 from horarium.api.requests import CallerOf, IdentityOf, ResourcesOf
 from horarium.api.routing import ADMINISTER, LOOK, Routes
 from horarium.decision.process_state import ProcessState
@@ -98,11 +100,12 @@ def get_cluster(resources: ResourcesOf, caller: CallerOf) -> Reply:
     missing, `gone` that nobody waits for it any more.
     """
     found = cluster.cluster(resources, caller)
+    rows: Any = tuple(readable(resources, "process", found.processes, _process, lambda each: each.row.owner))
     return Reply(
         Cluster(
             version=version("horarium"),
             schema_revision=found.schema,
-            processes=tuple(map(_process, found.processes)),
+            processes=rows,
             workers=tuple(map(_worker, found.workers)),
             tick_lag_seconds=round(found.tick_lag_seconds, 3),
             oldest_ready_seconds=None if found.oldest_ready_seconds is None else round(found.oldest_ready_seconds, 3),

@@ -21,6 +21,7 @@ from horarium.wire.answer import Answer, UnreadableRow, encode
 
 P = TypeVar("P")
 T = TypeVar("T")
+A = TypeVar("A", bound=Answer)
 
 _OF_A_ROW = (HorariumError, ArithmeticError, AttributeError, LookupError, TypeError, ValueError)
 
@@ -53,19 +54,25 @@ def readable(
     `what` names the kind of row in the log; `name` returns the id of a row as far as it can be read.
     """
     for row in rows:
-        found = row if isinstance(row, Unreadable) else unreadable_of(row)
-        if not isinstance(row, Unreadable):
-            try:
-                if found is None:
-                    yield view(row)
-                    continue
-                found = Unreadable(name(row), found.detail)
-            except _OF_A_ROW as wrong:
-                found = Unreadable(name(row), f"{type(wrong).__name__}: {wrong}"[:200])
-        assert found is not None
-        shown = id_text(found.key) if isinstance(found.key, bytes) and len(found.key) == 16 else str(found.key)
-        resources.damages.tell(resources.telemetry, what, shown, found.detail)
-        yield UnreadableRow(id=shown, unreadable=True, detail=found.detail)
+        shown = readable_row(row, view, name)
+        if isinstance(shown, UnreadableRow):
+            resources.damages.tell(resources.telemetry, what, shown.id, shown.detail)
+        yield shown
+
+
+def readable_row(row: T | Unreadable, view: Callable[[T], A], name: Callable[[T], object]) -> A | UnreadableRow:
+    """Show one row of a list as `readable` does, without a line in the log."""
+    found = row if isinstance(row, Unreadable) else unreadable_of(row)
+    if not isinstance(row, Unreadable):
+        try:
+            if found is None:
+                return view(row)
+            found = Unreadable(name(row), found.detail)
+        except _OF_A_ROW as wrong:
+            found = Unreadable(name(row), f"{type(wrong).__name__}: {wrong}"[:200])
+    assert found is not None
+    key = id_text(found.key) if isinstance(found.key, bytes) and len(found.key) == 16 else str(found.key)
+    return UnreadableRow(id=key, unreadable=True, detail=found.detail)
 
 
 def next_page(path: str, after: str) -> dict[str, str]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from decimal import Decimal
 from typing import Any
 
+from horarium.api.pages import readable_row
 from horarium.ids import id_text
 from horarium.instant import from_rfc3339, to_datetime
 from horarium.operations.occurrences import Skipped
@@ -46,7 +47,7 @@ def summary(run: Run) -> RunSummary:
 
 
 def shown(run: Run) -> wire.Run:
-    steps = None if run.steps is None else tuple(map(_step, run.steps))
+    steps: Any = None if run.steps is None else tuple(readable_row(each, _step, _name_of_step) for each in run.steps)
     again = tuple(id_text(each) for each in run.reruns)
     return wire.Run(**_whole(run), reruns=again, steps=steps, waiting_for=_place(run))
 
@@ -224,6 +225,10 @@ def _covers(row: RunRow) -> Covered | None:
     if row.covers_count is None or row.covers_first is None or row.covers_last is None:
         return None
     return Covered(first=to_datetime(row.covers_first), last=to_datetime(row.covers_last), count=row.covers_count)
+
+
+def _name_of_step(step: Step) -> bytes:
+    return step.row.run_id
 
 
 def _step(step: Step) -> RunStep:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import heapq
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from itertools import islice, takewhile
 from operator import add, attrgetter
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, TypeVar
 
 from horarium.decision.calendar_spans import CalendarSpans
 from horarium.decision.evaluator import Forecaster
@@ -21,6 +22,8 @@ from horarium.schedule.planning import Planning
 from horarium.schedule.position import Position, Status
 from horarium.schedule.reason import Reason
 from horarium.schedule.run import RunState
+
+T = TypeVar("T")
 
 MAX_ROWS = 5_000
 MISSED_REASONS: Final = frozenset({Reason.MISSED, Reason.CATCHUP_CAP})
@@ -108,11 +111,17 @@ def forecaster_of(coming: Coming, now: Instant, spans: CalendarSpans | None = No
 
 def _entries(coming: Coming, now: Instant, end: Instant, spans: CalendarSpans) -> Iterator[Entry]:
     name = coming.schedule_id
-    for row in forecaster_of(coming, now, spans).rows(coming.after):
+    for row in _as_far_as_read(lambda: forecaster_of(coming, now, spans).rows(coming.after)):
         if row.tick_at >= end:
             return
         reason = None if row.reason is None else row.reason.value
         yield Entry(row.tick_at, name, row.decision, reason, row, held=row.held)
+
+
+def _as_far_as_read(predict: Callable[[], Iterable[T]]) -> Iterator[T]:
+    """Predict one of many schedules. One whose stored numbers make no sense hides no other; the tick parks it."""
+    with suppress(ValueError, TypeError, ArithmeticError, LookupError, AttributeError):
+        yield from predict()
 
 
 def arrange(
@@ -193,7 +202,8 @@ def count_coming(coming: Coming, grid: Grid, *, now: Instant) -> dict[int, LaneC
     found: dict[int, LaneCounts] = {}
     spec = coming.planning.spec
     for stretch in takewhile(
-        lambda stretch: stretch.first < grid.end, forecaster_of(coming, now).stretches(coming.after)
+        lambda stretch: stretch.first < grid.end,
+        _as_far_as_read(lambda: forecaster_of(coming, now).stretches(coming.after)),
     ):
         first, last = max(stretch.first, coming.after + 1), min(stretch.last, grid.end - 1)
         for place, count in _by_place(spec, grid, first, last):

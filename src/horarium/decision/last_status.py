@@ -27,6 +27,7 @@ class LastStatus(StrEnum):
     STALE = "stale"
 
 
+_STATES = frozenset(RunState)
 # Somebody did not want it, or had no room: nobody did it wrong.
 _NOT_DONE = frozenset({RunState.SKIPPED, RunState.REJECTED, RunState.EXPIRED})
 
@@ -48,11 +49,12 @@ def last_status(
 ) -> LastStatus:
     """`last_state` is that of the run that ended last; None = none has, or it did before this was kept.
 
-    A skip after empty answers, such as that of a busy agent, is the outcome of the last occurrence.
+    A state that a newer program has written counts as none. A skip after empty answers, such as that of a busy agent, is
+    the outcome of the last occurrence.
     """
     if last_skipped_at is not None and (last_completed_at is None or last_skipped_at > last_completed_at):
         return LastStatus.SKIPPED
-    ended = None if last_state is None else status_of_end(RunState(last_state))
+    ended = status_of_end(RunState(last_state)) if last_state in _STATES else None
     if empty_in_a_row >= STALE_AFTER and ended is not LastStatus.SKIPPED:
         return LastStatus.STALE
     if ended is not None:

@@ -43,6 +43,8 @@ _WORDS: Final = (Certainty.CERTAIN, Certainty.LIKELY, Certainty.UNKNOWN)
 
 
 _UNNAMED: Final = ("predicted", "unlisted")
+_MOST_UNLISTED: Final = 2_000
+"""Of the runs that only a count speaks of: a count may be damaged, or large."""
 
 
 class _Active(NamedTuple):
@@ -171,9 +173,10 @@ class PredictedRuns:
 
     def _end(self, run: _Active) -> None:
         tally, key = self._tally, self._planning.concurrency_key
-        tally.active = max(0, tally.active - 1)
+        # Those beyond the most that are predicted end with the last one.
+        tally.active = max(0, tally.active - 1) if self._active else 0
         if run.is_waiting:
-            tally.waiting = max(0, tally.waiting - 1)
+            tally.waiting = max(0, tally.waiting - 1) if self._active else 0
         if key is not None:
             tally.shared.active_by_key[key] = max(0, tally.shared.active_by_key.get(key, 0) - 1)
 
@@ -200,7 +203,7 @@ class PredictedRuns:
             tally.active = max(0, tally.active - sum(run.is_waiting for run in self._active))
             tally.waiting = 0
             self._drop_waiting()
-        tally.held = max(0, tally.held - len(released))
+        tally.held = max(0, tally.held - len(released)) if self._held else 0
         tally.backfilled = max(0, tally.backfilled - backfilled)
         tally.active += len(released)
         tally.waiting += len(released) if self.waits else 0
@@ -232,11 +235,11 @@ def _open_runs(tally: Tally, facts: Facts, now: Instant) -> list[OpenRun]:
     waiting = sum(run.is_waiting for run in listed)
     unlisted = [
         OpenRun(f"unlisted-{number:09}", now, is_waiting=waiting + number < tally.waiting)
-        for number in range(tally.active - active)
+        for number in range(min(tally.active - active, _MOST_UNLISTED))
     ]
     unlisted += [
         OpenRun(f"unlisted-held-{number:09}", now, is_held=True, backfilled=number < tally.backfilled)
-        for number in range(tally.held - held)
+        for number in range(min(tally.held - held, _MOST_UNLISTED))
     ]
     return [*listed, *unlisted]
 

@@ -41,7 +41,7 @@ def last_error(
 
     `error` is what the last failure said.
     """
-    ended = None if last_state is None else RunState(last_state)
+    ended = RunState(last_state) if last_state in frozenset(RunState) else None
     match status:
         case LastStatus.NOTHING | LastStatus.SUCCESS:
             return ""

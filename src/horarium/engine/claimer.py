@@ -319,13 +319,21 @@ class Claimer:
         return _Taken(kept, handed, len(candidates) > len(chosen) or len(chosen) == most, contended)
 
     def _prepared(self, works: Sequence[Work]) -> list[InFlight]:
-        """What each run is, read after the claim: to read definitions takes long, and others wait for the writer."""
+        """What each run is, read after the claim: to read definitions takes long, and others wait for the writer.
+
+        Where a row cannot be read, the batch is halved until the runs that need that row are alone.
+        """
         if not works:
             return []
         try:
             read = self._database.glance(lambda connection: self._read(connection, works))
-        except HorariumError as wrong:  # they are ours already, and nothing was sent
-            unread = wrong if is_outage(wrong) else Unreachable(f"its definition could not be read: {wrong}")
+        except Exception as wrong:  # they are ours already, and nothing was sent
+            if not isinstance(wrong, HorariumError) and not is_fault_of_a_row(wrong):
+                raise
+            if len(works) > 1 and is_fault_of_a_row(wrong):
+                middle = len(works) // 2
+                return [*self._prepared(works[:middle]), *self._prepared(works[middle:])]
+            unread = _unread(wrong)
             return [InFlight(work, NO_RULES, self._seat(work), unread, asyncio.Event()) for work in works]
         return [self._in_flight(work, read.definitions[work.run_id], read) for work in works]
 
@@ -412,3 +420,10 @@ class Claimer:
     def _place_kind(self, namespace: str, target: str) -> str | None:
         kind = self._kind(namespace, target)
         return None if kind == WORKFLOW.name or self._registry.at_once(kind) else kind
+
+
+def _unread(wrong: Exception) -> Outcome | HorariumError:
+    """Say what becomes of runs that could not be read: an outage counts no launch."""
+    if isinstance(wrong, HorariumError) and is_outage(wrong):
+        return wrong
+    return Unreachable(f"its definition could not be read: {wrong}")

@@ -307,6 +307,11 @@ class Deliverer:
         """Send each dead letter once that was asked for; whether the subscription is still ours."""
         row = serving.row
         for letter in await self._read(dead_letters.asked_for, row.subscription_id, _REDELIVERIES):
+            wrong = unreadable_of(letter)
+            if wrong is not None:
+                self._tell_unreadable("dead letter", id_text(letter.dead_letter_id), wrong.detail)
+                await self._write(dead_letters.put_aside, letter.dead_letter_id)
+                continue
             outcome = await self._send(serving, letter.entry, letter.body.encode())
             if isinstance(outcome, Delivered):
                 await self._write(dead_letters.delete, letter.dead_letter_id)

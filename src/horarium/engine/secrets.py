@@ -8,6 +8,7 @@ from typing import TypeAlias
 
 from horarium.launchers.outgoing import destination_of
 from horarium.life.outcome import Refused
+from horarium.schedule.damage import unreadable_of
 from horarium.schedule.definition import Action
 from horarium.schedule.secret_value import may_go_to, not_allowed
 from horarium.store import secrets
@@ -36,7 +37,7 @@ def fetch(connection: Connection, wanted: Iterable[tuple[str, frozenset[str]]]) 
 def _find(connection: Connection, namespace: str, names: Sequence[str]) -> dict[str, SecretRow]:
     found: dict[str, SecretRow] = {}
     for first in range(0, len(names), _AT_ONCE):
-        found |= secrets.find_all(connection, namespace, names[first : first + _AT_ONCE])
+        found |= secrets.find_listed(connection, namespace, names[first : first + _AT_ONCE])
     return found
 
 
@@ -61,6 +62,9 @@ def open_secrets(
         row = rows.get(name)
         if row is None:
             return Refused(f"the secret {name!r} is not set")
+        unreadable = unreadable_of(row)
+        if unreadable is not None:
+            return Refused(f"the secret {name!r} cannot be read ({unreadable.detail}); set it again")
         if not may_go_to(row.hosts, destination):
             return Refused(not_allowed(name, row.hosts, destination))
         try:

@@ -30,6 +30,7 @@ from horarium.decision.presence import (
 from horarium.decision.tick import MAX_CATCHUP_PER_TICK, MAX_DECISIONS_PER_BATCH, PlanTime
 from horarium.engine.batch import Tick, decide_claims, together
 from horarium.engine.pauses import PauseEnds
+from horarium.ids import id_text
 from horarium.instant import SECOND, Instant
 from horarium.launchers.signals import Signals
 from horarium.store import leases
@@ -39,7 +40,7 @@ from horarium.store.errors import StoreUnavailable, is_fault_of_a_row
 from horarium.store.leases import AHEAD_UNTIL, BREAKS, TICKER
 from horarium.store.quotas import QuotaBook
 from horarium.store.schedules import due, pauses, turns
-from horarium.store.schedules.broken import park
+from horarium.store.schedules.broken import park, park_without_event
 from horarium.store.schedules.due import Plannings
 from horarium.store.schedules.pauses import Earliest
 from horarium.store.schedules.turns import Turn
@@ -182,8 +183,7 @@ class Ticker:
     def _halve(self, uids: Sequence[bytes], now: Instant, wrong: Exception) -> Tick:
         """Find the row that the database refuses; the others are decided on the way."""
         if len(uids) == 1:
-            parked = self._database.write(partial(self._park, uid=uids[0], wrong=wrong, now=now))
-            return Tick(1, parked=parked, more=True)
+            return Tick(1, parked=self._park_somehow(uids[0], now, wrong), more=True)
         done: list[Tick] = []
         middle = len(uids) // 2
         for half in (uids[:middle], uids[middle:]):
@@ -209,6 +209,16 @@ class Ticker:
             for claim in still_due
             if park(connection, uid, error=error, error_class=error_class, now=now)
         )
+
+    def _park_somehow(self, uid: bytes, now: Instant, wrong: Exception) -> tuple[tuple[str, str, str], ...]:
+        """Park it with its event, or without one where none can be written."""
+        try:
+            return self._database.write(partial(self._park, uid=uid, wrong=wrong, now=now))
+        except Exception as still_wrong:  # see `step`
+            if not is_fault_of_a_row(still_wrong):
+                raise
+        self._database.write(partial(park_without_event, schedule_uid=uid, error=str(wrong), now=now))
+        return (("", id_text(uid), str(wrong)),)
 
     def observe(self) -> Presence:
         """Count this moment as one at which this ticker is there, also while it waits for its database."""

@@ -10,8 +10,9 @@ from horarium.instant import SECOND, Instant
 from horarium.operations.caller import Caller
 from horarium.operations.liveness import process_life
 from horarium.operations.resources import Resources
+from horarium.schedule.damage import Unreadable
 from horarium.store.database import Connection
-from horarium.store.processes import ProcessRow, process_rows
+from horarium.store.processes import ProcessRow, listed_processes
 from horarium.store.runs import depth
 from horarium.store.runs.depth import MOST_COUNTED, MOST_GROUPS, Held, Waiting
 from horarium.store.schedules import due
@@ -45,7 +46,7 @@ class Cluster:
     """`oldest_ready_seconds` None = nothing is ready. `more`: there was too much to count or to show all of it."""
 
     schema: str | None
-    processes: tuple[ClusterProcess, ...]
+    processes: tuple[ClusterProcess | Unreadable, ...]
     workers: tuple[ClusterWorker, ...]
     tick_lag_seconds: float
     oldest_ready_seconds: float | None
@@ -61,7 +62,10 @@ def cluster(resources: Resources, caller: Caller) -> Cluster:
 
 def _look(resources: Resources, connection: Connection) -> Cluster:
     now = resources.clock.now()
-    rows = sorted(process_rows(connection), key=lambda row: row.beat_at, reverse=True)
+    listed = listed_processes(connection)
+    damaged = [row for row in listed if isinstance(row, Unreadable)]
+    found = (row for row in listed if not isinstance(row, Unreadable))
+    rows = sorted(found, key=lambda row: row.beat_at, reverse=True)
     held = {each.owner: each for each in depth.in_hand(connection)}
     shown = sorted(
         (_process(resources, row, held, now) for row in rows[:MOST_PROCESSES]), key=lambda each: each.seen.name
@@ -74,7 +78,7 @@ def _look(resources: Resources, connection: Connection) -> Cluster:
     revision = None if state is None else state.revision
     return Cluster(
         schema=revision,
-        processes=tuple(shown),
+        processes=(*shown, *damaged),
         workers=tuple(workers[:MOST_WORKERS]),
         tick_lag_seconds=_since(due.earliest_due(connection), now) or 0.0,
         oldest_ready_seconds=_since(depth.oldest_ready(connection), now),

@@ -28,6 +28,7 @@ from horarium.operations.history import find_any
 from horarium.operations.moments import Written, zone_of
 from horarium.operations.resources import Opened, Resources
 from horarium.operations.upcoming import seen_signals
+from horarium.policy.names import PolicyError
 from horarium.policy.rotation import inputs_for
 from horarium.recurrence.spec import Spec
 from horarium.schedule.calendar import local_date
@@ -39,6 +40,7 @@ from horarium.schedule.reason import Reason
 from horarium.schedule.rendering import RunFacts, ScheduleName, render
 from horarium.schedule.run import Origin
 from horarium.store.database import Connection
+from horarium.store.errors import CannotRead
 from horarium.store.history import events as history
 from horarium.store.history import lanes
 from horarium.store.runs import open_runs
@@ -91,7 +93,8 @@ def preview(
     def work(connection: Connection) -> list[Previewed]:
         opened = _look_at(resources, connection, caller, schedule_id)
         revision = schedules.find_revision(connection, opened.row.schedule_uid, opened.row.revision)
-        assert revision is not None  # a schedule has the revision that it names
+        if revision is None:
+            raise CannotRead("schedule", schedule_id, f"revision: there is no revision {opened.row.revision}")
         row = opened.row
         start = (
             undecided_after(row.decided_until, row.status, 0, opened.now, row.paused_until) if after is None else after
@@ -99,7 +102,10 @@ def preview(
         last = (opened.now if after is None else after) + HORIZON
         coming = _forecaster(resources, connection, opened, signal).rows(start)
         found = islice(takewhile(lambda each: each.tick_at <= last, coming), rows)
-        return with_inputs(found, from_canonical(revision.document), opened.sound.spec)
+        try:
+            return with_inputs(found, from_canonical(revision.document), opened.sound.spec)
+        except PolicyError as wrong:  # a stored count makes no sense
+            raise CannotRead("schedule", schedule_id, str(wrong)) from wrong
 
     return resources.database.read(work)
 

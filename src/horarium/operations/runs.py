@@ -17,7 +17,7 @@ from horarium.operations.history import find_any
 from horarium.operations.pages import checked_limit
 from horarium.operations.resources import Resources
 from horarium.policy.rotation import inputs_for
-from horarium.schedule.damage import damage_of
+from horarium.schedule.damage import Unreadable, damage_of
 from horarium.schedule.definition import Definition
 from horarium.schedule.envelope import shown_input
 from horarium.schedule.event import RunEventType
@@ -74,7 +74,7 @@ class Run:
     asked: AskedApproval | None
     seen_at: Instant
     reruns: tuple[bytes, ...] = ()
-    steps: tuple[Step, ...] | None = None
+    steps: tuple[Step | Unreadable, ...] | None = None
     waits_at: AgentPlaces | None = None
 
     @property
@@ -225,13 +225,14 @@ def _inputs(row: RunRow, definition: Definition | None) -> Any:
     return None if damage_of(inputs) is not None else shown_input(inputs)
 
 
-def _steps(connection: Connection, row: RunRow) -> tuple[Step, ...] | None:
+def _steps(connection: Connection, row: RunRow) -> tuple[Step | Unreadable, ...] | None:
     """None for what is no run of a stored workflow."""
     if row.workflow is None or row.workflow_version is None:
         return None
     found = steps_of(connection, row.run_id, row.namespace, row.workflow, row.workflow_version)
-    asked = newest_approvals(connection, [step.run_id for step in found if _may_be_asked(step)])
-    return tuple(Step(step, asked.get(step.run_id)) for step in found)
+    waiting = [step.run_id for step in found if isinstance(step, StepRow) and _may_be_asked(step)]
+    asked = newest_approvals(connection, waiting)
+    return tuple(Step(step, asked.get(step.run_id)) if isinstance(step, StepRow) else step for step in found)
 
 
 def _full_agent(connection: Connection, row: RunRow) -> AgentPlaces | None:

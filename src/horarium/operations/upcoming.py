@@ -20,6 +20,7 @@ from horarium.launchers.signals import Signals
 from horarium.schedule.planning import Planning
 from horarium.schedule.position import Position, Status
 from horarium.store.database import Connection
+from horarium.store.errors import is_fault_of_a_row
 from horarium.store.schedules import facts
 from horarium.store.schedules.rows import ScheduleRow
 
@@ -168,13 +169,18 @@ def _next_run(
         return NOT_TRIGGERABLE
     if not look and position.status is Status.ACTIVE and not _is_due(position.next_due, now):
         return NextRun(position.next_due, NoRun.FINISHED if position.next_due is None else None)
-    return Forecaster(
-        planning,
-        each.schedule_uid,
-        position,
-        known,
-        now=now,
-        shared=shared,
-        paused_until=each.paused_until,
-        spans=spans,
-    ).next_run()
+    try:
+        return Forecaster(
+            planning,
+            each.schedule_uid,
+            position,
+            known,
+            now=now,
+            shared=shared,
+            paused_until=each.paused_until,
+            spans=spans,
+        ).next_run()
+    except Exception as wrong:  # stored numbers that make no sense: the other schedules of a list are shown
+        if not is_fault_of_a_row(wrong):
+            raise
+        return NOT_TRIGGERABLE

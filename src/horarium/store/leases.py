@@ -11,7 +11,7 @@ from sqlalchemy import Connection
 
 from horarium.decision.presence import Presence, join
 from horarium.instant import SECOND, Instant
-from horarium.store.database.json_text import from_text, object_from_text, to_text
+from horarium.store.database.json_text import object_from_text, to_text
 from horarium.store.database.typed_rows import TypedRows
 from horarium.store.tables import leases
 
@@ -35,7 +35,7 @@ class LeaseRow:
     info: dict[str, Any]
 
 
-_ROWS = TypedRows(LeaseRow, leases, info=from_text)
+_ROWS = TypedRows(LeaseRow, leases, info=object_from_text)
 
 _BEAT = sa.text(
     """
@@ -96,7 +96,8 @@ def alive_since(connection: Connection, name: str) -> Instant | None:
 
 
 def all_leases(connection: Connection) -> list[LeaseRow]:
-    return _ROWS.all(connection, _ROWS.select.order_by(leases.c.name))
+    """Read all leases; one that cannot be read is marked, so that it keeps nobody from seeing the others."""
+    return _ROWS.all_listed(connection, _ROWS.select.order_by(leases.c.name))
 
 
 def forget(connection: Connection, name: str, owner: str) -> bool:

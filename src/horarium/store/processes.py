@@ -7,13 +7,14 @@ for one. Everything else is text or stands in an object. A row of such a program
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from sqlalchemy import Connection
 
 from horarium.decision.process_state import GONE_AFTER_SECONDS
 from horarium.instant import LAST, Instant
+from horarium.schedule.damage import Unreadable, unreadable_of
 from horarium.store import leases
 from horarium.store.leases import LeaseRow
 
@@ -79,7 +80,12 @@ class ProcessRow:
 
 
 def process_rows(connection: Connection) -> list[ProcessRow]:
-    """All that have beaten within a day and did not leave in good order, by name."""
+    """All that have beaten within a day and did not leave in good order, by name; those that can be read."""
+    return [row for row in listed_processes(connection) if not isinstance(row, Unreadable)]
+
+
+def listed_processes(connection: Connection) -> list[ProcessRow | Unreadable]:
+    """The same with those that cannot be read."""
     return [_read_row(row) for row in leases.all_leases(connection) if row.name.startswith(PROCESS)]
 
 
@@ -92,7 +98,10 @@ def leave(connection: Connection, owner: str) -> None:
     leases.forget(connection, f"{PROCESS}{owner}", owner)
 
 
-def _read_row(row: LeaseRow) -> ProcessRow:
+def _read_row(row: LeaseRow) -> ProcessRow | Unreadable:
+    unreadable = unreadable_of(row)
+    if unreadable is not None:
+        return replace(unreadable, key=row.name.removeprefix(PROCESS))
     return ProcessRow(row.name.removeprefix(PROCESS), row.since, row.beat_at, read_process(row.owner, row.info))
 
 

@@ -93,11 +93,17 @@ def find(connection: Connection, namespace: str, name: str) -> SecretName | None
 
 
 def find_all(connection: Connection, namespace: str, names: Collection[str]) -> dict[str, SecretRow]:
-    """Those that exist, by name, with their sealed values: for whoever launches."""
-    if not names:
-        return {}
-    wanted = _ROWS.select.where(secrets.c.namespace == namespace, secrets.c.name.in_(names))
-    return {row.name: row for row in _ROWS.all(connection, wanted)}
+    """Read those that exist, by name, with their sealed values. Raises CannotRead."""
+    return {row.name: row for row in _ROWS.all(connection, _wanted(namespace, names))} if names else {}
+
+
+def find_listed(connection: Connection, namespace: str, names: Collection[str]) -> dict[str, SecretRow]:
+    """Read the same for launches: a secret that cannot be read is marked, and goes nowhere."""
+    return {row.name: row for row in _ROWS.all_listed(connection, _wanted(namespace, names))} if names else {}
+
+
+def _wanted(namespace: str, names: Collection[str]) -> sa.Select[Any]:
+    return _ROWS.select.where(secrets.c.namespace == namespace, secrets.c.name.in_(names))
 
 
 def find_names(connection: Connection, namespace: str, names: Collection[str]) -> dict[str, SecretName]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from horarium.decision.process_state import ProcessState
-from horarium.wire.answer import Answer, Time
+from horarium.wire.answer import Answer, Rows, Time
 
 
 class ClusterProcess(Answer, frozen=True, kw_only=True):
@@ -57,7 +57,7 @@ class Cluster(Answer, frozen=True, kw_only=True):
 
     version: str
     schema_revision: str | None
-    processes: tuple[ClusterProcess, ...]
+    processes: Rows[ClusterProcess]
     workers: tuple[ClusterWorker, ...]
     tick_lag_seconds: float
     oldest_ready_seconds: float | None

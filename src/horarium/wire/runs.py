@@ -193,7 +193,7 @@ class Run(RunSummary, frozen=True, kw_only=True):
     search_attributes: Object
     user_id: str | None = None
     reruns: tuple[str, ...] = ()
-    steps: tuple[RunStep, ...] | None = None
+    steps: Rows[RunStep] | None = None
     waiting_for: RunPlace | None = None
 
 

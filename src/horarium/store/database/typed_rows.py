@@ -24,6 +24,7 @@ R = TypeVar("R")
 _FIRST = -62_135_596_800_000_000
 _UNPARSED = (ValueError, TypeError, LookupError, AttributeError, RecursionError)
 _EMPTY = ("{}", "[]", "")
+_PLAIN: Mapping[str, type] = {"int": int, "str": str}
 
 
 class TypedRows(Generic[R]):
@@ -49,8 +50,11 @@ class TypedRows(Generic[R]):
         self._parsers = [(names.index(name), parse) for name, parse in parsers.items()]
         self._stand_ins = {name: _stand_in(parse) for name, parse in parsers.items()} | dict(stand_ins or {})
         # Annotations are text: the modules postpone them.
-        self._instants = [
-            place for place, each in enumerate(fields(cast("Any", kind))) if str(each.type).startswith("Instant")
+        kinds = [str(each.type).removesuffix(" | None") for each in fields(cast("Any", kind))]
+        self._instants = [place for place, each in enumerate(kinds) if each == "Instant"]
+        # SQLite stores a value of any type in a column of any type.
+        self._plain = [
+            (place, _PLAIN[each]) for place, each in enumerate(kinds) if each in _PLAIN and names[place] not in parsers
         ]
         self._key = names.index(key or names[0])
         # Made once: to build a statement of many columns takes longer than to run it.
@@ -105,6 +109,11 @@ class TypedRows(Generic[R]):
             if value is not None and not (isinstance(value, int) and (_FIRST <= value <= LAST or value == NEVER)):
                 wrong.append(f"{self._names[place]}: {_shown(value)} is not an instant between the years 1 and 9999")
                 row[place] = 0
+        for place, kind in self._plain:
+            value = row[place]
+            if value is not None and not isinstance(value, kind):
+                wrong.append(f"{self._names[place]}: {_shown(value)} is not of type {kind.__name__}")
+                row[place] = kind()
         return wrong
 
 

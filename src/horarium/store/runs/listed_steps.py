@@ -10,6 +10,7 @@ import sqlalchemy as sa
 from sqlalchemy import Connection
 
 from horarium.instant import Instant
+from horarium.schedule.damage import Unreadable
 from horarium.schedule.run import RunState
 from horarium.schedule.workflow import MAX_NODES
 from horarium.store import workflow_graphs
@@ -22,6 +23,7 @@ from horarium.store.workflow_graphs import WorkflowVersion
 # A node has its step, and one more where somebody else took its place.
 MAX_STEPS = 2 * MAX_NODES
 _MAX_ERROR = 1_000
+_STATES = frozenset(RunState)
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +63,9 @@ _STEPS = (
 _RESULTS = sa.select(runs.c.run_id, runs.c.result).where(runs.c.run_id.in_(sa.bindparam("run_ids", expanding=True)))
 
 
-def steps_of(connection: Connection, run_id: bytes, namespace: str, workflow: str, version: int) -> list[StepRow]:
+def steps_of(
+    connection: Connection, run_id: bytes, namespace: str, workflow: str, version: int
+) -> list[StepRow | Unreadable]:
     """In topological order; a step that took the place of another stands after it.
 
     Results are listed as far as they fit in a page, the first ones first.
@@ -80,10 +84,12 @@ def steps_of(connection: Connection, run_id: bytes, namespace: str, workflow: st
     return [_step(row, is_shown, loaded) for row, is_shown in zip(rows, shown, strict=True)]
 
 
-def _step(row: Sequence[Any], is_shown: bool, loaded: Mapping[bytes, str | None]) -> StepRow:
+def _step(row: Sequence[Any], is_shown: bool, loaded: Mapping[bytes, str | None]) -> StepRow | Unreadable:
     *values, small, size = row
     named = dict(zip(_NAMES, values, strict=True))
     text = (small if small is not None else loaded.get(bytes(named["run_id"]))) if is_shown else None
+    if named["state"] not in _STATES:
+        return Unreadable(bytes(named["run_id"]), f"state: {named['state']!r} is not known"[:200])
     return StepRow(
         **{**named, "state": RunState(named["state"]), "node_id": named["node_id"] or ""},
         result=value_from_text(text),

@@ -10,6 +10,7 @@ import sqlalchemy as sa
 from sqlalchemy import Connection
 
 from horarium.instant import Instant
+from horarium.schedule.assignee import AssigneeType
 from horarium.schedule.damage import damage_of
 from horarium.schedule.run import FINAL, Delivery, Origin, RunState
 from horarium.store.database.json_text import object_from_text, value_from_text
@@ -92,7 +93,7 @@ class RunRow:
     of_version: int | None
     node_path: str | None
     fallback: bool
-    assignee_type: str | None
+    assignee_type: AssigneeType | None
     member: str | None
     effective: str | None
     progress: str | None
@@ -151,6 +152,10 @@ def _context(text: str | None) -> dict[str, Any] | None:
     return None if text is None else object_from_text(text)
 
 
+def _assignee_type(text: str | None) -> AssigneeType | None:
+    return None if text is None else AssigneeType(text)
+
+
 _ROWS = TypedRows(
     RunRow,
     schedules,
@@ -158,6 +163,7 @@ _ROWS = TypedRows(
     origin=Origin,
     state=RunState,
     delivery=Delivery,
+    assignee_type=_assignee_type,
     inputs=value_from_text,
     result=value_from_text,
     requested_by=_context,

@@ -20,7 +20,7 @@ from horarium.life.react import react
 from horarium.policy.approval import ApprovalDecision
 from horarium.policy.deciding import Agreed, Decision, Question, Standing, Vote, Voter, count, covers
 from horarium.policy.standing_end import StandingEnd
-from horarium.schedule.damage import UNREADABLE
+from horarium.schedule.damage import UNREADABLE, unreadable_of
 from horarium.schedule.event import CommandContext, NoticeType
 from horarium.store import audit, schema_state
 from horarium.store.database.json_text import from_text, names_from_text, to_text
@@ -179,10 +179,16 @@ def _locked(connection: Connection, asked: Sequence[tuple[Work, NewApproval]], n
     statement = _select(connection).where(mine.namespace.in_(spaces), about).order_by(mine.standing_id)
     if has_bounds(connection):
         statement = statement.where(mine.ended_at.is_(None))
-    rows = _ROWS.all(connection, statement.with_for_update(of=standing_approvals))
+    rows = _lock_readable(connection, statement)
     ends = ends_of(connection, rows, now)
     _record_ends(connection, [(row, end) for row in rows if (end := ends[row.standing_id]) is not None], now)
     return [row for row in rows if ends[row.standing_id] is None and row.gates != UNREADABLE]
+
+
+def _lock_readable(connection: Connection, statement: sa.Select[Any]) -> list[StandingRow]:
+    """Lock standing approvals; one that cannot be read approves nothing, and stays as it is."""
+    found = _ROWS.all_listed(connection, statement.with_for_update(of=standing_approvals))
+    return [row for row in found if unreadable_of(row) is None]
 
 
 def close_ended(connection: Connection, namespace: str, now: Instant, *, workflow_id: str | None = None) -> None:
@@ -197,7 +203,7 @@ def close_ended(connection: Connection, namespace: str, now: Instant, *, workflo
     if workflow_id is not None:
         named = mine.bound_to.contains(to_text(workflow_id), autoescape=True)
         statement = statement.where(sa.or_(mine.workflow_id == workflow_id, named))
-    rows = _ROWS.all(connection, statement.with_for_update(of=standing_approvals))
+    rows = _lock_readable(connection, statement)
     ends = ends_of(connection, rows, now)
     _record_ends(connection, [(row, end) for row in rows if (end := ends[row.standing_id]) is not None], now)
 

@@ -12,6 +12,7 @@ from horarium.store.database.json_text import kept_text
 from horarium.store.history.append import Journal
 from horarium.store.history.events import last_sequence
 from horarium.store.schedules import positions
+from horarium.store.schedules.rows import PositionChange
 
 _MAX_ERROR = 1_000
 
@@ -26,13 +27,20 @@ def park(connection: Connection, schedule_uid: bytes, *, error: str, error_class
     # What is wrong may be the number itself: then the stream says where it ends.
     journal = Journal(max(position.next_sequence, last_sequence(connection, schedule_uid) + 1), now)
     journal.add(EventType.BROKEN, error=said, error_class=error_class, broken_at=to_rfc3339(now))
-    positions.move(
-        connection,
-        schedule_uid,
-        status=Status.BROKEN,
-        next_sequence=journal.write(connection, schedule_uid, position.namespace),
-        last_error=said,
-        last_error_at=now,
-        last_dispatch_status=dispatch_status(Obstacle.BROKEN),
-    )
+    number = journal.write(connection, schedule_uid, position.namespace)
+    positions.move(connection, schedule_uid, next_sequence=number, **_broken(said, now))
     return True
+
+
+def park_without_event(connection: Connection, schedule_uid: bytes, *, error: str, now: Instant) -> None:
+    """Park a schedule whose row or stream lets no event be written: it must not stop the others."""
+    positions.move(connection, schedule_uid, **_broken(kept_text(error, _MAX_ERROR), now))
+
+
+def _broken(said: str | None, now: Instant) -> PositionChange:
+    return {
+        "status": Status.BROKEN,
+        "last_error": said,
+        "last_error_at": now,
+        "last_dispatch_status": dispatch_status(Obstacle.BROKEN),
+    }

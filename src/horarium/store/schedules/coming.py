@@ -93,5 +93,12 @@ def among(connection: Connection, namespace: str, end: Instant, uids: Sequence[b
 
 def _read(connection: Connection, statement: sa.Select[Any]) -> Iterator[Candidate]:
     """Leave out positions with numbers that are no instants; a list of schedules shows them as unreadable."""
-    found = map(Candidate._make, connection.execute(statement).all())
-    return (each for each in found if each.decided_until <= LAST and (each.paused_until or 0) <= LAST)
+    return filter(_is_readable, map(Candidate._make, connection.execute(statement).all()))
+
+
+def _is_readable(each: Candidate) -> bool:
+    try:
+        numbers = each.active + each.held + each.generation + each.runs_born + each.rotation_index
+        return max(numbers, each.decided_until, each.paused_until or 0) <= LAST
+    except TypeError:  # SQLite holds text in columns of numbers too
+        return False

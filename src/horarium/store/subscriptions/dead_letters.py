@@ -73,13 +73,19 @@ def ask_for(connection: Connection, subscription_id: bytes, ids: Collection[byte
 
 
 def asked_for(connection: Connection, subscription_id: bytes, limit: int) -> list[DeadLetter]:
-    """Oldest first."""
+    """Read them oldest first; one that cannot be read is marked."""
     mine = (dead_letters.c.subscription_id == subscription_id, dead_letters.c.redeliver_at.is_not(None))
-    return _ROWS.all(connection, _ROWS.select.where(*mine).order_by(dead_letters.c.dead_letter_id).limit(limit))
+    return _ROWS.all_listed(connection, _ROWS.select.where(*mine).order_by(dead_letters.c.dead_letter_id).limit(limit))
 
 
 def delete(connection: Connection, dead_letter_id: bytes) -> None:
     connection.execute(sa.delete(dead_letters).where(dead_letters.c.dead_letter_id == dead_letter_id))
+
+
+def put_aside(connection: Connection, dead_letter_id: bytes) -> None:
+    """Keep it, and do not send it again until somebody asks."""
+    mine = sa.update(dead_letters).where(dead_letters.c.dead_letter_id == dead_letter_id)
+    connection.execute(mine.values(redeliver_at=None))
 
 
 def failed_again(connection: Connection, letter: DeadLetter, status: int | None, error: str, now: Instant) -> None:
