@@ -49,8 +49,8 @@ def last_status(
 ) -> LastStatus:
     """`last_state` is that of the run that ended last; None = none has, or it did before this was kept.
 
-    A state that a newer program has written counts as none. A skip after empty answers, such as that of a busy agent, is
-    the outcome of the last occurrence.
+    A state that a newer program has written counts as none. A skip after empty answers, such as that of a busy agent,
+    is the outcome of the last occurrence.
     """
     if last_skipped_at is not None and (last_completed_at is None or last_skipped_at > last_completed_at):
         return LastStatus.SKIPPED
