@@ -536,7 +536,7 @@ def test_the_stream_tells_of_an_entry_that_cannot_be_read_and_goes_on(
     assert (second["event"], json.loads(second["data"])["schedule_id"]) == ("schedule_created", "b")
 
 
-TEXT = sa.literal_column("'noon'")
+TEXT: Any = sa.literal_column("'noon'")
 """SQLite holds it in a column of numbers."""
 
 
