@@ -310,6 +310,19 @@ def test_the_row_of_a_process_that_cannot_be_read_makes_no_other_process_unready
     assert http.get("/admin/liveness").status_code in (200, 503)
 
 
+def test_a_cycle_that_cannot_be_read_stops_its_workflow_and_no_list(http: httpx.Client, horarium: TestService) -> None:
+    http.put("/api/workflows/one", json={"nodes": [NODE]}).raise_for_status()
+    add(horarium, "a")
+    horarium.create(schedule_id="b", cron_expressions=["0 2 * * *"], action={"kind": "workflow", "workflow_id": "one"})
+    for text in ("[oh", "7"):
+        change(horarium, workflows, "cycle", text)
+        for path in ("/api/schedules", "/api/agenda", "/api/overview", "/api/schedules/b", "/api/workflows"):
+            assert http.get(path).status_code == 200, path
+    horarium.advance(hours=30)
+    assert (len(horarium.runs("a")), horarium.runs("b")) == (2, [])
+    assert {each.payload.get("reason") for each in horarium.history("b")[1:]} == {"cycle_detected"}
+
+
 # ── rows that cannot be read as a whole ──────────────────────────────────────────────────────────────
 
 BEYOND = 2**61
@@ -536,7 +549,7 @@ def test_the_stream_tells_of_an_entry_that_cannot_be_read_and_goes_on(
     assert (second["event"], json.loads(second["data"])["schedule_id"]) == ("schedule_created", "b")
 
 
-TEXT = sa.literal_column("'noon'")
+TEXT: Any = sa.literal_column("'noon'")
 """SQLite holds it in a column of numbers."""
 
 

@@ -50,6 +50,7 @@ from horarium.store.tables import (
 from horarium.store.tables import idempotency as answers_table
 from horarium.store.tables import installation as installation_table
 from horarium.store.tables import leases as leases_table
+from horarium.store.tables import namespaces as namespaces_table
 from horarium.store.tables import schedules as schedules_table
 
 BOTH = RetentionOptions(keep_history_days=1, keep_runs_days=1)
@@ -136,6 +137,17 @@ def test_history_may_be_forgotten_without_the_runs(office: Office) -> None:
     whole_pass(retention(office, RetentionOptions(keep_history_days=1)))
     assert (count(office, runs), count(office, history)) == (5, 1)
     assert list(verify(office.resources, ADMIN)) == []
+
+
+def test_days_that_no_clock_can_count_keep_no_other_namespace_from_forgetting(office: Office) -> None:
+    busy(office)
+    namespaces.create(office.resources, ADMIN, "vast")
+    vast = sa.update(namespaces_table).where(namespaces_table.c.namespace == "vast")
+    most = vast.values(keep_runs_days=2**31 - 1, keep_history_days=2**31 - 1)
+    office.resources.database.write(lambda connection: connection.execute(most))
+    office.clock.move(2 * 86_400)
+    whole_pass(retention(office))
+    assert (count(office, runs), count(office, history)) == (1, 1)
 
 
 class _Heard(list[MutableMapping[str, Any]]):

@@ -15,6 +15,7 @@ from horarium.decision.process_state import ProcessState
 from horarium.instant import to_datetime
 from horarium.operations import cluster
 from horarium.recurrence.zone import tzdata_version
+from horarium.schedule.damage import Unreadable
 from horarium.schedule.run import RunState
 from horarium.store.runs.depth import Waiting
 from horarium.wire.answer import time_of
@@ -100,7 +101,8 @@ def get_cluster(resources: ResourcesOf, caller: CallerOf) -> Reply:
     missing, `gone` that nobody waits for it any more.
     """
     found = cluster.cluster(resources, caller)
-    rows: Any = tuple(readable(resources, "process", found.processes, _process, lambda each: each.row.owner))
+    listed: tuple[cluster.ClusterProcess | Unreadable, ...] = (*found.processes, *found.unreadable)
+    rows: Any = tuple(readable(resources, "process", listed, _process, lambda each: each.row.owner))
     return Reply(
         Cluster(
             version=version("horarium"),

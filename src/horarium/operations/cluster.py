@@ -43,16 +43,20 @@ class ClusterWorker:
 
 @dataclass(frozen=True, slots=True)
 class Cluster:
-    """`oldest_ready_seconds` None = nothing is ready. `more`: there was too much to count or to show all of it."""
+    """`oldest_ready_seconds` None = nothing is ready. `more`: there was too much to count or to show all of it.
+
+    `unreadable` are the rows of processes that cannot be read.
+    """
 
     schema: str | None
-    processes: tuple[ClusterProcess | Unreadable, ...]
+    processes: tuple[ClusterProcess, ...]
     workers: tuple[ClusterWorker, ...]
     tick_lag_seconds: float
     oldest_ready_seconds: float | None
     waiting: tuple[Waiting, ...]
     more: bool
     notes: tuple[str, ...]
+    unreadable: tuple[Unreadable, ...]
 
 
 def cluster(resources: Resources, caller: Caller) -> Cluster:
@@ -78,13 +82,14 @@ def _look(resources: Resources, connection: Connection) -> Cluster:
     revision = None if state is None else state.revision
     return Cluster(
         schema=revision,
-        processes=(*shown, *damaged),
+        processes=tuple(shown),
         workers=tuple(workers[:MOST_WORKERS]),
         tick_lag_seconds=_since(due.earliest_due(connection), now) or 0.0,
         oldest_ready_seconds=_since(depth.oldest_ready(connection), now),
         waiting=tuple(waiting),
         more=_is_more(waiting) or len(rows) > MOST_PROCESSES or len(workers) > MOST_WORKERS,
         notes=notes([each.seen for each in shown], revision),
+        unreadable=tuple(damaged),
     )
 
 

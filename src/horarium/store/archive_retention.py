@@ -14,7 +14,7 @@ from sqlalchemy import Connection
 
 from horarium.ids import id_at
 from horarium.instant import DAY, Instant
-from horarium.policy.retention import FOR_EVER
+from horarium.policy.retention import FOR_EVER, MAX_DAYS
 from horarium.store.cutoffs import Cutoffs, cutoff
 from horarium.store.retention import Found, Swept, delete_runs
 from horarium.store.runs.everywhere import has_archive
@@ -42,7 +42,7 @@ def of_own_days(connection: Connection, *, finished_before: Cutoffs, after: byte
     found: list[bytes] = []
     choosy = _with_own_days(connection, finished_before, name, is_done=last == _LAST_ID)
     for each, days in choosy:
-        ended_by: Instant = finished_before.now - days * DAY
+        ended_by: Instant = finished_before.now - min(days, MAX_DAYS) * DAY
         first = last if each == name else b""
         old = _old_of(each, ended_by, first).limit(looks - len(found))
         found += [row.run_id for row in connection.execute(old)]

@@ -9,7 +9,7 @@ import sqlalchemy as sa
 from sqlalchemy import ColumnElement, Connection
 
 from horarium.instant import DAY, Instant
-from horarium.policy.retention import FOR_EVER, Kept
+from horarium.policy.retention import FOR_EVER, MAX_DAYS, Kept
 from horarium.store.partitions import FIRST_MONDAY, WEEK, week_of
 from horarium.store.tables import namespaces
 
@@ -43,7 +43,9 @@ def look(connection: Connection, kept: Kept, days: int | None, now: Instant) -> 
     own = namespaces.c[kept.value]
     fewest = connection.execute(sa.select(sa.func.min(own)).where(own > FOR_EVER)).scalar_one()
     usual = now - days * DAY if days else None
-    latest = max((each for each in (usual, fewest and now - fewest * DAY) if each is not None), default=None)
+    latest = max(
+        (each for each in (usual, fewest and now - min(fewest, MAX_DAYS) * DAY) if each is not None), default=None
+    )
     return None if latest is None else Cutoffs(kept, usual, now, latest)
 
 
@@ -51,7 +53,7 @@ def own_days(connection: Connection, kept: Kept) -> dict[str, int]:
     """Of the namespaces that have some."""
     own = namespaces.c[kept.value]
     rows = connection.execute(sa.select(namespaces.c.namespace, own).where(own.is_not(None)))
-    return {row[0]: row[1] for row in rows}
+    return {row[0]: min(row[1], MAX_DAYS) for row in rows}
 
 
 def by_rows(before: Cutoffs, weeks: Weeks | None) -> Cutoffs:
@@ -83,7 +85,9 @@ def cutoff(before: Before, namespace: ColumnElement[str]) -> ColumnElement[int]:
     if not isinstance(before, Cutoffs):
         return sa.literal(before, sa.BigInteger)
     usual = _NEVER if before.usual is None else before.usual
-    own = sa.cast(namespaces.c[before.kept.value], sa.BigInteger)
+    days_kept = namespaces.c[before.kept.value]
+    # More than anybody may ask for is damage, and would overflow below.
+    own = sa.cast(sa.case((days_kept > MAX_DAYS, MAX_DAYS), else_=days_kept), sa.BigInteger)
     since = sa.literal(before.now, sa.BigInteger) - own * DAY
     days = sa.case(
         (own.is_(None), sa.literal(usual, sa.BigInteger)),

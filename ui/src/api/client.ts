@@ -6,7 +6,11 @@ import { withoutUnreadable, type UnreadableRow } from "./unreadable";
 
 // Rows that cannot be read are taken out of the lists of an answer, and shown apart: see `unreadable.ts`.
 type Readable<A> = A extends object
-  ? { [K in keyof A]: A[K] extends (infer R)[] ? Exclude<R, UnreadableRow>[] : A[K] }
+  ? {
+      [K in keyof A]: A[K] extends (infer R)[] | null | undefined
+        ? Exclude<R, UnreadableRow>[] | Extract<A[K], null | undefined>
+        : A[K];
+    }
   : A;
 export type Schemas = { [K in keyof components["schemas"]]: Readable<components["schemas"][K]> };
 type Verb = "get" | "post" | "put" | "patch" | "delete";

@@ -72,6 +72,12 @@ def names_from_text(text: str) -> tuple[str, ...]:
     return tuple(found) if is_names else UNREADABLE
 
 
+def cycle_from_text(text: str) -> tuple[str, ...]:
+    """Read the nodes of a cycle; of what cannot be read it is not known that there is none."""
+    names = names_from_text(text)
+    return ("unreadable",) if names == UNREADABLE else names
+
+
 def _plain(value: object) -> object:
     if isinstance(value, Mapping):
         return dict(value)

@@ -27,8 +27,9 @@ def park(connection: Connection, schedule_uid: bytes, *, error: str, error_class
     # What is wrong may be the number itself: then the stream says where it ends.
     journal = Journal(max(position.next_sequence, last_sequence(connection, schedule_uid) + 1), now)
     journal.add(EventType.BROKEN, error=said, error_class=error_class, broken_at=to_rfc3339(now))
-    number = journal.write(connection, schedule_uid, position.namespace)
-    positions.move(connection, schedule_uid, next_sequence=number, **_broken(said, now))
+    moved = _broken(said, now)
+    moved["next_sequence"] = journal.write(connection, schedule_uid, position.namespace)
+    positions.move(connection, schedule_uid, **moved)
     return True
 
 

@@ -10,7 +10,7 @@ from sqlalchemy import Connection, exists, or_, select
 from horarium.schedule.kinds import WORKFLOW
 from horarium.schedule.planning import Planning
 from horarium.store.database.found import rows_with
-from horarium.store.database.json_text import from_text
+from horarium.store.database.json_text import cycle_from_text
 from horarium.store.tables import schedules, workflows
 
 
@@ -78,7 +78,7 @@ def graphs_of(connection: Connection, subjects: Sequence[Subject]) -> dict[bytes
         owners[namespace, name] = owner
         newest[namespace, name] = version
         if cycle is not None:
-            cycles[namespace, name] = tuple(from_text(cycle))
+            cycles[namespace, name] = cycle_from_text(cycle)
     if not owners:
         return {}
     told = [subject for subject in subjects if _workflow_of(subject) in owners]

@@ -10,7 +10,7 @@ import sqlalchemy as sa
 from sqlalchemy import Connection
 
 from horarium.schedule.secret import KEY
-from horarium.store.database.json_text import from_text, to_text
+from horarium.store.database.json_text import cycle_from_text, from_text, to_text
 from horarium.store.tables import schedule_revisions, schedules, workflows
 
 
@@ -36,7 +36,7 @@ def newest_workflow(connection: Connection, namespace: str, workflow_id: str) ->
     found = connection.execute(_NEWEST_WORKFLOW, asked).one_or_none()
     if found is None:
         return None
-    return WorkflowReference(found.version, found.owner, tuple(from_text(found.cycle) or ()))
+    return WorkflowReference(found.version, found.owner, () if found.cycle is None else cycle_from_text(found.cycle))
 
 
 def workflow_author(
