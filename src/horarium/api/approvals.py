@@ -14,7 +14,7 @@ from fastapi import Query
 from horarium.api import examples
 from horarium.api.answers import Reply
 from horarium.api.audited import Audited
-from horarium.api.pages import readable, within_bytes
+from horarium.api.pages import log_fields, readable, within_bytes
 from horarium.api.requests import CallerOf, Document, ResourcesOf, same_namespace
 from horarium.api.routing import LOOK, READ, Routes
 from horarium.errors import InvalidDefinition
@@ -305,7 +305,8 @@ def _shown(resources: Resources, asked: Asked) -> Approval:
     row = asked.row
     broken = row.damage or asked.run.damage
     if broken is not None:
-        resources.damages.tell(resources.telemetry, "approval", f"{row.namespace}/{id_text(row.approval_id)}", broken)
+        name, about = f"{row.namespace}/{id_text(row.approval_id)}", log_fields(row)
+        resources.damages.tell(resources.telemetry, "approval", name, broken, **about)
     return Approval(
         approval_id=id_text(row.approval_id),
         status=row.decision,

@@ -22,6 +22,7 @@ from horarium.wire.answer import Answer, UnreadableRow, encode
 P = TypeVar("P")
 T = TypeVar("T")
 
+_LOG_FIELDS = ("namespace", "schedule_id", "run_id")
 _OF_A_ROW = (HorariumError, ArithmeticError, AttributeError, LookupError, TypeError, ValueError)
 
 
@@ -64,8 +65,16 @@ def readable(
                 found = Unreadable(name(row), f"{type(wrong).__name__}: {wrong}"[:200])
         assert found is not None
         shown = id_text(found.key) if isinstance(found.key, bytes) and len(found.key) == 16 else str(found.key)
-        resources.damages.tell(resources.telemetry, what, shown, found.detail)
+        resources.damages.tell(resources.telemetry, what, shown, found.detail, **log_fields(row))
         yield UnreadableRow(id=shown, unreadable=True, detail=found.detail)
+
+
+def log_fields(row: object) -> dict[str, str]:
+    """The namespace, schedule and run that a row names, as far as it can be read; an event or a row may be inside."""
+    inner = getattr(row, "row", None) or getattr(row, "event", None) or row
+    found = {name: getattr(inner, name, None) or getattr(row, name, None) for name in _LOG_FIELDS}
+    texts = {name: id_text(value) if isinstance(value, bytes) else value for name, value in found.items()}
+    return {name: value for name, value in texts.items() if isinstance(value, str)}
 
 
 def next_page(path: str, after: str) -> dict[str, str]:
