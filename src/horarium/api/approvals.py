@@ -29,6 +29,7 @@ from horarium.policy.deciding import Decision
 from horarium.policy.names import PolicyError, parse_name
 from horarium.policy.replying import may_show_reply, proposed_reply
 from horarium.policy.standing_end import StandingEnd, Terms, expiry_of
+from horarium.schedule.agent import Agent
 from horarium.schedule.damage import damage_of, known
 from horarium.schedule.redaction import MASK
 from horarium.schedule.run import Origin
@@ -38,6 +39,7 @@ from horarium.store.runs.standing_approvals import StandingRow
 from horarium.wire.answer import time_of
 from horarium.wire.approvals import (
     Approval,
+    ApprovalAgent,
     ApprovalList,
     ApprovalVote,
     DecidedMany,
@@ -78,6 +80,7 @@ _ASKED = Approval(
     decided_at=None,
     decided_by=None,
     reason=None,
+    schedule_name="Nightly report",
 )
 _STANDING = StandingApproval(
     standing_id=examples.UID,
@@ -339,7 +342,14 @@ def _shown(resources: Resources, asked: Asked) -> Approval:
         reply=None if broken is not None else _reply(row),
         action=asked.action,
         broken=broken,
+        schedule_name=row.schedule_name or None,
+        workflow_name=asked.workflow_name,
+        agent=None if asked.agent is None else _agent(asked.agent),
     )
+
+
+def _agent(agent: Agent) -> ApprovalAgent:
+    return ApprovalAgent(agent_id=agent.agent_id, name=agent.name or None, url=agent.url)
 
 
 def _reply(row: QuestionRow) -> str | None:

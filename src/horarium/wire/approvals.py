@@ -57,6 +57,14 @@ class ApprovalVote(Answer, frozen=True, kw_only=True):
     at: Time
 
 
+class ApprovalAgent(Answer, frozen=True, kw_only=True):
+    """The agent that a prompt goes to; without a URL it cannot be called."""
+
+    agent_id: str
+    name: str | None = None
+    url: str | None = None
+
+
 class Approval(Answer, frozen=True, kw_only=True):
     """One question. `expires_at` null = it waits for as long as it takes; `approvers` empty = whoever may approve.
 
@@ -64,7 +72,7 @@ class Approval(Answer, frozen=True, kw_only=True):
     do, with secrets by name only; lists leave out its input. `question` is what an agent wants to know, in its own
     words, and `reply` what it is told, once somebody has proposed that; what lets it in somewhere is not shown.
     `broken` says why it cannot be read, where somebody has damaged it: what is not known is left out then, and nobody
-    decides it.
+    decides it. `agent` is the one that the prompt in `action` goes to; names are display names.
     """
 
     approval_id: str
@@ -93,6 +101,9 @@ class Approval(Answer, frozen=True, kw_only=True):
     reply: str | None = None
     action: Object | None = None
     broken: str | None = None
+    schedule_name: str | None = None
+    workflow_name: str | None = None
+    agent: ApprovalAgent | None = None
 
 
 class ApprovalList(Answer, frozen=True, kw_only=True):
