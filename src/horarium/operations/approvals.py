@@ -158,7 +158,7 @@ def view(
     cast = questions.votes(connection, [row.approval_id for row in rows])
     known = [(row, runs[row.run_id]) for row in rows if row.run_id in runs]
     names = find_names(connection, {key for _, run in known if (key := _workflow_of(run)) is not None})
-    agents = find_agents(connection, {key for _, run in known if (key := _agent_of(run)) is not None})
+    agents = find_agents(connection, {agent for _, run in known if (agent := _agent_of(run)) is not None})
     return [
         replace(
             _asked(row, run, definitions[row.run_id], cast[row.approval_id], whole_action),

@@ -34,8 +34,12 @@ export function mayDecide(who: Somebody, approval: Pick<Approval, "approvers" | 
   return approval.approvers.includes(who.principal) || approval.approvers.includes(`role:${who.role}`);
 }
 
-export function titleOf(approval: Pick<Approval, "schedule_id" | "workflow_id" | "node_id">): string {
-  const whole = approval.schedule_id ?? approval.workflow_id ?? "A run";
+type Titled = Pick<Approval, "schedule_id" | "schedule_name" | "workflow_id" | "workflow_name" | "node_id">;
+
+/** The name of its schedule, or of its workflow; without one the id. */
+export function titleOf(approval: Titled): string {
+  const { schedule_id: id, schedule_name: name } = approval;
+  const whole = name || id || approval.workflow_name || approval.workflow_id || "A run";
   return approval.node_id === null ? whole : `${whole} · ${approval.node_id}`;
 }
 
