@@ -19,6 +19,7 @@ import pytest
 import sqlalchemy as sa
 from client.any_worker import until
 from standardwebhooks import Webhook
+from structlog.testing import capture_logs
 
 from horarium.decision.record import NewEvent
 from horarium.engine.deliverer import Deliverer, DelivererOptions
@@ -293,7 +294,11 @@ def test_what_was_given_up_is_listed_and_sent_again_when_somebody_asks(
     subscribe(http, receiver.url)
     fail_one(horarium, "a")
     deliver_until(horarium, lambda: show(http)["failures"] == 1, pauses=(0,))
-    deliver_until(horarium, lambda: show(http)["dead_letters"] == 1, pauses=(0,))
+    with capture_logs() as told:
+        deliver_until(horarium, lambda: show(http)["dead_letters"] == 1, pauses=(0,))
+    (given_up,) = (each for each in told if each["event"] == "given up")
+    about = {"namespace": "default", "schedule_id": "a", "run_id": horarium.runs("a")[0].run_id, "subscription": "hook"}
+    assert given_up.items() >= about.items()
     [letter] = http.get("/api/subscriptions/hook/dead-letters").json()["dead_letters"]
     assert (letter["status"], letter["attempts"], letter["kind"]) == (503, 2, "run_finished")
     assert letter["body"] == receiver.events()[0]

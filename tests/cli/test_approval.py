@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from io import BytesIO, TextIOWrapper
 
 import pytest
@@ -51,6 +52,41 @@ def test_a_yes_is_said_after_it_was_shown_what_it_is_for(server: Server, editor:
     assert "approve by editor" in server.told("approval", "show", asked)
     assert asked in server.told("approval", "list", "--status", "approved")
     assert server.ask("approval", "list", "--status", "nonsense").err.startswith("error: --status: ")
+
+
+def test_the_agent_its_url_and_the_prompt_are_shown_before_the_decision(
+    server: Server, editor: tuple[str, ...]
+) -> None:
+    client = server.service.client()
+    client.put_agent("writer", name="The writer", url="https://agents.example.com/w", token="t0p-secret-token")
+    client.create_schedule(
+        schedule_id="brief",
+        name="Morning brief",
+        intervals=[{"every": "PT1H"}],
+        action={"kind": "prompt", "prompt": "Write the brief.\nKeep it short."},
+        assignee_id="writer",
+        approval_policy={"requires_approval": True},
+    )
+    run_id = client.trigger_schedule("brief").run_id
+    [asked] = client.list_approvals(schedule_id="brief")
+    shown = server.told("approval", "show", asked.approval_id)
+    lines = [line.split(maxsplit=1) for line in shown.splitlines()]
+    for line in (
+        ["schedule", "brief (Morning brief)"],
+        ["agent", "writer (The writer)"],
+        ["url", "https://agents.example.com/w"],
+        ["prompt", "Write the brief."],
+    ):
+        assert line in lines
+    assert "Keep it short." in shown
+    assert "t0p-secret-token" not in shown
+    unasked = server.ask("approval", "approve", asked.approval_id, *editor)
+    assert "https://agents.example.com/w" in unasked.err
+    for listed in (server.told("approval", "list"), server.told("run", "list")):
+        assert re.search(r"brief +Morning brief ", listed)
+    run = server.told("run", "show", str(run_id))
+    assert "brief (Morning brief)" in run
+    assert "agent:writer (The writer)" in run
 
 
 def test_a_yes_may_change_the_inputs_and_a_no_ends_the_run(server: Server, editor: tuple[str, ...]) -> None:

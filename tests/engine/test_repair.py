@@ -81,7 +81,8 @@ def test_wrong_counts_are_set_right_and_told(office: Office, active: int, held: 
         {
             "event": "recounted",
             "log_level": "warning",
-            "schedule": "nightly",
+            "namespace": "default",
+            "schedule_id": "nightly",
             "active": f"{active} → 1",
             "held": f"{held} → 2",
         }
@@ -161,8 +162,8 @@ def test_an_active_schedule_without_a_plan_gets_one_from_its_last_decision_on(of
     assert len(office.runs()) == 1
     with capture_logs() as lines:
         assert mend(office) == [Repaired(planned=1)]
-    assert [(line["event"], line["schedule"], line["status"]) for line in lines] == [
-        ("planned again", "nightly", "active")
+    assert [(line["event"], line["namespace"], line["schedule_id"], line["status"]) for line in lines] == [
+        ("planned again", "default", "nightly", "active")
     ]
     assert position(office, uid).next_due == NOON + 2 * MINUTE
     office.tick()

@@ -35,7 +35,7 @@ from horarium.store import audit, idempotency, installation, leases
 from horarium.store.database import Database
 from horarium.store.database.shared_clock import SharedClock
 from horarium.store.runs import read as runs_read
-from horarium.store.runs.writer import Recorded
+from horarium.store.runs.log_fields import Settled
 from horarium.store.tables import (
     approvals,
     checkpoints,
@@ -353,7 +353,7 @@ class Unheard:
     """A observer that nobody asks."""
 
     def ticked(self, tick: Tick, now: Instant) -> None: ...
-    def settled(self, answers: Sequence[Recorded], now: Instant) -> None: ...
+    def settled(self, runs: Sequence[Settled], now: Instant) -> None: ...
     def tidied(self, tidied: Tidied, now: Instant) -> None: ...
     def upkept(self, upkept: Upkept, now: Instant) -> None: ...
 

@@ -86,12 +86,17 @@ def test_a_program_reads_json() -> None:
     telemetry, stream, _ = _watched(format="json")
     telemetry.tick(_Tick((_Decided((Fire(TWO, TWO),)),)), TWO)
     said = json.loads(stream.getvalue())
-    assert (said["event"], said["schedule"], said["nominal"]) == ("fired", "nightly-report", "2026-11-15T02:00:00Z")
+    assert {name: said[name] for name in ("event", "namespace", "schedule_id", "nominal")} == {
+        "event": "fired",
+        "namespace": "default",
+        "schedule_id": "nightly-report",
+        "nominal": "2026-11-15T02:00:00Z",
+    }
 
 
 def test_a_name_cannot_forge_a_second_line() -> None:
     telemetry, stream, _ = _watched()
-    telemetry.log.info("fired", schedule="a\nERROR  b")
+    telemetry.log.info("fired", schedule_id="a\nERROR  b")
     assert stream.getvalue().count("\n") == 1
 
 
@@ -125,7 +130,23 @@ def test_what_was_not_said_is_said_at_the_end() -> None:
 def test_a_parked_schedule_is_an_error_line() -> None:
     telemetry, stream, _ = _watched()
     telemetry.tick(_Tick(parked=(("default", "bad", "no such zone"),)), TWO)
-    assert stream.getvalue() == "ERROR  broken  bad  namespace=default  error=no such zone\n"
+    assert stream.getvalue() == "ERROR  broken  bad  error=no such zone\n"
+    telemetry, stream, _ = _watched(format="json")
+    telemetry.tick(_Tick(parked=(("team-a", "bad", "no such zone"),)), TWO)
+    told = json.loads(stream.getvalue())
+    assert (told["namespace"], told["schedule_id"]) == ("team-a", "bad")
+
+
+def test_a_name_outside_of_the_default_namespace_stands_behind_its_namespace() -> None:
+    telemetry, stream, _ = _watched()
+    telemetry.log.warning("failed", namespace="team-a", schedule_id="nightly", run_id="01JQ", error="no")
+    telemetry.log.warning("failed", namespace="team-a", run_id="01JR")
+    telemetry.log.warning("refused", namespace="team-a")
+    assert stream.getvalue().splitlines() == [
+        "WARNING  failed  team-a/nightly  01JQ  error=no",
+        "WARNING  failed  team-a/01JR",
+        "WARNING  refused  namespace=team-a",
+    ]
 
 
 def test_each_decision_moves_its_own_counter() -> None:

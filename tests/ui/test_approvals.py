@@ -69,6 +69,26 @@ def test_a_question_is_opened_from_the_inbox_and_answered_with_yes(open_page: Op
     assert status(fresh, asked) == "approved"
 
 
+def test_names_stand_before_ids_and_a_prompt_shows_its_agent_and_url(open_page: OpenPage, fresh: Fresh) -> None:
+    fresh.send("POST", "/api/agents", {"id": "writer", "name": "The writer", "url": "https://agents.example.com/w"})
+    prompt = {"action": {"kind": "prompt", "prompt": "Write the brief"}, "assignee_id": "writer"}
+    body = {"schedule_id": "brief", "name": "Morning brief", "cron_expressions": [RARELY], **prompt}
+    fresh.send("POST", "/api/schedules", {**body, "approval_policy": {"requires_approval": True}})
+    fresh.send("POST", "/api/schedules/brief/trigger", {})
+    page = alone(open_page, fresh, "/runs")
+    row = page.locator("[data-row]")
+    expect(row.get_by_role("link", name="Morning brief")).to_be_visible()
+    expect(row).to_contain_text("brief")
+    expect(row).to_contain_text("agent The writer")
+    page = alone(open_page, fresh, "/approvals")
+    main = page.get_by_role("main")
+    main.get_by_role("link", name="Morning brief").click()
+    for text in ("Write the brief", "The writer", "writer", "https://agents.example.com/w"):
+        expect(main).to_contain_text(text)
+    expect(main.get_by_role("link", name="Morning brief")).to_be_visible()
+    assert_accessible(page)
+
+
 def test_inputs_are_changed_and_what_was_proposed_is_kept(open_page: OpenPage, fresh: Fresh) -> None:
     asked = ask(fresh)
     page = alone(open_page, fresh, f"/approvals/{asked['approval_id']}")

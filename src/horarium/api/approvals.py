@@ -14,7 +14,7 @@ from fastapi import Query
 from horarium.api import examples
 from horarium.api.answers import Reply
 from horarium.api.audited import Audited
-from horarium.api.pages import readable, within_bytes
+from horarium.api.pages import log_fields, readable, within_bytes
 from horarium.api.requests import CallerOf, Document, ListCallerOf, ResourcesOf, same_namespace
 from horarium.api.routing import LOOK, READ, Routes
 from horarium.errors import InvalidDefinition
@@ -29,6 +29,7 @@ from horarium.policy.deciding import Decision
 from horarium.policy.names import PolicyError, parse_name
 from horarium.policy.replying import may_show_reply, proposed_reply
 from horarium.policy.standing_end import StandingEnd, Terms, expiry_of
+from horarium.schedule.agent import Agent
 from horarium.schedule.damage import damage_of, known
 from horarium.schedule.redaction import MASK
 from horarium.schedule.run import Origin
@@ -38,6 +39,7 @@ from horarium.store.runs.standing_approvals import StandingRow
 from horarium.wire.answer import time_of
 from horarium.wire.approvals import (
     Approval,
+    ApprovalAgent,
     ApprovalList,
     ApprovalVote,
     DecidedMany,
@@ -80,6 +82,7 @@ _ASKED = Approval(
     decided_by=None,
     reason=None,
     may_decide=True,
+    schedule_name="Nightly report",
 )
 _STANDING = StandingApproval(
     standing_id=examples.UID,
@@ -307,7 +310,8 @@ def _shown(resources: Resources, asked: Asked) -> Approval:
     row = asked.row
     broken = row.damage or asked.run.damage
     if broken is not None:
-        resources.damages.tell(resources.telemetry, "approval", f"{row.namespace}/{id_text(row.approval_id)}", broken)
+        name, about = f"{row.namespace}/{id_text(row.approval_id)}", log_fields(row)
+        resources.damages.tell(resources.telemetry, "approval", name, broken, **about)
     return Approval(
         approval_id=id_text(row.approval_id),
         namespace=row.namespace,
@@ -344,7 +348,14 @@ def _shown(resources: Resources, asked: Asked) -> Approval:
         may_decide=broken is None and asked.refused is None,
         refusal=None if broken is not None or asked.refused is None else asked.refused.refusal,
         refusal_message=None if broken is not None or asked.refused is None else asked.refused.text,
+        schedule_name=row.schedule_name or None,
+        workflow_name=asked.workflow_name,
+        agent=None if asked.agent is None else _agent(asked.agent),
     )
+
+
+def _agent(agent: Agent) -> ApprovalAgent:
+    return ApprovalAgent(agent_id=agent.agent_id, name=agent.name or None, url=agent.url)
 
 
 def _reply(row: QuestionRow) -> str | None:

@@ -23,6 +23,7 @@ P = TypeVar("P")
 T = TypeVar("T")
 A = TypeVar("A", bound=Answer)
 
+_LOG_FIELDS = ("namespace", "schedule_id", "run_id")
 _OF_A_ROW = (HorariumError, ArithmeticError, AttributeError, LookupError, TypeError, ValueError)
 
 
@@ -56,7 +57,7 @@ def readable(
     for row in rows:
         shown = readable_row(row, view, name)
         if isinstance(shown, UnreadableRow):
-            resources.damages.tell(resources.telemetry, what, shown.id, shown.detail)
+            resources.damages.tell(resources.telemetry, what, shown.id, shown.detail, **log_fields(row))
         yield shown
 
 
@@ -73,6 +74,14 @@ def readable_row(row: T | Unreadable, view: Callable[[T], A], name: Callable[[T]
     assert found is not None
     key = id_text(found.key) if isinstance(found.key, bytes) and len(found.key) == 16 else str(found.key)
     return UnreadableRow(id=key, unreadable=True, detail=found.detail)
+
+
+def log_fields(row: object) -> dict[str, str]:
+    """The namespace, schedule and run that a row names, as far as it can be read; an event or a row may be inside."""
+    inner = getattr(row, "row", None) or getattr(row, "event", None) or row
+    found = {name: getattr(inner, name, None) or getattr(row, name, None) for name in _LOG_FIELDS}
+    texts = {name: id_text(value) if isinstance(value, bytes) else value for name, value in found.items()}
+    return {name: value for name, value in texts.items() if isinstance(value, str)}
 
 
 def next_page(path: str, after: str) -> dict[str, str]:

@@ -108,7 +108,8 @@ def _shown(resources: Resources, schedule: ScheduleRow, written: revisions.Writt
     broken = damage_of(row.document)
     if broken is not None:
         name = f"{schedule.namespace}/{schedule.schedule_id} {row.revision}"
-        resources.damages.tell(resources.telemetry, "revision", name, broken)
+        about = {"namespace": schedule.namespace, "schedule_id": schedule.schedule_id}
+        resources.damages.tell(resources.telemetry, "revision", name, broken, **about)
     return Revision(
         revision=row.revision,
         recorded_at=to_datetime(row.created_at),

@@ -26,6 +26,7 @@ from horarium.wire.runs import (
 _RUN: dict[str, Any] = {
     "run_id": RUN_ID,
     "schedule_id": "nightly-report",
+    "schedule_name": "Nightly report",
     "namespace": "default",
     "origin": Origin.SCHEDULED,
     "state": RunState.RUNNING,

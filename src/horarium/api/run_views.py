@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from decimal import Decimal
+from functools import partial
 from typing import Any
 
 from horarium.api.pages import readable_row
@@ -47,7 +48,8 @@ def summary(run: Run) -> RunSummary:
 
 
 def shown(run: Run) -> wire.Run:
-    steps: Any = None if run.steps is None else tuple(readable_row(each, _step, _name_of_step) for each in run.steps)
+    view = partial(_step, run)
+    steps: Any = None if run.steps is None else tuple(readable_row(each, view, _name_of_step) for each in run.steps)
     again = tuple(id_text(each) for each in run.reruns)
     return wire.Run(**_whole(run), reruns=again, steps=steps, waiting_for=_place(run))
 
@@ -106,6 +108,7 @@ def skipped(row: Skipped) -> RunSummary:
     return RunSummary(
         run_id=nobody,
         schedule_id=row.schedule_id,
+        schedule_name=row.schedule_name or None,
         namespace=event.namespace,
         origin=Origin(said.get("origin", Origin.SCHEDULED)),
         state=RunState.SKIPPED,
@@ -200,8 +203,8 @@ def _common(run: Run) -> dict[str, Any]:
         "labels": {} if definition is None else definition.labels,
         **used,
         "usage": RunUsage(**usage),
-        "workflow": _workflow(row),
-        "assignee": _assignee(row),
+        "workflow": _workflow(run, row),
+        "assignee": _assignee(run, row),
         "policies": _policies(run),
         "approval": _approval(row, run.asked),
         "nominal": to_datetime(row.nominal),
@@ -218,6 +221,7 @@ def _common(run: Run) -> dict[str, Any]:
         "timezone": None if definition is None else definition.spec.timezone,
         "rerun_of": None if row.rerun_of is None else id_text(row.rerun_of),
         "broken": row.damage,
+        "schedule_name": row.schedule_name or None,
     }
 
 
@@ -231,7 +235,7 @@ def _name_of_step(step: Step) -> bytes:
     return step.row.run_id
 
 
-def _step(step: Step) -> RunStep:
+def _step(run: Run, step: Step) -> RunStep:
     row, broken = step.row, damage_of(step.row.result)
     return RunStep(
         node_id=row.node_id,
@@ -244,26 +248,35 @@ def _step(step: Step) -> RunStep:
         error=row.error,
         error_class=row.error_class,
         cause=row.cause,
-        assignee=_assignee(row),
+        assignee=_assignee(run, row),
         approval=_approval(row, step.asked),
-        workflow=_workflow(row),
+        workflow=_workflow(run, row),
         fallback=row.fallback,
         result_omitted=row.omitted,
         broken=None if broken is None else f"result: {broken}",
     )
 
 
-def _workflow(row: RunRow | StepRow) -> RunWorkflow | None:
+def _workflow(run: Run, row: RunRow | StepRow) -> RunWorkflow | None:
+    """The workflow of a run, or of one of its steps."""
     if row.workflow is None or row.workflow_version is None:
         return None
-    return RunWorkflow(workflow_id=row.workflow, version=row.workflow_version)
+    name = run.names.workflow(run.row.namespace, row.workflow, row.workflow_version)
+    return RunWorkflow(workflow_id=row.workflow, version=row.workflow_version, name=name)
 
 
-def _assignee(row: RunRow | StepRow) -> RunAssignee | None:
-    """Runs from before teams had runs say no type: they are agents'."""
+def _assignee(run: Run, row: RunRow | StepRow) -> RunAssignee | None:
+    """The assignee of a run, or of one of its steps. Runs from before teams had runs say no type: they are agents'."""
     if row.assignee is None:
         return None
-    return RunAssignee(type=AssigneeType(row.assignee_type or AssigneeType.AGENT), id=row.assignee, member=row.member)
+    names, namespace = run.names, run.row.namespace
+    return RunAssignee(
+        type=AssigneeType(row.assignee_type or AssigneeType.AGENT),
+        id=row.assignee,
+        member=row.member,
+        name=names.assignee(namespace, row.assignee_type, row.assignee),
+        member_name=None if row.member is None else names.assignee(namespace, AssigneeType.AGENT, row.member),
+    )
 
 
 def _policies(run: Run) -> RunPolicies | None:

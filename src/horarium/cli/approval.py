@@ -17,7 +17,7 @@ from horarium.cli.bulk import agree
 from horarium.cli.lazy import LaterModule
 from horarium.cli.naming import by_flags
 from horarium.cli.pages import All, AllNamespaces, Limit, Listing, PageToken, Paging, listed_namespace, show_listing
-from horarium.cli.present import cell, printable, show_columns, show_document
+from horarium.cli.present import NOTHING, cell, labelled, named, printable, show_columns, show_document, text_lines
 from horarium.cli.reading import STDIN, json_value, read_bytes, refuse
 from horarium.cli.remote import ExitCode, Remote, with_remote
 from horarium.cli.render import Format, show_json, talk
@@ -35,7 +35,7 @@ app = typer.Typer(
 app.add_typer(LaterModule("standing").app, name="standing")
 
 _MOST_AT_ONCE = 100
-_COLUMNS = ("Approval ID", "Status", "Schedule ID", "Workflow ID", "Node", "Gates", "Requested", "Expires")
+_COLUMNS = ("Approval ID", "Status", "Schedule ID", "Name", "Workflow ID", "Node", "Gates", "Requested", "Expires")
 _FLAGS = {"status": "--status", "gate": "--gate", "schedule_id": "--schedule", "mine": "--mine", "reason": "--reason",
           "modifications": "--set", "modifications.reply": "TEXT",
           "page_size": "--limit", "next_page_token": "--page-token"}  # fmt: skip
@@ -116,7 +116,7 @@ def list_command(
 
 
 def _row(found: Approval) -> Sequence[object]:
-    return (found.approval_id, found.status, found.schedule_id, found.workflow_id, found.node_id,
+    return (found.approval_id, found.status, found.schedule_id, found.schedule_name, found.workflow_id, found.node_id,
             ", ".join(found.gates), found.requested_at, found.expires_at)  # fmt: skip
 
 
@@ -325,13 +325,22 @@ def _caller(found: Approval) -> str | None:
     return "may decide" if found.may_decide else f"may not decide: {found.refusal_message or found.broken}"
 
 
+def _prompt(found: Approval) -> Iterator[tuple[str, str]]:
+    """The agent that a prompt goes to, its URL, and the text that it would be sent."""
+    if found.agent is None:
+        return
+    yield "agent", cell(named(found.agent.agent_id, found.agent.name))
+    yield "url", cell(found.agent.url)
+    yield from labelled("prompt", text_lines(str((found.action or {}).get("prompt") or NOTHING)))
+
+
 def described(found: Approval) -> Iterator[tuple[str, str]]:
     yield "approval", found.approval_id
     yield "status", found.status
     yield "run", found.run_id + (f" · of {found.root_run_id}" if found.root_run_id not in (None, found.run_id) else "")
     for label, value in (
-        ("schedule", found.schedule_id),
-        ("workflow", found.workflow_id),
+        ("schedule", named(found.schedule_id, found.schedule_name)),
+        ("workflow", named(found.workflow_id, found.workflow_name)),
         ("step", found.node_id),
         ("nominal", found.nominal),
         ("gates", ", ".join(found.gates) or None),
@@ -345,6 +354,7 @@ def described(found: Approval) -> Iterator[tuple[str, str]]:
     ):
         if value is not None:
             yield label, cell(value)
+    yield from _prompt(found)
     yield "approvers", ", ".join(found.approvers) or "whoever may approve"
     yield "requested", cell(found.requested_at)
     yield "expires", "never" if found.expires_at is None else cell(found.expires_at)

@@ -107,6 +107,11 @@ def cell(value: Any) -> str:
             return str(value)
 
 
+def named(key: str | None, name: str | None) -> str | None:
+    """`nightly (Nightly report)`: an id with its display name, where it has another one."""
+    return f"{key} ({name})" if key is not None and name and name != key else key
+
+
 def text_lines(text: str) -> list[str]:
     """A text of several lines, such as a traceback, as lines that are safe to print."""
     return [printable(line.expandtabs(4)) for line in text.rstrip().split("\n")]

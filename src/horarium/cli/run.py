@@ -179,11 +179,12 @@ def _watch_runs(remote: Remote, ask: Callable[[], Sequence[RunSummary]], namespa
     )
 
 
-_COLUMNS = ("Run ID", "Schedule ID", "State", "Origin", "Nominal", "Finished")
+_COLUMNS = ("Run ID", "Schedule ID", "Name", "State", "Origin", "Nominal", "Finished")
 
 
 def _row(run: RunSummary) -> Sequence[object]:
-    return run.run_id, run.schedule_id, run.state, run.origin, run.nominal, run.finished_at
+    name = run.schedule_name
+    return run.run_id, run.schedule_id, name, run.state, run.origin, run.nominal, run.finished_at
 
 
 def _show_runs(listing: Listing[RunSummary]) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
-from horarium.cli.present import NOTHING, cell, labelled, text_lines
+from horarium.cli.present import NOTHING, cell, labelled, named, text_lines
 from horarium.schedule.run import attempt_number
 
 if TYPE_CHECKING:
@@ -14,13 +14,15 @@ if TYPE_CHECKING:
 
 def described(run: Run) -> Iterator[tuple[str, str]]:
     yield "run", run.run_id
-    yield "schedule", cell(run.schedule_id)
+    yield "schedule", cell(named(run.schedule_id, run.schedule_name))
     yield "namespace", run.namespace
     number = attempt_number(run.state, run.attempt)
     yield "state", run.state + (f" (attempt {number})" if number > 1 else "")
     yield "origin", f"{cell(run.origin)} · revision {cell(run.revision)}"
-    version = "" if run.workflow is None else f" · version {run.workflow.version}"
-    yield "workflow", f"{cell(run.workflow_type)}{version} · {cell(run.workflow_instance_id)}"
+    name, version = None, ""
+    if run.workflow is not None:
+        name, version = run.workflow.name, f" · version {run.workflow.version}"
+    yield "workflow", f"{cell(named(run.workflow_type, name))}{version} · {cell(run.workflow_instance_id)}"
     if run.covers is not None:
         told = run.covers
         yield "covers", f"{told.count} occurrences, {cell(told.first)} to {cell(told.last)}"
@@ -53,11 +55,11 @@ def _policies(held: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _assignee(found: Mapping[str, Any] | None) -> str | None:
-    """`team:desk (writer)`: the member whose turn it was."""
+    """`team:desk (News desk) · writer (The writer)`: the team, and the member whose turn it was."""
     if not found:
         return None
-    member = f" ({found['member']})" if found.get("member") else ""
-    return f"{found['type']}:{found['id']}{member}"
+    member = named(found.get("member"), found.get("member_name"))
+    return f"{found['type']}:{named(found['id'], found.get('name'))}" + (f" · {member}" if member else "")
 
 
 def _approval(found: Mapping[str, Any] | None) -> str | None:

@@ -19,7 +19,6 @@ from horarium.decision.advance import first_failure, is_over, results_at_end, ru
 from horarium.engine.step_inputs import TooMuchAtOnce
 from horarium.engine.step_rows import Parent
 from horarium.engine.workflow_runs import Workflows, facts_of_run
-from horarium.ids import id_text
 from horarium.instant import Instant
 from horarium.launchers.payload import KEPT_OF_A_CUT_RESULT, MAX_RESULT_BYTES, cut_result
 from horarium.life.event import WorkflowEnded
@@ -34,9 +33,10 @@ from horarium.store.database.channels import READY
 from horarium.store.database.json_text import from_text, to_text
 from horarium.store.errors import is_fault_of_a_row
 from horarium.store.runs import step_changes, steps
+from horarium.store.runs.log_fields import LogFields, Settled, find_run_fields, read_run_fields, settled
 from horarium.store.runs.step_changes import Noted
 from horarium.store.runs.steps import NodeOf
-from horarium.store.runs.writer import Happened, Recorded, record_events
+from horarium.store.runs.writer import Happened, record_events
 from horarium.store.schedules.due import Plannings
 
 # Rows that one step looks at: those of a run are taken all together.
@@ -51,7 +51,7 @@ class Advanced:
     """`runs` were moved on, `ended` are over. `busy`: others are at work on some, so that there may be more soon."""
 
     runs: int = 0
-    ended: Sequence[Recorded] = ()
+    ended: Sequence[Settled] = ()
     busy: bool = False
 
     @property
@@ -116,7 +116,7 @@ class Advancer:
         moved = self._workflows.move_on(connection, run_ids, now)
         step_changes.note(connection, [Noted(run.work.run_id, finish=True) for run, _ in moved.broken])
         for run, why in moved.broken:
-            self._tell(run.work.run_id, why)
+            self._tell(find_run_fields(connection, run.work.run_id), why)
         self._database.notify(connection, READY)
         return moved.runs
 
@@ -132,7 +132,7 @@ class Advancer:
 
     # ── ending ───────────────────────────────────────────────────────────────────────────────────
 
-    def _end(self, run_ids: Sequence[bytes]) -> list[Recorded]:
+    def _end(self, run_ids: Sequence[bytes]) -> list[Settled]:
         now = self._clock.now()
         try:
             return self._database.write(lambda connection: self._finish(connection, run_ids, now))
@@ -141,7 +141,7 @@ class Advancer:
                 raise
             return [each for run_id in run_ids for each in self._finish_alone(run_id, now)]
 
-    def _finish_alone(self, run_id: bytes, now: Instant) -> list[Recorded]:
+    def _finish_alone(self, run_id: bytes, now: Instant) -> list[Settled]:
         try:
             return self._database.write(lambda connection: self._finish(connection, [run_id], now))
         except Exception as wrong:
@@ -150,7 +150,7 @@ class Advancer:
             why = wrong
         return self._give_up(run_id, why, now)
 
-    def _finish(self, connection: Connection, run_ids: Sequence[bytes], now: Instant) -> list[Recorded]:
+    def _finish(self, connection: Connection, run_ids: Sequence[bytes], now: Instant) -> list[Settled]:
         """Its steps are final, and so are its letters: nothing that is read here can change before it is written."""
         runs = [each for each in steps.read_workflows(connection, run_ids) if each.work.state == RunState.RUNNING]
         sound: list[Parent] = []
@@ -166,7 +166,7 @@ class Advancer:
         recorded = record_events(connection, self._known, happened, now=now)
         step_changes.take(connection, run_ids, finish=True)
         self._database.notify(connection, READY)
-        return [each for each in recorded if each.counted]
+        return settled(connection, recorded)
 
     def _ends(self, connection: Connection, parents: Sequence[Parent]) -> list[Happened]:
         letters = {each.run_id: each.run.progress or "" for each in parents}
@@ -183,25 +183,26 @@ class Advancer:
             happened.append(Happened(run_id, over, Rules(UNASKED, each.definition.limits)))
         return happened
 
-    def _give_up(self, run_id: bytes, why: Exception, now: Instant) -> list[Recorded]:
-        self._tell(run_id, why)
+    def _give_up(self, run_id: bytes, why: Exception, now: Instant) -> list[Settled]:
+        about = read_run_fields(self._database, run_id)
+        self._tell(about, why)
 
-        def write(connection: Connection) -> list[Recorded]:
+        def write(connection: Connection) -> list[Settled]:
             recorded = record_events(connection, self._known, [_given_up(run_id, why)], now=now)
             step_changes.forget(connection, [run_id])
-            return [each for each in recorded if each.counted]
+            return settled(connection, recorded)
 
         try:
             return self._database.write(write)
         except Exception as wrong:  # it cannot even be ended, and must not stand before the others
             if not is_fault_of_a_row(wrong):
                 raise
-            self._tell(run_id, wrong)
+            self._tell(about, wrong)
         self._database.write(lambda connection: step_changes.forget(connection, [run_id]))
         return []
 
-    def _tell(self, run_id: bytes, why: Exception) -> None:
-        self._log.error("a workflow cannot be moved on", run=id_text(run_id), error=f"{type(why).__name__}: {why}")
+    def _tell(self, about: LogFields, why: Exception) -> None:
+        self._log.error("a workflow cannot be moved on", **about, error=f"{type(why).__name__}: {why}")
 
 
 def _results(connection: Connection, ends: Mapping[bytes, Sequence[str]]) -> dict[bytes, dict[str, Json]]:

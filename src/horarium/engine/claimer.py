@@ -15,6 +15,7 @@ from types import MappingProxyType
 from typing import Final, NamedTuple
 
 import structlog
+from structlog.typing import FilteringBoundLogger
 
 from horarium.clock import Clock
 from horarium.engine import hand_over
@@ -34,7 +35,6 @@ from horarium.engine.requests import build_request, named_secrets, rules_of, wit
 from horarium.engine.room import Limits, Room, Seat, choose, places_for
 from horarium.engine.secrets import Found, fetch, open_secrets, pins_of
 from horarium.errors import HorariumError
-from horarium.ids import id_text
 from horarium.instant import SECOND, Instant
 from horarium.job.run_log import KEPT_BYTES, RunLog
 from horarium.launchers.launcher import LaunchRequest
@@ -60,6 +60,7 @@ from horarium.store.runs.agent_places import AgentPlaces
 from horarium.store.runs.changes import write_changes
 from horarium.store.runs.claims import Candidate, ReadyTarget
 from horarium.store.runs.definitions import Definitions
+from horarium.store.runs.log_fields import LogFields, fields_of_run, read_run_fields
 from horarium.store.runs.newest_approvals import approved_gates, confided, replies
 from horarium.store.runs.work import Work
 from horarium.store.runs.writer import Recorded
@@ -117,6 +118,12 @@ class InFlight:
     @property
     def key(self) -> tuple[bytes, int]:
         return self.work.run_id, self.work.lease_epoch
+
+    @property
+    def about(self) -> LogFields:
+        """The fields of log events about it, which are known without a query."""
+        schedule_id = self.request.schedule_id if isinstance(self.request, LaunchRequest) else None
+        return fields_of_run(self.work.run_id, self.work.namespace, schedule_id)
 
 
 class Claimed(NamedTuple):
@@ -180,7 +187,9 @@ class Claimer:
         options: DispatcherOptions,
         tokens: ReportTokens | None,
         sealer: Sealer | None = None,
+        log: FilteringBoundLogger | None = None,
     ) -> None:
+        self._log_to = log or structlog.get_logger()
         self._database = database
         self._clock = clock
         self._registry = registry
@@ -274,8 +283,10 @@ class Claimer:
         return taken
 
     def _put_off(self, run_id: bytes, wrong: Exception, now: Instant) -> None:
-        structlog.get_logger().error(
-            "a run cannot be claimed", run=id_text(run_id), error=f"{type(wrong).__name__}: {wrong}"
+        self._log_to.error(
+            "a run cannot be claimed",
+            **read_run_fields(self._database, run_id),
+            error=f"{type(wrong).__name__}: {wrong}",
         )
         later = now + _PUT_OFF_SECONDS * SECOND
         self._database.write(lambda connection: claims.put_off(connection, run_id, later))

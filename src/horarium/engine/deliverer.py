@@ -104,7 +104,7 @@ class Deliverer:
         sealer: Sealer,
         options: DelivererOptions | None = None,
         log: FilteringBoundLogger | None = None,
-        tell_unreadable: Callable[[str, str, str], None] = lambda _what, _name, _why: None,
+        tell_unreadable: Callable[..., None] = lambda *_row, **_about: None,
     ) -> None:
         self._database = database
         self._clock = clock
@@ -160,7 +160,8 @@ class Deliverer:
             if wrong is None:
                 readable.append(row)
             else:
-                self._tell_unreadable("subscription", id_text(row.subscription_id), wrong.detail)
+                name = id_text(row.subscription_id)
+                self._tell_unreadable("subscription", name, wrong.detail, namespace=row.namespace)
         damaged = [row for row in readable if row.damage is not None]
         sound = [row for row in readable if row.damage is None]
         # Parked subscriptions receive nothing; their damage is recorded.
@@ -192,8 +193,8 @@ class Deliverer:
                 except HorariumError:
                     self._unreturned.append(row)
         except Exception as wrong:
-            name = f"{found.namespace}/{found.name}"
-            self._log.error("could not tell", subscription=name, error=f"{type(wrong).__name__}: {wrong}")
+            about = {"namespace": found.namespace, "subscription": found.name}
+            self._log.error("could not tell", **about, error=f"{type(wrong).__name__}: {wrong}")
 
     async def _deliver(self, row: SubscriptionRow) -> None:
         try:
@@ -203,7 +204,8 @@ class Deliverer:
             wanted = read_wanted(row.kinds, row.filter)
         except HorariumError as wrong:  # only an edit mends it
             now = self._clock.now()
-            self._tell_unreadable("subscription", f"{row.namespace}/{row.name}", wrong.message)
+            name = f"{row.namespace}/{row.name}"
+            self._tell_unreadable("subscription", name, wrong.message, namespace=row.namespace)
             await self._write(deliveries.park, row, wrong.message, now, retry_at=now + _UNREADABLE_SECONDS * SECOND)
             return
         channel = self._sender.channel()
@@ -231,7 +233,7 @@ class Deliverer:
                     if not isinstance(outcome, Delivered):
                         # What is settled before it is noted first: it fails alone.
                         noted = await self._note(serving)
-                        if not noted or not await self._settle(serving, each, prepared.body, outcome):
+                        if not noted or not await self._settle(serving, each, page, prepared.body, outcome):
                             return False
                         continue
                     serving.delivered += 1
@@ -259,7 +261,7 @@ class Deliverer:
         except (HorariumError, ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
             why = f"{type(error).__name__}: {error}"[:200]
         serving.unreadable.append(f"{name}: {why}")
-        self._tell_unreadable("feed entry", name, why)
+        self._tell_unreadable("feed entry", name, why, **_log_fields(each, page))
         return None
 
     async def _note(self, serving: _Serving) -> bool:
@@ -274,7 +276,7 @@ class Deliverer:
         serving.go_on()
         return True
 
-    async def _settle(self, serving: _Serving, each: FeedRow, body: bytes, outcome: Undelivered) -> bool:
+    async def _settle(self, serving: _Serving, each: FeedRow, page: Page, body: bytes, outcome: Undelivered) -> bool:
         """Postpone an entry that was not delivered, or give it up; whether the next one may follow."""
         row = serving.row
         now, failures = self._clock.now(), row.failures + 1
@@ -296,7 +298,7 @@ class Deliverer:
             failed_at=now,
             redeliver_at=None,
         )
-        self._log.warning("given up", subscription=f"{row.namespace}/{row.name}", error=outcome.error)
+        self._log.warning("given up", **_log_fields(each, page), subscription=row.name, error=outcome.error)
         if not await self._write(_give_up, row, each, letter):
             return False
         serving.cursor = each.cursor
@@ -333,6 +335,15 @@ class Deliverer:
 
     async def _write(self, work: Callable[Concatenate[Connection, P], T], *values: P.args, **named: P.kwargs) -> T:
         return await self._threads.run(lambda: self._database.write(lambda c: work(c, *values, **named)))
+
+
+def _log_fields(each: FeedRow, page: Page) -> dict[str, str]:
+    """The fields of log events about the delivery of an entry."""
+    event = each.event
+    schedule_id = page.schedule_ids.get(event.schedule_uid or b"")
+    run_id = None if event.run_id is None else id_text(event.run_id)
+    found = {"namespace": event.namespace, "schedule_id": schedule_id, "run_id": run_id}
+    return {name: value for name, value in found.items() if value is not None}
 
 
 def _told(each: FeedRow, schedule_id: str | None, page: Page) -> Told:

@@ -23,7 +23,6 @@ from horarium.engine.room import Room
 from horarium.engine.said import NOTHING_SAID, Said, has_spoken
 from horarium.engine.threads import Threads
 from horarium.errors import HorariumError
-from horarium.ids import id_text
 from horarium.instant import SECOND, Instant
 from horarium.launchers.launcher import LaunchRequest
 from horarium.launchers.registry import Registry
@@ -36,7 +35,8 @@ from horarium.store.database import Connection, Database
 from horarium.store.database.channels import READY
 from horarium.store.errors import is_fault_of_a_row
 from horarium.store.runs import claims
-from horarium.store.runs.writer import Happened, Recorded, record_events
+from horarium.store.runs.log_fields import Settled, read_run_fields, settled
+from horarium.store.runs.writer import Happened, record_events
 from horarium.store.schedules.due import Plannings
 from horarium.store.sealing import Sealer
 
@@ -55,7 +55,7 @@ _LINES_AT_ONCE = 50
 class DeliveryObserver(Protocol):
     """Whoever wants to hear what was launched and how runs ended."""
 
-    def settled(self, recorded: Sequence[Recorded], now: Instant) -> None: ...
+    def settled(self, runs: Sequence[Settled], now: Instant) -> None: ...
 
 
 class Answer(NamedTuple):
@@ -88,7 +88,7 @@ class Dispatcher:
         self._observer = observer
         self._threads = threads or Threads()
         self._known = Plannings()
-        self._claimer = Claimer(database, clock, registry, owner, self._options, tokens, sealer)
+        self._claimer = Claimer(database, clock, registry, owner, self._options, tokens, sealer, self._log)
         self._unread = Trouble(self._log, "runs cannot be read and go back", "runs are read again")
         self._desk = HoldersDesk(database, clock, self._threads, self._known, self._log)
         self._room = Room(self._options.limits)
@@ -134,7 +134,7 @@ class Dispatcher:
         room, in_hand = self._room.copy(), {run_id for run_id, _ in self._in_flight}
         claimed = await self._threads.run(lambda: self._claimer.claim(room, in_hand))
         if claimed.handed and self._observer is not None:
-            self._observer.settled(claimed.handed, self._clock.now())
+            self._observer.settled([Settled(*each) for each in claimed.handed], self._clock.now())
         return claimed
 
     async def _claim_step(self) -> float:
@@ -156,7 +156,7 @@ class Dispatcher:
 
     async def _carry(self, each: InFlight) -> None:
         if isinstance(each.request, HorariumError):  # the next claim would most likely meet the same trouble
-            self._unread.failed(each.request)
+            self._unread.failed(each.request, **each.about)
             await sleep_until_woken(each.cancelled, seconds=OUTAGE_BACKOFF_SECONDS)
         outcome = await self._deliver(each)
         self._leave(each)
@@ -226,7 +226,7 @@ class Dispatcher:
                 raise
             recorded = [each for one in happened for each in await self._write_down_alone(one, now)]
         if self._observer is not None:
-            self._observer.settled([each for each in recorded if each.counted], now)
+            self._observer.settled(recorded, now)
 
     async def _write_down(
         self,
@@ -234,22 +234,22 @@ class Dispatcher:
         now: Instant,
         schedules: Collection[bytes] | None = None,
         said: Said = NOTHING_SAID,
-    ) -> list[Recorded]:
+    ) -> list[Settled]:
         """With what the runs have said last: whoever sees that one has ended can read it all."""
 
-        def write(connection: Connection) -> list[Recorded]:
+        def write(connection: Connection) -> list[Settled]:
             recorded = record_events(connection, self._known, happened, now=now, schedules=schedules)
             # They are locked, and this is what they were when they were judged.
             epochs = {each.run.run_id: each.run.lease_epoch for each in recorded}
             said.append_locked(connection, epochs, self._options.run_log_bytes)
             self._database.notify(connection, READY)
-            return recorded
+            return settled(connection, recorded)
 
         recorded = await self._threads.run(lambda: self._database.write(write))
         said.done()
         return recorded
 
-    async def _write_down_alone(self, one: Happened, now: Instant) -> list[Recorded]:
+    async def _write_down_alone(self, one: Happened, now: Instant) -> list[Settled]:
         try:
             return await self._write_down([one], now)
         except Exception as wrong:
@@ -263,7 +263,8 @@ class Dispatcher:
             if not is_fault_of_a_row(wrong):
                 raise
             why = f"{type(wrong).__name__}: {wrong}"
-            self._log.error("an answer cannot be written", run=id_text(one.run_id), error=why)
+            about = await self._threads.run(lambda: read_run_fields(self._database, one.run_id))
+            self._log.error("an answer cannot be written", **about, error=why)
             return []
 
     async def _settle_for_ever(self) -> None:
@@ -285,7 +286,8 @@ class Dispatcher:
                 return
             except Exception as wrong:
                 if is_fault_of_a_row(wrong):  # their leases run out, and the janitor calls them unknown
-                    self._log.error("answers cannot be written", count=len(answers), error=str(wrong))
+                    for each in answers:
+                        self._log.error("an answer cannot be written", **each.of.about, error=str(wrong))
                     return
                 trouble.failed(wrong, count=len(answers))
                 await asyncio.sleep(pause)

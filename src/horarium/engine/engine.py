@@ -49,7 +49,7 @@ from horarium.store.database.shared_clock import LOOK_SECONDS, SharedClock
 from horarium.store.migrate import newest_revision
 from horarium.store.processes import About
 from horarium.store.quotas import QuotaBook
-from horarium.store.runs.writer import Recorded
+from horarium.store.runs.log_fields import Settled
 from horarium.store.sealing import Sealer
 
 # Between two steps of a chore that has more to do: it must never crowd out the tick.
@@ -64,7 +64,7 @@ class EngineObserver(Protocol):
     """Whoever counts and tells what the engine does; it hears only of what is committed."""
 
     def ticked(self, tick: Tick, now: Instant) -> None: ...
-    def settled(self, recorded: Sequence[Recorded], now: Instant) -> None: ...
+    def settled(self, runs: Sequence[Settled], now: Instant) -> None: ...
     def tidied(self, tidied: Tidied, now: Instant) -> None: ...
     def upkept(self, upkept: Upkept, now: Instant) -> None: ...
 
@@ -137,7 +137,7 @@ class Engine:
         self.janitor = Janitor(database, self.clock, delivery.launch_retry, log, delivery.caps)
         self.advancer = Advancer(database, self.clock, registry.kinds, delivery.caps, log)
         self.follower = Follower(
-            database, self.clock, registry, delivery.launch_retry, self._threads, sealer, delivery.caps
+            database, self.clock, registry, delivery.launch_retry, self._threads, sealer, delivery.caps, log
         )
         self.usage = UsageCount(database, self.clock)
         self.retention = Retention(database, self.clock, self.options.retention, log)

@@ -9,13 +9,13 @@ import asyncio
 from collections.abc import Sequence
 
 import structlog
+from structlog.typing import FilteringBoundLogger
 
 from horarium.clock import Clock
 from horarium.engine.agent_lines import find_lines
 from horarium.engine.requests import build_request, named_secrets, rules_of
 from horarium.engine.secrets import fetch
 from horarium.engine.threads import Threads
-from horarium.ids import id_text
 from horarium.instant import SECOND
 from horarium.launchers.launcher import AgentLine, CancelsTasks, EndsTasks
 from horarium.launchers.registry import Registry
@@ -34,6 +34,7 @@ from horarium.store.database.channels import READY
 from horarium.store.errors import is_fault_of_a_row
 from horarium.store.runs import overdue, unwanted_tasks
 from horarium.store.runs.definitions import Definitions
+from horarium.store.runs.log_fields import fields_of_run, read_run_fields
 from horarium.store.runs.unwanted_tasks import UnwantedTask
 from horarium.store.runs.work import Work
 from horarium.store.runs.writer import Happened, record_events
@@ -51,6 +52,8 @@ _PATIENCE_SECONDS = 30
 # For telling an agent that a task is not wanted.
 _CANCEL_SECONDS = 10
 
+_NOT_STOPPED = "a target could not be told to stop"
+
 Followed = tuple[Work, RunDefinition | Exception]
 
 
@@ -64,7 +67,9 @@ class Follower:
         threads: Threads | None = None,
         sealer: Sealer | None = None,
         caps: RunLimits | None = None,
+        log: FilteringBoundLogger | None = None,
     ) -> None:
+        self._log = log or structlog.get_logger()
         self._database = database
         self._clock = clock
         self._registry = registry
@@ -116,7 +121,7 @@ class Follower:
             async with asyncio.timeout(_PATIENCE_SECONDS):
                 return await launcher.poll(request, work.reference)
         except Exception as wrong:  # one bad target must not keep us from the others
-            _tell("a target could not be asked", work, wrong)
+            self._tell("a target could not be asked", work, definition, wrong)
             return StillRunning()
 
     async def _settle(self, work: Work, definition: RunDefinition | Exception, outcome: Outcome) -> None:
@@ -180,7 +185,8 @@ class Follower:
                 return isinstance(line, Refused)  # another process may be able to
         except Exception as wrong:  # one bad target must not keep us from the others
             why = f"{type(wrong).__name__}: {wrong}"
-            structlog.get_logger().warning("a target could not be told to stop", target=task.agent_id, error=why)
+            about = await self._threads.run(lambda: read_run_fields(self._database, task.run_id))
+            self._log.warning(_NOT_STOPPED, **about, target=task.agent_id, error=why)
             return False
 
     async def _record_each(self, happened: Sequence[Happened]) -> int:
@@ -194,7 +200,8 @@ class Follower:
             if len(happened) > 1:
                 return sum([await self._record_each([one]) for one in happened])
             why = f"{type(wrong).__name__}: {wrong}"
-            structlog.get_logger().error("a run cannot be changed", run=id_text(happened[0].run_id), error=why)
+            about = await self._threads.run(lambda: read_run_fields(self._database, happened[0].run_id))
+            self._log.error("a run cannot be changed", **about, error=why)
             return 0
 
     async def _record(self, happened: Sequence[Happened]) -> None:
@@ -218,11 +225,12 @@ class Follower:
             async with asyncio.timeout(_PATIENCE_SECONDS):
                 await launcher.cancel(request, work.reference)
         except Exception as wrong:
-            _tell("a target could not be told to stop", work, wrong)
+            self._tell(_NOT_STOPPED, work, definition, wrong)
 
-
-def _tell(what: str, work: Work, wrong: Exception) -> None:
-    structlog.get_logger().warning(what, run=id_text(work.run_id), error=f"{type(wrong).__name__}: {wrong}")
+    def _tell(self, what: str, work: Work, definition: RunDefinition, wrong: Exception) -> None:
+        schedule_id = None if work.schedule_uid is None else definition.schedule_id
+        about = fields_of_run(work.run_id, work.namespace, schedule_id)
+        self._log.warning(what, **about, error=f"{type(wrong).__name__}: {wrong}")
 
 
 def _pause(work: Work, now: int) -> int:

@@ -16,7 +16,6 @@ from horarium.clock import Clock
 from horarium.engine.claimer import InFlight
 from horarium.engine.loop import sleep_until_woken
 from horarium.engine.threads import Threads
-from horarium.ids import id_text
 from horarium.instant import SECOND, Instant
 from horarium.launchers.a2a.card import summary
 from horarium.launchers.launcher import AgentLine, CardSeen
@@ -110,9 +109,9 @@ class Held:
 
     async def taken(self, reference: str) -> None:
         each, log = self._each, self._desk.log
-        run = id_text(each.work.run_id)
+        about = each.about
         if not 0 < len(reference) <= MAX_REFERENCE or not is_storable(reference):
-            log.error("what a target calls a run cannot be kept", run=run)
+            log.error("what a target calls a run cannot be kept", **about)
             return
         for pause in itertools.chain(_PAUSES, itertools.repeat(_PAUSES[-1])):
             is_last = each.cancelled.is_set()
@@ -121,13 +120,16 @@ class Held:
                 return
             except Exception as wrong:
                 if is_last or is_fault_of_a_row(wrong):
-                    log.error("what a target calls a run was not kept", run=run, error=str(wrong))
+                    log.error("what a target calls a run was not kept", **about, error=str(wrong))
                     return
-                log.warning("what a target calls a run waits for the database", run=run, error=str(wrong))
+                log.warning("what a target calls a run waits for the database", **about, error=str(wrong))
             await sleep_until_woken(each.cancelled, seconds=pause)
 
     async def seen(self, card: CardSeen) -> None:
         try:
             await self._desk.see(self._each.work.namespace, self._line, card)
         except Exception as wrong:  # it is shown to people, and the next launch brings it again
-            self._desk.log.warning("the card of an agent was not kept", agent=self._line.agent_id, error=str(wrong))
+            about = self._each.about
+            self._desk.log.warning(
+                "the card of an agent was not kept", **about, agent=self._line.agent_id, error=str(wrong)
+            )

@@ -25,6 +25,7 @@ from horarium.store.database.channels import READY
 from horarium.store.errors import is_fault_of_a_row
 from horarium.store.runs import overdue, release
 from horarium.store.runs.definitions import Definitions
+from horarium.store.runs.log_fields import LogFields, read_run_fields, read_schedule_fields
 from horarium.store.runs.overdue import BEGIN, Place, Unanswered
 from horarium.store.runs.work import Work
 from horarium.store.runs.writer import Happened, Recorded, record_events
@@ -229,9 +230,15 @@ class Janitor:
             except Exception as wrong:
                 if not is_fault_of_a_row(wrong):
                     raise
-                what = chore.__name__.strip("_")
-                self._log.error("could not be tidied", chore=what, error=f"{type(wrong).__name__}: {wrong}")
+                what, about = chore.__name__.strip("_"), self._about(one)
+                self._log.error("could not be tidied", **about, chore=what, error=f"{type(wrong).__name__}: {wrong}")
         return done
+
+    def _about(self, one: object) -> LogFields:
+        """The fields of a log event about one finding: a run, an approval, or the uid of a schedule."""
+        if isinstance(one, Happened | Unanswered):
+            return read_run_fields(self._database, one.run_id)
+        return read_schedule_fields(self._database, one) if isinstance(one, bytes) else {}
 
 
 def _of_one(

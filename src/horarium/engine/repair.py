@@ -18,6 +18,7 @@ from horarium.store.database import Connection, Database
 from horarium.store.database.channels import DUE
 from horarium.store.schedules import repair
 from horarium.store.schedules.due import Plannings
+from horarium.store.schedules.repair import Replanned
 
 PASS_SECONDS = 3_600.0
 """How long to rest after a whole pass."""
@@ -62,7 +63,8 @@ class Repair:
             return False
         self._log.warning(
             "recounted",
-            schedule=found.schedule_id,
+            namespace=found.namespace,
+            schedule_id=found.schedule_id,
             active=f"{found.before.active} → {found.after.active}",
             held=f"{found.before.held} → {found.after.held}",
         )
@@ -86,11 +88,16 @@ class Repair:
             found = self._database.write(partial(self._plan, uid=uid))
             if found is not None:
                 mended += 1
-                self._log.warning("planned again", schedule=found[0], status=found[1].value)
+                self._log.warning(
+                    "planned again",
+                    namespace=found.namespace,
+                    schedule_id=found.schedule_id,
+                    status=found.status.value,
+                )
         return mended, mended == _UNPLANNED
 
-    def _plan(self, connection: Connection, uid: bytes) -> tuple[str, Status] | None:
+    def _plan(self, connection: Connection, uid: bytes) -> Replanned | None:
         found = repair.plan_again(connection, self._known, uid, self._clock.now())
-        if found is not None and found[1] is Status.ACTIVE:
+        if found is not None and found.status is Status.ACTIVE:
             self._database.notify(connection, DUE)
         return found

@@ -172,7 +172,7 @@ class Registry:
             try:
                 launcher.hint(run_id)
             except Exception as error:
-                _log.warning("hint_failed", kind=launcher.kind, error=_failed(launcher, error))
+                _log.warning("hint_failed", run_id=run_id, kind=launcher.kind, error=_failed(launcher, error))
 
     async def start(self) -> None:
         """All or none: when one cannot start, those that did are closed again."""

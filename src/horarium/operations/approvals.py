@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -19,13 +19,17 @@ from horarium.policy.approval import ApprovalDecision
 from horarium.policy.deciding import NotHeard, Question, Vote, Voter, not_heard
 from horarium.policy.names import MAX_TEXT_LENGTH
 from horarium.policy.replying import proposed_reply
+from horarium.schedule.agent import Agent
 from horarium.schedule.canonical import action_document
 from horarium.schedule.damage import damage_of
 from horarium.schedule.definition import Definition
 from horarium.schedule.envelope import shown_input
 from horarium.schedule.run import Origin
+from horarium.schedule.target import agent_in
 from horarium.store.database import Connection
 from horarium.store.database.page_bytes import fitting
+from horarium.store.names import NameKey, find_names, workflow_key
+from horarium.store.policies import Key, Unreadable, find_agents
 from horarium.store.runs import questions
 from horarium.store.runs import read as runs_read
 from horarium.store.runs.approvals import current_inputs
@@ -41,7 +45,10 @@ NOBODY = "nobody"
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """A question with the run that it is about; `votes` are those for the inputs as they are now."""
+    """A question with the run that it is about; `votes` are those for the inputs as they are now.
+
+    `agent` is the one that the run's prompt goes to; one that is gone or cannot be read has an id only.
+    """
 
     row: QuestionRow
     run: RunRow
@@ -50,6 +57,8 @@ class Asked:
     action: dict[str, object] | None = None
     refused: NotHeard | None = None
     """Why a decision of the caller would be refused; None = it would be accepted."""
+    workflow_name: str | None = None
+    agent: Agent | None = None
 
     @property
     def origin(self) -> Origin:
@@ -158,13 +167,17 @@ def view(
     definitions = resources.definitions.load(connection, runs.values())
     cast = questions.votes(connection, [row.approval_id for row in rows])
     now = resources.clock.now()
+    known = [(row, runs[row.run_id]) for row in rows if row.run_id in runs]
+    names = find_names(connection, {key for _, run in known if (key := _workflow_of(run)) is not None})
+    agents = find_agents(connection, {agent for _, run in known if (agent := _agent_of(run)) is not None})
     return [
         replace(
-            _asked(row, runs[row.run_id], definitions[row.run_id], cast[row.approval_id], whole_action),
-            refused=not_heard(question_of(row, cast[row.approval_id]), voter_of(caller, runs[row.run_id]), now),
+            _asked(row, run, definitions[row.run_id], cast[row.approval_id], whole_action),
+            refused=not_heard(question_of(row, cast[row.approval_id]), voter_of(caller, run), now),
+            workflow_name=None if (key := _workflow_of(run)) is None else names.found.get(key),
+            agent=_agent(agents, _agent_of(run)),
         )
-        for row in rows
-        if row.run_id in runs
+        for row, run in known
     ]
 
 
@@ -192,6 +205,27 @@ def voter_of(caller: Caller, run: RunRow) -> Voter:
         is_agent=caller.role is Role.AGENT,
         is_worker=principal in (run.claimed_by, run_principal(run.run_id)),
     )
+
+
+def _workflow_of(run: RunRow) -> NameKey | None:
+    """The workflow that an approval names: that of the run, and of a step the one whose node it is."""
+    if run.of_workflow is not None and run.of_version is not None:
+        return workflow_key(run.namespace, run.of_workflow, run.of_version)
+    if run.workflow is None or run.workflow_version is None:
+        return None
+    return workflow_key(run.namespace, run.workflow, run.workflow_version)
+
+
+def _agent_of(run: RunRow) -> Key | None:
+    agent_id = agent_in(run.target)
+    return None if agent_id is None else (run.namespace, agent_id)
+
+
+def _agent(agents: Mapping[Key, Agent | Unreadable], key: Key | None) -> Agent | None:
+    if key is None:
+        return None
+    found = agents.get(key)
+    return found if isinstance(found, Agent) else Agent(key[1])
 
 
 def _asked(

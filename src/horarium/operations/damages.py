@@ -14,12 +14,12 @@ _MOST = 10_000
 class Damages:
     _told: set[tuple[str, str]] = field(default_factory=set)
 
-    def tell(self, telemetry: Telemetry, what: str, name: str, why: str) -> None:
-        """`name` names the row for whoever has to mend it."""
+    def tell(self, telemetry: Telemetry, what: str, name: str, why: str, **about: str) -> None:
+        """Log a row under its `name`; `about` are the namespace, schedule and run that it belongs to."""
         if (what, name) in self._told:
             return
         if len(self._told) >= _MOST:
             self._told.clear()
         self._told.add((what, name))
         telemetry.metrics.unreadable_rows.inc()
-        telemetry.log.error("a stored row cannot be read", what=what, name=name, why=why)
+        telemetry.log.error("a stored row cannot be read", what=what, name=name, **about, why=why)

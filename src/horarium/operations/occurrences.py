@@ -18,6 +18,7 @@ from horarium.store.history import skips
 from horarium.store.history.events import HistoryRow
 from horarium.store.runs import read as runs_read
 from horarium.store.runs.read import RunFilter, RunRow
+from horarium.store.schedules.rows import ScheduleRow
 from horarium.wire.roles import Permission
 
 _NOWHERE = "-"
@@ -28,6 +29,7 @@ class Skipped:
     """An occurrence without a run, or a whole row of them; `event` says which and why."""
 
     schedule_id: str
+    schedule_name: str
     event: HistoryRow
 
     @property
@@ -74,7 +76,7 @@ def list_occurrences(
             connection, row.schedule_uid, filters, before=place.before_run, limit=limit + 1
         ).rows
         skipped = _skips(connection, row.schedule_uid, wanted, place.before_sequence, limit + 1)
-        return _merge(resources, connection, row.schedule_id, list(runs), skipped, place, limit)
+        return _merge(resources, connection, row, list(runs), skipped, place, limit)
 
     return resources.database.read(look)
 
@@ -89,7 +91,7 @@ def _skips(connection: Connection, uid: bytes, wanted: RunFilter, before: int | 
 def _merge(
     resources: Resources,
     connection: Connection,
-    schedule_id: str,
+    schedule: ScheduleRow,
     runs: list[RunRow],
     skipped: list[HistoryRow],
     place: _Place,
@@ -105,7 +107,10 @@ def _merge(
     turn = iter(runs), iter(skipped)
     ordered = [next(turn[0]) if isinstance(row, RunRow) else next(turn[1]) for row in shown]
     viewed = iter(view(resources, connection, [row for row in ordered if isinstance(row, RunRow)], whole=False))
-    rows = tuple(next(viewed) if isinstance(row, RunRow) else Skipped(schedule_id, row) for row in ordered)
+    rows = tuple(
+        next(viewed) if isinstance(row, RunRow) else Skipped(schedule.schedule_id, schedule.name, row)
+        for row in ordered
+    )
     if len(both) <= limit:
         return OccurrencePage(rows, None)
     following = _Place(

@@ -34,6 +34,7 @@ from horarium.schedule.run import (
 from horarium.schedule.target import agent_in
 from horarium.store.database import Connection
 from horarium.store.database.channels import READY
+from horarium.store.names import NO_NAMES, NameKey, Names, find_names, keys_of
 from horarium.store.runs import agent_places, open_runs, overdue
 from horarium.store.runs import read as runs_read
 from horarium.store.runs.agent_places import AgentPlaces
@@ -65,7 +66,7 @@ class Run:
     """A run with what it takes from the revision that it names; `key` is what targets know it by.
 
     `inputs` are decoded where a client encoded them. `asked` is the newest question about it; it was seen at `seen_at`.
-    `waits_at` is the agent that has no place for it.
+    `waits_at` is the agent that has no place for it; `names` are those of what it and its steps name.
     """
 
     row: RunRow
@@ -76,6 +77,7 @@ class Run:
     reruns: tuple[bytes, ...] = ()
     steps: tuple[Step | Unreadable, ...] | None = None
     waits_at: AgentPlaces | None = None
+    names: Names = NO_NAMES
 
     @property
     def instance_id(self) -> str:
@@ -129,7 +131,12 @@ def get(resources: Resources, caller: Caller, run_id: str) -> Run:
         (run,) = view(resources, connection, [find_run(connection, caller, run_id)])
         again = tuple(runs_read.reruns(connection, run.row.run_id, _SHOWN_RERUNS))
         waits_at = _full_agent(connection, run.row)
-        return replace(run, reruns=again, steps=_steps(connection, run.row), waits_at=waits_at)
+        steps, names = _steps(connection, run.row), run.names
+        if steps:
+            own = keys_of(run.row.namespace, run.row)
+            readable = [each.row for each in steps if not isinstance(each, Unreadable)]
+            names = find_names(connection, own.union(*(keys_of(run.row.namespace, each) for each in readable)))
+        return replace(run, reruns=again, steps=steps, waits_at=waits_at, names=names)
 
     return resources.database.read(look)
 
@@ -204,13 +211,14 @@ def view(resources: Resources, connection: Connection, rows: Sequence[RunRow], *
     """Without `whole`, without their inputs: those of many at once are nobody's to decode."""
     definitions = resources.definitions.load(connection, rows)
     asked = newest_approvals(connection, [row.run_id for row in rows if _may_be_asked(row)])
+    names = find_names(connection, set[NameKey]().union(*(keys_of(row.namespace, row) for row in rows)))
     now = resources.clock.now()
     viewed = []
     for row in rows:
         found = definitions[row.run_id]
         definition = None if isinstance(found, Exception) else found
         inputs = _inputs(row, definition) if whole else None
-        viewed.append(Run(row, definition, inputs, asked.get(row.run_id), now))
+        viewed.append(Run(row, definition, inputs, asked.get(row.run_id), now, names=names))
     return viewed
 
 

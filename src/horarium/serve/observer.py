@@ -7,12 +7,11 @@ from collections.abc import Sequence
 from horarium.engine.batch import Tick
 from horarium.engine.janitor import Tidied
 from horarium.engine.partitions import Upkept
-from horarium.ids import id_text
 from horarium.instant import SECOND, Instant
 from horarium.life.change import Again, End
 from horarium.schedule.run import RunState
+from horarium.store.runs.log_fields import Settled, fields_of_run
 from horarium.store.runs.work import Work
-from horarium.store.runs.writer import Recorded
 from horarium.telemetry.telemetry import Telemetry
 
 _GOOD = frozenset({RunState.SUCCEEDED, RunState.CANCELLED, RunState.SKIPPED})
@@ -27,16 +26,16 @@ class TelemetryObserver:
     def ticked(self, tick: Tick, now: Instant) -> None:
         self._telemetry.tick(tick, now)
 
-    def settled(self, recorded: Sequence[Recorded], now: Instant) -> None:
-        for run, change in recorded:
+    def settled(self, runs: Sequence[Settled], now: Instant) -> None:
+        for run, change, schedule_id in runs:
             self._telemetry.launched(fired_at=run.created_at, started_at=run.started_at or now)
             if isinstance(change, End):
                 self._telemetry.ended(change.state)
-                self._tell_end(run, change, now)
+                self._tell_end(run, change, schedule_id, now)
             elif isinstance(change, Again):
                 self._log.info(
                     "will be tried again",
-                    run=id_text(run.run_id),
+                    **fields_of_run(run.run_id, run.namespace, schedule_id),
                     in_seconds=round((change.ready_at - now) / SECOND, 1),
                     error=_in_short(change.error),
                 )
@@ -50,10 +49,11 @@ class TelemetryObserver:
     def upkept(self, upkept: Upkept, now: Instant) -> None:
         self._telemetry.kept_by_weeks(made=upkept.made, dropped=upkept.dropped)
 
-    def _tell_end(self, run: Work, end: End, now: Instant) -> None:
+    def _tell_end(self, run: Work, end: End, schedule_id: str | None, now: Instant) -> None:
         tell = self._log.debug if end.state in _GOOD else self._log.warning
         took = round((now - (run.started_at or now)) / SECOND, 3)
-        tell(end.state.value, run=id_text(run.run_id), took_seconds=took, error=_in_short(end.error))
+        about = fields_of_run(run.run_id, run.namespace, schedule_id)
+        tell(end.state.value, **about, took_seconds=took, error=_in_short(end.error))
 
 
 def _in_short(error: str | None) -> str | None:

@@ -311,7 +311,7 @@ def put_templates(service: Service) -> None:
         own = workflows.get(namespace, {})
         known_as = release or fingerprint([*templates.values(), *({"workflow": each} for each in own.items())])
         try:
-            _tell(service, register(service.resources, caller, app, known_as, templates, own))
+            _tell(service, namespace, register(service.resources, caller, app, known_as, templates, own))
         except OperationError as refused:
             if refused.reason != QuotaExceeded.reason:
                 raise
@@ -319,18 +319,18 @@ def put_templates(service: Service) -> None:
             service.telemetry.log.error("not declared", namespace=namespace, why=refused.message)
 
 
-def _tell(service: Service, done: Registered) -> None:
-    log = service.telemetry.log
+def _tell(service: Service, namespace: str, done: Registered) -> None:
+    log = service.telemetry.log.bind(namespace=namespace)
     for name in done.kept:
-        log.warning("not declared", schedule=name, why="a schedule of this id was written by hand")
+        log.warning("not declared", schedule_id=name, why="a schedule of this id was written by hand")
     for name in done.foreign:
-        log.warning("not declared", schedule=name, why="a schedule of this id belongs to another bundle")
+        log.warning("not declared", schedule_id=name, why="a schedule of this id belongs to another bundle")
     for name in done.foreign_workflows:
         log.warning("not declared", workflow=name, why="a workflow of this id is somebody else's")
     for name in done.paused:
-        log.warning("paused", schedule=name, why="the application declares it no more")
+        log.warning("paused", schedule_id=name, why="the application declares it no more")
     for name in done.resumed:
-        log.info("resumed", schedule=name, why="the application declares it again")
+        log.info("resumed", schedule_id=name, why="the application declares it again")
 
 
 def _owner() -> str:

@@ -19,6 +19,7 @@ from horarium.decision.plan import Decision, Fire, Hold, Missed, Skip
 from horarium.instant import SECOND, Instant, to_rfc3339
 
 _LEVELS = {"debug": logging.DEBUG, "info": logging.INFO, "warning": logging.WARNING, "error": logging.ERROR}
+_USUAL_NAMESPACE = "default"
 _TIME = 8  # hh:mm:ss at the end of the first part of an RFC 3339 time
 
 
@@ -56,9 +57,9 @@ def render_line(_logger: Any, _method: str, event: MutableMapping[str, Any]) -> 
     parts = [] if time is None else [_clock_face(str(time))]
     parts += [level.upper()] if level in ("warning", "error", "critical") else []
     parts.append(_printable(rest.pop("event", "")))
-    for name in ("schedule", "run"):
+    for name in ("schedule_id", "run_id"):
         if rest.get(name) is not None:
-            parts.append(_printable(rest.pop(name)))
+            parts.append(_printable(_in_namespace(rest) + str(rest.pop(name))))
     if rest.get("nominal") is not None:
         parts.append("nominal " + _clock_face(str(rest.pop("nominal"))) + "Z")
     if rest.get("late_seconds") is not None:
@@ -66,6 +67,12 @@ def render_line(_logger: Any, _method: str, event: MutableMapping[str, Any]) -> 
     parts += [f"{name}={_printable(value)}" for name, value in rest.items() if value is not None]
     line = "  ".join(parts)
     return line if failure is None else f"{line}\n{failure}"
+
+
+def _in_namespace(event: MutableMapping[str, Any]) -> str:
+    """Take the namespace out: it stands before the first name, unless it is the usual one."""
+    namespace = event.pop("namespace", None)
+    return "" if namespace in (None, _USUAL_NAMESPACE) else f"{namespace}/"
 
 
 def _clock_face(rfc3339: str) -> str:
@@ -123,7 +130,7 @@ class DecisionLog:
 
 
 def _told(namespace: str, schedule_id: str, decision: Decision, now: Instant) -> dict[str, Any]:
-    told: dict[str, Any] = {"schedule": schedule_id if namespace == "default" else f"{namespace}/{schedule_id}"}
+    told: dict[str, Any] = {"namespace": namespace, "schedule_id": schedule_id}
     match decision:
         case Fire() | Hold():
             told |= {"nominal": to_rfc3339(decision.nominal), "late_seconds": (now - decision.due) / SECOND}

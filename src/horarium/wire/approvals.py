@@ -57,6 +57,14 @@ class ApprovalVote(Answer, frozen=True, kw_only=True):
     at: Time
 
 
+class ApprovalAgent(Answer, frozen=True, kw_only=True):
+    """The agent that a prompt goes to; without a URL it cannot be called."""
+
+    agent_id: str
+    name: str | None = None
+    url: str | None = None
+
+
 class Approval(Answer, frozen=True, kw_only=True):
     """One question. `expires_at` null = it waits for as long as it takes; `approvers` empty = whoever may approve.
 
@@ -65,7 +73,8 @@ class Approval(Answer, frozen=True, kw_only=True):
     words, and `reply` what it is told, once somebody has proposed that; what lets it in somewhere is not shown.
     `broken` says why it cannot be read, where somebody has damaged it: what is not known is left out then, and nobody
     decides it. `may_decide`: a decision of the caller would be accepted; else `refusal` is the reason code of the
-    refusal, and `refusal_message` says what to do.
+    refusal, and `refusal_message` says what to do. `agent` is the one that the
+    prompt in `action` goes to; names are display names.
     """
 
     approval_id: str
@@ -98,6 +107,9 @@ class Approval(Answer, frozen=True, kw_only=True):
     may_decide: bool | None = None
     refusal: Refusal | None = None
     refusal_message: str | None = None
+    schedule_name: str | None = None
+    workflow_name: str | None = None
+    agent: ApprovalAgent | None = None
 
 
 class ApprovalList(Answer, frozen=True, kw_only=True):

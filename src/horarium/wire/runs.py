@@ -30,14 +30,17 @@ class RunWorkflow(Answer, frozen=True, kw_only=True):
 
     workflow_id: str
     version: int
+    name: str | None = None
 
 
 class RunAssignee(Answer, frozen=True, kw_only=True):
-    """Who does the work; `member` is the agent of a team whose turn it was."""
+    """Who does the work; `member` is the agent of a team whose turn it was. Names are display names."""
 
     type: AssigneeType
     id: str
     member: str | None = None
+    name: str | None = None
+    member_name: str | None = None
 
 
 class RunUsage(Answer, frozen=True, kw_only=True):
@@ -113,7 +116,8 @@ class RunSummary(Answer, frozen=True, kw_only=True):
     `status` is the coarse word, `state` the exact one. An occurrence without a run (`include=skips`) has the state
     `skipped` and a `reason`; its `run_id` is null, and to a program an empty text. A step of a workflow has a
     `parent_run_id` and a `node_id`; `root_run_id` is the run that somebody asked for, however deep the step is.
-    `timezone` is the zone of its schedule in the revision that it names. `broken` says which parts of it cannot be
+    `timezone` is the zone of its schedule in the revision that it names. `schedule_name` is the display name of its
+    schedule, deleted or not. `broken` says which parts of it cannot be
     read, and why, where somebody has damaged what is stored: they are null then.
     """
 
@@ -163,6 +167,7 @@ class RunSummary(Answer, frozen=True, kw_only=True):
     rerun_of: str | None = None
     timezone: str | None = None
     broken: str | None = None
+    schedule_name: str | None = None
 
     @property
     def is_final(self) -> bool:

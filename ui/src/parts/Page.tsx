@@ -46,6 +46,17 @@ export function Card({ title, actions, children }: { title: string; actions?: Re
   );
 }
 
+/** The id behind a display name; nothing where the id itself is shown. */
+export function SecondaryId({ name, id }: { name?: string | null; id: string }) {
+  if (!name || name === id) return null;
+  return (
+    <span className="muted small mono">
+      {" "}
+      <bdi>{id}</bdi>
+    </span>
+  );
+}
+
 /** Names and values, one below the other. */
 export function Facts({ of }: { of: readonly (readonly [name: string, value: ReactNode])[] }) {
   return (

@@ -11,7 +11,7 @@ from dataclasses import fields
 from enum import StrEnum
 from typing import Any, Generic, TypeVar, cast
 
-from sqlalchemy import Connection, Executable, Table, select
+from sqlalchemy import Column, Connection, Executable, Table, select
 
 from horarium.instant import LAST
 from horarium.policy.approval import NEVER
@@ -31,7 +31,8 @@ class TypedRows(Generic[R]):
     """Rows of dataclass `kind`. Of columns that several tables have, the last table's are read.
 
     `key` is the field by which a row is known outside, the first one if it is not given. `stand_ins` replace values
-    that cannot be read where the parser is not an enumeration and has no empty document.
+    that cannot be read where the parser is not an enumeration and has no empty document. `renamed` are columns whose
+    field has another name than they.
     """
 
     def __init__(
@@ -40,10 +41,12 @@ class TypedRows(Generic[R]):
         *tables: Table,
         key: str | None = None,
         stand_ins: Mapping[str, Any] | None = None,
+        renamed: Mapping[str, Column[Any]] | None = None,
         **parsers: Callable[[Any], Any],
     ) -> None:
         names = [each.name for each in fields(cast("Any", kind))]
-        columns = {column.name: column for table in tables for column in table.columns}
+        columns: dict[str, Any] = {column.name: column for table in tables for column in table.columns}
+        columns |= {name: column.label(name) for name, column in (renamed or {}).items()}
         self._kind = kind
         self._marked: type[Marked] = type(f"Unreadable{kind.__name__}", (kind, Marked), {})
         self._names = names

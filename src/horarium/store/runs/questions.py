@@ -25,7 +25,7 @@ from horarium.store.tables import approval_votes, approvals, runs, schedules
 
 @dataclass(frozen=True, slots=True)
 class QuestionRow:
-    """All columns of `approvals`, and the id of the schedule that its uid stands for.
+    """All columns of `approvals`, and the id and the name of the schedule that its uid stands for, deleted or not.
 
     `modifications` are None until somebody modified; `proposed` may be null even then.
     """
@@ -55,6 +55,7 @@ class QuestionRow:
     standing_id: bytes | None
     question: str | None
     schedule_id: str | None
+    schedule_name: str | None = None
 
     @property
     def damage(self) -> str | None:
@@ -104,6 +105,7 @@ _ROWS = TypedRows(
     QuestionRow,
     schedules,
     approvals,
+    renamed={"schedule_name": schedules.c.name},
     decision=ApprovalDecision,
     approvers=names_from_text,
     requesters=names_from_text,

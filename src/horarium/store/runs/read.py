@@ -24,7 +24,7 @@ from horarium.store.tables import run_definitions, run_events, runs, schedule_re
 
 @dataclass(frozen=True, slots=True)
 class RunRow:
-    """All columns of `runs`, and the id of the schedule that its uid stands for.
+    """All columns of `runs`, and the id and the name of the schedule that its uid stands for, deleted or not.
 
     `inputs` is None where the run takes them from its revision; amounts are millionths of a credit.
     """
@@ -101,6 +101,7 @@ class RunRow:
     heard: bool
     requested_by: dict[str, Any] | None
     schedule_id: str | None
+    schedule_name: str | None = None
 
     @property
     def damage(self) -> str | None:
@@ -160,6 +161,7 @@ _ROWS = TypedRows(
     RunRow,
     schedules,
     runs,
+    renamed={"schedule_name": schedules.c.name},
     origin=Origin,
     state=RunState,
     delivery=Delivery,

@@ -41,9 +41,19 @@ class Count:
 @dataclass(frozen=True, slots=True)
 class Recounted:
     schedule_uid: bytes
+    namespace: str
     schedule_id: str
     before: Count
     after: Count
+
+
+@dataclass(frozen=True, slots=True)
+class Replanned:
+    """A schedule that had lost its plan, and the status that it has now."""
+
+    namespace: str
+    schedule_id: str
+    status: Status
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +92,7 @@ def recount(connection: Connection, uid: bytes) -> Recounted | None:
     if before == after:
         return None
     positions.move(connection, uid, active=after.active, held=after.held)
-    return Recounted(uid, position.schedule_id, before, after)
+    return Recounted(uid, position.namespace, position.schedule_id, before, after)
 
 
 def count_open(connection: Connection, uid: bytes) -> Count:
@@ -153,8 +163,8 @@ def unplanned(connection: Connection, limit: int) -> list[bytes]:
     return list(connection.execute(statement.limit(limit)).scalars())
 
 
-def plan_again(connection: Connection, known: Plannings, uid: bytes, now: Instant) -> tuple[str, Status] | None:
-    """Plans on from the last decision, so that nothing is dropped; the id and the status that it has now.
+def plan_again(connection: Connection, known: Plannings, uid: bytes, now: Instant) -> Replanned | None:
+    """Plan on from the last decision, so that nothing is dropped.
 
     None if there is nothing to mend. What cannot be planned is set aside as broken.
     """
@@ -164,8 +174,8 @@ def plan_again(connection: Connection, known: Plannings, uid: bytes, now: Instan
     planning = known.load(connection, [row.planning])[row.planning]
     if isinstance(planning, Exception):
         park(connection, uid, error=str(planning), error_class=type(planning).__name__, now=now)
-        return row.schedule_id, Status.BROKEN
+        return Replanned(row.namespace, row.schedule_id, Status.BROKEN)
     position = Position(row.decided_until, None, Status.ACTIVE, row.generation)
     planned = lifecycle.replan(planning.spec, uid, position, row.decided_until)
     positions.move(connection, uid, status=planned.status, next_due=planned.next_due)
-    return row.schedule_id, planned.status
+    return Replanned(row.namespace, row.schedule_id, planned.status)

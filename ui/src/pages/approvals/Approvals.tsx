@@ -7,7 +7,7 @@ import { useSession, type Session } from "../../api/session";
 import { Badge } from "../../marks/Mark";
 import { Button } from "../../parts/Button";
 import { LoadMore } from "../../parts/LoadMore";
-import { Page } from "../../parts/Page";
+import { Page, SecondaryId } from "../../parts/Page";
 import { Empty, FailureNote, Loading } from "../../parts/Shown";
 import { Tabs } from "../../parts/Tabs";
 import { When } from "../../parts/When";
@@ -205,6 +205,7 @@ function Row({ row, pickable, ofAll, picked, onPick }: RowProps) {
             <bdi>{title}</bdi>
           </Link>
           {ofAll ? <bdi className="badge">{row.namespace}</bdi> : null}
+          {row.schedule_id ? <SecondaryId name={row.schedule_name} id={row.schedule_id} /> : null}
           <Gates gates={row.gates} />
           {row.status === "pending" ? null : <Badge look={APPROVAL_LOOKS[row.status]} />}
         </div>

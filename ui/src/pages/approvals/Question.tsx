@@ -2,7 +2,7 @@
 import { Link } from "@tanstack/react-router";
 import type { ReactNode } from "react";
 import { isolated } from "../../parts/isolated";
-import { Facts } from "../../parts/Page";
+import { Facts, SecondaryId } from "../../parts/Page";
 import { Json, JsonDiff } from "../../parts/Json";
 import { When } from "../../parts/When";
 import { actionText, yesText, type Approval } from "./questions";
@@ -21,6 +21,7 @@ export function WhatItDoes({ approval }: { approval: Approval }) {
       {approval.action ? (
         <>
           <p dir="auto">{actionText(approval.action, MOST_SAID)}.</p>
+          {approval.agent ? <AgentFacts agent={approval.agent} /> : null}
           <details>
             <summary>The whole action</summary>
             <Json value={approval.action} label="Action" />
@@ -28,6 +29,26 @@ export function WhatItDoes({ approval }: { approval: Approval }) {
         </>
       ) : null}
     </div>
+  );
+}
+
+/** Who receives the prompt, and at which URL. */
+function AgentFacts({ agent }: { agent: NonNullable<Approval["agent"]> }) {
+  return (
+    <Facts
+      of={[
+        [
+          "Agent",
+          <>
+            <Link to="/agents/$agentId" params={{ agentId: agent.agent_id }}>
+              <bdi>{agent.name || agent.agent_id}</bdi>
+            </Link>
+            <SecondaryId name={agent.name} id={agent.agent_id} />
+          </>,
+        ],
+        ["URL", agent.url ? <bdi className="mono">{agent.url}</bdi> : "None"],
+      ]}
+    />
   );
 }
 
@@ -71,9 +92,14 @@ export function QuestionFacts({ approval, zone }: { approval: Approval; zone?: s
   if (approval.standing_id) facts.push(["Decided by", "a standing approval"]);
   facts.push(["Nominal time", <When at={approval.nominal} zone={zone} />]);
   facts.push(["Run", <RunLinks approval={approval} />]);
-  if (approval.schedule_id) facts.push(["Schedule", <ScheduleLink id={approval.schedule_id} />]);
+  if (approval.schedule_id)
+    facts.push(["Schedule", <ScheduleLink id={approval.schedule_id} name={approval.schedule_name} />]);
   if (approval.workflow_id)
-    facts.push(isStored(approval) ? ["Workflow", <WorkflowLink id={approval.workflow_id} />] : typeFact(approval));
+    facts.push(
+      isStored(approval)
+        ? ["Workflow", <WorkflowLink id={approval.workflow_id} name={approval.workflow_name} />]
+        : typeFact(approval),
+    );
   return <Facts of={facts} />;
 }
 
@@ -113,19 +139,30 @@ function RunLinks({ approval }: { approval: Approval }) {
   );
 }
 
-function ScheduleLink({ id }: { id: string }) {
+interface NamedLink {
+  id: string;
+  name?: string | null;
+}
+
+function ScheduleLink({ id, name }: NamedLink) {
   return (
-    <Link to="/schedules/$scheduleId" params={{ scheduleId: id }}>
-      <bdi>{id}</bdi>
-    </Link>
+    <>
+      <Link to="/schedules/$scheduleId" params={{ scheduleId: id }}>
+        <bdi>{name || id}</bdi>
+      </Link>
+      <SecondaryId name={name} id={id} />
+    </>
   );
 }
 
-function WorkflowLink({ id }: { id: string }) {
+function WorkflowLink({ id, name }: NamedLink) {
   return (
-    <Link to="/workflows/$workflowId" params={{ workflowId: id }}>
-      <bdi>{id}</bdi>
-    </Link>
+    <>
+      <Link to="/workflows/$workflowId" params={{ workflowId: id }}>
+        <bdi>{name || id}</bdi>
+      </Link>
+      <SecondaryId name={name} id={id} />
+    </>
   );
 }
 

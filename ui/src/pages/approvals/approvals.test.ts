@@ -85,6 +85,8 @@ describe("questions", () => {
 
   it.each([
     [{ schedule_id: "s", workflow_id: "w", node_id: "n" }, "s · n"],
+    [{ schedule_id: "s", schedule_name: "Nightly", workflow_id: "w", node_id: "n" }, "Nightly · n"],
+    [{ schedule_id: null, workflow_id: "w", workflow_name: "The brief", node_id: null }, "The brief"],
     [{ schedule_id: null, workflow_id: "w", node_id: null }, "w"],
     [{ schedule_id: null, workflow_id: null, node_id: null }, "A run"],
   ])("%j", (asked, title) => {

@@ -39,8 +39,12 @@ export function refusalOf(approval: Pick<Approval, "may_decide" | "refusal_messa
   return approval.may_decide === false ? (approval.refusal_message ?? "") : null;
 }
 
-export function titleOf(approval: Pick<Approval, "schedule_id" | "workflow_id" | "node_id">): string {
-  const whole = approval.schedule_id ?? approval.workflow_id ?? "A run";
+type Titled = Pick<Approval, "schedule_id" | "schedule_name" | "workflow_id" | "workflow_name" | "node_id">;
+
+/** The name of its schedule, or of its workflow; without one the id. */
+export function titleOf(approval: Titled): string {
+  const { schedule_id: id, schedule_name: name } = approval;
+  const whole = name || id || approval.workflow_name || approval.workflow_id || "A run";
   return approval.node_id === null ? whole : `${whole} · ${approval.node_id}`;
 }
 

@@ -3,7 +3,7 @@ import { Link } from "@tanstack/react-router";
 import type { ReactNode } from "react";
 import type { Schemas } from "../../api/client";
 import { isolated } from "../../parts/isolated";
-import { Card, Facts } from "../../parts/Page";
+import { Card, Facts, SecondaryId } from "../../parts/Page";
 import { Json } from "../../parts/Json";
 import { When } from "../../parts/When";
 import { durationText } from "../../time/zones";
@@ -62,20 +62,22 @@ function belongings(run: Run): Fact[] {
       "Schedule",
       <>
         <Link to="/schedules/$scheduleId" params={{ scheduleId: run.schedule_id }}>
-          <bdi>{run.schedule_id}</bdi>
+          <bdi>{run.schedule_name || run.schedule_id}</bdi>
         </Link>
+        <SecondaryId name={run.schedule_name} id={run.schedule_id} />
         {run.revision === null ? null : <span className="muted"> revision {run.revision}</span>}
       </>,
     ]);
   }
   if (run.workflow) {
-    const { workflow_id, version } = run.workflow;
+    const { workflow_id, version, name } = run.workflow;
     facts.push([
       "Workflow",
       <>
         <Link to="/workflows/$workflowId" params={{ workflowId: workflow_id }} search={{ version } as never}>
-          <bdi>{workflow_id}</bdi>
+          <bdi>{name || workflow_id}</bdi>
         </Link>
+        <SecondaryId name={name} id={workflow_id} />
         <span className="muted"> version {version}</span>
       </>,
     ]);
@@ -94,14 +96,15 @@ function Assignee({ of }: { of: Schemas["RunAssignee"] }) {
     <>
       {of.type === "team" ? (
         <Link to="/teams/$teamId" params={{ teamId: of.id }}>
-          <bdi>{of.id}</bdi>
+          <bdi>{of.name || of.id}</bdi>
         </Link>
       ) : (
         <Link to="/agents/$agentId" params={{ agentId: of.id }}>
-          <bdi>{of.id}</bdi>
+          <bdi>{of.name || of.id}</bdi>
         </Link>
       )}
-      <span className="muted"> {of.member ? `${of.type}, by ${of.member}` : of.type}</span>
+      <SecondaryId name={of.name} id={of.id} />
+      <span className="muted"> {of.member ? `${of.type}, by ${of.member_name || of.member}` : of.type}</span>
     </>
   );
 }

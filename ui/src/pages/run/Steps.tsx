@@ -11,7 +11,7 @@ import { Loading } from "../../parts/Shown";
 import { When } from "../../parts/When";
 import { workflowGraph, type WorkflowPicture } from "../../parts/workflowGraph";
 import { durationText } from "../../time/zones";
-import { attemptOf } from "../runs/rows";
+import { attemptOf, workerText } from "../runs/rows";
 import { causeText } from "./sentence";
 
 type Step = Schemas["RunStep"];
@@ -150,7 +150,9 @@ function StepRow({ step }: { step: Step }) {
         <Link to="/runs/$runId" params={{ runId: step.run_id }}>
           <bdi>{step.node_id}</bdi>
         </Link>
-        {step.workflow ? <div className="small muted">workflow {step.workflow.workflow_id}</div> : null}
+        {step.workflow ? (
+          <div className="small muted">workflow {step.workflow.name || step.workflow.workflow_id}</div>
+        ) : null}
         {step.fallback ? <div className="small muted">in place of one that failed</div> : null}
       </td>
       <td>
@@ -166,7 +168,7 @@ function StepRow({ step }: { step: Step }) {
       </td>
       <td className="number nowrap">{tookText(step)}</td>
       <td className="number">{attemptOf(step)}</td>
-      <td>{step.assignee ? <bdi>{step.assignee.member ?? step.assignee.id}</bdi> : "—"}</td>
+      <td>{step.assignee ? <bdi>{workerText(step.assignee)}</bdi> : "—"}</td>
       <td>
         {step.approval?.approval_id ? (
           <Link to="/approvals/$approvalId" params={{ approvalId: step.approval.approval_id }}>

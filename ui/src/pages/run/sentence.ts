@@ -1,4 +1,5 @@
 // What is to be said of a run in one sentence: why it waits, why it ended as it did; pure.
+import { assigneeText } from "../runs/rows";
 import type { Schemas } from "../../api/client";
 import { reasonText } from "../../marks/outcomes";
 
@@ -33,9 +34,7 @@ const because = (run: Known) => {
 };
 
 const whom = (run: Known) => {
-  if (!run.assignee) return "";
-  const { type, id, member } = run.assignee;
-  return ` by the ${type} ${id}${member ? ` (${member})` : ""}`;
+  return run.assignee ? ` by the ${assigneeText(run.assignee)}` : "";
 };
 
 function waits(run: Known): string {

@@ -7,7 +7,16 @@ import { reasonText, RUN_LOOKS } from "../../marks/outcomes";
 import { When } from "../../parts/When";
 import { durationText } from "../../time/zones";
 import { OPEN_STATES, originText } from "./filters";
-import { attemptOf, latenessOf, titleOf, usageTexts, type RunRow } from "./rows";
+import {
+  assigneeText,
+  attemptOf,
+  latenessOf,
+  secondaryId,
+  titleOf,
+  usageTexts,
+  workflowText,
+  type RunRow,
+} from "./rows";
 
 interface Props {
   rows: readonly RunRow[];
@@ -145,6 +154,12 @@ const Row = memo(function Row({ row, index, measure, chosen, onChoose, ofAll }: 
               <bdi>{row.namespace}</bdi> ·{" "}
             </>
           ) : null}
+          {secondaryId(row) === null ? null : (
+            <>
+              <bdi className="mono">{secondaryId(row)}</bdi>
+              {" · "}
+            </>
+          )}
           <bdi>{doing(row)}</bdi>
         </div>
       </td>
@@ -173,10 +188,8 @@ const LATE_SECONDS = 60;
 
 function doing(row: RunRow): string {
   const what = row.workflow
-    ? `workflow ${row.workflow.workflow_id} v${row.workflow.version}`
+    ? `workflow ${workflowText(row.workflow)}`
     : [row.kind, row.workflow_type].filter(Boolean).join(" ");
-  const whom = row.assignee
-    ? `${row.assignee.type} ${row.assignee.id}${row.assignee.member ? ` (${row.assignee.member})` : ""}`
-    : "";
+  const whom = row.assignee ? assigneeText(row.assignee) : "";
   return [originText(row.origin), what, whom, row.task_queue && `queue ${row.task_queue}`].filter(Boolean).join(" · ");
 }

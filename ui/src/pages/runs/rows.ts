@@ -57,8 +57,31 @@ export function usageTexts(usage: Pick<Schemas["RunUsage"], "cost" | "tokens" | 
   return texts;
 }
 
-/** What a run is called: its schedule, or what it does. */
-export function titleOf(run: Pick<RunRow, "schedule_id" | "workflow" | "workflow_type" | "node_id" | "kind">): string {
-  const whole = run.schedule_id ?? run.workflow?.workflow_id ?? run.workflow_type ?? run.kind ?? "run";
+type Titled = Pick<RunRow, "schedule_id" | "schedule_name" | "workflow" | "workflow_type" | "node_id" | "kind">;
+
+/** The name of its schedule, or of its workflow; without one the id, or what the run does. */
+export function titleOf(run: Titled): string {
+  const { schedule_id: id, schedule_name: name, workflow } = run;
+  const whole = name || id || workflow?.name || workflow?.workflow_id || run.workflow_type || run.kind || "run";
   return run.node_id === null ? whole : `${whole} · ${run.node_id}`;
+}
+
+/** The id that stands below the name; null where the title is the id already. */
+export function secondaryId(of: Pick<RunRow, "schedule_id" | "schedule_name">): string | null {
+  return of.schedule_name && of.schedule_name !== of.schedule_id ? of.schedule_id : null;
+}
+
+/** "The brief v2", "agent The writer", "team News desk (The writer)": names before ids. */
+export function workflowText(of: Schemas["RunWorkflow"]): string {
+  return `${of.name || of.workflow_id} v${of.version}`;
+}
+
+/** Who does the work: of a team the member. */
+export function workerText(of: Schemas["RunAssignee"]): string {
+  return of.member ? of.member_name || of.member : of.name || of.id;
+}
+
+export function assigneeText(of: Schemas["RunAssignee"]): string {
+  const member = of.member ? ` (${of.member_name || of.member})` : "";
+  return `${of.type} ${of.name || of.id}${member}`;
 }

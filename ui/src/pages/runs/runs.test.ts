@@ -1,7 +1,19 @@
 import { describe, expect, it } from "vitest";
 import { counted } from "./counted";
 import { choiceOf, filtersOf, isFiltered, queryOf, searchOf, STATE_CHOICES, type RunFilters } from "./filters";
-import { attemptOf, latenessOf, mergedRows, seenRows, titleOf, usageTexts, type RunRow } from "./rows";
+import {
+  assigneeText,
+  attemptOf,
+  latenessOf,
+  mergedRows,
+  secondaryId,
+  seenRows,
+  titleOf,
+  usageTexts,
+  workerText,
+  workflowText,
+  type RunRow,
+} from "./rows";
 
 const NONE: RunFilters = {
   state: "",
@@ -119,6 +131,8 @@ describe("one row", () => {
 
   it.each([
     [{ schedule_id: "nightly" }, "nightly"],
+    [{ schedule_id: "nightly", schedule_name: "Nightly report", node_id: "send" }, "Nightly report · send"],
+    [{ workflow: { workflow_id: "brief", version: 2, name: "The brief" } }, "The brief"],
     [{ workflow: { workflow_id: "brief", version: 2 } }, "brief"],
     [{ schedule_id: "nightly", node_id: "send" }, "nightly · send"],
     [{ kind: "http" }, "http"],
@@ -126,6 +140,27 @@ describe("one row", () => {
   ])("%j is called %s", (given, title) => {
     const nothing = { schedule_id: null, workflow: null, workflow_type: null, node_id: null, kind: null };
     expect(titleOf({ ...nothing, ...given })).toBe(title);
+  });
+});
+
+describe("names", () => {
+  it.each([
+    [{ schedule_id: "nightly", schedule_name: "Nightly report" }, "nightly"],
+    [{ schedule_id: "nightly" }, null],
+    [{ schedule_id: "nightly", schedule_name: "nightly" }, null],
+    [{ schedule_id: null }, null],
+  ])("%j has the secondary id %s", (given, id) => {
+    expect(secondaryId(given)).toBe(id);
+  });
+
+  it("stand before ids", () => {
+    expect(workflowText({ workflow_id: "brief", version: 2, name: "The brief" })).toBe("The brief v2");
+    expect(workflowText({ workflow_id: "brief", version: 2 })).toBe("brief v2");
+    expect(assigneeText({ type: "agent", id: "writer", name: "The writer", member: null })).toBe("agent The writer");
+    const desk = { type: "team", id: "desk", member: "writer", member_name: "The writer" } as const;
+    expect(assigneeText(desk)).toBe("team desk (The writer)");
+    expect(workerText(desk)).toBe("The writer");
+    expect(workerText({ type: "agent", id: "writer" })).toBe("writer");
   });
 });
 
