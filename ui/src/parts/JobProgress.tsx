@@ -90,27 +90,14 @@ export function JobRegion() {
 }
 
 export function JobProgress({ job }: { job: Job }) {
-  const { phase, tally, total, until, error } = job;
-  const done = phase === "done" ? tally.total : total;
+  const { phase, tally, until, error } = job;
   return (
     <div className="stack">
       <div className="row far">
         <strong role="status">{statusText(job)}</strong>
         <JobButton job={job} />
       </div>
-      <div className="row">
-        <progress
-          className="many-progress grow"
-          aria-label={job.title}
-          max={done === null ? undefined : Math.max(done, 1)}
-          value={done === null ? undefined : done === 0 ? 1 : tally.total}
-        />
-        <span className="muted small">
-          {done === null
-            ? tally.total.toLocaleString("en")
-            : `${tally.total.toLocaleString("en")} of ${done.toLocaleString("en")}`}
-        </span>
-      </div>
+      {phase === "done" ? null : <Bar job={job} />}
       {until ? (
         <p className="muted">
           Paused until <When at={until} />
@@ -118,6 +105,18 @@ export function JobProgress({ job }: { job: Job }) {
       ) : null}
       {error ? <FailureNote failure={error} /> : null}
       {tally.failed > 0 ? <Failures job={job} /> : null}
+    </div>
+  );
+}
+
+/** Without a total the bar only shows that work is in progress. */
+function Bar({ job: { title, total, tally } }: { job: Job }) {
+  const known = total === null ? {} : { max: total, value: Math.min(tally.total, total) };
+  const done = tally.total.toLocaleString("en");
+  return (
+    <div className="row">
+      <progress className="many-progress grow" aria-label={title} {...known} />
+      <span className="muted small">{total === null ? done : `${done} of ${total.toLocaleString("en")}`}</span>
     </div>
   );
 }

@@ -49,6 +49,7 @@ test("a job continues to its last page after its dialog has closed", async () =>
   const jobs = new Jobs(() => (ended += 1));
   const { plan, next } = pages(3);
   const jobId = jobs.start(plan);
+  expect(statusText(only(jobs))).toBe("In progress");
   await next();
   jobs.closeDialog(jobId);
   expect([only(jobs).inDialog, statusText(only(jobs))]).toEqual([false, "In progress: 2 paused"]);

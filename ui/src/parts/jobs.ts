@@ -82,6 +82,7 @@ const LEADS: Readonly<Record<Phase, string>> = {
 };
 
 export function statusText({ phase, tally }: Pick<Job, "phase" | "tally">): string {
+  if (tally.total === 0 && phase !== "done") return LEADS[phase];
   return `${LEADS[phase]}: ${tallyText(tally)}`;
 }
 
