@@ -227,9 +227,11 @@ def test_schedules_stop_with_their_agent_and_with_those_above(
         horarium.create(
             schedule_id=f"of-{agent}", cron_expressions=["0 * * * *"], action={"task": "t"}, assignee_id=agent
         )
-    answer = http.delete("/api/agents/head", params={"purge": purge}).json()
     stopped = ["of-hand", "of-head"]
-    assert (answer["paused_schedules"], answer["deleted_schedules"]) == (([], stopped) if purge else (stopped, []))
+    for dry_run, outcome in ((True, "unchanged"), (False, "deleted")):
+        answer = http.delete("/api/agents/head", params={"purge": purge, "dry_run": dry_run}).json()
+        told = answer["outcome"], answer["paused_schedules"], answer["deleted_schedules"]
+        assert told == (outcome, *(([], stopped) if purge else (stopped, [])))
     found = {name: http.get(f"/api/schedules/of-{name}") for name in ("head", "hand", "other")}
     assert [found[name].status_code for name in ("head", "hand")] == ([404, 404] if purge else [200, 200])
     assert found["other"].json()["state"]["paused"] is False

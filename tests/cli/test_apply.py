@@ -238,6 +238,15 @@ def test_nothing_is_deleted_unless_it_is_told_to(server: Server, monkeypatch: py
     assert server.ask("schedule", "describe", "other").code == 5
 
 
+def test_pruning_several_objects_needs_their_number(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+    apply(server, bundle="ours", schedules=[{**HOURLY, "schedule_id": name} for name in ("a", "b")])
+    Path("bundle.json").write_text(json.dumps({"bundle": "ours", "schedules": []}))
+    for line, code in (("y", 1), ("2", 0)):
+        monkeypatch.setattr("sys.stdin", Terminal(f"{line}\n"))
+        asked = server.ask("apply", "-f", "bundle.json", "--prune")
+        assert (asked.code, "Delete 2? Enter 2 to confirm" in asked.err) == (code, True), asked.err
+
+
 class Terminal(io.StringIO):
     def isatty(self) -> bool:
         return True

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import io
 import json
 import sys
+from collections.abc import Callable
 
 import pytest
 from cli.served import Server
@@ -52,12 +54,62 @@ def test_labels_of_one_and_of_many(team: Server) -> None:
     }
 
 
-@pytest.mark.parametrize("answer", ["y", "n"])
-def test_a_person_is_asked(team: Server, monkeypatch: pytest.MonkeyPatch, answer: str) -> None:
-    monkeypatch.setattr(sys.stdin, "isatty", lambda: True, raising=False)
-    monkeypatch.setattr("typer.confirm", lambda question, err: "delete 4 schedules?" in question and answer == "y")
-    assert team.ask("schedule", "delete", "--all").code == (0 if answer == "y" else 1)
-    assert len(statuses(team)) == (0 if answer == "y" else 4)
+@pytest.fixture
+def terminal(monkeypatch: pytest.MonkeyPatch) -> Callable[[str], None]:
+    """Call it with the line that is typed next."""
+
+    def types(line: str) -> None:
+        monkeypatch.setattr(sys, "stdin", io.StringIO(f"{line}\n"))
+        monkeypatch.setattr(sys.stdin, "isatty", lambda: True)
+
+    return types
+
+
+def test_a_change_that_deletes_nothing_is_confirmed_with_y(team: Server, terminal: Callable[[str], None]) -> None:
+    for line, status in (("n", "active"), ("y", "paused")):
+        terminal(line)
+        assert team.ask("schedule", "pause", "--all").code == (0 if status == "paused" else 1)
+        assert set(statuses(team).values()) == {status}
+
+
+def test_deleting_several_schedules_needs_their_number(team: Server, terminal: Callable[[str], None]) -> None:
+    for line in ("y", "3", ""):
+        terminal(line)
+        refused = team.ask("schedule", "delete", "--all")
+        assert (refused.code, "delete 4 schedules? Enter 4 to confirm" in refused.err) == (1, True), line
+        assert len(statuses(team)) == 4
+    terminal("4")
+    assert team.ask("schedule", "delete", "--all").code == 0
+    assert statuses(team) == {}
+
+
+def test_deleting_one_schedule_is_confirmed_with_y(team: Server, terminal: Callable[[str], None]) -> None:
+    team.told("schedule", "label", "other", "--set", "team=web")
+    terminal("y")
+    assert team.ask("schedule", "delete", "--label", "team=web").code == 0
+    assert set(statuses(team)) == {"s0", "s1", "s2"}
+
+
+def test_purging_an_agent_or_deleting_a_namespace_needs_the_number_of_schedules(
+    team: Server, terminal: Callable[[str], None]
+) -> None:
+    team.told("agent", "put", "writer", "--url", "https://writer.example")
+    for number in range(2):
+        team.told("schedule", "create", f"w{number}", "--every", "PT1H", "--prompt", "go", "--assignee", "agent:writer")
+    terminal("y")
+    refused = team.ask("agent", "delete", "writer", "--purge")
+    assert (refused.code, "delete agent writer with 2 schedules? Enter 2" in refused.err) == (1, True), refused.err
+    terminal("2")
+    assert team.ask("agent", "delete", "writer", "--purge").code == 0
+    assert set(statuses(team)) == {"s0", "s1", "s2", "other"}
+    team.told("namespace", "create", "staging")
+    for number in range(2):
+        create = ("schedule", "create", f"s{number}", "--every", "PT1H", "--workflow-type", "w")
+        team.told("--namespace", "staging", *create)
+    terminal("1")
+    assert team.ask("namespace", "delete", "staging", "--force").code == 1
+    terminal("2")
+    assert team.ask("namespace", "delete", "staging", "--force").code == 0
 
 
 @pytest.mark.parametrize(

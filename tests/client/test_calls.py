@@ -210,6 +210,7 @@ TABLE: list[tuple[str, tuple[Any, ...], dict[str, Any], str, str, Any]] = [
     ("check_agent", ("n",), {}, "POST", "/api/agents/n/check", None),
     ("create_agent_token", ("n",), {"name": "ci"}, "POST", "/api/agents/n/tokens", {"name": "ci"}),
     ("delete_agent", ("n",), {"purge": True}, "DELETE", "/api/agents/n?purge=true", None),
+    ("delete_agent", ("n",), {"dry_run": True}, "DELETE", "/api/agents/n?dry_run=true", None),
     ("list_teams", (), {"page_size": 2}, "GET", "/api/teams?page_size=2", None),
     ("create_team", ({"team_id": "n"},), {"name": "N"}, "POST", "/api/teams", {"team_id": "n", "name": "N"}),
     ("get_team", ("n",), {}, "GET", "/api/teams/n", None),

@@ -140,6 +140,23 @@ def test_a_team_is_made_led_and_deleted_before_its_agent(open_page: OpenPage, fr
     expect(page.get_by_role("row")).to_have_count(2)
 
 
+def test_deleting_an_agent_with_its_schedules_needs_their_number(open_page: OpenPage, fresh: Fresh) -> None:
+    fresh.send("POST", "/api/agents", {"id": "writer"})
+    given = {"cron_expressions": [RARELY], "action": {"prompt": "go"}, "assignee_id": "writer"}
+    for number in range(2):
+        fresh.send("POST", "/api/schedules", {"schedule_id": f"brief-{number}", **given})
+    page = alone(open_page, fresh, "/agents/writer")
+    page.get_by_role("button", name="Delete").click()
+    dialog = page.get_by_role("dialog")
+    dialog.get_by_label("Delete its schedules instead").check()
+    confirm = dialog.get_by_role("button", name="Delete agent and 2 schedules")
+    expect(confirm).to_be_disabled()
+    dialog.get_by_label("Enter 2 to confirm").fill("2")
+    confirm.click()
+    expect(page.get_by_text("writer is deleted")).to_be_visible()
+    assert fresh.send("GET", "/api/schedules")["schedules"] == []
+
+
 def test_who_does_which_workflow(open_page: OpenPage) -> None:
     page = open_page("/agents?tab=assignments", role="viewer")
     row = page.get_by_role("row").filter(has_text="brief-by-desk")

@@ -123,7 +123,7 @@ def test_many_are_stopped_and_shown_first(open_page: OpenPage, fresh: Fresh) -> 
     expect(dialog).to_contain_text("2 runs would be stopped")
     assert_accessible(page, inside=DIALOG)
     assert [fresh.send("GET", f"/api/runs/{each}")["finished_at"] for each in ids] == [None] * 3, "only looked at"
-    dialog.get_by_label("How").select_option("terminate")
+    dialog.get_by_label("Action").select_option("terminate")
     dialog.get_by_role("button", name="Terminate 2 runs").click()
     expect(dialog).to_contain_text("2 terminated")
     dialog.get_by_role("button", name="Close").click()
@@ -131,7 +131,7 @@ def test_many_are_stopped_and_shown_first(open_page: OpenPage, fresh: Fresh) -> 
 
     until(lambda: fresh.send("GET", f"/api/runs/{ids[2]}")["state"] == "queued")
     page.get_by_role("button", name="Stop all open runs of this schedule…").click()
-    dialog.get_by_role("button", name="Cancel one run").click()
+    dialog.get_by_role("button", name="Cancel 1 run").click()
     expect(dialog).to_contain_text("1 cancel requested")  # a worker may have it
     assert fresh.send("GET", f"/api/runs/{ids[2]}")["stop_requested_at"]
 

@@ -196,6 +196,7 @@ def test_more_than_a_page_comes_as_one_scrolls_and_is_acted_on_page_by_page(
     page.get_by_role("button", name="Choose all that fit the filter").click()
     page.get_by_role("button", name="Pause…").click()
     expect(page.get_by_text(f"{MORE_THAN_A_PAGE} schedules", exact=True)).to_be_visible()
+    assert not leaving_warns(page)
 
     held: list[Route] = []
     page.route("**/api/schedules/bulk*", lambda route: held.append(route), times=1)
@@ -203,15 +204,13 @@ def test_more_than_a_page_comes_as_one_scrolls_and_is_acted_on_page_by_page(
         page.get_by_role("button", name=f"Pause {MORE_THAN_A_PAGE} schedules").click()
     page.get_by_role("button", name="Stop").click()
     expect(page.get_by_role("button", name="Stopping…")).to_be_visible()
-    while not held:  # the request has gone, and its route is on the way
-        page.wait_for_timeout(10)
-    held[0].continue_()
+    release(page, held)
     expect(page.get_by_text("Stopped: 100 paused")).to_be_visible()
     watch.expect("ERR_FAILED")
     page.route("**/api/schedules/bulk*", lambda route: route.abort(), times=1)
-    page.get_by_role("button", name="Go on").click()
+    page.get_by_role("button", name="Continue").click()
     expect(page.get_by_role("dialog").get_by_role("alert")).to_contain_text("does not answer")
-    page.get_by_role("button", name="Go on").click()
+    page.get_by_role("button", name="Retry").click()
     expect(page.get_by_text(f"Done: {MORE_THAN_A_PAGE} paused")).to_be_visible()
     page.get_by_role("button", name="Close").click()
     still = fresh.send("GET", "/api/schedules?status=active")
@@ -223,6 +222,79 @@ def test_more_than_a_page_comes_as_one_scrolls_and_is_acted_on_page_by_page(
     expect(page.get_by_role("table", name="Schedules")).to_have_attribute("aria-rowcount", str(MORE_THAN_A_PAGE + 1))
 
 
+def release(page: Page, held: list[Route]) -> None:
+    """Let the held request reach the service, once its route is there."""
+    while not held:
+        page.wait_for_timeout(10)
+    held.pop().continue_()
+
+
+def leaving_warns(page: Page) -> bool:
+    """Return whether the page would make the browser ask before a reload."""
+    script = "() => !dispatchEvent(new Event('beforeunload', { cancelable: true }))"
+    return bool(page.evaluate(script))
+
+
+def test_a_bulk_action_continues_after_its_dialog_closes_and_ends_with_a_message(
+    open_page: OpenPage, fresh: Fresh
+) -> None:
+    make(fresh, *(f"job-{number}" for number in range(MORE_THAN_A_PAGE)))
+    fresh.send("POST", "/api/schedules/job-0/pause", {})
+    page = open_page("/schedules", token=fresh.tokens["admin"])
+    page.get_by_label("Choose job-100").check()
+    page.get_by_role("button", name="Choose all that fit the filter").click()
+    page.get_by_role("button", name="Trigger…").click()
+    expect(page.get_by_role("button", name=f"Trigger {MORE_THAN_A_PAGE} schedules")).to_be_visible()
+    held: list[Route] = []
+    page.route("**/api/schedules/bulk*", lambda route: held.append(route), times=2)
+    page.get_by_role("button", name=f"Trigger {MORE_THAN_A_PAGE} schedules").click()
+    page.get_by_role("dialog").get_by_role("button", name="Close").click()
+    work = page.get_by_role("region", name="Bulk actions")
+    expect(work.get_by_role("status")).to_contain_text("In progress")
+    assert leaving_warns(page)
+
+    page.get_by_role("link", name="Calendars").click()
+    expect(page.get_by_role("heading", name="Calendars", level=1)).to_be_visible()
+    release(page, held)
+    expect(work).to_contain_text(f"100 of {MORE_THAN_A_PAGE}")
+    expect(work.get_by_role("progressbar")).to_have_js_property("value", 100)
+    page.get_by_role("button", name="Sign out").click()
+    asked = page.get_by_role("dialog", name="Sign out?")
+    asked.get_by_role("button", name="Cancel").click()
+    assert_accessible(page)
+
+    release(page, held)
+    expect(work.get_by_role("status")).to_have_text("Done: 100 triggered, 1 failed")
+    assert not leaving_warns(page)
+    work.get_by_text("1 failed", exact=True).click()
+    failed = work.get_by_role("row").filter(has_text="job-0")
+    expect(failed).to_contain_text("the schedule is not active")
+    failed.get_by_role("link", name="job-0").click()
+    expect(page).to_have_url(re.compile("/schedules/job-0"))
+    work.get_by_role("button", name="Dismiss").click()
+    expect(work).to_have_count(0)
+
+
+def test_signing_out_stops_a_bulk_action(open_page: OpenPage, fresh: Fresh, watch: Watch) -> None:
+    make(fresh, *(f"job-{number}" for number in range(MORE_THAN_A_PAGE)))
+    page = open_page("/schedules", token=fresh.tokens["admin"])
+    page.get_by_label("Choose job-100").check()
+    page.get_by_role("button", name="Choose all that fit the filter").click()
+    page.get_by_role("button", name="Pause…").click()
+    expect(page.get_by_role("button", name=f"Pause {MORE_THAN_A_PAGE} schedules")).to_be_visible()
+    held: list[Route] = []
+    page.route("**/api/schedules/bulk*", lambda route: held.append(route), times=1)
+    page.get_by_role("button", name=f"Pause {MORE_THAN_A_PAGE} schedules").click()
+    page.get_by_role("dialog").get_by_role("button", name="Close").click()
+    page.get_by_role("button", name="Sign out").click()
+    page.get_by_role("button", name="Stop and sign out").click()
+    expect(page.get_by_label("Token")).to_be_visible()
+    assert not leaving_warns(page)
+    assert len(fresh.send("GET", "/api/schedules?status=active&page_size=200")["schedules"]) == MORE_THAN_A_PAGE
+    watch.expect("ERR_FAILED|status of 401")
+    held.pop().abort()
+
+
 def test_many_that_only_the_list_can_filter_are_deleted(open_page: OpenPage, fresh: Fresh) -> None:
     make(fresh, "ours-1", "ours-2", owner="us")
     make(fresh, "theirs", owner="them")
@@ -231,8 +303,13 @@ def test_many_that_only_the_list_can_filter_are_deleted(open_page: OpenPage, fre
     page.get_by_label("Choose ours-1").check()
     page.get_by_role("button", name="Choose all that fit the filter").click()
     page.get_by_role("button", name="Delete…").click()
-    expect(page.get_by_role("button", name="Delete 2 schedules")).to_be_enabled()
-    make(fresh, "ours-3", owner="us")  # nobody has seen it when the button is pressed
+    expect(page.get_by_role("button", name="Delete 2 schedules")).to_be_disabled()
+    number = page.get_by_label("Enter 2 to confirm")
+    number.fill("3")
+    expect(page.get_by_role("button", name="Delete 2 schedules")).to_be_disabled()
+    number.fill("2")
+    assert_accessible(page, inside=DIALOG)
+    make(fresh, "ours-3", owner="us")  # not among those that were counted
     page.get_by_role("button", name="Delete 2 schedules").click()
     expect(page.get_by_text("Done: 2 deleted")).to_be_visible()
     left = {each["schedule_id"] for each in fresh.send("GET", "/api/schedules")["schedules"]}

@@ -3,6 +3,7 @@ import { QueryCache, QueryClient, QueryClientProvider } from "@tanstack/react-qu
 import { RouterProvider } from "@tanstack/react-router";
 import { createRoot } from "react-dom/client";
 import { Refused, Unreachable } from "./api/client";
+import { JobsProvider } from "./parts/JobProgress";
 import { router } from "./routes";
 import { askEarly } from "./shell/early";
 import { beginTheme } from "./shell/theme";
@@ -33,6 +34,8 @@ beginTheme();
 void askEarly(queries, router.latestLocation);
 createRoot(document.getElementById("root")!).render(
   <QueryClientProvider client={queries}>
-    <RouterProvider router={router} />
+    <JobsProvider>
+      <RouterProvider router={router} />
+    </JobsProvider>
   </QueryClientProvider>,
 );

@@ -164,13 +164,14 @@ def delete_agent(
     agent_id: str,
     purge: Annotated[bool, Query(description="delete its schedules instead of pausing them")] = False,
     force: Annotated[bool, Query(description="also while a team or an assignment names it")] = False,
+    dry_run: Annotated[bool, Query(description="only list the schedules that would stop")] = False,
 ) -> Reply:
-    """Its schedules, and those of the agents below it, are paused."""
-    gone = agents.delete(resources, caller, agent_id, purge=purge, force=force)
+    """Its schedules, and those of the agents below it, are paused. A dry run answers `unchanged`."""
+    gone = agents.delete(resources, caller, agent_id, purge=purge, force=force, dry_run=dry_run)
     return Reply(
         AgentDeleted(
             id=agent_id,
-            outcome=WriteOutcome.DELETED,
+            outcome=WriteOutcome.UNCHANGED if dry_run else WriteOutcome.DELETED,
             paused_schedules=gone.paused,
             deleted_schedules=gone.deleted,
         )

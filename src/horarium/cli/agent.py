@@ -273,7 +273,11 @@ def delete_command(
 
     Example: horarium agent delete writer
     """
-    agree(f"delete agent {agent_id}{' with its schedules' if purge else ' and pause its schedules'}?", yes)
+    deleted = 0
+    if purge and not yes:
+        deleted = len(remote.client.delete_agent(agent_id, purge=True, force=True, dry_run=True).deleted_schedules)
+    what = f"with {deleted} schedule{'' if deleted == 1 else 's'}" if purge and not yes else "and pause its schedules"
+    agree(f"delete agent {agent_id} {what}?", yes, deleted=deleted)
     gone = remote.client.delete_agent(agent_id, purge=purge or None, force=force or None)
     show_deleted(remote, f"agent {agent_id}", gone)
     if remote.output is Format.TABLE:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from horarium.cli.bulk import is_confirmed
 from horarium.cli.confirming import Confirm, if_meant
 from horarium.cli.present import cell, compact, printable, show_columns, show_document, show_lines
 from horarium.cli.remote import ExitCode, Remote, ending, with_remote
@@ -109,7 +110,7 @@ def ask_before_deleting(plan: Applied) -> None:
     for each in gone:
         talk(f"delete {each.kind} {printable(each.name)}")
     try:
-        agreed = typer.confirm(f"Delete {len(gone)}?", err=True)
+        agreed = is_confirmed(f"Delete {len(gone)}?", len(gone))
     except typer.Abort:  # the end of the input, or Ctrl-C
         agreed = False
     if not agreed:

@@ -114,19 +114,26 @@ def _is_agreed(count: int, action: str, what: str, yes: bool) -> bool:
     if count == 0:
         talk(f"no {what} fits")
         return False
-    agree(f"{action} {count} {what}{'' if count == 1 else 's'}?", yes)
+    agree(f"{action} {count} {what}{'' if count == 1 else 's'}?", yes, deleted=count if action == "delete" else 0)
     return True
 
 
-def agree(question: str, yes: bool) -> None:
-    """Nobody there to ask, and nobody has said yes: then nothing is done."""
+def agree(question: str, yes: bool, deleted: int = 0) -> None:
+    """Ask before a change. The deletion of several objects needs their number."""
     if yes:
         return
     if not sys.stdin.isatty():
         refuse(f"{question} there is no terminal to ask on: say --yes")
-    if not typer.confirm(question, err=True):
+    if not is_confirmed(question, deleted):
         talk("nothing was done")
         raise typer.Exit(ExitCode.NO)
+
+
+def is_confirmed(question: str, deleted: int) -> bool:
+    if deleted < 2:
+        return typer.confirm(question, err=True)
+    typed = str(typer.prompt(f"{question} Enter {deleted} to confirm", default="", show_default=False, err=True))
+    return typed.strip().replace(",", "") == str(deleted)
 
 
 def _show(remote: Remote, action: str, outcomes: Sequence[BulkChange | BulkStop], member: str, title: str) -> None:

@@ -58,7 +58,7 @@ def delete_command(
     question = f"delete {name} with {found.schedules} live schedules and {found.open_runs} open runs?"
     if not force and (found.schedules or found.open_runs):
         refuse(f"{question} say --force, too")
-    agree(question, yes)
+    agree(question, yes, deleted=found.schedules)
     done = remote.client.delete_namespace(name, force=force or None)
     if remote.output is Format.TABLE:
         rest = "; the rest of its rows goes by itself" if done.outcome == "deleting" else ""

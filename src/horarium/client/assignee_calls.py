@@ -60,9 +60,15 @@ class AssigneeCalls:
 
     @Method
     @staticmethod
-    def delete_agent(agent_id: str, *, purge: bool | None = None, force: bool | None = None) -> Call[AgentDeleted]:
-        """Its schedules are paused, or deleted by `purge`. Raises AgentInUse, unless by `force`."""
-        return Call("DELETE", AGENT, one(AgentDeleted), {"agent_id": agent_id}, query={"purge": purge, "force": force})
+    def delete_agent(
+        agent_id: str, *, purge: bool | None = None, force: bool | None = None, dry_run: bool | None = None
+    ) -> Call[AgentDeleted]:
+        """Pause its schedules, or delete them with `purge`. Raises AgentInUse, unless `force` is set.
+
+        `dry_run` only lists the schedules.
+        """
+        query = {"purge": purge, "force": force, "dry_run": dry_run}
+        return Call("DELETE", AGENT, one(AgentDeleted), {"agent_id": agent_id}, query=query)
 
     @Method
     @staticmethod

@@ -147,7 +147,7 @@ def delete(
     *,
     purge: bool = False,
     force: bool = False,
-    if_version: int | None = None,
+    dry_run: bool = False,
 ) -> AgentGone:
     """Its schedules, and those of all agents below it, are paused with a reason; `purge` deletes them.
 
@@ -155,10 +155,13 @@ def delete(
 
     Refused while a team or an assignment names it, unless by `force`: then these keep the name of somebody who is
     gone. Agents below it stay, and have no parent any more. What it came to us with is good no more: who has its name
-    later is somebody else.
+    later is somebody else. `dry_run` only returns the schedules that would stop.
     """
     caller.require(Permission.WRITE)
     concerned = resources.database.read(lambda connection: _concerned(connection, caller, agent_id, force=force))
+    if dry_run:
+        would_stop = resources.database.read(partial(_stoppable, caller=caller, names=concerned, purge=purge))
+        return _gone(agent_id, would_stop, purge=purge)
     reason = f"its agent {agent_id} was deleted"
     done: list[str] = []
     at_once = _PURGED_AT_ONCE if purge else _PAUSED_AT_ONCE
@@ -180,8 +183,11 @@ def delete(
         assignees.AGENTS.delete(connection, caller.namespace, agent_id)
 
     resources.database.write(work)
-    stopped = tuple(done)
-    return AgentGone(agent_id, () if purge else stopped, stopped if purge else ())
+    return _gone(agent_id, done, purge=purge)
+
+
+def _gone(agent_id: str, stopped: Sequence[str], *, purge: bool) -> AgentGone:
+    return AgentGone(agent_id, () if purge else tuple(stopped), tuple(stopped) if purge else ())
 
 
 def token_name(agent_id: str) -> str:
@@ -300,20 +306,21 @@ def _concerned(connection: Connection, caller: Caller, agent_id: str, *, force: 
 def _stop(
     resources: Resources, connection: Connection, *, caller: Caller, names: Sequence[str], purge: bool
 ) -> list[str]:
-    """Those that were stopped by it: what somebody has paused before keeps that person's reason."""
-    done = []
-    for name in names:
-        row = schedules.find(connection, caller.namespace, name)
-        if row is None or (row.status is Status.PAUSED and not purge):
-            continue
+    stoppable = _stoppable(connection, caller=caller, names=names, purge=purge)
+    for name in stoppable:
         opened = open_schedule(resources, connection, caller, name)
         if purge:
             caller.require_owner(opened.row.owner, f"the schedule {name!r}")
             delete_opened(resources, connection, caller, opened)
         else:
             pause_opened(connection, caller, opened)
-        done.append(name)
-    return done
+    return stoppable
+
+
+def _stoppable(connection: Connection, *, caller: Caller, names: Sequence[str], purge: bool) -> list[str]:
+    """Leave out deleted schedules, and paused ones unless by `purge`: a pause keeps its reason."""
+    rows = ((name, schedules.find(connection, caller.namespace, name)) for name in names)
+    return [name for name, row in rows if row is not None and (purge or row.status is not Status.PAUSED)]
 
 
 def _orphan(resources: Resources, connection: Connection, *, caller: Caller, agent_id: str) -> int:

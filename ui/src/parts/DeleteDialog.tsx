@@ -17,10 +17,23 @@ interface Props<Given> {
   /** Away from what is not there any more. */
   onGone: () => void;
   onClose: () => void;
+  /** Something is missing, such as the number of objects. */
+  disabled?: boolean;
+  /** "Delete" unless more goes than the one object. */
+  text?: string;
   children: ReactNode;
 }
 
-export function DeleteDialog<Given>({ name, remove, given, onGone, onClose, children }: Props<Given>) {
+export function DeleteDialog<Given>({
+  name,
+  remove,
+  given,
+  onGone,
+  onClose,
+  disabled,
+  text = "Delete",
+  children,
+}: Props<Given>) {
   const say = useSay();
   const run = () =>
     remove.mutate(given, {
@@ -34,7 +47,7 @@ export function DeleteDialog<Given>({ name, remove, given, onGone, onClose, chil
       title={`Delete ${name}?`}
       onClose={onClose}
       failure={remove.error}
-      action={{ text: "Delete", kind: "danger", run, busy: remove.isPending }}
+      action={{ text, kind: "danger", run, busy: remove.isPending, disabled }}
     >
       {children}
     </Dialog>

@@ -2,10 +2,8 @@ import { describe, expect, test } from "vitest";
 import {
   BEGINNING,
   countedOf,
-  NOTHING_DONE,
+  itemOf,
   stepOf,
-  tallied,
-  tallyText,
   type Changed,
   type Choice,
   type Cursor,
@@ -95,17 +93,11 @@ test.each([
   expect(countedOf({ kind: "filter", choice: "all" }, counted)).toEqual(meant);
 });
 
-test("what came of it is counted, and refusals are kept with why", () => {
+test("an object that was skipped or refused carries its reason", () => {
   const failed: Changed = { schedule_id: "b", outcome: "failed", reason: "not_the_owner", message: "no" };
-  const first = tallied(NOTHING_DONE, [paused("a"), failed]);
-  const both = tallied(first, [paused("c"), { ...paused("d"), outcome: "unchanged" }]);
-  expect(tallyText(both)).toBe("2 paused, 1 refused, 1 were so already");
-  expect(both.refused).toEqual([failed]);
-  expect(tallyText(NOTHING_DONE)).toBe("nothing yet");
-});
-
-test("no more refusals are kept than can be read", () => {
-  const failed = names(500).map((id): Changed => ({ schedule_id: id, outcome: "failed", reason: null, message: null }));
-  const all = tallied(NOTHING_DONE, failed);
-  expect([all.total, all.refused.length]).toEqual([500, 200]);
+  expect(itemOf(failed)).toEqual({ id: "b", outcome: "failed", failure: "no" });
+  expect(itemOf({ ...failed, outcome: "skipped", message: null }).failure).toBe(
+    "the workflow is somebody else's by now",
+  );
+  expect(itemOf(paused("a"))).toEqual({ id: "a", outcome: "paused", failure: null });
 });

@@ -1,10 +1,11 @@
 // How one thing is done to many schedules: a page of at most a hundred after the other, and what came of it so far.
 import type { Schemas } from "../api/client";
+import { reasonText } from "../marks/outcomes";
+import type { Item } from "./jobs";
 
 export const A_PAGE = 100;
 /** How far a preview counts; it says so where there are more. */
 export const MOST_COUNTED = 1_000;
-const MOST_REFUSED_SHOWN = 200;
 
 export type Changed = Pick<Schemas["BulkChange"], "schedule_id" | "outcome" | "reason" | "message">;
 
@@ -68,44 +69,15 @@ export function countedOf(many: Many, counted: { ids: readonly string[]; atLeast
   return counted === undefined || counted.atLeast ? many : { kind: "ids", ids: counted.ids };
 }
 
-export interface Tally {
-  total: number;
-  counts: Readonly<Record<string, number>>;
-  /** Those to which it was not done, with why; no more than can be read. */
-  refused: readonly Changed[];
-}
+const FAILURES: ReadonlySet<string> = new Set(["failed", "skipped", "buffer_full"]);
 
-export const NOTHING_DONE: Tally = { total: 0, counts: {}, refused: [] };
-const REFUSALS: ReadonlySet<string> = new Set(["failed", "skipped", "buffer_full"]);
-
-export function tallied(before: Tally, outcomes: readonly Changed[]): Tally {
-  const counts: Record<string, number> = { ...before.counts };
-  for (const { outcome } of outcomes) counts[outcome] = (counts[outcome] ?? 0) + 1;
-  const refused = [...before.refused, ...outcomes.filter(({ outcome }) => REFUSALS.has(outcome))].slice(
-    0,
-    MOST_REFUSED_SHOWN,
-  );
-  return { total: before.total + outcomes.length, counts, refused };
-}
-
-const WORDS: Readonly<Record<string, string>> = {
-  unchanged: "were so already",
-  failed: "refused",
-  buffered: "held behind a run",
-  buffer_full: "not held, too many were already",
-};
-
-/** "97 paused, 2 were so already, 1 refused": the most frequent first. */
-export function tallyText({ total, counts }: Tally): string {
-  if (total === 0) return "nothing yet";
-  return Object.entries(counts)
-    .sort((one, other) => other[1] - one[1])
-    .map(([outcome, many]) => `${many.toLocaleString("en")} ${WORDS[outcome] ?? outcome.replaceAll("_", " ")}`)
-    .join(", ");
+export function itemOf({ schedule_id: id, outcome, reason, message }: Changed): Item {
+  if (!FAILURES.has(outcome)) return { id, outcome, failure: null };
+  return { id, outcome, failure: message ?? reasonText(reason) ?? outcome.replaceAll("_", " ") };
 }
 
 export function manyText(many: Many): string {
-  return many.kind === "ids" ? schedulesText(many.ids.length) : "all schedules that fit the filter";
+  return many.kind === "ids" ? schedulesText(many.ids.length) : "all matching schedules";
 }
 
 export function schedulesText(count: number): string {

@@ -1,21 +1,10 @@
-// Does one thing to many schedules, page after page, and can be stopped between two of them.
-import { useQuery, useQueryClient } from "@tanstack/react-query";
-import { useEffect, useRef, useState } from "react";
+// One action on many schedules: its preview, and its pages.
+import { useQuery } from "@tanstack/react-query";
 import { ask, type Ask, type Schemas } from "../api/client";
 import type { Failure } from "../api/hooks";
 import { useNamespace } from "../api/session";
-import {
-  A_PAGE,
-  BEGINNING,
-  MOST_COUNTED,
-  NOTHING_DONE,
-  stepOf,
-  tallied,
-  type Cursor,
-  type Many,
-  type Service,
-  type Tally,
-} from "./bulk";
+import { A_PAGE, BEGINNING, MOST_COUNTED, itemOf, stepOf, type Cursor, type Many, type Service } from "./bulk";
+import type { NextPage } from "./jobs";
 import type { ActionName, End, Labels } from "./wishes";
 
 export interface BulkWish extends Partial<End> {
@@ -76,7 +65,8 @@ export function useBulkPreview(many: Many, action: ActionName) {
       const service = serviceFor(namespace, { action: action === "label" ? "pause" : action }, { dryRun: true });
       let found: Preview = { count: 0, atLeast: false, ids: [] };
       for (let at: Cursor | null = BEGINNING; at !== null && !signal.aborted;) {
-        if (found.count >= MOST_COUNTED) return { ...found, atLeast: true };
+        // A deletion needs the exact number, which the user enters.
+        if (found.count >= MOST_COUNTED && action !== "delete") return { ...found, atLeast: true };
         const step: Awaited<ReturnType<typeof stepOf>> = await stepOf(many, at, service);
         found = {
           ...found,
@@ -108,54 +98,15 @@ export function useUnderstood(end: End | null) {
   });
 }
 
-export type Phase = "asking" | "working" | "stopping" | "stopped" | "failed" | "done";
-
-interface State {
-  phase: Phase;
-  tally: Tally;
-  at: Cursor;
-  failure: Failure | null;
-  /** When the pauses end; all at once, however long it takes to make them. */
-  until: string | null;
-}
-
-const BEFORE: State = { phase: "asking", tally: NOTHING_DONE, at: BEGINNING, failure: null, until: null };
-
-export function useBulk(many: Many) {
-  const namespace = useNamespace();
-  const queries = useQueryClient();
-  const [state, setState] = useState<State>(BEFORE);
-  const stop = useRef(false);
-  useEffect(() => () => void (stop.current = true), []);
-
-  /** From where it stands: after a failure the same page is asked for again, and what was done is left alone. */
-  const go = async (wish: BulkWish, key: string, confirm: boolean): Promise<void> => {
-    stop.current = false;
-    let { tally, at, until } = state;
+/** The pages of one action on many schedules, in order. */
+export function schedulePages(many: Many, namespace: string, wish: BulkWish, key: string): NextPage {
+  let at: Cursor = BEGINNING;
+  let until: string | null = null;
+  return async (confirm) => {
+    const same = until === null ? wish : { ...wish, until, timezone: undefined };
     const how = { dryRun: false, confirm, key, onUntil: (end: string) => void (until = end) };
-    const seen = (phase: Phase, failure: Failure | null = null) => setState({ phase, tally, at, failure, until });
-    seen("working");
-    try {
-      for (;;) {
-        const same = until === null ? wish : { ...wish, until, timezone: undefined };
-        const step = await stepOf(many, at, serviceFor(namespace, same, how));
-        tally = tallied(tally, step.outcomes);
-        if (step.next === null) {
-          seen("done");
-          break;
-        }
-        at = step.next;
-        seen(stop.current ? "stopped" : "working");
-        if (stop.current) break;
-      }
-    } catch (failure) {
-      seen("failed", failure as Failure);
-    }
-    void queries.invalidateQueries({ predicate: (query) => query.queryKey[1] !== "bulk preview" });
+    const { outcomes, next } = await stepOf(many, at, serviceFor(namespace, same, how));
+    at = next ?? at;
+    return { items: outcomes.map(itemOf), isLast: next === null, until };
   };
-  const halt = () => {
-    stop.current = true;
-    setState((now) => (now.phase === "working" ? { ...now, phase: "stopping" } : now));
-  };
-  return { ...state, go, halt };
 }

@@ -2,6 +2,7 @@
 import { useSearch } from "@tanstack/react-router";
 import { useEffect, useState } from "react";
 import { NamespaceContext, SessionContext, useSessionQuery } from "../api/session";
+import { useJobs } from "../parts/JobProgress";
 import { FailureNote, Loading } from "../parts/Shown";
 import { Toasts } from "../parts/Toasts";
 import { serverSaysNow } from "../time/now";
@@ -27,6 +28,9 @@ export function App() {
   useEffect(() => {
     if (session.data) serverSaysNow(session.data.now);
   }, [session.data]);
+  const jobs = useJobs();
+  const principal = session.data?.principal;
+  useEffect(() => () => jobs.endAll(), [jobs, principal]);
   if (session.isPending) return <Loading />;
   if (session.data == null && session.error) {
     return (

@@ -7,7 +7,10 @@ import { useConnection, useLive } from "../api/live";
 import { useMay, useNamespace, useSession, useSignOut } from "../api/session";
 import { useUnreadable } from "../api/unreadable";
 import { Button } from "../parts/Button";
+import { Dialog } from "../parts/Dialog";
 import { focusPage, useFocus } from "../parts/focus";
+import { JobRegion, useJobList, useJobs } from "../parts/JobProgress";
+import { isActive } from "../parts/jobs";
 import { useNarrowTables } from "../parts/tables";
 import { useSay } from "../parts/Toasts";
 import { browserZone, chooseZone, useViewerZone } from "../time/zones";
@@ -77,6 +80,7 @@ export function Frame() {
         <Who open={open} onHelp={() => setHelp(true)} />
       </header>
       <div className="main">
+        <JobRegion />
         <LostBanner />
         <UnreadableBanner />
         <TopBar />
@@ -142,7 +146,15 @@ function Who({ open, onHelp }: { open: boolean; onHelp: () => void }) {
   const session = useSession();
   const signOut = useSignOut();
   const say = useSay();
+  const jobs = useJobs();
+  const active = useJobList().some(isActive);
+  const [asking, setAsking] = useState(false);
   const leave = () => void signOut().catch((wrong: Error) => say(`You are still signed in: ${wrong.message}`, "bad"));
+  const stopAndLeave = () => {
+    jobs.endAll();
+    setAsking(false);
+    leave();
+  };
   return (
     <div className={open ? "who open" : "who"}>
       <div className="small cut" title={`${session.principal} (${session.role})`}>
@@ -152,10 +164,19 @@ function Who({ open, onHelp }: { open: boolean; onHelp: () => void }) {
         <Button small kind="quiet" onClick={onHelp}>
           Keys
         </Button>
-        <Button small kind="quiet" onClick={leave}>
+        <Button small kind="quiet" onClick={() => (active ? setAsking(true) : leave())}>
           Sign out
         </Button>
       </div>
+      {asking ? (
+        <Dialog
+          title="Sign out?"
+          onClose={() => setAsking(false)}
+          action={{ text: "Stop and sign out", kind: "danger", run: stopAndLeave }}
+        >
+          <p>A bulk action is in progress. Signing out stops it before the next page; completed changes are kept.</p>
+        </Dialog>
+      ) : null}
     </div>
   );
 }

@@ -1,11 +1,14 @@
 // One agent: whether it answers, how busy it is, and the prompts it is given on time.
 import { Link, useNavigate, useParams } from "@tanstack/react-router";
+import { useQuery } from "@tanstack/react-query";
 import { useState } from "react";
-import type { Schemas } from "../../api/client";
-import { useTagged, useWrite } from "../../api/hooks";
-import { useMay } from "../../api/session";
+import { ask, type Answer, type Schemas } from "../../api/client";
+import { useTagged, useWrite, type Failure } from "../../api/hooks";
+import { useMay, useNamespace } from "../../api/session";
 import { Badge } from "../../marks/Mark";
+import { schedulesText } from "../../parts/bulk";
 import { Button } from "../../parts/Button";
+import { useCountField } from "../../parts/CountField";
 import { DeleteDialog } from "../../parts/DeleteDialog";
 import { Dialog } from "../../parts/Dialog";
 import { CheckField, TextField } from "../../parts/Field";
@@ -156,6 +159,9 @@ function DeleteAgent({ agentId, onClose }: { agentId: string; onClose: () => voi
   const remove = useWrite("delete", "/api/agents/{agent_id}");
   const navigate = useNavigate();
   const [purge, setPurge] = useState(false);
+  const plan = usePurgePlan(agentId, purge);
+  const count = plan.data?.deleted_schedules.length ?? 0;
+  const typed = useCountField(purge ? count : 0);
   return (
     <DeleteDialog
       name={agentId}
@@ -163,15 +169,34 @@ function DeleteAgent({ agentId, onClose }: { agentId: string; onClose: () => voi
       given={{ path: { agent_id: agentId }, query: { purge } }}
       onGone={() => void navigate({ to: "/agents" })}
       onClose={onClose}
+      disabled={purge && (plan.data === undefined || !typed.matches)}
+      text={purge && count > 0 ? `Delete agent and ${schedulesText(count)}` : "Delete"}
     >
-      <p>Its schedules are paused, unless they go with it.</p>
+      <p>Its schedules, and those of the agents below it, are paused.</p>
       <CheckField
-        label="Delete its schedules too"
+        label="Delete its schedules instead"
         checked={purge}
         onChange={(event) => setPurge(event.target.checked)}
       />
+      {purge && plan.error ? <FailureNote failure={plan.error} again={() => void plan.refetch()} /> : null}
+      {typed.field}
     </DeleteDialog>
   );
+}
+
+/** The schedules that a deletion with `purge` would delete. */
+function usePurgePlan(agentId: string, enabled: boolean) {
+  const namespace = useNamespace();
+  const path = { agent_id: agentId };
+  return useQuery<Answer<"/api/agents/{agent_id}", "delete">, Failure>({
+    queryKey: [namespace, "/api/agents/{agent_id}", { path }, "purge plan"],
+    queryFn: async ({ signal }) => {
+      const given = { path, query: { purge: true, force: true, dry_run: true } };
+      return (await ask("delete", "/api/agents/{agent_id}", given, { namespace, signal })).answer;
+    },
+    enabled,
+    gcTime: 0,
+  });
 }
 
 function AgentToken({ agentId, onClose }: { agentId: string; onClose: () => void }) {

@@ -109,9 +109,9 @@ function Inbox({ filters }: { filters: ApprovalFilters }) {
         <BulkDecide
           approvals={chosen}
           decision={deciding}
-          onClose={(done) => {
+          onClose={(started) => {
             setDeciding(null);
-            if (done) setPicked(new Set());
+            if (started) setPicked(new Set());
           }}
         />
       ) : null}

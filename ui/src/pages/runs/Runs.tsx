@@ -12,6 +12,7 @@ import { choiceOf, filtersOf, isFiltered, searchOf, type RunFilters } from "./fi
 import { RunFilterBar } from "./RunFilterBar";
 import "./runs.css";
 import { RunTable } from "./RunTable";
+import { runsText } from "./stopping";
 import { LIVE_PAGES, useRunRows } from "./useRunRows";
 
 export const MOST_CHOSEN = 100;
@@ -74,9 +75,9 @@ export default function Runs() {
       {stopping ? (
         <BulkStop
           choice={stopping}
-          onClose={(done) => {
+          onClose={(started) => {
             setStopping(null);
-            if (done) setChosen(new Set());
+            if (started) setChosen(new Set());
           }}
         />
       ) : null}
@@ -106,11 +107,7 @@ function Above({ chosen, fresh, onStop, onClear }: AboveProps) {
           <span>
             {many} chosen{many === MOST_CHOSEN ? ", as many as fit in one go" : ""}
           </span>
-          <Button
-            small
-            kind="danger"
-            onClick={() => onStop({ text: many === 1 ? "one run" : `${many} runs`, filter: { ids: [...chosen] } })}
-          >
+          <Button small kind="danger" onClick={() => onStop({ text: runsText(many), filter: { ids: [...chosen] } })}>
             Stop…
           </Button>
           <Button small kind="quiet" onClick={onClear}>

@@ -139,7 +139,7 @@ function List({ filters, hidden, onChange }: ListProps) {
         filters={filters}
         selection={selection}
         onClose={() => setAsked(null)}
-        onDone={() => setSelection(NONE_CHOSEN)}
+        onStarted={() => setSelection(NONE_CHOSEN)}
       />
     </ListContext>
   );
@@ -221,14 +221,18 @@ interface DialogsProps {
   filters: Filters;
   selection: Selection;
   onClose: () => void;
-  onDone: () => void;
+  onStarted: () => void;
 }
 
-function Dialogs({ asked, filters, selection, onClose, onDone }: DialogsProps) {
+function Dialogs({ asked, filters, selection, onClose, onStarted }: DialogsProps) {
   if (asked === null) return null;
   if ("many" in asked) {
     const many = selection.everything ? manyOf(filters) : { kind: "ids" as const, ids: [...selection.ids] };
-    return <ManyDialog action={asked.many} many={many} onClose={onClose} onDone={onDone} />;
+    const close = (started: boolean) => {
+      if (started) onStarted();
+      onClose();
+    };
+    return <ManyDialog action={asked.many} many={many} onClose={close} />;
   }
   const { one, action } = asked;
   if (action === "history") return <HistoryDialog scheduleId={one.schedule_id} zone={zoneOf(one)} onClose={onClose} />;
