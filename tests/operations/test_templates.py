@@ -18,6 +18,7 @@ from horarium.operations import approvals, previews, runs, schedules, standing, 
 from horarium.operations.approvals import Asked
 from horarium.operations.backfills import backfill
 from horarium.operations.deciding import Said, decide
+from horarium.operations.errors import RunNotRepeatable, ScheduleBroken
 from horarium.operations.reruns import rerun
 from horarium.operations.triggers import trigger
 from horarium.operations.verify import verify
@@ -26,10 +27,12 @@ from horarium.schedule.run import RunState
 from horarium.store import leases
 from horarium.store.database import Connection
 from horarium.store.runs.read import RunRow
+from horarium.store.runs.renderings import were_given
 from horarium.store.tables import run_definitions, schedule_revisions
 from horarium.testing import Finished, Unreachable, service
 from horarium.wire.approvals import StandingBody
 
+HTTP: dict[str, Any] = {"kind": "http", "url": "https://a.example/", "template": True}
 ASKS: dict[str, Any] = {"requires_approval": True, "allow_requester": True}
 
 
@@ -186,6 +189,24 @@ def test_a_damaged_text_fails_the_hash_and_a_lost_one_is_never_sent_unrendered(o
     assert shown.definition is None
 
 
+def test_a_rerun_of_a_run_whose_texts_are_damaged_or_lost_needs_inputs(office: Office) -> None:
+    action = {"input": {"n": "{{ inputs.n }}"}}
+    office.create_for("writer", **prompt("{{ inputs.n }}", action=action, inputs_rotation=[{"n": 1}]))
+    trigger(office.resources, ADMIN, "nightly", inputs={"n": 5})
+    [run] = office.runs()
+    office.end(run)
+    for text in ("{", "[]", '"x"', "null"):
+        swap(office, lambda _, damaged=text: damaged)
+        assert office.resources.database.read(lambda c: were_given(c, [run.run_id])) == {run.run_id}
+        with pytest.raises(RunNotRepeatable, match=r"cannot be read.*; give inputs"):
+            rerun(office.resources, ADMIN, id_text(run.run_id))
+    office.resources.database.write(lambda c: c.execute(sa.delete(run_definitions)))
+    with pytest.raises(RunNotRepeatable, match="are gone; give inputs"):
+        rerun(office.resources, ADMIN, id_text(run.run_id))
+    rerun(office.resources, ADMIN, id_text(run.run_id), inputs={"n": 6})
+    assert told(office, office.runs()[-1])[0] == "6"
+
+
 def swap(office: Office, change: Callable[[str], str]) -> None:
     def work(connection: Connection) -> None:
         [(run_id, text)] = connection.execute(sa.select(run_definitions)).all()
@@ -233,6 +254,8 @@ def test_a_template_that_cannot_be_rendered_parks_its_schedule_alone(office: Off
         connection.execute(sa.update(schedule_revisions).where(bad).values(document=broken))
 
     office.resources.database.write(damage)
+    with pytest.raises(ScheduleBroken, match="unknown name"):
+        previews.preview(office.resources, VIEWER, "bad")
     office.tick(60)
     assert [told(office, run)[0] for run in office.runs("good")] == ["2026-03-15T12:01:00Z"]
     assert (office.runs("bad"), office.kinds("bad")[-1]) == ([], "Broken")
@@ -333,9 +356,35 @@ def test_a_workflow_with_an_unknown_name_is_refused() -> None:
     with service() as horarium:
         text = "{{ results.nope }} {{ foo }} {{ results.write.x }} {{ results }} {{ inputs.x }}"
         node = {"id": "write", "action": {"kind": "prompt", "prompt": text, "template": True}, "input": ["{{ y"]}
-        answer = horarium.http(namespace="default").put("/api/workflows/w", json={"nodes": [node]})
+        http = horarium.http(namespace="default")
+        answer = http.put("/api/workflows/w", json={"nodes": [node]})
         errors = answer.json()["errors"]
         whys = ["names 'nope', which is no node", "unknown name 'foo'", "does not come before 'write'"]
         found = errors["nodes.0.action.prompt"]
         assert [why in text for why, text in zip(whys, found, strict=True)] == [True] * 3
         assert "never closed" in errors["nodes.0.input.0"][0]
+        node = {"id": "a", "action": HTTP}
+        answer = http.put("/api/workflows/w", json={"nodes": [{**node, "input": ["{{ nominal }}"] * 201}]})
+        assert answer.json()["errors"] == {"nodes.0.action.template": ["has more than 200 expressions"]}
+
+
+def test_a_workflow_that_is_started_directly_has_its_creation_as_nominal_time() -> None:
+    encoded = {"codec": "json", "blob": "{{ nominal }}"}
+    nodes = [
+        {"id": "a", "action": HTTP, "input": ["{{ nominal }}", "{{ created_at }}", "{{ origin }}"]},
+        {"id": "b", "action": HTTP, "input": encoded},
+        {"id": "c", "action": HTTP, "input": ["{{ previous_nominal }}"]},
+        {"id": "d", "action": HTTP, "input": ["{{ schedule_name }}"]},
+    ]
+    with service() as horarium:
+        http = horarium.http(namespace="default")
+        http.put("/api/workflows/w", json={"nodes": nodes}).raise_for_status()
+        started = http.post("/api/workflows/w/runs", json={"inputs": {"x": "{{ nominal }}"}}).raise_for_status().json()
+        horarium.advance(minutes=1)
+        run = http.get(f"/api/runs/{started['run_id']}").json()
+        assert run["inputs"] == {"x": "{{ nominal }}"}
+        steps = {step["node_id"]: step for step in run["steps"]}
+        sent = {each.node_id: each.inputs for each in horarium.launcher.deliveries}
+        assert sent == {"a": [run["created_at"], run["created_at"], "api"], "b": encoded}
+        for name in ("c", "d"):
+            assert "known to the runs of a schedule only" in steps[name]["error"]

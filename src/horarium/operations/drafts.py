@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from hashlib import sha256
 from typing import Any
 
 from horarium.errors import CycleDetected, InvalidCalendar, InvalidDefinition
 from horarium.launchers.served import unserved
+from horarium.operations.attributes import attributes_of
 from horarium.operations.caller import Caller
 from horarium.operations.errors import NamespaceNotFound
 from horarium.operations.resources import Resources
@@ -33,7 +33,7 @@ from horarium.store.assignees import AGENTS, TEAMS
 from horarium.store.database import Connection
 from horarium.store.policies import PolicyQuestion, Speakers, Unreadable, find_speakers
 from horarium.store.schedules import references
-from horarium.store.schedules.write import Attribute, Revision
+from horarium.store.schedules.write import Revision
 from horarium.store.secrets import SecretName
 
 
@@ -56,7 +56,7 @@ class Draft:
             name=definition.name,
             workflow=definition.action.workflow,
             generation=generation,
-            attributes=_attributes(definition),
+            attributes=attributes_of(definition),
             note=definition.note,
         )
 
@@ -373,37 +373,3 @@ def _needs_approval(speakers: Speakers | None, definition: Definition) -> bool:
     )
     effective = speakers.effective(definition.namespace, asked)
     return effective is not None and effective.approval.requires_approval is True
-
-
-def _attributes(definition: Definition) -> frozenset[Attribute]:
-    labels = {Attribute("label", name, value) for name, value in definition.labels.items()}
-    found = {each for name, value in definition.search_attributes.items() for each in _facet(name, value)}
-    written = {"TaskQueue": definition.action.queue, "Note": definition.note}
-    fields = {field_attribute(name, value) for name, value in written.items() if value}
-    return frozenset(labels | found | fields)
-
-
-def note_attribute(note: str | None) -> Attribute | None:
-    return field_attribute("Note", note) if note else None
-
-
-def field_attribute(name: str, value: str) -> Attribute:
-    """A field that has no column of its own; hashed, since a note may be longer than what an index takes."""
-    return Attribute("field", name, sha256(value.encode()).hexdigest())
-
-
-def _facet(name: str, value: object) -> list[Attribute]:
-    """A list is found by each of its members; what is no plain value cannot be searched for."""
-    values = value if isinstance(value, list) else [value]
-    return [
-        Attribute("search_attribute", name, searchable(each)) for each in values if not isinstance(each, dict | list)
-    ]
-
-
-def searchable(value: object) -> str:
-    """How a value is spelled in filters: `true`, `42`, `text`; 42.0 is the same number as 42."""
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    if isinstance(value, float) and value.is_integer():
-        return str(int(value))
-    return "null" if value is None else str(value)

@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any, Final
 
 from horarium.decision.health_status import HealthStatus
-from horarium.operations.drafts import field_attribute, searchable
+from horarium.operations.attributes import field_attribute, searchable
 from horarium.operations.list_errors import InvalidQuery
 from horarium.operations.list_tokens import fingerprint
 from horarium.operations.visibility import FIELD, TEXT_FIELDS, Clause

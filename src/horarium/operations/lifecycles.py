@@ -13,9 +13,9 @@ from horarium.decision.storm import released_at_once
 from horarium.errors import CycleDetected, InvalidDefinition
 from horarium.instant import Instant, rfc3339_or_none, to_rfc3339
 from horarium.life.event import CancelledUnstarted
+from horarium.operations.attributes import note_attribute
 from horarium.operations.caller import Caller
 from horarium.operations.changes import ScheduleChange, moved, unchanged
-from horarium.operations.drafts import note_attribute
 from horarium.operations.errors import Refused
 from horarium.operations.moments import Written, zone_of
 from horarium.operations.resources import Opened, Resources, open_schedule, wake_tickers

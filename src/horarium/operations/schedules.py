@@ -16,13 +16,14 @@ from horarium.decision.guards import facts_needed
 from horarium.decision.storm import released_by_edit
 from horarium.errors import InvalidDefinition
 from horarium.ids import id_text, new_id
+from horarium.operations.attributes import note_attribute
 from horarium.operations.beginnings import begin_schedule, told
 from horarium.operations.bypasses import bypass_on_record, refuse_skipping_in
 from horarium.operations.caller import Caller
 from horarium.operations.changes import ScheduleChange, moved, unchanged
 from horarium.operations.credentials import SECRETS, keep_credentials
 from horarium.operations.definitions import current_definition, same_exhausted, wanted
-from horarium.operations.drafts import Draft, check_draft, note_attribute
+from horarium.operations.drafts import Draft, check_draft
 from horarium.operations.errors import ScheduleAlreadyExists, ScheduleNotFound
 from horarium.operations.large_writes import write_of
 from horarium.operations.lifecycles import pause_opened, require_somebody, resume_opened
