@@ -28,7 +28,7 @@ from horarium.store import leases
 from horarium.store.database import Connection
 from horarium.store.runs.read import RunRow
 from horarium.store.runs.renderings import were_given
-from horarium.store.tables import run_definitions, schedule_revisions
+from horarium.store.tables import namespace_usage, run_definitions, schedule_revisions
 from horarium.testing import Finished, Unreachable, service
 from horarium.wire.approvals import StandingBody
 
@@ -224,6 +224,22 @@ def test_a_standing_approval_covers_rendered_runs_and_not_given_values(office: O
     office.tick(60)
     trigger(office.resources, ADMIN, "nightly", inputs={"n": 2})
     assert office.states() == ["ready", "awaiting_approval"]
+
+
+def stored(office: Office) -> int:
+    """The bytes that the namespace is known to store."""
+    summed = sa.select(sa.func.sum(namespace_usage.c.bytes))
+    return int(office.resources.database.read(lambda c: c.execute(summed).scalar_one()))
+
+
+def test_rendered_texts_count_as_stored_bytes_at_once(office: Office) -> None:
+    office.create_for("writer", **prompt("x" * 50_000 + "{{ nominal }}"))
+    before = stored(office)
+    office.tick(60)
+    assert 50_000 < stored(office) - before < 60_000
+    before = stored(office)
+    backfill(office.resources, ADMIN, "nightly", start=NOON - 2 * MINUTE, end=NOON)
+    assert 100_000 < stored(office) - before < 110_000
 
 
 def test_a_preview_shows_the_texts_of_coming_runs(office: Office) -> None:

@@ -6,7 +6,7 @@ run finds the same texts: the approval, the launch and its retries, and the answ
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Collection, Mapping, Sequence
 from typing import Final, NamedTuple
 
@@ -43,8 +43,14 @@ class Created(NamedTuple):
     rotation_index: int
 
 
-def keep(connection: Connection, created: Sequence[Created], *, now: Instant, origin: str, given: Json = None) -> None:
-    """`given` are the inputs that a caller gave. Raises TemplateError where they do not fit the template."""
+def keep(
+    connection: Connection, created: Sequence[Created], *, now: Instant, origin: str, given: Json = None
+) -> Counter[str]:
+    """Return the bytes that were written by namespace. `given` are the inputs that a caller gave.
+
+    Raises TemplateError where they do not fit the template.
+    """
+    sizes: Counter[str] = Counter()
     by_revision: dict[RevisionKey, list[Created]] = defaultdict(list)
     for run in created:
         by_revision[run.schedule_uid, run.revision].append(run)
@@ -69,7 +75,9 @@ def keep(connection: Connection, created: Sequence[Created], *, now: Instant, or
                 )
                 rendered = render(definition, facts, index=run.rotation_index, given=given, literals=literals)
                 rows.append((run.run_id, to_text({**rendered.document(), **more})))
+                sizes[run.namespace] += len(rows[-1][1])
         _INSERT.run(connection, rows)
+    return sizes
 
 
 def keep_steps(
