@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from typing import Any
 
@@ -13,6 +14,8 @@ from horarium import Horarium
 from horarium.errors import InvalidDefinition
 from horarium.ids import id_text
 from horarium.instant import MINUTE
+from horarium.launchers.cloudevent import event_body
+from horarium.launchers.payload import encode
 from horarium.life.soundness import Unsound
 from horarium.operations import approvals, previews, runs, schedules, standing, workflows
 from horarium.operations.approvals import Asked
@@ -29,7 +32,7 @@ from horarium.store.database import Connection
 from horarium.store.runs.read import RunRow
 from horarium.store.runs.renderings import were_given
 from horarium.store.tables import namespace_usage, run_definitions, schedule_revisions
-from horarium.testing import Finished, Unreachable, service
+from horarium.testing import Accepted, Finished, Unreachable, service
 from horarium.wire.approvals import StandingBody
 
 HTTP: dict[str, Any] = {"kind": "http", "url": "https://a.example/", "template": True}
@@ -305,6 +308,24 @@ def test_retries_send_the_same_texts() -> None:
         assert len(sent) > len({run_id for run_id, _, _ in sent})
         for run_id, text, inputs in sent:
             assert (text, inputs) == (f"{inputs['at']} {run_id}", inputs)
+
+
+def test_http_bodies_and_claims_of_workers_hold_the_rendered_texts() -> None:
+    given = {"at": "{{ nominal | date('%A') }} \U0001f389", "before": "{{ previous_nominal }}"}
+    expected = {"at": "Thursday \U0001f389", "before": "2026-01-01T00:00:00Z"}
+    pulled = {"kind": "pull", "workflow_type": "w", "queue": "q"}
+    with service(answer=Accepted(reference="q", queued=True)) as horarium:
+        horarium.create(document("web", action={**HTTP, "input": given}))
+        horarium.create(document("pulled", action={**pulled, "template": True, "input": given}))
+        horarium.advance(minutes=1)
+        [sent] = [each for each in horarium.launcher.deliveries if each.schedule_id == "web"]
+        assert json.loads(event_body(sent, "urn:test", encode(sent.inputs)))["data"]["inputs"] == expected
+        http = horarium.http(namespace="default")
+        claimed = http.post("/api/queues/q/claim", json={"worker": "w", "limit": 5}).json()["runs"]
+        [run] = [each for each in claimed if each["schedule_id"] == "pulled"]
+        assert run["inputs"] == expected
+        http.put("/api/schedules/pulled", json=document("pulled", action=pulled)).raise_for_status()
+        assert http.get(f"/api/runs/{run['run_id']}").json()["inputs"] == expected
 
 
 def test_code_and_clients_write_templates() -> None:

@@ -316,11 +316,19 @@ def _count(value: Json) -> int:
 def template_warnings(definition: Definition) -> Iterator[tuple[str, str]]:
     """Texts that look like expressions and are not rendered, under their places."""
     action = definition.action
-    if not action.template:
-        if (found := _first(action.target.get(_PROMPT))) is not None:
-            yield "action.prompt", f"{found} is sent as it is; set `template` to render it"
-    elif (found := _first(definition.inputs_rotation)) is not None:
-        yield "inputs_rotation", f"{found} is not rendered: the entries are values of the template"
+    rendered = _rendered_names(action.target)
+    names = action.target.keys() - rendered if action.template else rendered
+    sent = {name: action.target[name] for name in sorted(names)}
+    if action.template:
+        why = "only the prompt, the input and arguments are rendered"
+        if (found := _first(definition.inputs_rotation)) is not None:
+            yield "inputs_rotation", f"{found} is not rendered: the entries are values of the template"
+    else:
+        why = "set `template` to render it"
+        sent |= {} if is_envelope(action.input) else {"input": action.input}
+    for name, value in sent.items():
+        if (found := _first(value)) is not None:
+            yield f"action.{name}", f"{found} is sent as it is; {why}"
 
 
 def _first(value: Json) -> str | None:

@@ -268,9 +268,9 @@ def _add_literals(value: Json, found: dict[int, int]) -> int | None:
     if isinstance(value, Mapping):
         if _is_reference(value):
             return None
-        keys, members = sum(map(_size, value)), value.values()
+        keys, members = sum(map(_size, value)), tuple(value.values())
     elif isinstance(value, list | tuple):
-        keys, members = 0, value
+        keys, members = 0, tuple(value)
     else:
         return _size(_as_text(value))
     sizes = [_add_literals(item, found) for item in members]
