@@ -61,6 +61,28 @@ def test_those_who_work_are_exported_without_their_tokens(server: Server) -> Non
     assert json.loads(server.told("export", "--namespace", "desk")) == exported
 
 
+def test_templates_are_exported_applied_and_planned_as_they_are_written(server: Server) -> None:
+    action = {"kind": "http", "url": "https://a.example/", "method": "POST", "template": True}
+    day = {"day": "{{ nominal | date('%d') }}", "topic": "{{ inputs.topic }}"}
+    schedule: dict[str, Any] = {
+        "schedule_id": "daily",
+        "cron_expr": "0 2 * * *",
+        "inputs_rotation": [{"topic": "{{ due }}"}],
+    }
+    workflow = {"workflow_id": "flow", "nodes": [{"id": "a", "action": action, "input": {"n": "{{ results }}"}}]}
+    bundle = {"schedules": [{**schedule, "action": {**action, "input": day}}], "workflows": [workflow]}
+    assert apply(server, **bundle) == {"flow": "create", "daily": "create"}
+    exported = json.loads(server.told("export"))
+    assert [exported["schedules"][0]["action"][name] for name in ("template", "input")] == [True, day]
+    assert set(apply(server, **exported).values()) == {"unchanged"}
+    exported["schedules"][0]["action"]["template"] = False
+    assert apply(server, "--dry-run", **exported)["daily"] == "update"
+    exported["schedules"][0]["action"] |= {"template": True, "input": {"day": "{{ nominl }}"}}
+    Path("bundle.json").write_text(json.dumps(exported))
+    refused = server.ask("apply", "-f", "bundle.json")
+    assert (refused.code, "unknown name 'nominl'" in refused.err) == (1, True)
+
+
 def test_an_export_names_what_the_service_cannot_read(server: Server) -> None:
     node = {"id": "a", "action": {"kind": "http", "url": "https://example.com"}}
     bundle = {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from typing import Any
 
@@ -13,11 +14,14 @@ from horarium import Horarium
 from horarium.errors import InvalidDefinition
 from horarium.ids import id_text
 from horarium.instant import MINUTE
+from horarium.launchers.cloudevent import event_body
+from horarium.launchers.payload import encode
 from horarium.life.soundness import Unsound
 from horarium.operations import approvals, previews, runs, schedules, standing, workflows
 from horarium.operations.approvals import Asked
 from horarium.operations.backfills import backfill
 from horarium.operations.deciding import Said, decide
+from horarium.operations.errors import RunNotRepeatable, ScheduleBroken
 from horarium.operations.reruns import rerun
 from horarium.operations.triggers import trigger
 from horarium.operations.verify import verify
@@ -26,10 +30,12 @@ from horarium.schedule.run import RunState
 from horarium.store import leases
 from horarium.store.database import Connection
 from horarium.store.runs.read import RunRow
-from horarium.store.tables import run_definitions, schedule_revisions
-from horarium.testing import Finished, Unreachable, service
+from horarium.store.runs.renderings import were_given
+from horarium.store.tables import namespace_usage, run_definitions, schedule_revisions
+from horarium.testing import Accepted, Finished, Unreachable, service
 from horarium.wire.approvals import StandingBody
 
+HTTP: dict[str, Any] = {"kind": "http", "url": "https://a.example/", "template": True}
 ASKS: dict[str, Any] = {"requires_approval": True, "allow_requester": True}
 
 
@@ -186,6 +192,24 @@ def test_a_damaged_text_fails_the_hash_and_a_lost_one_is_never_sent_unrendered(o
     assert shown.definition is None
 
 
+def test_a_rerun_of_a_run_whose_texts_are_damaged_or_lost_needs_inputs(office: Office) -> None:
+    action = {"input": {"n": "{{ inputs.n }}"}}
+    office.create_for("writer", **prompt("{{ inputs.n }}", action=action, inputs_rotation=[{"n": 1}]))
+    trigger(office.resources, ADMIN, "nightly", inputs={"n": 5})
+    [run] = office.runs()
+    office.end(run)
+    for text in ("{", "[]", '"x"', "null"):
+        swap(office, lambda _, damaged=text: damaged)
+        assert office.resources.database.read(lambda c: were_given(c, [run.run_id])) == {run.run_id}
+        with pytest.raises(RunNotRepeatable, match=r"cannot be read.*; give inputs"):
+            rerun(office.resources, ADMIN, id_text(run.run_id))
+    office.resources.database.write(lambda c: c.execute(sa.delete(run_definitions)))
+    with pytest.raises(RunNotRepeatable, match="are gone; give inputs"):
+        rerun(office.resources, ADMIN, id_text(run.run_id))
+    rerun(office.resources, ADMIN, id_text(run.run_id), inputs={"n": 6})
+    assert told(office, office.runs()[-1])[0] == "6"
+
+
 def swap(office: Office, change: Callable[[str], str]) -> None:
     def work(connection: Connection) -> None:
         [(run_id, text)] = connection.execute(sa.select(run_definitions)).all()
@@ -203,6 +227,22 @@ def test_a_standing_approval_covers_rendered_runs_and_not_given_values(office: O
     office.tick(60)
     trigger(office.resources, ADMIN, "nightly", inputs={"n": 2})
     assert office.states() == ["ready", "awaiting_approval"]
+
+
+def stored(office: Office) -> int:
+    """The bytes that the namespace is known to store."""
+    summed = sa.select(sa.func.sum(namespace_usage.c.bytes))
+    return int(office.resources.database.read(lambda c: c.execute(summed).scalar_one()))
+
+
+def test_rendered_texts_count_as_stored_bytes_at_once(office: Office) -> None:
+    office.create_for("writer", **prompt("x" * 50_000 + "{{ nominal }}"))
+    before = stored(office)
+    office.tick(60)
+    assert 50_000 < stored(office) - before < 60_000
+    before = stored(office)
+    backfill(office.resources, ADMIN, "nightly", start=NOON - 2 * MINUTE, end=NOON)
+    assert 100_000 < stored(office) - before < 110_000
 
 
 def test_a_preview_shows_the_texts_of_coming_runs(office: Office) -> None:
@@ -233,6 +273,8 @@ def test_a_template_that_cannot_be_rendered_parks_its_schedule_alone(office: Off
         connection.execute(sa.update(schedule_revisions).where(bad).values(document=broken))
 
     office.resources.database.write(damage)
+    with pytest.raises(ScheduleBroken, match="unknown name"):
+        previews.preview(office.resources, VIEWER, "bad")
     office.tick(60)
     assert [told(office, run)[0] for run in office.runs("good")] == ["2026-03-15T12:01:00Z"]
     assert (office.runs("bad"), office.kinds("bad")[-1]) == ([], "Broken")
@@ -266,6 +308,24 @@ def test_retries_send_the_same_texts() -> None:
         assert len(sent) > len({run_id for run_id, _, _ in sent})
         for run_id, text, inputs in sent:
             assert (text, inputs) == (f"{inputs['at']} {run_id}", inputs)
+
+
+def test_http_bodies_and_claims_of_workers_hold_the_rendered_texts() -> None:
+    given = {"at": "{{ nominal | date('%A') }} \U0001f389", "before": "{{ previous_nominal }}"}
+    expected = {"at": "Thursday \U0001f389", "before": "2026-01-01T00:00:00Z"}
+    pulled = {"kind": "pull", "workflow_type": "w", "queue": "q"}
+    with service(answer=Accepted(reference="q", queued=True)) as horarium:
+        horarium.create(document("web", action={**HTTP, "input": given}))
+        horarium.create(document("pulled", action={**pulled, "template": True, "input": given}))
+        horarium.advance(minutes=1)
+        [sent] = [each for each in horarium.launcher.deliveries if each.schedule_id == "web"]
+        assert json.loads(event_body(sent, "urn:test", encode(sent.inputs)))["data"]["inputs"] == expected
+        http = horarium.http(namespace="default")
+        claimed = http.post("/api/queues/q/claim", json={"worker": "w", "limit": 5}).json()["runs"]
+        [run] = [each for each in claimed if each["schedule_id"] == "pulled"]
+        assert run["inputs"] == expected
+        http.put("/api/schedules/pulled", json=document("pulled", action=pulled)).raise_for_status()
+        assert http.get(f"/api/runs/{run['run_id']}").json()["inputs"] == expected
 
 
 def test_code_and_clients_write_templates() -> None:
@@ -333,9 +393,35 @@ def test_a_workflow_with_an_unknown_name_is_refused() -> None:
     with service() as horarium:
         text = "{{ results.nope }} {{ foo }} {{ results.write.x }} {{ results }} {{ inputs.x }}"
         node = {"id": "write", "action": {"kind": "prompt", "prompt": text, "template": True}, "input": ["{{ y"]}
-        answer = horarium.http(namespace="default").put("/api/workflows/w", json={"nodes": [node]})
+        http = horarium.http(namespace="default")
+        answer = http.put("/api/workflows/w", json={"nodes": [node]})
         errors = answer.json()["errors"]
         whys = ["names 'nope', which is no node", "unknown name 'foo'", "does not come before 'write'"]
         found = errors["nodes.0.action.prompt"]
         assert [why in text for why, text in zip(whys, found, strict=True)] == [True] * 3
         assert "never closed" in errors["nodes.0.input.0"][0]
+        node = {"id": "a", "action": HTTP}
+        answer = http.put("/api/workflows/w", json={"nodes": [{**node, "input": ["{{ nominal }}"] * 201}]})
+        assert answer.json()["errors"] == {"nodes.0.action.template": ["has more than 200 expressions"]}
+
+
+def test_a_workflow_that_is_started_directly_has_its_creation_as_nominal_time() -> None:
+    encoded = {"codec": "json", "blob": "{{ nominal }}"}
+    nodes = [
+        {"id": "a", "action": HTTP, "input": ["{{ nominal }}", "{{ created_at }}", "{{ origin }}"]},
+        {"id": "b", "action": HTTP, "input": encoded},
+        {"id": "c", "action": HTTP, "input": ["{{ previous_nominal }}"]},
+        {"id": "d", "action": HTTP, "input": ["{{ schedule_name }}"]},
+    ]
+    with service() as horarium:
+        http = horarium.http(namespace="default")
+        http.put("/api/workflows/w", json={"nodes": nodes}).raise_for_status()
+        started = http.post("/api/workflows/w/runs", json={"inputs": {"x": "{{ nominal }}"}}).raise_for_status().json()
+        horarium.advance(minutes=1)
+        run = http.get(f"/api/runs/{started['run_id']}").json()
+        assert run["inputs"] == {"x": "{{ nominal }}"}
+        steps = {step["node_id"]: step for step in run["steps"]}
+        sent = {each.node_id: each.inputs for each in horarium.launcher.deliveries}
+        assert sent == {"a": [run["created_at"], run["created_at"], "api"], "b": encoded}
+        for name in ("c", "d"):
+            assert "known to the runs of a schedule only" in steps[name]["error"]

@@ -81,8 +81,7 @@ def decide_claims(
         ScheduleRecord(decided.schedule_uid, decided.namespace, claim.revision, planning, decided.entry)
         for claim, planning, decided in planned
     ]
-    if records:
-        write_records(connection, records, now=moment.now)
+    rendered = write_records(connection, records, now=moment.now) if records else {}
     waiting: list[bytes] = []
     for claim, planning, decided in planned:
         waiting += settle_side_effects(
@@ -94,7 +93,7 @@ def decide_claims(
     for claim, error_class, error in parked:
         park(connection, claim.schedule_uid, error=error, error_class=error_class, now=moment.now)
     born = ((decided.namespace, len(decided.entry.runs)) for _, _, decided in planned)
-    usage.add_births(connection, born, moment.now)
+    usage.add_births(connection, born, moment.now, rendered)
     return Tick(
         claimed=len(claims),
         decided=tuple(decided for _, _, decided in planned),

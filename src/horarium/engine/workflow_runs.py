@@ -6,6 +6,7 @@ from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
+from types import MappingProxyType
 from typing import NamedTuple
 
 from horarium.decision.advance import advance, left_over
@@ -31,7 +32,7 @@ from horarium.schedule.run import FINAL, RunState
 from horarium.schedule.storable import MAX_BYTES
 from horarium.store import usage, workflow_graphs
 from horarium.store.database import Connection
-from horarium.store.database.json_text import from_text
+from horarium.store.database.json_text import from_text, to_text
 from horarium.store.policies import NO_CAPS, PolicyQuestion, effective_for, take_turns, teams_among
 from horarium.store.runs import descendants, renderings, step_changes, steps
 from horarium.store.runs.definitions import Definitions
@@ -159,7 +160,7 @@ class Workflows:
             made += [step_rows.skipped(parent, skip) for skip in plan.skips]
             letters[parent.run_id] = plan.progress, run.work.used
         definitions = self._definitions.load(connection, made, as_written=True) if made else {}
-        renderings.keep_steps(connection, {each.run_id: {} for each in made}, definitions)
+        renderings.keep_steps(connection, {each.run_id: step_rows.NO_TEXTS for each in made}, definitions)
         made = [step_rows.with_action(step, definitions[step.run_id], self._kinds) for step in made]
         if made:
             steps.insert(connection, made, now)
@@ -169,7 +170,7 @@ class Workflows:
     # ── writing ──────────────────────────────────────────────────────────────────────────────────
 
     def _write(self, connection: Connection, moving: Sequence[_Moving], now: Instant) -> None:
-        made = self._make(connection, moving)
+        made, texts = self._make(connection, moving)
         steps.insert(connection, made, now)
         ended = [step for step in made if step.state in FINAL and step.state != RunState.SKIPPED]
         noted = [Noted(step.parent_run_id, step.run_id) for step in ended]
@@ -186,9 +187,12 @@ class Workflows:
         for how in Stop:
             stopped = [each.run_id for each in moving if each.plan is not None and each.plan.stop is how]
             descendants.stop_steps(connection, stopped, now, at_once=how is Stop.END)
-        usage.add(connection, _growth(made), now)
+        usage.add(connection, _growth(made, texts), now)
 
-    def _make(self, connection: Connection, moving: Sequence[_Moving]) -> list[NewStep]:
+    def _make(
+        self, connection: Connection, moving: Sequence[_Moving]
+    ) -> tuple[list[NewStep], Mapping[bytes, Mapping[str, Json]]]:
+        """Return the new steps, and the texts that were rendered for them."""
         plans = [(each.parent, each.plan) for each in moving if each.plan is not None]
         drafts = [(parent, step_rows.drafted(parent, birth)) for parent, plan in plans for birth in plan.births]
         drafts = self._settled(connection, _with_members(connection, _with_teams(connection, drafts)))
@@ -201,7 +205,7 @@ class Workflows:
         inner = workflow_graphs.load(connection, versions.values()) if versions else {}
         inputs = StepInputs(partial(steps.open_input_bytes, connection), several=len(moving) > 1)
         made = []
-        texts: dict[bytes, Mapping[str, Json]] = {step.run_id: {} for step in new}
+        texts: dict[bytes, Mapping[str, Json]] = {step.run_id: step_rows.NO_TEXTS for step in new}
         for parent, step in drafts:
             version = versions.get(step.run_id)
             step = step if version is None else step._replace(workflow_version=version.version)
@@ -215,7 +219,7 @@ class Workflows:
             made.append(born)
         renderings.keep_steps(connection, texts, definitions)
         made += [step_rows.with_action(step, definitions[step.run_id], self._kinds) for step in skipped]
-        return made
+        return made, texts
 
     def _too_many(self, connection: Connection, drafts: Sequence[tuple[Parent, NewStep]]) -> set[bytes]:
         """Roots that have as many steps as they may: workflows of a thousand workflows would never come to an end."""
@@ -343,12 +347,15 @@ def facts_of_run(parent: Parent, used: Used) -> RunFacts:
     )
 
 
-def _growth(made: Sequence[NewStep]) -> dict[str, usage.Growth]:
-    """A step is a birth as any other, and brings what it is given."""
+def _growth(
+    made: Sequence[NewStep], texts: Mapping[bytes, Mapping[str, Json]] = MappingProxyType({})
+) -> dict[str, usage.Growth]:
+    """A step is a birth as any other, and brings what it is given and what was rendered for it."""
     births = Counter(step.namespace for step in made)
     sizes: Counter[str] = Counter()
     for step in made:
-        sizes[step.namespace] += len(step.inputs or "")
+        rendered = texts.get(step.run_id, step_rows.NO_TEXTS)
+        sizes[step.namespace] += len(step.inputs or "") + sum(len(to_text(each)) for each in rendered.values())
     return {name: usage.Growth(births=count, bytes=sizes[name]) for name, count in births.items()}
 
 

@@ -122,7 +122,7 @@ def write_decisions(
     )
     record = ScheduleRecord(row.schedule_uid, row.namespace, row.revision, planning, entry)
     with _values_named():
-        write_records(connection, [record], now=now, origin=origin, given=values)
+        rendered = write_records(connection, [record], now=now, origin=origin, given=values)
     for run in entry.runs:
         open_runs.set_callers_part(connection, run.run_id, external_key=external_key, inputs=inputs, rerun_of=rerun_of)
     open_runs.set_requested_by(connection, [run.run_id for run in entry.runs], caller.context())
@@ -131,7 +131,7 @@ def write_decisions(
     if any(run.state is RunState.READY for run in entry.runs):
         resources.database.notify(connection, READY)
     if entry.runs:
-        size = 0 if inputs is None else len(entry.runs) * len(to_text(inputs))
+        size = sum(rendered.values()) + (0 if inputs is None else len(entry.runs) * len(to_text(inputs)))
         usage.add(connection, {row.namespace: usage.Growth(births=len(entry.runs), bytes=size)}, now)
     return entry
 

@@ -24,6 +24,7 @@ from horarium.ids import id_text, parse_id
 from horarium.instant import DAY, MINUTE, Instant
 from horarium.operations.caller import Caller
 from horarium.operations.decisions import gather_facts
+from horarium.operations.errors import ScheduleBroken
 from horarium.operations.history import find_any
 from horarium.operations.moments import Written, zone_of
 from horarium.operations.resources import Opened, Resources
@@ -37,8 +38,9 @@ from horarium.schedule.document import from_canonical
 from horarium.schedule.envelope import shown_input
 from horarium.schedule.planning import Planning
 from horarium.schedule.reason import Reason
-from horarium.schedule.rendering import RunFacts, ScheduleName, render
+from horarium.schedule.rendering import NO_LITERALS, RunFacts, ScheduleName, literals_of, render
 from horarium.schedule.run import Origin
+from horarium.schedule.text_template import Literals, TemplateError
 from horarium.store.database import Connection
 from horarium.store.errors import CannotRead
 from horarium.store.history import events as history
@@ -161,24 +163,28 @@ def _forecaster(resources: Resources, connection: Connection, opened: Opened, si
 
 def with_inputs(rows: Iterable[Row], definition: Definition, spec: Spec) -> list[Previewed]:
     given, turns = definition.action.input, definition.inputs_rotation
+    literals = literals_of(definition.action) if definition.action.template else NO_LITERALS
     inputs = cache(lambda index: shown_input(inputs_for(given, turns, index)))
     found = []
     for row in rows:
         if row.decision is not Forecast.DISPATCH:
             found.append(Previewed(row, None))
         elif definition.action.template:
-            found.append(_rendered(row, definition, spec))
+            found.append(_rendered(row, definition, spec, literals))
         else:
             found.append(Previewed(row, inputs(row.rotation_index or 0)))
     return found
 
 
-def _rendered(row: Row, definition: Definition, spec: Spec) -> Previewed:
+def _rendered(row: Row, definition: Definition, spec: Spec, literals: Literals) -> Previewed:
     """With the texts of the run as far as they are known: its id and creation are not."""
     schedule = ScheduleName(definition.schedule_id, definition.name)
     facts = RunFacts(definition.namespace, Origin.SCHEDULED.value, row.tick_at, row.due, spec, schedule)
     index = row.rotation_index or 0
-    rendered = render(definition, facts, index=index)
+    try:
+        rendered = render(definition, facts, index=index, literals=literals)
+    except TemplateError as wrong:
+        raise ScheduleBroken(f"{definition.schedule_id!r} cannot be rendered: {wrong}") from None
     own = rendered.input or (inputs_for(None, definition.inputs_rotation, index),)
     return Previewed(row, shown_input(own[0]), rendered.texts.get("prompt"))
 

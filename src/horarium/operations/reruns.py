@@ -71,7 +71,7 @@ def rerun(
     def work(connection: Connection) -> tuple[Rerun, Birth | Skip, Instant]:
         run, opened = _open(resources, connection, caller, run_id)
         check_secrets(inputs, opened)
-        values = renderings.given_to(connection, run.run_id) if inputs is None and opened.sound.template else inputs
+        values = _given(connection, run) if inputs is None and opened.sound.template else inputs
         run = run if inputs is None else replace(run, inputs=own_inputs(opened, inputs))
         if (why := damage_of(run.inputs)) is not None:
             raise RunNotRepeatable(f"the inputs that this run had cannot be read, give others: {why}")
@@ -95,6 +95,13 @@ def rerun(
         answer, decision, now = resources.database.write(work)
     resources.telemetry.decided(caller.namespace, answer.schedule_id, [decision], now, Origin.MANUAL)
     return answer
+
+
+def _given(connection: Connection, run: RunRow) -> object:
+    try:
+        return renderings.given_to(connection, run.run_id)
+    except ValueError as wrong:
+        raise RunNotRepeatable(f"{wrong}; give inputs") from None
 
 
 def _check_inputs(caller: Caller, inputs: object) -> None:

@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 from horarium.condition import MISSING, find, parse_pointer
 from horarium.schedule.definition import Action
+from horarium.schedule.envelope import is_envelope
 from horarium.schedule.json_limits import Json
 from horarium.schedule.rendering import RunContext, RunFacts, texts_in
 from horarium.schedule.template import DEFAULT, FROM, INPUTS, RESULTS, node_templates, pointers_in
@@ -66,7 +67,8 @@ class StepTexts(NamedTuple):
 def render_step(node: Node, action: Action, context: Mapping[str, Json], facts: RunFacts) -> StepTexts:
     """As `step_input`, and the texts. Raises NothingFound and TemplateError."""
     rendering = _StepRendering(context, facts)
-    given = rendering.json(node.input, "input") if node.has_input else step_input(node, context)
+    is_rendered = node.has_input and not is_envelope(node.input)
+    given = rendering.json(node.input, "input") if is_rendered else step_input(node, context)
     return StepTexts(given, texts_in(action, rendering))
 
 

@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, fields
 from enum import StrEnum
+from types import MappingProxyType
 from typing import Any, Final, NamedTuple, TypeVar
 
 from horarium.instant import SECOND, Instant
@@ -31,11 +32,14 @@ from horarium.schedule.text_template import (
     INPUTS,
     MAX_EXPRESSIONS,
     RESULTS,
+    TOO_MANY,
+    Literals,
     NotKnownYet,
     Rendering,
     TemplateError,
     check_names,
     expressions_of,
+    literals_in,
     templates_in,
 )
 
@@ -44,8 +48,9 @@ D = TypeVar("D")
 _PROMPT: Final = "prompt"
 _ARGUMENTS: Final[Mapping[str, type | tuple[type, ...]]] = {"args": (list, tuple), "kwargs": Mapping}
 """The arguments of a Celery task, with the kind of input that stands in their place."""
+NO_LITERALS: Final[Literals] = MappingProxyType({})
 _LONGEST_ID: Final = "0" * 36
-# Noon of a Wednesday in September, in UTC: it has the longest names.
+# Noon of a Wednesday in September, on the clock of the schedule: it has the longest names.
 _LONGEST_TIME: Final[Instant] = 1_790_769_600 * SECOND + 123_456
 _MAX_CHECKED: Final = 200_000
 """The values of an action times the entries of its rotation, all of which are rendered when it is written."""
@@ -119,6 +124,13 @@ class _Longest(RunFacts):
         return self.nominal if name == "previous_nominal" else RunFacts.value(self, name)
 
 
+class _First(RunFacts):
+    """Facts of the first occurrence, which has none before it."""
+
+    def value(self, name: str) -> Json:
+        return None if name == "previous_nominal" else RunFacts.value(self, name)
+
+
 class _NoValues:
     """There are no inputs to read."""
 
@@ -160,12 +172,19 @@ class Rendered(NamedTuple):
         return {"texts": dict(self.texts)} | ({} if self.input is None else {"input": self.input[0]})
 
 
-def render(definition: HasAction, facts: RunFacts, *, index: int = 0, given: Json = None) -> Rendered:
+def literals_of(action: Action) -> Literals:
+    """The parts of an action that no rendering looks into: found once for many runs."""
+    return literals_in(action.input, *(action.target.get(name) for name in _ARGUMENTS))
+
+
+def render(
+    definition: HasAction, facts: RunFacts, *, index: int = 0, given: Json = None, literals: Literals = NO_LITERALS
+) -> Rendered:
     """Render the texts of one run. `given` are the inputs of a trigger. Raises TemplateError under a path."""
     action, rotation = definition.action, definition.inputs_rotation
     values = given if given is not None else inputs_for(None, rotation, index)
     context = RunContext(facts, _NoValues if values is None else values)
-    rendering = Rendering(context)
+    rendering = Rendering(context, literals)
     own: tuple[Json] | None = None
     if values is None or use_of(action) is TemplateUse.FILLS_IN:
         own = (action.input if is_envelope(action.input) else rendering.json(action.input, "action.input"),)
@@ -189,9 +208,15 @@ def texts_in(action: Action, rendering: Rendering) -> dict[str, Json]:
 def rendered_action(action: Action, rendered: Mapping[str, Any]) -> Action:
     """`rendered` is what a run has kept. Without an `input` the inputs of the run are given, and stand elsewhere."""
     texts = rendered["texts"]
+    if not texts.keys() <= _rendered_names(action.target):
+        raise ValueError("the texts that were rendered for this run are not those of its action")
     values = {each.name: getattr(action, each.name) for each in fields(Action)}
     own = {"template": False, "target": {**action.target, **texts}, "input": rendered.get("input")}
     return RenderedAction(**(values | own), texts=texts)
+
+
+def _rendered_names(target: Mapping[str, Json]) -> set[str]:
+    return {_PROMPT, *_ARGUMENTS} & target.keys()
 
 
 def use_of(action: Action) -> TemplateUse | None:
@@ -230,26 +255,30 @@ def check_template(definition: Definition, check_input: Check, problems: Problem
     _check_sizes(action, len(rotation), problems)
     if problems.any:
         return
-    facts = _Longest(
-        definition.namespace,
-        "scheduled",
-        _LONGEST_TIME,
-        _LONGEST_TIME,
-        definition.spec.compile(definition.schedule_id),
-        ScheduleName(definition.schedule_id, definition.name),
-        _LONGEST_ID,
-        _LONGEST_TIME,
-    )
+    facts = _imagined(definition)
+    literals = literals_of(action)
     for index in range(max(1, len(rotation))):
         try:
-            rendered = render(definition, facts, index=index)
-            if rendered.input is not None and rendered.input[0] is not None:
-                check_input("action.input", rendered.input[0])
+            for each in facts:
+                rendered = render(definition, each, index=index, literals=literals)
+                if rendered.input is not None and rendered.input[0] is not None:
+                    check_input("action.input", rendered.input[0])
         except PolicyError as wrong:
             path = f"inputs_rotation.{index}" if rotation else wrong.field
             problems.add(path, f"{wrong.field}: {wrong.text}" if rotation else wrong.text)
         if problems.full:
             return
+
+
+def _imagined(definition: Definition) -> list[RunFacts]:
+    """The longest facts; and those of the first occurrence where the template reads the one before."""
+    spec = definition.spec.compile(definition.schedule_id)
+    longest = _LONGEST_TIME - spec.zone.offset_at(_LONGEST_TIME // SECOND) * SECOND
+    named = ScheduleName(definition.schedule_id, definition.name)
+    read = (each.name for _, text in _templates(definition.action) for each in expressions_of(text))
+    kinds = (_Longest, _First) if "previous_nominal" in read else (_Longest,)
+    values = definition.namespace, "scheduled", longest, longest, spec, named, _LONGEST_ID, longest
+    return [kind(*values) for kind in kinds]
 
 
 def _check_expressions(action: Action, problems: Problems) -> bool:
@@ -262,7 +291,7 @@ def _check_expressions(action: Action, problems: Problems) -> bool:
         except TemplateError as wrong:
             problems.add(path, wrong.text)
         if number > MAX_EXPRESSIONS:
-            problems.add("action.template", f"has more than {MAX_EXPRESSIONS} expressions")
+            problems.add("action.template", TOO_MANY)
             break
     return not problems.any
 
@@ -287,11 +316,19 @@ def _count(value: Json) -> int:
 def template_warnings(definition: Definition) -> Iterator[tuple[str, str]]:
     """Texts that look like expressions and are not rendered, under their places."""
     action = definition.action
-    if not action.template:
-        if (found := _first(action.target.get(_PROMPT))) is not None:
-            yield "action.prompt", f"{found} is sent as it is; set `template` to render it"
-    elif (found := _first(definition.inputs_rotation)) is not None:
-        yield "inputs_rotation", f"{found} is not rendered: the entries are values of the template"
+    rendered = _rendered_names(action.target)
+    names = action.target.keys() - rendered if action.template else rendered
+    sent = {name: action.target[name] for name in sorted(names)}
+    if action.template:
+        why = "only the prompt, the input and arguments are rendered"
+        if (found := _first(definition.inputs_rotation)) is not None:
+            yield "inputs_rotation", f"{found} is not rendered: the entries are values of the template"
+    else:
+        why = "set `template` to render it"
+        sent |= {} if is_envelope(action.input) else {"input": action.input}
+    for name, value in sent.items():
+        if (found := _first(value)) is not None:
+            yield f"action.{name}", f"{found} is sent as it is; {why}"
 
 
 def _first(value: Json) -> str | None:

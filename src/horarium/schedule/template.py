@@ -12,11 +12,21 @@ from typing import Final
 from horarium.condition import parse_pointer
 from horarium.errors import ConditionError
 from horarium.policy.names import shown
+from horarium.schedule.envelope import is_envelope
 from horarium.schedule.graph import components
 from horarium.schedule.json_limits import Json
 from horarium.schedule.problems import Problems, joined
 from horarium.schedule.rendering import templates_of
-from horarium.schedule.text_template import NODE_NAMES, TemplateError, check_names, expressions_of, templates_in
+from horarium.schedule.text_template import (
+    MAX_EXPRESSIONS,
+    NODE_NAMES,
+    TOO_MANY,
+    Expression,
+    TemplateError,
+    check_names,
+    expressions_of,
+    templates_in,
+)
 from horarium.schedule.workflow_parts import Node
 
 FROM: Final = "$from"
@@ -63,36 +73,46 @@ def check_templates(nodes: Mapping[int, Node], edges: Sequence[tuple[str, str]],
             if problems.full:
                 return
     for index, node in rendered:
-        for path, text in node_templates(node):
-            for each in _wrong_expressions(text, node.id, known, before):
-                problems.add(f"nodes.{index}.{path}", each.text)
-            if problems.full:
-                return
+        _check_expressions(f"nodes.{index}", node, known, before, problems)
+        if problems.full:
+            return
 
 
 def node_templates(node: Node) -> Iterator[tuple[str, str]]:
     """The texts with expressions of a node whose action is a template, with their paths in the node."""
     if node.action.get("template") is True:
         yield from templates_of(node.action)
-        yield from templates_in(node.input, "input")
+        if not is_envelope(node.input):
+            yield from templates_in(node.input, "input")
 
 
-def _wrong_expressions(text: str, node_id: str, known: set[str], before: _Before) -> Iterator[TemplateError]:
-    try:
-        expressions = expressions_of(text)
-    except TemplateError as unreadable:
-        yield unreadable
-        return
-    for expression in expressions:
+def _check_expressions(place: str, node: Node, known: set[str], before: _Before, problems: Problems) -> None:
+    number = 0
+    for path, text in node_templates(node):
         try:
-            check_names(expression, NODE_NAMES)
-        except TemplateError as unknown:
-            yield unknown
+            expressions = expressions_of(text)
+        except TemplateError as unreadable:
+            problems.add(f"{place}.{path}", unreadable.text)
             continue
-        if expression.name == RESULTS and len(expression.path) > 1:
-            wrong = _wrong_result(expression.path[1], node_id, known, before)
-            if wrong is not None:
-                yield expression.wrong(wrong)
+        number += len(expressions)
+        for expression in expressions:
+            if (why := _wrong_expression(expression, node.id, known, before)) is not None:
+                problems.add(f"{place}.{path}", why)
+        if problems.full:
+            return
+    if number > MAX_EXPRESSIONS:
+        problems.add(f"{place}.action.template", TOO_MANY)
+
+
+def _wrong_expression(expression: Expression, node_id: str, known: set[str], before: _Before) -> str | None:
+    try:
+        check_names(expression, NODE_NAMES)
+    except TemplateError as unknown:
+        return unknown.text
+    if expression.name != RESULTS or len(expression.path) == 1:
+        return None
+    why = _wrong_result(expression.path[1], node_id, known, before)
+    return None if why is None else expression.wrong(why).text
 
 
 def _wrong_form(found: Mapping[str, Json]) -> str | None:

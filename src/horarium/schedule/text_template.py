@@ -17,6 +17,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache
+from types import MappingProxyType
 from typing import Final, NamedTuple, Protocol, TypeAlias
 
 from horarium.instant import SECOND, Instant, to_rfc3339
@@ -26,9 +27,10 @@ from horarium.schedule.json_limits import Json
 from horarium.schedule.problems import joined
 
 MAX_RENDERED_BYTES: Final = 100_000
-"""The rendered texts of one run together, as UTF-8."""
+"""The rendered prompt, input and arguments of one run together, literal parts included, as UTF-8."""
 MAX_EXPRESSIONS: Final = 200
-"""The expressions in one text."""
+"""The expressions in one text, and in one action."""
+TOO_MANY: Final = f"has more than {MAX_EXPRESSIONS} expressions"
 
 INPUTS: Final = "inputs"
 RESULTS: Final = "results"
@@ -78,9 +80,12 @@ class Expression(NamedTuple):
 Piece: TypeAlias = str | Expression
 
 
-@lru_cache(maxsize=256)
 def parse(text: str) -> tuple[Piece, ...]:
     """Split a text into literals and expressions. Raises TemplateError with the position."""
+    return _parse_large(text) if len(text) > _LARGE else _parse_small(text)
+
+
+def _parse(text: str) -> tuple[Piece, ...]:
     pieces: list[Piece] = []
     number, start = 0, 0
     while (found := text.find(_OPEN, start)) >= 0:
@@ -93,10 +98,16 @@ def parse(text: str) -> tuple[Piece, ...]:
         pieces.append(_expression(match, _position(text, found)) if literal is None else literal[1:-1])
         number, start = number + 1, match.end()
         if number > MAX_EXPRESSIONS:
-            raise TemplateError("", f"has more than {MAX_EXPRESSIONS} expressions")
+            raise TemplateError("", TOO_MANY)
     if start < len(text):
         pieces.append(text[start:])
     return tuple(pieces)
+
+
+# What is remembered is bounded in bytes too: a text may have a megabyte.
+_LARGE: Final = 8_192
+_parse_small = lru_cache(maxsize=1_024)(_parse)
+_parse_large = lru_cache(maxsize=16)(_parse)
 
 
 def _position(text: str, at: int) -> str:
@@ -214,6 +225,7 @@ def _check_format(expression: Expression, form: str) -> None:
             raise expression.wrong(f"unknown directive {shown('%' + directive)}; known are {known}")
 
 
+@lru_cache(maxsize=1_024)  # a template names the same time often, and each entry of a rotation is rendered at a write
 def format_date(instant: Instant, form: str, zone: Zone) -> str:
     second = instant // SECOND
     offset = zone.offset_at(second)
@@ -237,21 +249,56 @@ class Context(Protocol):
     def value(self, name: str) -> Json: ...
 
 
-class Rendering:
-    """Renders the texts of one run, whose sizes count together."""
+Literals: TypeAlias = Mapping[int, int]
+"""The sizes of containers without expressions, by their identity. They are the same in every rendering."""
 
-    def __init__(self, context: Context) -> None:
+
+def literals_in(*values: Json) -> Literals:
+    """The containers in JSON values that hold no expressions. They count only while the values are alive."""
+    found: dict[int, int] = {}
+    for value in values:
+        _add_literals(value, found)
+    return found
+
+
+def _add_literals(value: Json, found: dict[int, int]) -> int | None:
+    """Return the size of a value; None where it holds an expression."""
+    if isinstance(value, str):
+        return None if _OPEN in value else _size(value)
+    if isinstance(value, Mapping):
+        if _is_reference(value):
+            return None
+        keys, members = sum(map(_size, value)), tuple(value.values())
+    elif isinstance(value, list | tuple):
+        keys, members = 0, tuple(value)
+    else:
+        return _size(_as_text(value))
+    sizes = [_add_literals(item, found) for item in members]
+    known = [size for size in sizes if size is not None]
+    if len(known) < len(sizes):
+        return None
+    found[id(value)] = size = keys + len(known) + sum(known)
+    return size
+
+
+def _size(text: str) -> int:
+    return len(text) if text.isascii() else len(text.encode("utf-8", "replace"))
+
+
+class Rendering:
+    """Renders the texts of one run, whose sizes count together. `literals` save the time to look into them."""
+
+    def __init__(self, context: Context, literals: Literals = MappingProxyType({})) -> None:
         self._context = context
+        self._literals = literals
         self._left = MAX_RENDERED_BYTES
 
     def text(self, text: str) -> str:
         """A text in which every expression became text."""
-        if _OPEN not in text:
-            return text
         parts: list[str] = []
-        for piece in parse(text):
+        for piece in parse(text) if _OPEN in text else (text,):
             part = piece if isinstance(piece, str) else _as_text(self._value(piece))
-            self._count(part)
+            self._count(_size(part))
             parts.append(part)
         return "".join(parts)
 
@@ -260,6 +307,10 @@ class Rendering:
 
         Raises TemplateError under the path of the text.
         """
+        size = self._literals.get(id(value))
+        if size is not None:
+            self._count(size, path)
+            return value
         if isinstance(value, str):
             try:
                 return self._json_text(value)
@@ -268,9 +319,12 @@ class Rendering:
         if isinstance(value, Mapping):
             if _is_reference(value):
                 return self.reference(value)
+            self._count(len(value) + sum(map(_size, value)), path)
             return {key: self.json(item, joined(path, key)) for key, item in value.items()}
         if isinstance(value, list | tuple):
+            self._count(len(value), path)
             return [self.json(item, f"{path}.{index}") for index, item in enumerate(value)]
+        self._count(_size(_as_text(value)), path)
         return value
 
     def reference(self, value: Mapping[str, Json]) -> Json:
@@ -278,13 +332,11 @@ class Rendering:
         return value
 
     def _json_text(self, text: str) -> Json:
-        if _OPEN not in text:
-            return text
-        pieces = parse(text)
-        if len(pieces) > 1 or not isinstance(pieces[0], Expression):
+        pieces = parse(text) if _OPEN in text else ()
+        if len(pieces) != 1 or not isinstance(pieces[0], Expression):
             return self.text(text)
         found = self._value(pieces[0])
-        self._count(_as_text(found))
+        self._count(_size(_as_text(found)))
         return found
 
     def _value(self, expression: Expression) -> Json:
@@ -305,10 +357,10 @@ class Rendering:
             raise expression.wrong("the value names a secret, which is never rendered")
         return found
 
-    def _count(self, text: str) -> None:
-        self._left -= len(text) if text.isascii() else len(text.encode("utf-8", "replace"))
+    def _count(self, size: int, path: str = "") -> None:
+        self._left -= size
         if self._left < 0:
-            raise TemplateError("", f"the rendered texts of a run are longer than {MAX_RENDERED_BYTES} bytes")
+            raise TemplateError(path, f"what is rendered for a run is longer than {MAX_RENDERED_BYTES} bytes together")
 
 
 def _at(expression: Expression, value: Json) -> Json:

@@ -45,11 +45,18 @@ class _Shards(threading.local):
 _SHARDS = _Shards()
 
 
-def add_births(connection: Connection, born: Iterable[tuple[str, int]], now: Instant) -> None:
+def add_births(
+    connection: Connection, born: Iterable[tuple[str, int]], now: Instant, rendered: Mapping[str, int]
+) -> None:
+    """`rendered` are the bytes of the texts that were rendered for them, by namespace."""
     births: dict[str, int] = defaultdict(int)
     for namespace, number in born:
         births[namespace] += number
-    add(connection, {name: Growth(births=number) for name, number in births.items() if number}, now)
+    add(
+        connection,
+        {name: Growth(births=number, bytes=rendered.get(name, 0)) for name, number in births.items() if number},
+        now,
+    )
 
 
 def add(connection: Connection, growth: Mapping[str, Growth], now: Instant) -> None:

@@ -15,6 +15,7 @@ from horarium.schedule.rendering import (
     RunFacts,
     ScheduleName,
     TemplateUse,
+    literals_of,
     render,
     rendered_action,
     texts_of,
@@ -140,14 +141,46 @@ def test_a_forecast_shows_what_is_not_known_yet_as_it_is_written() -> None:
         ({"prompt": "{{ nominal }}" * 201}, "prompt", "more than 200 expressions"),
         ({"prompt": "x", "inputs": ["{{ nominal }}"] * 201}, "template", "more than 200 expressions"),
         ({"prompt": "x", "inputs": [0] * 3_000, "inputs_rotation": [{}] * 100}, "template", "is too large"),
-        # The longest day of the week counts, whichever comes first.
-        ({"prompt": "x" * 99_940 + "{{ nominal|date('%A%A%A%A%A%A%A%A') }}"}, "prompt", "longer than 100000 bytes"),
+        # The longest day of the week counts, whichever comes first, in each zone.
+        ({"prompt": "x" * 99_929 + "{{ nominal|date('%A%A%A%A%A%A%A%A') }}"}, "prompt", "longer than 100000 bytes"),
+        ({"prompt": "x" * 99_929 + "{{ nominal|date('%A%A%A%A%A%A%A%A') }}", "timezone": "Pacific/Kiritimati"},
+         "prompt", "longer than 100000 bytes"),
+        ({"prompt": "x" * 99_929 + "{{ nominal|date('%A%A%A%A%A%A%A%A') }}", "timezone": "Etc/GMT+12"},
+         "prompt", "longer than 100000 bytes"),
+        # What each run keeps counts as a whole, literal parts included.
+        ({"prompt": "x" * 50_000, "inputs": {"a": ["y" * 50_000]}}, "prompt", "longer than 100000 bytes together"),
+        ({"prompt": "x", "inputs": {"a": [0] * 19_000, "k" * 70_000: 1}}, "inputs", "longer than 100000 bytes"),
+        ({"prompt": "x", "inputs": ["{{ nominal }}", "\u00fc" * 50_001]}, "inputs.1", "longer than 100000 bytes"),
+        # The first occurrence has none before it.
+        ({"prompt": "{{ previous_nominal }}"}, "prompt", "not blank"),
+        ({"prompt": "{{ inputs.x }}", "inputs": {"x": "{{ previous_nominal | date('%d') }}"}}, "prompt", "not blank"),
     ],
 )  # fmt: skip
 def test_a_template_that_could_not_be_rendered_is_refused(parts: dict[str, Any], path: str, why: str) -> None:
     found = errors(**parts)
     assert list(found) == [path]
     assert why in found[path][0]
+
+
+def test_literal_parts_are_the_same_in_every_rendering() -> None:
+    inputs = {
+        "a": [{"b": 1}, "{{ nominal }}"],
+        "c": {"d": ["x", None, {"$secret": "s"}]},
+        "e": [[], {}],
+        "f": ["{{ due }}"],
+    }
+    definition = parsed(url="https://a.example/", inputs=inputs).definition
+    literals = literals_of(definition.action)
+    assert id(definition.action.input["e"]) in literals
+    assert id(definition.action.input["c"]) not in literals  # it holds a reference
+    assert given_and_texts(definition, literals=literals) == given_and_texts(definition)
+
+
+@pytest.mark.parametrize("texts", [{"url": "https://evil.example/"}, {"prompt": "x"}, {"args": []}])
+def test_texts_of_another_action_are_refused(texts: dict[str, Any]) -> None:
+    definition = parsed(url="https://a.example/", inputs=["{{ nominal }}"]).definition
+    with pytest.raises(ValueError, match="not those of its action"):
+        rendered_action(definition.action, {"texts": texts})
 
 
 def test_every_wrong_text_is_named() -> None:
@@ -158,6 +191,10 @@ def test_every_wrong_text_is_named() -> None:
 def test_texts_that_look_like_expressions_and_are_not_rendered_are_warned_about() -> None:
     [plain] = parsed(prompt="On {{ nominal }}", template=False).warnings
     assert plain == "prompt: {{ nominal }} is sent as it is; set `template` to render it"
+    [given] = parsed(url="https://a.example/", inputs=["{{ due }}"], template=False).warnings
+    assert given == "inputs: {{ due }} is sent as it is; set `template` to render it"
+    [header] = parsed(url="https://a.example/", headers={"X-At": "{{ nominal }}"}).warnings
+    assert header.endswith("{{ nominal }} is sent as it is; only the prompt, the input and arguments are rendered")
     [entry] = parsed(prompt="{{ inputs.x }}", inputs_rotation=[{"x": "{{ due }}"}]).warnings
     assert entry == "inputs_rotation: {{ due }} is not rendered: the entries are values of the template"
     assert not parsed(prompt="{{ other.engine | x }}", template=False).warnings

@@ -6,7 +6,7 @@ run finds the same texts: the approval, the launch and its retries, and the answ
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Collection, Mapping, Sequence
 from typing import Final, NamedTuple
 
@@ -15,10 +15,11 @@ from sqlalchemy import Connection
 from horarium.ids import id_text
 from horarium.instant import Instant
 from horarium.recurrence.spec import Spec
+from horarium.schedule.damage import damage_of
 from horarium.schedule.document import run_part_of
 from horarium.schedule.json_limits import Json
-from horarium.schedule.rendering import RunFacts, ScheduleName, render
-from horarium.store.database.json_text import from_text, to_text
+from horarium.schedule.rendering import RunFacts, ScheduleName, literals_of, render
+from horarium.store.database.json_text import from_text, object_from_text, to_text
 from horarium.store.database.set_wise import Insert, select_by_ids
 from horarium.store.runs.definitions import OWN_TEXTS, RevisionKey, is_template, revisions
 from horarium.store.tables import run_definitions
@@ -42,8 +43,14 @@ class Created(NamedTuple):
     rotation_index: int
 
 
-def keep(connection: Connection, created: Sequence[Created], *, now: Instant, origin: str, given: Json = None) -> None:
-    """`given` are the inputs that a caller gave. Raises TemplateError where they do not fit the template."""
+def keep(
+    connection: Connection, created: Sequence[Created], *, now: Instant, origin: str, given: Json = None
+) -> Counter[str]:
+    """Return the bytes that were written by namespace. `given` are the inputs that a caller gave.
+
+    Raises TemplateError where they do not fit the template.
+    """
+    sizes: Counter[str] = Counter()
     by_revision: dict[RevisionKey, list[Created]] = defaultdict(list)
     for run in created:
         by_revision[run.schedule_uid, run.revision].append(run)
@@ -54,6 +61,7 @@ def keep(connection: Connection, created: Sequence[Created], *, now: Instant, or
         for key, text in revisions(connection, keys[start : start + _AT_ONCE]).items():
             document = from_text(text)
             definition, name = run_part_of(document), str(document.get("name", ""))
+            literals = literals_of(definition.action)
             for run in by_revision[key]:
                 facts = RunFacts(
                     run.namespace,
@@ -65,9 +73,11 @@ def keep(connection: Connection, created: Sequence[Created], *, now: Instant, or
                     id_text(run.run_id),
                     now,
                 )
-                rendered = render(definition, facts, index=run.rotation_index, given=given)
+                rendered = render(definition, facts, index=run.rotation_index, given=given, literals=literals)
                 rows.append((run.run_id, to_text({**rendered.document(), **more})))
+                sizes[run.namespace] += len(rows[-1][1])
         _INSERT.run(connection, rows)
+    return sizes
 
 
 def keep_steps(
@@ -83,11 +93,17 @@ def keep_steps(
 
 
 def given_to(connection: Connection, run_id: bytes) -> Json:
-    """The inputs that a caller gave to the template of a run; None = none."""
+    """The inputs that a caller gave to the template of a run; None = none. Raises ValueError where no one can tell."""
     found = select_by_ids(connection, OWN_TEXTS, [run_id])
-    return from_text(found[0][1]).get(_GIVEN) if found else None
+    if not found:
+        raise ValueError("the texts that were rendered for this run are gone")
+    kept = object_from_text(found[0][1])
+    if (why := damage_of(kept)) is not None:
+        raise ValueError(f"the texts that were rendered for this run cannot be read: {why}")
+    return kept.get(_GIVEN)
 
 
 def were_given(connection: Connection, run_ids: Collection[bytes]) -> set[bytes]:
-    """The runs among these whose templates were given inputs by a caller."""
-    return {run_id for run_id, text in select_by_ids(connection, OWN_TEXTS, list(run_ids)) if _GIVEN in from_text(text)}
+    """The runs among these whose templates were given inputs by a caller, or may have been: their row is damaged."""
+    kept = {run_id: object_from_text(text) for run_id, text in select_by_ids(connection, OWN_TEXTS, list(run_ids))}
+    return {run_id for run_id, document in kept.items() if _GIVEN in document or damage_of(document) is not None}

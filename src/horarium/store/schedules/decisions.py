@@ -5,7 +5,7 @@ One UPDATE of positions, then the new rows of runs and history.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import Any, NamedTuple
 
@@ -59,23 +59,30 @@ def write_records(
     now: Instant,
     origin: Origin = Origin.SCHEDULED,
     given: Json = None,
-) -> None:
-    """The caller has locked the positions; nothing here decides anything. `given` are values for templates."""
+) -> Mapping[str, int]:
+    """Return the bytes of rendered texts by namespace. `given` are values for templates.
+
+    The caller has locked the positions; nothing here decides anything.
+    """
     run_rows = [_run_row(record, run, now, origin.value) for record in records for run in record.entry.runs]
     positions.save_decided(
         connection, ((record.schedule_uid, record.entry.position, record.entry.counts) for record in records)
     )
     _RUNS.run(connection, run_rows)
+    rendered: Mapping[str, int] = {}
     if templates := [record for record in records if record.planning.template is not None and record.entry.runs]:
-        _render(connection, templates, now, origin.value, given)
+        rendered = _render(connection, templates, now, origin.value, given)
     append(connection, ((record.schedule_uid, record.namespace, record.entry.events) for record in records), now=now)
     # A schedule whose runs are used up is deleted by the transaction that bore the last one.
     for record in records:
         if record.entry.deletes:
             move_version(connection, record.schedule_uid, deleted_at=now, updated_at=now)
+    return rendered
 
 
-def _render(connection: Connection, records: Sequence[ScheduleRecord], now: Instant, origin: str, given: Json) -> None:
+def _render(
+    connection: Connection, records: Sequence[ScheduleRecord], now: Instant, origin: str, given: Json
+) -> Mapping[str, int]:
     created = [
         renderings.Created(
             run.run_id, record.namespace, record.schedule_uid, record.revision, record.planning.spec, run.nominal,
@@ -84,7 +91,7 @@ def _render(connection: Connection, records: Sequence[ScheduleRecord], now: Inst
         for record in records
         for run in record.entry.runs
     ]  # fmt: skip
-    renderings.keep(connection, created, now=now, origin=origin, given=given)
+    return renderings.keep(connection, created, now=now, origin=origin, given=given)
 
 
 def _run_row(record: ScheduleRecord, run: NewRun, now: Instant, origin: str) -> tuple[Any, ...]:
