@@ -6,13 +6,15 @@ for one. Everything else is text or stands in an object. A row of such a program
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import os
+import socket
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from sqlalchemy import Connection
 
-from horarium.decision.process_state import GONE_AFTER_SECONDS
+from horarium.decision.process_state import GONE_AFTER_SECONDS, ProcessState, process_state, silent_seconds
 from horarium.instant import LAST, Instant
 from horarium.store import leases
 from horarium.store.leases import LeaseRow
@@ -81,6 +83,30 @@ class ProcessRow:
 def process_rows(connection: Connection) -> list[ProcessRow]:
     """All that have beaten within a day and did not leave in good order, by name."""
     return [_read_row(row) for row in leases.all_leases(connection) if row.name.startswith(PROCESS)]
+
+
+def another_is_alive(rows: Iterable[ProcessRow], role: str, owner: str, now: Instant) -> bool:
+    """Return whether another process seems to have a role, by its last beat and, on this machine, by its pid."""
+    return any(
+        row.owner != owner
+        and role in row.process.about.roles
+        and process_state(silent_seconds(row.beat_at, now), draining=row.process.draining) is ProcessState.ALIVE
+        and not _has_ended(row.process.about)
+        for row in rows
+    )
+
+
+def _has_ended(about: About) -> bool:
+    """A process that was killed leaves its row. One with our pid was there before this container was restarted."""
+    if about.pid is None or about.host != socket.gethostname():
+        return False
+    try:
+        os.kill(about.pid, 0)
+    except ProcessLookupError:
+        return True
+    except (OSError, OverflowError):
+        return False
+    return about.pid == os.getpid()
 
 
 def beat(connection: Connection, owner: str, process: Process, now: Instant) -> None:
