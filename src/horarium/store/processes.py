@@ -14,7 +14,7 @@ from typing import Any
 
 from sqlalchemy import Connection
 
-from horarium.decision.process_state import GONE_AFTER_SECONDS, ProcessState, process_state, silent_seconds
+from horarium.decision.process_state import BEAT_SECONDS, GONE_AFTER_SECONDS, silent_seconds
 from horarium.instant import LAST, Instant
 from horarium.store import leases
 from horarium.store.leases import LeaseRow
@@ -90,7 +90,8 @@ def another_is_alive(rows: Iterable[ProcessRow], role: str, owner: str, now: Ins
     return any(
         row.owner != owner
         and role in row.process.about.roles
-        and process_state(silent_seconds(row.beat_at, now), draining=row.process.draining) is ProcessState.ALIVE
+        and silent_seconds(row.beat_at, now) < 2 * BEAT_SECONDS  # it has missed no beat, or was late with one
+        and not row.process.draining
         and not _has_ended(row.process.about)
         for row in rows
     )
