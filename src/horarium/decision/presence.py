@@ -60,8 +60,8 @@ def short_breaks(
     """Return the breaks of the last hour that are shorter than the gap, as far as this process and the record tell.
 
     `noted` is what an earlier beat found. A process that begins sees a break since the last record; one that was there
-    meanwhile takes it back with its next beat. Where another ticker seems to be alive (`accompanied`), this process adds
-    none: what the other was too slow to decide was not missed.
+    meanwhile takes it back with its next beat. Where another ticker seems to be alive (`accompanied`), this process
+    adds none: what the other was too slow to decide was not missed.
     """
     if recorded_at is None:
         return ()
