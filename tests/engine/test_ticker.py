@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import socket
 import sqlite3
 import time
 from collections import Counter
@@ -18,11 +20,12 @@ from engine.builders import START, World, insert_all, new_schedule, poison, reas
 from horarium.engine import ticker as module
 from horarium.engine.ticker import Ticker, TickerOptions
 from horarium.instant import MINUTE, SECOND
-from horarium.store import leases
+from horarium.store import leases, processes
 from horarium.store.database import Connection, Database, open_database, transactions
 from horarium.store.database import sqlite as sqlite_module
 from horarium.store.database.channels import READY
 from horarium.store.errors import CommitUnknown, SchemaMissing, StoreUnavailable
+from horarium.store.processes import About, Process
 from horarium.store.schedules import due
 from horarium.store.tables import calendars, history, plannings, positions, runs, schedule_revisions
 
@@ -266,6 +269,54 @@ def test_a_ticker_that_was_there_takes_back_the_break_that_a_new_process_saw(dat
     world.clock.move(5)
     new.step()
     assert [each.event_type for each in world.history(uid)] == ["ScheduleTriggered"]
+
+
+def _process(world: World, owner: str, host: str, pid: int, *, draining: bool = False) -> None:
+    process = Process(About(host, pid, ("ticker",)), draining=draining)
+    now = world.clock.now()
+    world.database.write(lambda connection: processes.beat(connection, owner, process, now))
+
+
+@pytest.mark.parametrize(
+    ("there", "event"),
+    [
+        ({"host": "another"}, "ScheduleTriggered"),
+        ({"host": "another", "draining": True}, "ScheduleMissed"),
+        ({"host": socket.gethostname(), "pid": os.getpid()}, "ScheduleMissed"),
+        ({"host": socket.gethostname(), "pid": 2**22 + 1}, "ScheduleMissed"),
+        ({"host": socket.gethostname(), "pid": os.getppid()}, "ScheduleTriggered"),
+    ],
+    ids=["on another host", "leaving", "before a restart in place", "killed on this host", "on this host"],
+)
+def test_a_new_process_misses_nothing_that_a_busy_one_has_yet_to_decide(
+    database: Database, there: dict[str, Any], event: str
+) -> None:
+    """The new one joins four seconds after the last beat of the other."""
+    world = World(database)
+    uid = world.add(catchup_policy="skip", overlap_policy="allow_all", misfire_grace_seconds=0)
+    world.clock.move(59)
+    Ticker(database, world.clock, "there").beat()
+    _process(world, "there", **{"pid": 1, **there})
+    world.clock.move(4)
+    Ticker(database, world.clock, "new").step()
+    assert [each.event_type for each in world.history(uid)] == [event]
+
+
+@pytest.mark.parametrize(("works", "event"), [(True, "ScheduleTriggered"), (False, "ScheduleMissed")])
+def test_a_process_that_was_busy_with_itself_was_there_and_a_stopped_one_was_not(
+    database: Database, monkeypatch: pytest.MonkeyPatch, works: bool, event: str
+) -> None:
+    """Code that keeps the interpreter to itself looks like a stopped process, but for the processor time it takes."""
+    world = World(database)
+    uid = world.add(catchup_policy="skip", overlap_policy="allow_all", misfire_grace_seconds=1)
+    used = [0.0]
+    monkeypatch.setattr(module, "process_time", lambda: used[0])
+    world.clock.move(55)
+    world.tick()
+    world.clock.move(10)
+    used[0] += 6.0 if works else 0.1
+    world.tick()
+    assert [each.event_type for each in world.history(uid)] == [event]
 
 
 def test_a_beat_that_waited_while_another_ticker_went_on_takes_nothing_from_it(database: Database) -> None:

@@ -194,6 +194,23 @@ def test_while_the_database_hangs_a_probe_is_answered_from_figures_that_grow_old
     assert (_failing(found), found.ready) == ([] if waits < 5 else ["deciding"], ready)
 
 
+def test_scrapes_wait_together_for_a_database_that_hangs(office: Office, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One that comes when the look has hung for long waits no more: each would keep a thread of the requests."""
+    waited, free = list[float](), threading.Event()
+    monkeypatch.setattr(probe_cache, "wait", lambda _asking, *, timeout: waited.append(timeout))
+    monkeypatch.setattr(due, "earliest_due", lambda _connection: free.wait(60) and None)
+    probes = ProbeCache(office.resources)
+    for seconds in (0, 3, 60):
+        office.clock.advance(seconds)
+        assert probes.installation() is None
+    asking = probes._gauges.begin()
+    free.set()
+    assert asking is not None
+    asking.result(60)
+    assert waited == [5, 2, 0]
+    assert probes.installation() is not None
+
+
 def test_a_probe_that_finds_no_connection_says_so(office: Office, monkeypatch: pytest.MonkeyPatch) -> None:
     def crowded(_resources: object) -> None:
         raise StoreUnavailable("no connection became free", busy=True)

@@ -74,3 +74,24 @@ def test_a_directory_in_which_nothing_can_be_written_is_used_without_a_lock(sett
     (settings.data_dir / LOCK_FILE).mkdir(parents=True)
     with owned(settings):
         pass
+
+
+def test_a_directory_that_cannot_be_created_is_used_without_a_lock(tmp_path: Path) -> None:
+    """A service on PostgreSQL with its token and keys in the environment keeps nothing there."""
+    (tmp_path / "file").touch()
+    with owned(Settings(data_dir=tmp_path / "file" / "data")):
+        pass
+
+
+def test_the_refusal_names_no_earlier_owner(settings: Settings) -> None:
+    """The file of a killed process names it until the next one, which has the lock already, has written its pid."""
+    holder, _ = _holder(settings, "alone")
+    with holder:
+        try:
+            dead = subprocess.Popen([sys.executable, "-c", ""])
+            dead.wait()
+            (settings.data_dir / LOCK_FILE).write_text(f"{dead.pid}\n")
+            with pytest.raises(DataDirInUse, match="in use by another process;"), owned(settings):
+                pass
+        finally:
+            holder.kill()

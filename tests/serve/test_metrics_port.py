@@ -106,3 +106,10 @@ def test_port_0_opens_none(empty_url: str) -> None:
     with opened(empty_url, log, metrics_port=0) as service:
         assert process._metrics_door(service) is None
     assert "metrics" not in log.getvalue()
+
+
+def test_a_host_that_is_no_name_costs_a_worker_its_metrics_alone(empty_url: str) -> None:
+    log = io.StringIO()
+    with opened(empty_url, log, metrics_host="a..b") as service:
+        assert process._metrics_door(service) is None
+    assert "cannot listen on a..b" in log.getvalue()

@@ -68,6 +68,11 @@ class _Look(Generic[T]):
         with self._lock:
             return self._asking is not None and self._waits() > HANGS_AFTER_SECONDS
 
+    def patience(self) -> float:
+        """Seconds until the look hangs: however many wait for it, they wait for that together."""
+        with self._lock:
+            return 0.0 if self._asking is None else max(0.0, HANGS_AFTER_SECONDS - self._waits())
+
     def _waits(self) -> float:
         return self._resources.clock.monotonic() - self._began
 
@@ -106,7 +111,7 @@ class ProbeCache:
         if not self.serves:
             return None
         if (asking := self._gauges.begin()) is not None:
-            wait([asking], timeout=HANGS_AFTER_SECONDS)
+            wait([asking], timeout=self._gauges.patience())
             if not asking.done() or asking.exception() is not None:
                 return None
         found = self._gauges.answer()

@@ -18,6 +18,8 @@ GAP_SECONDS = 30
 """The longest distance between two readings of one presence; `Breaks` are the shorter ones that matter."""
 _REMEMBERED_SECONDS = 3_600
 _MOST_BREAKS = 20
+_BUSY_SHARE = 0.25
+"""Share of a processor that a busy process takes at least, also on a crowded machine."""
 
 Break = tuple[Instant, Instant]
 """The last reading before a time without a ticker, and the first one after it."""
@@ -37,26 +39,34 @@ class Presence:
         return self.since <= begin and end <= self.at and not any(b < end and begin < e for b, e in self.breaks)
 
 
-def extend(before: Presence | None, now: Instant, gap_seconds: float = GAP_SECONDS) -> Presence:
-    """Continue a presence to `now`, or begin another one after a break."""
+def extend(
+    before: Presence | None, now: Instant, gap_seconds: float = GAP_SECONDS, worked_seconds: float = 0.0
+) -> Presence:
+    """Continue a presence to `now`, or begin another one after a break.
+
+    `worked_seconds`: processor time that the process took since the last reading. One that worked was slow, not away.
+    """
     if before is None or abs(now - before.at) > gap_seconds * SECOND:
         return Presence(now, now)
     breaks = before.breaks
-    if now - before.at > BEAT_SECONDS * SECOND:
+    if now - before.at > max(BEAT_SECONDS, worked_seconds / _BUSY_SHARE) * SECOND:
         breaks = (*breaks, (before.at, now))[-_MOST_BREAKS:]
     return Presence(min(before.since, now), now, breaks)
 
 
-def short_breaks(recorded_at: Instant | None, noted: object, own: Presence) -> tuple[Break, ...]:
+def short_breaks(
+    recorded_at: Instant | None, noted: object, own: Presence, *, accompanied: bool = False
+) -> tuple[Break, ...]:
     """Return the breaks of the last hour that are shorter than the gap, as far as this process and the record tell.
 
     `noted` is what an earlier beat found. A process that begins sees a break since the last record; one that was there
-    meanwhile takes it back with its next beat.
+    meanwhile takes it back with its next beat. Where another ticker seems to be alive (`accompanied`), this process
+    adds none: what the other was too slow to decide was not missed.
     """
     if recorded_at is None:
         return ()
     found = [each for each in _read_breaks(noted) if not own.covers(each)]
-    for begin, end in ((recorded_at, own.since), *own.breaks):
+    for begin, end in () if accompanied else ((recorded_at, own.since), *own.breaks):
         if recorded_at < end:
             found.append((max(begin, recorded_at), end))
     oldest = own.at - _REMEMBERED_SECONDS * SECOND

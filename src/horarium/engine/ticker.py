@@ -13,6 +13,7 @@ import threading
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from time import process_time
 
 from horarium.clock import Clock
 from horarium.decision.facts import Signal
@@ -38,6 +39,7 @@ from horarium.store.database import Connection, Database
 from horarium.store.database.channels import READY
 from horarium.store.errors import StoreUnavailable, is_fault_of_a_row
 from horarium.store.leases import AHEAD_UNTIL, BREAKS, TICKER
+from horarium.store.processes import another_is_alive, process_rows
 from horarium.store.quotas import QuotaBook
 from horarium.store.schedules import due, pauses, turns
 from horarium.store.schedules.broken import park, park_without_event
@@ -82,6 +84,7 @@ class Ticker:
         self._beat_at: Instant | None = None
         self._beating = threading.Lock()
         self._presence: Presence | None = None
+        self._worked = process_time()
         self._observing = threading.Lock()
         # The last claim, while more is due than one batch holds; threads may share it.
         self._crowd: Turn | None = None
@@ -223,7 +226,8 @@ class Ticker:
     def observe(self) -> Presence:
         """Count this moment as one at which this ticker is there, also while it waits for its database."""
         with self._observing:
-            self._presence = extend(self._presence, self._clock.now())
+            before, self._worked = self._worked, process_time()
+            self._presence = extend(self._presence, self._clock.now(), worked_seconds=self._worked - before)
             return self._presence
 
     def beat(self, *, waits: bool = True) -> None:
@@ -256,7 +260,9 @@ class Ticker:
         ahead = decided_ahead_until(recorded_at, None if before is None else before.info.get(AHEAD_UNTIL), own.at)
         if clock_was_ahead(recorded_at, own.at):
             bring_back(connection, own.at)
-        breaks = short_breaks(recorded_at, None if before is None else before.info.get(BREAKS), own)
+        noted = None if before is None else before.info.get(BREAKS)
+        accompanied = another_is_alive(process_rows(connection), TICKER, self._owner, own.at)
+        breaks = short_breaks(recorded_at, noted, own, accompanied=accompanied)
         info: dict[str, object] = {} if ahead is None else {AHEAD_UNTIL: ahead}
         if breaks:
             info[BREAKS] = breaks

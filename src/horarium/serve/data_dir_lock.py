@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import fcntl
 import os
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -12,8 +13,11 @@ from pathlib import Path
 from horarium.errors import HorariumError
 from horarium.serve.admin import make_data_dir
 from horarium.settings import Settings
+from horarium.store.errors import StoreUnavailable
 
 LOCK_FILE = "up.lock"
+# An owner writes its pid at once; until then the file is empty or names a process that is gone.
+_READS, _READ_AGAIN_SECONDS = 5, 0.02
 _HELD = frozenset({errno.EACCES, errno.EAGAIN})
 
 
@@ -41,11 +45,11 @@ def owned(settings: Settings) -> Iterator[None]:
 
 def _locked(settings: Settings) -> int | None:
     """None where nothing can be written or locked, as on a read-only file system: the service works without."""
-    make_data_dir(settings)
     path = settings.data_dir / LOCK_FILE
     try:
+        make_data_dir(settings)
         descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-    except OSError:
+    except (OSError, StoreUnavailable):
         return None
     try:
         fcntl.lockf(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -60,9 +64,21 @@ def _locked(settings: Settings) -> int | None:
 
 
 def _refusal(settings: Settings, path: Path) -> str:
-    try:
-        pid = path.read_text("ascii").strip()
-    except (OSError, UnicodeError):
-        pid = ""
-    who = f"the process {pid}" if pid.isdigit() else "another process"
+    for _ in range(_READS):
+        if (pid := _living(path)) is not None:
+            break
+        time.sleep(_READ_AGAIN_SECONDS)
+    who = "another process" if pid is None else f"the process {pid}"
     return f"the data directory {settings.data_dir} is in use by {who}; stop it, or choose another --data-dir"
+
+
+def _living(path: Path) -> int | None:
+    """None where the owner has not written its pid yet, or runs where this process cannot see it, as in a container."""
+    try:
+        pid = int(path.read_text("ascii"))
+        os.kill(pid, 0)
+    except PermissionError:  # alive, and another user's
+        return pid
+    except (OSError, ValueError, OverflowError):
+        return None
+    return pid

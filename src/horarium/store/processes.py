@@ -6,13 +6,15 @@ for one. Everything else is text or stands in an object. A row of such a program
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import os
+import socket
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 from sqlalchemy import Connection
 
-from horarium.decision.process_state import GONE_AFTER_SECONDS
+from horarium.decision.process_state import BEAT_SECONDS, GONE_AFTER_SECONDS, silent_seconds
 from horarium.instant import LAST, Instant
 from horarium.schedule.damage import Unreadable, unreadable_of
 from horarium.store import leases
@@ -87,6 +89,31 @@ def process_rows(connection: Connection) -> list[ProcessRow]:
 def listed_processes(connection: Connection) -> list[ProcessRow | Unreadable]:
     """The same with those that cannot be read."""
     return [_read_row(row) for row in leases.all_leases(connection) if row.name.startswith(PROCESS)]
+
+
+def another_is_alive(rows: Iterable[ProcessRow], role: str, owner: str, now: Instant) -> bool:
+    """Return whether another process seems to have a role, by its last beat and, on this machine, by its pid."""
+    return any(
+        row.owner != owner
+        and role in row.process.about.roles
+        and silent_seconds(row.beat_at, now) < 2 * BEAT_SECONDS  # it has missed no beat, or was late with one
+        and not row.process.draining
+        and not _has_ended(row.process.about)
+        for row in rows
+    )
+
+
+def _has_ended(about: About) -> bool:
+    """A process that was killed leaves its row. One with our pid was there before this container was restarted."""
+    if about.pid is None or about.host != socket.gethostname():
+        return False
+    try:
+        os.kill(about.pid, 0)
+    except ProcessLookupError:
+        return True
+    except (OSError, OverflowError):
+        return False
+    return about.pid == os.getpid()
 
 
 def beat(connection: Connection, owner: str, process: Process, now: Instant) -> None:
