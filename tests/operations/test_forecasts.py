@@ -260,7 +260,7 @@ def test_the_year_shows_what_was_decided(database_url: str) -> None:
 
 
 def test_after_a_downtime_lists_and_previews_name_the_same_next_run() -> None:
-    """What is overdue is skipped by the catch-up policy `skip`, also where no guard or run asks for a closer look."""
+    """The catch-up policy `skip` skips overdue occurrences, also where no guard or run needs a closer look."""
     calls = ({"kind": "http", "url": "http://localhost/"}, {"workflow_type": "report"})
     with service(at="2026-05-14T00:30:00Z") as horarium:
         for number, action in enumerate(calls):

@@ -319,7 +319,7 @@ def _show_outcomes(remote: Remote, whole: Mapping[str, Any], outcomes: Sequence[
 
 
 def _caller(found: Approval) -> str | None:
-    """Whether the caller may decide; a server of an earlier release does not say it."""
+    """Return whether the caller may decide; None from a server of an earlier release."""
     if found.status != "pending" or found.may_decide is None:
         return None
     return "may decide" if found.may_decide else f"may not decide: {found.refusal_message or found.broken}"

@@ -39,7 +39,7 @@ Clear = Annotated[
 
 @dataclass(frozen=True, slots=True)
 class Writing:
-    """What a command was given: fields by their path, None = not given; `flags` are the options of these paths."""
+    """The fields given to a command by their path, None = not given; `flags` are the options of these paths."""
 
     noun: str
     flags: Mapping[str, str]

@@ -60,7 +60,7 @@ class BirthPolicies:
         return any(self.needs_approval(bundle.effective) for bundle in self.bundles.values())
 
     def needs_approval(self, effective: Effective | None) -> bool:
-        """Whether these policies hold a run back; None asks for nothing."""
+        """Return whether these policies require an approval of the run; None requires nothing."""
         has_steps = self.workflow_version is not None
         return effective is not None and run_needs_approval(effective.approval, has_assignee=False, has_steps=has_steps)
 

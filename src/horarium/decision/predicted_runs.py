@@ -44,7 +44,7 @@ _WORDS: Final = (Certainty.CERTAIN, Certainty.LIKELY, Certainty.UNKNOWN)
 
 _UNNAMED: Final = ("predicted", "unlisted")
 _MOST_UNLISTED: Final = 2_000
-"""Of the runs that only a count speaks of: a count may be damaged, or large."""
+"""The most runs that are assumed from a count alone: a count may be damaged, or large."""
 
 
 class _Active(NamedTuple):

@@ -330,7 +330,7 @@ class Claimer:
         return _Taken(kept, handed, len(candidates) > len(chosen) or len(chosen) == most, contended)
 
     def _prepared(self, works: Sequence[Work]) -> list[InFlight]:
-        """What each run is, read after the claim: to read definitions takes long, and others wait for the writer.
+        """Read each claimed run after the claim: definitions take long to read, and others wait for the writer.
 
         Where a row cannot be read, the batch is halved until the runs that need that row are alone.
         """

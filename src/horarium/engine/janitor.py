@@ -59,7 +59,7 @@ class Tidied:
 
 
 class Released(NamedTuple):
-    """How many runs were released, and when to look for the next; None = no run is held for a time to come."""
+    """Return the number of released runs and the time of the next release; None = no run is held for later."""
 
     runs: int
     next_at: Instant | None

@@ -1,4 +1,4 @@
-"""What the steps are given that one transaction creates: computed once where it is the same, and bounded together.
+"""Inputs of the steps that one transaction creates: computed once where they are equal, and bounded together.
 
 A step without a template is given a copy of the run's inputs and of the results before it. A thousand steps behind a
 megabyte would be a gigabyte in one transaction, and again in the one that ends the run.
@@ -23,7 +23,7 @@ from horarium.schedule.workflow import Node
 from horarium.store.database.json_text import event_text, from_text, to_text
 
 MAX_OPEN_BYTES: Final = 32 * MAX_BYTES
-"""Of the inputs of all open steps of a root, at all depths."""
+"""The most bytes of inputs of all open steps of a root, at all depths."""
 _FULL = f"input: the open steps of the run are given more than {MAX_OPEN_BYTES} bytes together"
 _TOO_LARGE = "input: the results before it are too large together"
 _WAY_OUT = "name what each node needs in its `input`"

@@ -34,7 +34,7 @@ class Address(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Called:
-    """What an action calls: static warnings, and addresses that are judged later."""
+    """Warnings about the addresses that an action calls, and the addresses that are resolved later."""
 
     warnings: tuple[str, ...] = ()
     addresses: tuple[Address, ...] = ()

@@ -56,7 +56,7 @@ class Asked:
     votes: tuple[VoteRow, ...]
     action: dict[str, object] | None = None
     refused: NotHeard | None = None
-    """Why a decision of the caller would be refused; None = it would be accepted."""
+    """The reason to refuse a decision of the caller; None = it would be accepted."""
     workflow_name: str | None = None
     agent: Agent | None = None
 

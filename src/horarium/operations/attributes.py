@@ -34,7 +34,7 @@ def _facet(name: str, value: object) -> list[Attribute]:
 
 
 def searchable(value: object) -> str:
-    """How a value is spelled in filters: `true`, `42`, `text`; 42.0 is the same number as 42."""
+    """Write a value as filters do: `true`, `42`, `text`; 42.0 is the same number as 42."""
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, float) and value.is_integer():

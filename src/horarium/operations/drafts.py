@@ -56,9 +56,9 @@ class Draft:
     calendar_warnings: tuple[str, ...] = ()
     """For writes that change the calendars or the spec."""
     addresses: tuple[Address, ...] = ()
-    """What its runs would call."""
+    """The addresses that its runs would call."""
     retries: int | None = None
-    """How often a failed run or step is retried, by whichever policy applies."""
+    """The retries of a failed run or step, by the policy that applies."""
 
     def revision(self, generation: int) -> Revision:
         definition = self.definition

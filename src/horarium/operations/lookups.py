@@ -18,7 +18,7 @@ from horarium.store.secrets import SecretName
 
 
 class Lookups:
-    """What definitions refer to, asked for once in a transaction; many definitions share it."""
+    """Objects that definitions refer to, read once in a transaction and shared by many definitions."""
 
     def __init__(self, connection: Connection, namespace: str) -> None:
         self._connection, self._namespace = connection, namespace
@@ -49,7 +49,7 @@ class Lookups:
         return found
 
     def is_somebody(self, name: str) -> bool:
-        """Whether an agent or a team has this id."""
+        """Return whether an agent or a team has this id."""
         found: bool = self._once("somebody", name, _is_somebody)
         return found
 

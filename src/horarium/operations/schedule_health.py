@@ -76,7 +76,7 @@ def examine_page(
 
 
 def _examine_all(resources: Resources, limit: int, next_page_token: str | None) -> HealthPage:
-    """Of all namespaces, where two schedules may have one id: by their uids, which are in the order of creation."""
+    """Page through all namespaces by uid: two schedules may have one id, and uids are in the order of creation."""
     before = None if next_page_token is None else parse_id(next_page_token, "next_page_token")
 
     def look(connection: Connection) -> HealthPage:

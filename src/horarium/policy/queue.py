@@ -104,7 +104,7 @@ USUAL_QUEUE: Final = OwnQueue(_USUAL_OVERLAP, Catchup())
 
 
 def queue_document(policy: QueuePolicy) -> dict[str, object]:
-    """What the policy gives, by the names of the object."""
+    """Return the policy as the object that documents use."""
     given = {each.name: getattr(policy, each.name) for each in fields(policy)}
     return {QUEUE_NAMES.get(name, name): value for name, value in given.items() if value is not None}
 

@@ -50,7 +50,7 @@ def may_show_reply(gates: Collection[str]) -> bool:
 
 
 def agreed_hash(inputs: object, reply: str | None, texts: Mapping[str, object] | None = None) -> str:
-    """What a vote is for: the inputs, the reply where there is one, and the texts that a template was rendered to."""
+    """Hash what a vote approves: the inputs, a reply, and the texts that a template was rendered to."""
     more: dict[str, object] = {} if reply is None else {REPLY: reply}
     if texts is not None:
         more["texts"] = texts

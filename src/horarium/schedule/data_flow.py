@@ -1,4 +1,4 @@
-"""What a step is given: the template of its node (`template.py`), filled in with what is known when it is born.
+"""The input of a step: the template of its node (`template.py`), filled in when the step is created.
 
 Where its action is marked as a template, its texts are rendered in the same pass (`text_template.py`), so that neither
 looks into what the other has inserted.
@@ -27,7 +27,7 @@ class NothingFound(Exception):
 
 
 class Unusable(Exception):
-    """What a step was to be given, and cannot."""
+    """An input that a step cannot be given."""
 
 
 def results_read(node: Node) -> frozenset[str] | None:
@@ -58,7 +58,7 @@ def step_input(node: Node, context: Mapping[str, Json]) -> Json:
 
 
 class StepTexts(NamedTuple):
-    """What a step whose action is a template is given, and its rendered prompt and arguments."""
+    """The input of a step whose action is a template, and its rendered prompt and arguments."""
 
     given: Json
     texts: Mapping[str, Json]

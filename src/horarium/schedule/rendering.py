@@ -57,7 +57,7 @@ _MAX_CHECKED: Final = 200_000
 
 
 class TemplateUse(StrEnum):
-    """What inputs that are given to a run mean to its template."""
+    """The meaning of inputs that are given to a run for its template."""
 
     REPLACES = "replaces"
     FILLS_IN = "fills_in"
@@ -71,7 +71,7 @@ class RenderedAction(Action):
 
 
 def texts_of(action: Action) -> Mapping[str, Json] | None:
-    """What is agreed to together with the inputs; None where no template was rendered."""
+    """Return the texts that are approved together with the inputs; None where no template was rendered."""
     return action.texts or None if isinstance(action, RenderedAction) else None
 
 
@@ -137,7 +137,7 @@ class _NoValues:
 
 @dataclass(slots=True)
 class RunContext:
-    """What the expressions of one run name; `results` are those of the nodes before a step."""
+    """The values that expressions of one run name; `results` are those of the nodes before a step."""
 
     facts: RunFacts
     inputs: Any = _NoValues

@@ -55,7 +55,7 @@ _DATE: Final = "date"
 
 
 class TemplateError(PolicyError):
-    """What is wrong with a template, or with the value that one of its expressions names."""
+    """An error in a template, or in the value that one of its expressions names."""
 
 
 # ── parsing ───────────────────────────────────────────────────────────────────────────────────────
@@ -241,7 +241,7 @@ class NotKnownYet(Exception):
 
 
 class Context(Protocol):
-    """What expressions name. `value` raises LookupError for a name without a value here, or NotKnownYet."""
+    """Values by name. `value` raises LookupError for a name without a value here, or NotKnownYet."""
 
     @property
     def zone(self) -> Zone: ...
@@ -328,7 +328,7 @@ class Rendering:
         return value
 
     def reference(self, value: Mapping[str, Json]) -> Json:
-        """What stands for a secret or a pointer, whose texts are no templates."""
+        """Return the value for a secret or a pointer, whose texts are not templates."""
         return value
 
     def _json_text(self, text: str) -> Json:

@@ -42,7 +42,7 @@ class NameKey(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Names:
-    """What has no name, or is gone, is not among them."""
+    """Names by key; an object without a name, or one that is gone, has none."""
 
     found: Mapping[NameKey, str]
 
@@ -61,7 +61,7 @@ def workflow_key(namespace: str, workflow_id: str, version: int) -> NameKey:
 
 
 def keys_of(namespace: str, row: Named) -> set[NameKey]:
-    """What a run names: its workflow, its assignee, and the member of the team that works on it."""
+    """Keys of the workflow, the assignee and the working team member of a run."""
     found = set[NameKey]()
     if row.workflow is not None and row.workflow_version is not None:
         found.add(workflow_key(namespace, row.workflow, row.workflow_version))

@@ -34,7 +34,7 @@ class RunWorkflow(Answer, frozen=True, kw_only=True):
 
 
 class RunAssignee(Answer, frozen=True, kw_only=True):
-    """Who does the work; `member` is the agent of a team whose turn it was. Names are display names."""
+    """The agent or team of a run; `member` is the agent of the team whose turn it was. Names are display names."""
 
     type: AssigneeType
     id: str

@@ -138,7 +138,7 @@ def read(connection: Connection, lanes: Sequence[Stored], start: Instant, end: I
 
 
 def _many(connection: Connection) -> str:
-    """How many occurrences an event is about."""
+    """Return the number of occurrences of an event."""
     number = (
         "CAST(substring(h.payload from '\"count\":([0-9]{1,15})') AS BIGINT)"
         if connection.dialect.name == "postgresql"
