@@ -84,11 +84,15 @@ def _intervals(_name: str, values: list[str]) -> list[dict[str, str]]:
 
 
 def _iso_duration(text: str) -> str:
-    """Write `1h30m` as `PT1H30M`; the server refuses what is no duration."""
+    """Write `1h30m` as `PT1H30M`; ISO-8601 is left for the server to check."""
     from horarium.recurrence.duration import format_duration, read_length
 
-    seconds = None if text.upper().startswith("P") else read_length(text, field="--every")
-    return text if seconds is None else format_duration(seconds)
+    if not text or text == "+" or text.upper().startswith("P"):
+        return text
+    seconds = read_length(text, field="--every")
+    if seconds is None:
+        refuse(f"--every: {text[:64]!r} is not a duration; write 90m, 1h30m or PT90M")
+    return format_duration(seconds)
 
 
 @dataclass(frozen=True, slots=True)
