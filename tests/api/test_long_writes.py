@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Mapping
 from typing import Any
 
 import httpx
 import pytest
 
 from horarium.operations import schedules
-from horarium.policy.approval import input_hash
+from horarium.policy.replying import agreed_hash
 from horarium.schedule import document
 from horarium.store.runs import approvals, descendants, writer
 from horarium.testing import TestService
@@ -121,11 +122,11 @@ def test_the_end_of_a_workflow_and_its_steps_is_planned_before_the_writer_is_tak
 def test_inputs_that_many_runs_share_are_hashed_once(http: httpx.Client, monkeypatch: pytest.MonkeyPatch) -> None:
     hashed: list[object] = []
 
-    def noted(inputs: object) -> str:
+    def noted(inputs: object, reply: str | None, texts: Mapping[str, object] | None = None) -> str:
         hashed.append(inputs)
-        return input_hash(inputs)
+        return agreed_hash(inputs, reply, texts)
 
-    monkeypatch.setattr(approvals, "input_hash", noted)
+    monkeypatch.setattr(approvals, "agreed_hash", noted)
     body = {
         "schedule_id": "s",
         "spec": {"cron_expressions": ["0 * * * *"]},

@@ -76,8 +76,10 @@ def test_a_paused_schedule_is_not_triggerable(client: Published) -> None:
 def test_the_last_run_deletes_the_schedule(client: Published) -> None:
     handle = make(client, max_runs=1)
     assert handle.trigger()["outcome"] == "triggered"
+    skipped = handle.trigger()
+    assert (skipped["outcome"], skipped["reason"]) == ("skipped", "remaining_actions_exhausted")
     with pytest.raises(ClientError) as gone:
-        handle.trigger()
+        handle.describe()
     assert gone.value.type == "ScheduleNotFound"
 
 
