@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import re
+import sys
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -17,21 +18,27 @@ _Context = Any
 _Formatter = Any
 
 
-class Command(TyperCommand):
+class _Layout:
+    """The layout of this module for a command or a group."""
+
+    def format_help(self, ctx: _Context, formatter: _Formatter) -> None:
+        _write_help(self, ctx, formatter)
+
+    def get_help(self, ctx: _Context) -> str:
+        """Escape what the terminal cannot show: Click would print UTF-8 even to a terminal that reads ASCII."""
+        encoding = sys.stdout.encoding or "utf-8"
+        return str(super().get_help(ctx)).encode(encoding, "backslashreplace").decode(encoding)  # type: ignore[misc]  # it is mixed into Typer's classes
+
+
+class Command(_Layout, TyperCommand):
     """A command whose help is laid out by this module."""
 
-    def format_help(self, ctx: _Context, formatter: _Formatter) -> None:
-        _write_help(self, ctx, formatter)
 
-
-class Group(TyperGroup):
+class Group(_Layout, TyperGroup):
     """A group of commands whose help is laid out by this module."""
 
-    def format_help(self, ctx: _Context, formatter: _Formatter) -> None:
-        _write_help(self, ctx, formatter)
 
-
-def _write_help(command: Command | Group, ctx: _Context, formatter: _Formatter) -> None:
+def _write_help(command: Any, ctx: _Context, formatter: _Formatter) -> None:
     text, example = _split(command.help)
     epilog, example_below = _split(command.epilog)
     command.format_usage(ctx, formatter)
@@ -65,7 +72,7 @@ def _write_section(formatter: _Formatter, title: str, rows: Iterable[tuple[str, 
         formatter.write_dl(list(rows), col_max=_FLAG_WIDTH)
 
 
-def _option_sections(command: Command | Group, ctx: _Context) -> Mapping[str, list[tuple[str, str]]]:
+def _option_sections(command: Any, ctx: _Context) -> Mapping[str, list[tuple[str, str]]]:
     """Arguments first, then options without a section of their own, then the sections in the order of their flags."""
     found: dict[str, list[tuple[str, str]]] = {"Arguments": [], "Options": []}
     for param in command.get_params(ctx):
@@ -79,7 +86,7 @@ def _option_sections(command: Command | Group, ctx: _Context) -> Mapping[str, li
     return {title: rows for title, rows in found.items() if rows}
 
 
-def _command_sections(command: Command | Group) -> Mapping[str, list[tuple[str, str]]]:
+def _command_sections(command: Any) -> Mapping[str, list[tuple[str, str]]]:
     found: dict[str, list[tuple[str, str]]] = {}
     for name, child in getattr(command, "commands", {}).items():
         if not child.hidden:

@@ -9,7 +9,6 @@ from horarium.cli.present import NOTHING, cell, compact, labelled, text_lines
 from horarium.cli.render import local_time
 from horarium.errors import HorariumError
 from horarium.instant import from_datetime, to_rfc3339
-from horarium.recurrence.words import describe
 from horarium.recurrence.zone import Zone, load_zone
 
 if TYPE_CHECKING:
@@ -137,6 +136,8 @@ def _when(schedule: Schedule) -> Iterator[str]:
 
 
 def _in_words(expr: str, schedule: Schedule) -> str:
+    from horarium.recurrence.words import describe  # the compiler of expressions: a list does not wait for it
+
     try:
         return describe(expr, timezone=schedule.spec.get("timezone"), key=schedule.schedule_id)
     except HorariumError as wrong:
