@@ -279,7 +279,7 @@ class Teller:
         self.heard: list[str] = []
 
     def settled(self, recorded: Any, now: int) -> None:
-        self.heard += [type(change).__name__ for _, change in recorded]
+        self.heard += [type(each.change).__name__ for each in recorded]
 
 
 def test_only_answers_that_counted_are_told(database: Database) -> None:
