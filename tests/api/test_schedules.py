@@ -35,6 +35,7 @@ def test_creating_answers_201_with_the_id(http: httpx.Client) -> None:
         "next_run_at": "2026-03-01T23:00:00Z",
         "next_run_reason": None,
         "version": 1,
+        "effective_retries": 1,
     }
 
 

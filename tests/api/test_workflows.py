@@ -441,7 +441,9 @@ def test_a_workflow_is_started_once_for_each_key_at_the_version_it_names(http: h
     assert (first.status_code, first.json()["outcome"], first.json()["version"]) == (201, "started", 2)
     assert again.json()["run_id"] == first.json()["run_id"]
     run = http.get(f"/api/runs/{first.json()['run_id']}").json()
-    assert (run["workflow"], run["labels"]) == ({"workflow_id": "brief", "version": 2}, {"team": "news"})
+    assert (run["workflow"], run["labels"]) == (
+        {"workflow_id": "brief", "version": 2, "name": "Second"}, {"team": "news"},
+    )  # fmt: skip
     assert (run["inputs"], run["origin"], run["schedule_id"]) == ({"day": 1}, "api", None)
     old = http.post("/api/workflows/brief/runs", json={"version": 1})
     assert old.json()["version"] == 1

@@ -115,7 +115,6 @@ def test_a_deleted_schedule_is_never_listed(stocked: Published) -> None:
 @pytest.mark.parametrize(
     ("asked", "field"),
     [
-        ({"status": "deleted"}, "status"),
         ({"status": "sleepy"}, "status"),
         ({"status": ""}, "status"),
         ({"workflow_type": ""}, "workflow_type"),
