@@ -212,7 +212,7 @@ def test_a_watched_list_prints_what_becomes_of_runs_until_ctrl_c(server: Server,
     answer = server.ask("run", "list", "--watch", "--schedule", "work")
     head, *rows = answer.out.splitlines()
     assert (answer.code, answer.err, head.split()[:2]) == (0, "", ["Run", "ID"])
-    assert [row.split()[2] for row in rows] == ["ready", "running", "succeeded"]
+    assert [row.split()[3] for row in rows] == ["ready", "running", "succeeded"]
 
 
 # ── events ───────────────────────────────────────────────────────────────────────────────────────────

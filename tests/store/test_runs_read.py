@@ -29,7 +29,10 @@ def add_schedule(database: Database) -> bytes:
 
 
 def test_every_column_of_runs_is_in_the_row() -> None:
-    assert {each.name for each in fields(RunRow)} == {column.name for column in runs.columns} | {"schedule_id"}
+    assert {each.name for each in fields(RunRow)} == {column.name for column in runs.columns} | {
+        "schedule_id",
+        "schedule_name",
+    }
 
 
 def test_a_run_is_found_in_its_own_namespace_with_values_of_our_types(database: Database) -> None:
