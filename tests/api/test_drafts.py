@@ -75,7 +75,6 @@ REFUSED: dict[str, dict[str, Any]] = {
     "never": {**DOCUMENT, "spec": {"cron_expressions": ["0 0 30 2 *"]}},
     "who is not there": {**DOCUMENT, "calendars": ["nowhere"], "assignee_type": "agent", "assignee_id": "nobody"},
     "an assignment that is not there": {**DOCUMENT, "workflow_assignment_id": "nothing"},
-    "another namespace": {**DOCUMENT, "namespace": "elsewhere"},
     "an unknown field": {**DOCUMENT, "sepc": {}},
     "a secret where none may stand": {**DOCUMENT, "labels": {"a": {"$secret": "b"}}},
 }  # fmt: skip

@@ -100,6 +100,9 @@ def test_what_names_no_address_or_is_switched_off_asks_no_name_server(
     assert asked == []
 
 
+PLAIN = {"requires_approval": False}
+
+
 def test_a_prompt_that_reaches_no_agent_warns_when_it_is_written(http: httpx.Client) -> None:
     for name, url in (("writer", None), ("editor", "https://agents.example.com/e")):
         http.put(f"/api/agents/{name}", json={"url": url})
@@ -113,7 +116,7 @@ def test_a_prompt_that_reaches_no_agent_warns_when_it_is_written(http: httpx.Cli
         ({"assignee_id": "editor"}, None),
     ]
     for number, (who, said) in enumerate(cases):
-        document = {"schedule_id": f"s{number}", "spec": CRON, "prompt": "hi", **who}
+        document = {"schedule_id": f"s{number}", "spec": CRON, "prompt": "hi", **who, "approval_policy": PLAIN}
         draft = http.post("/api/schedules/draft", json=document).json()
         made = warned(http.post("/api/schedules", json=document))
         for found in (draft["warnings"], made):
