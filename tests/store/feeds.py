@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 
 from horarium.store.database import Database
 from horarium.store.history import feed
@@ -19,3 +20,12 @@ def read_feed(
             break
         time.sleep(0.01)
     return [row.event.sequence for row in rows], cursor
+
+
+def eventually(holds: Callable[[], bool]) -> None:
+    """Wait for a reader that transactions of other tests, which end while it looks, may hold back for a moment."""
+    for _ in range(500):
+        if holds():
+            return
+        time.sleep(0.01)
+    assert holds()

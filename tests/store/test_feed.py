@@ -14,7 +14,7 @@ import psycopg
 import pytest
 import sqlalchemy as sa
 from sqlalchemy import Connection, make_url
-from store.feeds import read_feed
+from store.feeds import eventually, read_feed
 
 from horarium.decision.record import NewEvent
 from horarium.ids import new_id
@@ -86,7 +86,7 @@ def test_the_feed_stops_at_the_oldest_transaction_of_ours(database: Database) ->
         append(database, new_id(), event(1))
         assert database.read(lambda c: feed.onward(c, None, limit=9)) == ([], START)
         slow.rollback()
-    assert database.read(lambda c: feed.onward(c, None, limit=9))[0][0].event.sequence == 1
+    assert read_feed(database, None, awaits=1)[0] == [1]
 
 
 FOREIGN = {
@@ -110,12 +110,12 @@ def test_a_foreign_transaction_delays_no_reader(database: Database, statements: 
             foreign.execute(statement.format(name=name))
         try:
             append(database, new_id(), event(1))
-            rows, cursor = database.read(lambda c: feed.onward(c, None, limit=9))
-            assert [row.event.sequence for row in rows] == [1]
-            assert database.read(feed.end).transaction_id >= cursor.transaction_id
-            assert database.read(lambda c: horizon.lag(c, 5 * SECOND)) == horizon.Lag()
+            rows, cursor = read_feed(database, None, awaits=1)
+            assert rows == [1]
+            eventually(lambda: database.read(feed.end).transaction_id >= cursor.transaction_id)
+            eventually(lambda: database.read(lambda c: horizon.lag(c, 5 * SECOND)) == horizon.Lag())
             append(database, new_id(), event(2))
-            assert len(database.read(lambda c: feed.onward(c, None, after=cursor, limit=9))[0]) == 1
+            assert read_feed(database, None, cursor, awaits=1)[0] == [2]
         finally:
             if "PREPARE" in statements[-1]:
                 foreign.execute(f"ROLLBACK PREPARED '{name}'")
@@ -147,7 +147,7 @@ def test_a_program_that_takes_no_lock_is_waited_for_until_it_is_shut_out(databas
         assert (told.seconds > 4, len(told.pids)) == (True, 1)
         append_events(older, [(new_id(), "default", [event(2)])], now=9)
         older.commit()
-    assert [row.event.sequence for row in database.read(lambda c: feed.onward(c, None, limit=9))[0]] == [2, 1]
+    assert read_feed(database, None, awaits=2)[0] == [2, 1]
     assert [database.write(lambda c, at=at: horizon.settle(c, at)) for at in (SECOND, 20 * SECOND, 99 * SECOND)] == [
         False,
         False,
@@ -156,7 +156,7 @@ def test_a_program_that_takes_no_lock_is_waited_for_until_it_is_shut_out(databas
     with database.engine.connect() as foreign:
         foreign.exec_driver_sql("UPDATE installation SET value = value")
         append(database, new_id(), event(3))
-        assert len(database.read(lambda c: feed.onward(c, None, limit=9))[0]) == 3
+        assert len(read_feed(database, None, awaits=3)[0]) == 3
 
 
 @only_postgres
@@ -168,7 +168,7 @@ def test_who_begins_at_the_end_in_a_write_is_told_what_that_write_tells(database
         return begin
 
     begin = database.write(work)
-    assert 2 in [row.event.sequence for row in database.read(lambda c: feed.onward(c, None, after=begin, limit=9))[0]]
+    eventually(lambda: 2 in read_feed(database, None, begin)[0])
 
 
 @only_postgres
