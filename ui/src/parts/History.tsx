@@ -74,7 +74,7 @@ function useHistory(scheduleId: string) {
   );
   useEffect(() => {
     if (!found.isFetching && isBehind.current) void catchUp();
-  }, [found.isFetching, catchUp]);
+  }); // After each render: a fetch may begin and end between two of them.
   return { ...found, events: found.data?.pages.flatMap((page) => page.events) ?? [] };
 }
 
