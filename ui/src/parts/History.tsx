@@ -42,6 +42,7 @@ function useHistory(scheduleId: string) {
     queryFn: ({ pageParam, signal }) => read("desc", pageParam, signal),
     initialPageParam: 0,
     getNextPageParam: (page) => page.next_cursor,
+    refetchInterval: 15_000, // The stream may miss an event while a page loads.
   });
   const isBehind = useRef(false);
   const isReading = useRef(false);
@@ -58,7 +59,7 @@ function useHistory(scheduleId: string) {
         if (queries.isFetching({ queryKey: key }) > 0) isBehind.current = true;
         else queries.setQueryData<Pages>(key, (old) => old && { ...old, pages: withNewer(old.pages, answer.events) });
       } catch {
-        return; // The next event of the stream asks again.
+        // The next event of the stream, or the interval, asks again.
       } finally {
         isReading.current = false;
       }
