@@ -54,7 +54,7 @@ RULES: Mapping[str, str] = {
         SELECT p.schedule_id, p.skipped_count, COALESCE(sum(h.skips), 0) FROM positions p
         LEFT JOIN (
           SELECT schedule_uid, COALESCE((payload::json->>'count')::bigint, 1) AS skips FROM history
-          WHERE event_type = 'ScheduleTriggerSkipped' AND payload::json->>'origin' <> 'backfill'
+          WHERE event_type = 'ScheduleTriggerSkipped'
             OR event_type = 'ScheduleMissed' AND payload::json->>'reason' NOT IN ('missed', 'catchup_cap', 'superseded',
               'remaining_actions_exhausted')
         ) h ON h.schedule_uid = p.schedule_uid
