@@ -1,0 +1,167 @@
+"""Collect the texts that users read and find words and patterns that the project does not use.
+
+    python tests/docs/banned_words.py [FOLDER…]     print each finding, with its file and line
+
+`FOLDER` limits the search to paths that begin with it.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+ROOT = Path(__file__).resolve().parents[2]
+
+# Each pattern with what to write instead.
+BANNED: Mapping[str, str] = {
+    r"whoever|whomever|whosoever|nobody|somebody|anybody|everybody": "name the user, caller, worker or process",
+    r"(a|the|their|its|his|one|no|each|every|first|second|another|whose) yes|say(s|ing)? (yes|no)|said (yes|no)|yes so far": "approve, approval, reject",
+    r"go(es|ing)? on|went on|gone on": "continue, proceed, resume",
+    r"(comes?|came|becomes?|became) of": "outcome, result",
+    r"(made|make|makes|making) up for": "catch up, run later",
+    r"(is|are|be|was|were|been|being|gets?|got) told|told (to|by|of|about)": "receive, notify",
+    r"born": "created",
+    r"(hand|hands|handed|handing) (it |them |work |runs )?(out|over|back)": "dispatch, return",
+    r"(its|their|whose|the|our|own|this|in|many|several|other) (house|rooms?|doors?|desk|eyes)|at the desk|the door": "service, package, interface",
+    r"it is meant|is meant\b(?! (for|to))|i mean it|are meant\b(?! (for|to))": "confirm",
+    r"mend(s|ed|ing)?": "fix, repair, correct",
+    r"beforehand": "in advance, or the name of the thing",
+    r"(is|are|was|were|be|been) heard (of|from)|(hears?|heard) (of|from)": "respond, report",
+    r"for good": "permanently",
+    r"of (its|their|his|your|our|her) own": "its own …, separate",
+    r"beside": "next to, in addition to",
+    r"by the clock": "scheduled",
+    r"turned? away|turns away": "reject, deny",
+    r"lies down|dies young|lives on|is no more|are no more": "plain verbs",
+    r"speaks? for": "act as, represent",
+    r"no good": "invalid",
+    r"nor (does|do|is|are|was|were|has|have|can|could|will|would|may|might)": "write a second sentence",
+    r"so (does|do|is|are|was|were|has|have|can|will) (a|an|the|its|their)": "write a second sentence",
+    r"knows? nothing of|knows? (nothing|only)|said nothing": "plain verbs",
+    r"what (it|they|he|she|you) (obeys?|holds?|said|was given|were given)|what comes": "name the thing",
+    r"(put|make|keep|take|leave|start) (it|them|these) (again|there)": "verb and object",
+    r"take(s|n)? turns|takes? the place": "rotate, replace",
+    r"(a|the) stranger": "a third party, an unknown user",
+    r"aught|naught|hither|thither|whence|thence|wherein|therein|thereof|hereby": "plain words",
+    r"let (it|them|him) (go|be|in|through)": "release, allow",
+    r"(walk|walks|walked|walking) (through|over|the)": "iterate, read",
+    r"asked for it|asks? for it|whom": "requested by",
+}  # fmt: skip
+_PATTERN = re.compile("|".join(rf"(?P<p{i}>\b(?:{words})\b)" for i, words in enumerate(BANNED)), re.IGNORECASE)
+_ADVICE = list(BANNED.values())
+
+# A line of help, a setting or a heading names a thing or an act.
+_QUESTION = re.compile(r"(What|Which|Who|Whom|Whose|Whether|Of|How(?! to))\b")
+
+
+class Finding(NamedTuple):
+    path: str
+    line: int
+    words: str
+    advice: str
+    text: str
+
+    def __str__(self) -> str:
+        return f"{self.path}:{self.line}: {self.words!r} ({self.advice}): {self.text[:160]}"
+
+
+class Text(NamedTuple):
+    path: str
+    line: int
+    text: str
+
+
+def findings(texts: Iterator[Text]) -> Iterator[Finding]:
+    for path, line, text in texts:
+        flat = " ".join(text.split())
+        for match in _PATTERN.finditer(flat):
+            advice = _ADVICE[int(str(match.lastgroup)[1:])]
+            yield Finding(path, line, match.group(), advice, flat[max(0, match.start() - 60) :])
+
+
+# ── where the texts are ──────────────────────────────────────────────────────────────────────────────
+
+
+def strings_of_python(root: Path = ROOT) -> Iterator[Text]:
+    """Each string in the source that is no docstring: help, problems, settings, warnings, log lines."""
+    for path in sorted((root / "src/horarium").rglob("*.py")):
+        tree = ast.parse(path.read_text("utf-8"))
+        documented = {id(doc) for node in ast.walk(tree) if (doc := _docstring(node)) is not None}
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in documented:
+                yield Text(str(path.relative_to(root)), node.lineno, node.value)
+
+
+def docstrings(root: Path = ROOT) -> Iterator[Text]:
+    for path in sorted((root / "src/horarium").rglob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+            if (doc := _docstring(node)) is not None:
+                yield Text(str(path.relative_to(root)), doc.lineno, str(doc.value).strip())
+
+
+def _docstring(node: ast.AST) -> ast.Constant | None:
+    body = getattr(node, "body", None)
+    if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef) and body:
+        first = body[0]
+        if isinstance(first, ast.Expr) and isinstance(first.value, ast.Constant) and isinstance(first.value.value, str):
+            return first.value
+    return None
+
+
+_COMMENT = re.compile(r"/\*.*?\*/|(?<![:\"'`])//[^\n]*", re.DOTALL)
+
+
+def texts_of_the_browser(root: Path = ROOT) -> Iterator[Text]:
+    """The source without its comments: phrases of several words occur only in what is shown."""
+    for path in sorted((root / "ui/src").rglob("*.ts*")):
+        if path.name in ("schema.d.ts", "schema.ts"):
+            continue
+        source = _COMMENT.sub(lambda match: "\n" * match.group().count("\n"), path.read_text("utf-8"))
+        for number, line in enumerate(source.splitlines(), 1):
+            yield Text(str(path.relative_to(root)), number, line)
+
+
+PAGES = ("README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "SECURITY.md", "CHANGELOG.md", "docs")
+
+
+def pages(root: Path = ROOT) -> Iterator[Text]:
+    for place in PAGES:
+        found = sorted((root / place).rglob("*.md")) if (root / place).is_dir() else [root / place]
+        for path in found:
+            for number, line in enumerate(path.read_text("utf-8").splitlines(), 1):
+                yield Text(str(path.relative_to(root)), number, line)
+
+
+def headings(root: Path = ROOT) -> Iterator[Text]:
+    for text in pages(root):
+        if text.text.startswith("#"):
+            yield text._replace(text=text.text.lstrip("# "))
+
+
+def begins_as_a_question(text: str) -> bool:
+    return _QUESTION.match(text) is not None
+
+
+def everything(root: Path = ROOT) -> Iterator[Text]:
+    yield from strings_of_python(root)
+    yield from texts_of_the_browser(root)
+    yield from pages(root)
+
+
+def main(arguments: Sequence[str]) -> int:
+    root = ROOT
+    if arguments and (Path(arguments[0]) / "src/horarium").is_dir():
+        root, arguments = Path(arguments[0]).resolve(), arguments[1:]
+    found = [each for each in findings(everything(root)) if not arguments or each.path.startswith(tuple(arguments))]
+    for each in found:
+        print(each)
+    print(f"{len(found)} findings")
+    return bool(found)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
