@@ -34,7 +34,7 @@ BANNED: Mapping[str, str] = {
     r"beforehand": "in advance, or the name of the thing",
     r"(is|are|was|were|be|been) heard (of|from)|(hears?|heard) (of|from)": "respond, report",
     r"for good": "permanently",
-    r"of (its|their|his|your|our|her) own(?=\W*$|[^\w\s]| (in|for|on|with|and|or|that|to|by|at|where|which)\b)": "separate",
+    r"of (its|their|his|your|our|her) own(?=\W*$|[^\w\s]| (in|for|on|with|and|or|that|to|by|at|which)\b)": "separate",
     r"beside": "next to, in addition to",
     r"by the clock": "scheduled",
     r"turned? away|turns away": "reject, deny",

@@ -26,7 +26,7 @@ def rooms() -> set[str]:
 
 def rows() -> dict[str, str]:
     """Each room of the table with its row."""
-    lines = section(PAGE, "The rooms").splitlines()
+    lines = section(PAGE, "Packages").splitlines()
     return {name: next(line for line in lines if f"| `{name}` |" in line) for name in first_cells("\n".join(lines))}
 
 
@@ -48,14 +48,14 @@ def test_the_rooms_stand_in_the_order_and_on_the_level_that_are_enforced() -> No
 
 
 def test_the_guards_stand_in_the_order_in_which_they_ask() -> None:
-    assert first_cells(section(PAGE, "How a decision is made")) == [guard.reason.value for guard in GUARDS]
+    assert first_cells(section(PAGE, "Decisions")) == [guard.reason.value for guard in GUARDS]
 
 
 @pytest.mark.parametrize("guard", GUARDS, ids=lambda guard: guard.reason.value)
 def test_the_page_says_for_whom_each_guard_is_asked(guard) -> None:
     [row] = [
         line
-        for line in section(PAGE, "How a decision is made").splitlines()
+        for line in section(PAGE, "Decisions").splitlines()
         if line.startswith(f"| `{guard.reason.value}`")
     ]
     columns = [cell.strip() for cell in row.strip("|").split("|")]
