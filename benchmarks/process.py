@@ -93,7 +93,7 @@ def talking(words: Sequence[str], folder: str, settings: Mapping[str, str] = _NO
             time.sleep(0.01)
         yield Child(started.pid, said.read_text("utf-8").splitlines()[0])
         for line in (said.read_text("utf-8") + log.read_text("utf-8")).splitlines():
-            if "step failed" in line:
+            if "loop_step_failed" in line:
                 raise RuntimeError(f"figures of an engine that fails are worth nothing: {line}")
     finally:
         started.terminate()

@@ -43,7 +43,7 @@ _FIRST_ANSWER_SECONDS = 60.0
 _DRAIN_SECONDS = 180.0
 _SEED = 20_261_115
 # What the log says when a count had to be mended: it should never have been wrong.
-_MENDED = ('"event": "recounted"', '"event": "planned again"')
+_MENDED = ('"event": "counts_repaired"', '"event": "schedule_replanned"')
 _SHOWN_LINES = 40
 
 

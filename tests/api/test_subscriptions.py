@@ -296,7 +296,7 @@ def test_what_was_given_up_is_listed_and_sent_again_when_somebody_asks(
     deliver_until(horarium, lambda: show(http)["failures"] == 1, pauses=(0,))
     with capture_logs() as told:
         deliver_until(horarium, lambda: show(http)["dead_letters"] == 1, pauses=(0,))
-    (given_up,) = (each for each in told if each["event"] == "given up")
+    (given_up,) = (each for each in told if each["event"] == "delivery_dead_lettered")
     about = {"namespace": "default", "schedule_id": "a", "run_id": horarium.runs("a")[0].run_id, "subscription": "hook"}
     assert given_up.items() >= about.items()
     [letter] = http.get("/api/subscriptions/hook/dead-letters").json()["dead_letters"]

@@ -508,7 +508,7 @@ def test_a_run_that_goes_back_is_not_claimed_again_at_once(database: Database, m
     with capture_logs() as told:
         asyncio.run(live(world.dispatcher, during))
     assert len(reads) == 1
-    assert [each["event"] for each in told if each["log_level"] == "error"] == ["runs cannot be read and go back"]
+    assert [each["event"] for each in told if each["log_level"] == "error"] == ["runs_read_failed"]
     (run,) = world.runs()
     assert (run.state, run.launches) == ("ready", 0)
 

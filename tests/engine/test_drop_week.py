@@ -178,7 +178,7 @@ def test_a_week_of_which_much_has_to_stay_goes_row_by_row(office: Office, monkey
     before = parts(office.resources.database)
     with capture_logs() as logged:
         assert sum(each.dropped for each in drop(office)) == 0
-    assert ["row by row" in each["event"] for each in logged].count(True) == 1
+    assert [each["event"] == "partition_deleted_by_row" for each in logged].count(True) == 1
     assert parts(office.resources.database) == before
     whole_pass(Retention(office.resources.database, office.clock, KEEP))
     assert list(verify(office.resources, ADMIN)) == []

@@ -62,7 +62,7 @@ def test_a_refused_and_a_failed_run_are_logged_with_namespace_schedule_and_run(
     horarium.http().post("/api/schedules/failing/trigger").raise_for_status()
     step(horarium, horarium.parts.engine.dispatcher.step, 1)
     assert named(log, "launch_failed") == [expected(horarium, "refused")]
-    assert named(log, "will be tried again") == [expected(horarium, "failing")]
+    assert named(log, "run_retry_scheduled") == [expected(horarium, "failing")]
     horarium.advance(3_600)
     assert set(named(log, "failed")) == {expected(horarium, "failing")}
 
@@ -97,16 +97,16 @@ def test_rows_that_the_database_refuses_are_logged_with_namespace_schedule_and_r
     trigger(horarium, "unwritten")
     take_the_numbers_of_events(horarium, "unwritten")
     step(horarium, engine.dispatcher.step, 1)
-    assert named(log, "an answer cannot be written") == [expected(horarium, "unwritten")]
+    assert named(log, "run_result_write_failed") == [expected(horarium, "unwritten")]
     trigger(horarium, "late")
     step(horarium, engine.dispatcher.step, 1)
     take_the_numbers_of_events(horarium, "late")
     change(horarium, "late", stop_requested_at=horarium.now, lease_owner=None, lease_until=None)
     step(horarium, engine.follower.step, 1)
-    assert named(log, "a run cannot be changed") == [expected(horarium, "late")]
+    assert named(log, "run_update_failed") == [expected(horarium, "late")]
     horarium.clock.advance(100_000)
     step(horarium, engine.janitor.step, 1)
-    assert expected(horarium, "late") in named(log, "could not be tidied")
+    assert expected(horarium, "late") in named(log, "cleanup_failed")
 
 
 def test_a_workflow_that_cannot_be_moved_on_is_logged_with_namespace_schedule_and_run(
@@ -120,7 +120,7 @@ def test_a_workflow_that_cannot_be_moved_on_is_logged_with_namespace_schedule_an
     take_the_numbers_of_events(horarium, "flow")
     change(horarium, "flow", progress="!!", effective="[oh")
     step(horarium, engine.advancer.step, 2)
-    assert set(named(log, "a workflow cannot be moved on")) == {expected(horarium, "flow")}
+    assert set(named(log, "workflow_advance_failed")) == {expected(horarium, "flow")}
 
 
 def test_a_row_of_a_list_that_cannot_be_read_is_logged_with_namespace_schedule_and_run(
@@ -131,4 +131,4 @@ def test_a_row_of_a_list_that_cannot_be_read_is_logged_with_namespace_schedule_a
     change(horarium, "damaged", origin="nowhere")
     http = horarium.http()
     assert http.get("/api/runs").json()["runs"][0]["unreadable"] is True
-    assert named(log, "a stored row cannot be read") == [found]
+    assert named(log, "stored_row_unreadable") == [found]

@@ -140,9 +140,9 @@ def test_a_fault_is_logged_when_it_begins_changes_and_ends(monkeypatch: pytest.M
     with capture_logs() as told:
         outage(monkeypatch, [*lost, RuntimeError("bug"), *lost])
     assert [(each["event"], each["log_level"]) for each in told] == [
-        ("step failed", "error"),
-        ("step failed", "error"),
-        ("step works again", "info"),
+        ("loop_step_failed", "error"),
+        ("loop_step_failed", "error"),
+        ("loop_step_recovered", "info"),
     ]
     assert (told[0]["error"], told[1]["error"], told[2]["failures"]) == ("the connection was lost: port 0", "bug", 201)
 

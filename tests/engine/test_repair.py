@@ -79,7 +79,7 @@ def test_wrong_counts_are_set_right_and_told(office: Office, active: int, held: 
         assert mend(office) == [Repaired(recounted=1)]
     assert lines == [
         {
-            "event": "recounted",
+            "event": "counts_repaired",
             "log_level": "warning",
             "namespace": "default",
             "schedule_id": "nightly",
@@ -163,7 +163,7 @@ def test_an_active_schedule_without_a_plan_gets_one_from_its_last_decision_on(of
     with capture_logs() as lines:
         assert mend(office) == [Repaired(planned=1)]
     assert [(line["event"], line["namespace"], line["schedule_id"], line["status"]) for line in lines] == [
-        ("planned again", "default", "nightly", "active")
+        ("schedule_replanned", "default", "nightly", "active")
     ]
     assert position(office, uid).next_due == NOON + 2 * MINUTE
     office.tick()

@@ -246,8 +246,8 @@ def test_many_are_looked_at_in_pieces_and_one_line_tells_how_many_moved(
     later = upgrade("2", 2)
     with capture_logs() as lines:
         assert follow(later) == 3
-    assert [line for line in lines if line["event"] == "tzdata upgraded"] == [
-        {"event": "tzdata upgraded", "log_level": "info", "before": "1", "version": "2", "moved": 4}
+    assert [line for line in lines if line["event"] == "tzdata_upgraded"] == [
+        {"event": "tzdata_upgraded", "log_level": "info", "before": "1", "version": "2", "moved": 4}
     ]
 
 

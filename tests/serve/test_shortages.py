@@ -151,7 +151,7 @@ def test_a_service_goes_on_through_a_shortage(tmp_path: Path) -> None:
         resource.prlimit(process.pid, resource.RLIMIT_NOFILE, (taken + 3, before[1]))
         for _ in range(20):
             lines.enter_context(socket.create_connection((host, int(port)), timeout=_PATIENCE))
-        _until(lambda: "resources exhausted" in (tmp_path / "log").read_text())
+        _until(lambda: "resources_exhausted" in (tmp_path / "log").read_text())
         assert http.get("/livez").status_code == 200
         said = http.get("/readyz")
         assert (said.status_code, FILES in said.text) == (503, True)
@@ -166,7 +166,7 @@ def test_a_service_goes_on_through_a_shortage(tmp_path: Path) -> None:
         assert process.wait(_PATIENCE) == 0
         log = (tmp_path / "log").read_text()
         assert "Traceback" not in log
-        assert log.count("resources exhausted") <= 3
+        assert log.count("resources_exhausted") <= 3
 
 
 def _until(holds: Callable[[], bool]) -> None:

@@ -75,7 +75,7 @@ def test_whoever_owns_no_tables_leaves_the_weeks_to_others(owner: Database, serv
     upkeep = PartitionUpkeep(service, FakeClock(NOW), _forgets)
     with capture_logs() as told:
         assert [upkeep.step(), upkeep.step()] == [Upkept(), Upkept()]
-    assert [each["event"] for each in told] == ["tables for the coming weeks cannot be made"]
+    assert [each["event"] for each in told] == ["partition_create_denied"]
     mine = PartitionUpkeep(owner, FakeClock(NOW), lambda _now: (None, None))
     assert mine.step() == Upkept(made=5 * len(TABLES), more=True)
     later = PartitionUpkeep(service, FakeClock(NOW + 400 * DAY), _forgets)

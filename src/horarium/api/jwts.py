@@ -132,7 +132,7 @@ class Jwts:
                 try:
                     self._keys = _read_keys(path)
                 except InvalidDefinition as wrong:
-                    self._log.error("keys not read again", error=wrong.message)
+                    self._log.error("jwt_keys_reload_failed", error=wrong.message)
             return self._keys
 
 

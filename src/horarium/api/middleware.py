@@ -100,7 +100,7 @@ class RequestMiddleware:
             # Whatever it is, it is our defect: told to our log with all it knows, to the caller with an id to ask for.
             lacking = self._shortages.note(error)
             if lacking is None:
-                self._log.error("request failed", path=path, request_id=request_id, exc_info=error)
+                self._log.error("request_failed", path=path, request_id=request_id, exc_info=error)
             if not started:
                 await with_error(path, _excuse(scope, request_id, lacking))(scope, receive, answer)
         finally:

@@ -138,7 +138,7 @@ class Refusals:
             self._resources.database.write(work)
         except HorariumError as wrong:
             lost = sum(int(deed.detail["count"] or 0) for deed in deeds)
-            self._resources.telemetry.log.error("refusals not recorded", count=lost, why=wrong.message)
+            self._resources.telemetry.log.error("denied_requests_not_recorded", count=lost, why=wrong.message)
 
     def _wait(self) -> None:
         """The caller has the lock."""

@@ -97,7 +97,7 @@ class RemoteKeys:
         try:
             keys = self._fetch()
         except (ValueError, OSError) as wrong:
-            self._log.error("keys not fetched", error=str(wrong)[:200] or type(wrong).__name__)
+            self._log.error("jwt_keys_fetch_failed", error=str(wrong)[:200] or type(wrong).__name__)
         else:
             with self._lock:
                 self._known = replace(self._known, keys=keys, read_at=self._clock.monotonic())

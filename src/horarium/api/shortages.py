@@ -60,7 +60,7 @@ class Shortages:
             is_due = self._logged_at is None or now - self._logged_at >= _LOG_SECONDS
             self._logged_at = now if is_due else self._logged_at
         if is_due:
-            self._log.error("resources exhausted", problem=found)
+            self._log.error("resources_exhausted", problem=found)
         return found
 
     def current(self) -> str | None:

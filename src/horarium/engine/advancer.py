@@ -202,7 +202,7 @@ class Advancer:
         return []
 
     def _tell(self, about: LogFields, why: Exception) -> None:
-        self._log.error("a workflow cannot be moved on", **about, error=f"{type(why).__name__}: {why}")
+        self._log.error("workflow_advance_failed", **about, error=f"{type(why).__name__}: {why}")
 
 
 def _results(connection: Connection, ends: Mapping[bytes, Sequence[str]]) -> dict[bytes, dict[str, Json]]:

@@ -284,7 +284,7 @@ class Claimer:
 
     def _put_off(self, run_id: bytes, wrong: Exception, now: Instant) -> None:
         self._log_to.error(
-            "a run cannot be claimed",
+            "run_claim_failed",
             **read_run_fields(self._database, run_id),
             error=f"{type(wrong).__name__}: {wrong}",
         )

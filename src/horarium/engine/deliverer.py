@@ -194,7 +194,7 @@ class Deliverer:
                     self._unreturned.append(row)
         except Exception as wrong:
             about = {"namespace": found.namespace, "subscription": found.name}
-            self._log.error("could not tell", **about, error=f"{type(wrong).__name__}: {wrong}")
+            self._log.error("delivery_page_failed", **about, error=f"{type(wrong).__name__}: {wrong}")
 
     async def _deliver(self, row: SubscriptionRow) -> None:
         try:
@@ -298,7 +298,7 @@ class Deliverer:
             failed_at=now,
             redeliver_at=None,
         )
-        self._log.warning("given up", **_log_fields(each, page), subscription=row.name, error=outcome.error)
+        self._log.warning("delivery_dead_lettered", **_log_fields(each, page), subscription=row.name, error=outcome.error)
         if not await self._write(_give_up, row, each, letter):
             return False
         serving.cursor = each.cursor

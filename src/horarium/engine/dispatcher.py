@@ -89,7 +89,7 @@ class Dispatcher:
         self._threads = threads or Threads()
         self._known = Plannings()
         self._claimer = Claimer(database, clock, registry, owner, self._options, tokens, sealer, self._log)
-        self._unread = Trouble(self._log, "runs cannot be read and go back", "runs are read again")
+        self._unread = Trouble(self._log, "runs_read_failed", "runs_read_recovered")
         self._desk = HoldersDesk(database, clock, self._threads, self._known, self._log)
         self._room = Room(self._options.limits)
         # By run and lease: a run that was lost and taken again is another delivery.
@@ -264,7 +264,7 @@ class Dispatcher:
                 raise
             why = f"{type(wrong).__name__}: {wrong}"
             about = await self._threads.run(lambda: read_run_fields(self._database, one.run_id))
-            self._log.error("an answer cannot be written", **about, error=why)
+            self._log.error("run_result_write_failed", **about, error=why)
             return []
 
     async def _settle_for_ever(self) -> None:
@@ -278,7 +278,7 @@ class Dispatcher:
 
     async def _settle_patiently(self, answers: Sequence[Answer]) -> None:
         """An answer is worth keeping as long as the database is away: the fence decides whether it still counts."""
-        trouble = Trouble(self._log, "answers wait for the database", "answers are written again")
+        trouble = Trouble(self._log, "run_results_write_retrying", "run_results_write_recovered")
         for pause in itertools.chain((0.1, 0.5, 1.0), itertools.repeat(OUTAGE_BACKOFF_SECONDS)):
             try:
                 await self.settle(answers)
@@ -287,7 +287,7 @@ class Dispatcher:
             except Exception as wrong:
                 if is_fault_of_a_row(wrong):  # their leases run out, and the janitor calls them unknown
                     for each in answers:
-                        self._log.error("an answer cannot be written", **each.of.about, error=str(wrong))
+                        self._log.error("run_result_write_failed", **each.of.about, error=str(wrong))
                     return
                 trouble.failed(wrong, count=len(answers))
                 await asyncio.sleep(pause)
@@ -295,7 +295,7 @@ class Dispatcher:
     # ── lines ────────────────────────────────────────────────────────────────────────────────────
 
     async def _keep_lines_for_ever(self) -> None:
-        trouble = Trouble(self._log, "lines of runs wait for the database", "lines of runs are written again")
+        trouble = Trouble(self._log, "run_logs_write_retrying", "run_logs_write_recovered")
         while True:
             await asyncio.sleep(_LINES_SECONDS)
             try:
@@ -319,7 +319,7 @@ class Dispatcher:
     # ── leases ───────────────────────────────────────────────────────────────────────────────────
 
     async def _renew_for_ever(self) -> None:
-        trouble = Trouble(self._log, "leases cannot be renewed", "leases are renewed again")
+        trouble = Trouble(self._log, "lease_renewal_failed", "lease_renewal_recovered")
         pause = self._options.lease_seconds / 3
         while True:
             await asyncio.sleep(pause)

@@ -52,7 +52,7 @@ _PATIENCE_SECONDS = 30
 # For telling an agent that a task is not wanted.
 _CANCEL_SECONDS = 10
 
-_NOT_STOPPED = "a target could not be told to stop"
+_NOT_STOPPED = "run_cancel_request_failed"
 
 Followed = tuple[Work, RunDefinition | Exception]
 
@@ -201,7 +201,7 @@ class Follower:
                 return sum([await self._record_each([one]) for one in happened])
             why = f"{type(wrong).__name__}: {wrong}"
             about = await self._threads.run(lambda: read_run_fields(self._database, happened[0].run_id))
-            self._log.error("a run cannot be changed", **about, error=why)
+            self._log.error("run_update_failed", **about, error=why)
             return 0
 
     async def _record(self, happened: Sequence[Happened]) -> None:

@@ -111,7 +111,7 @@ class Held:
         each, log = self._each, self._desk.log
         about = each.about
         if not 0 < len(reference) <= MAX_REFERENCE or not is_storable(reference):
-            log.error("what a target calls a run cannot be kept", **about)
+            log.error("run_reference_invalid", **about)
             return
         for pause in itertools.chain(_PAUSES, itertools.repeat(_PAUSES[-1])):
             is_last = each.cancelled.is_set()
@@ -120,9 +120,9 @@ class Held:
                 return
             except Exception as wrong:
                 if is_last or is_fault_of_a_row(wrong):
-                    log.error("what a target calls a run was not kept", **about, error=str(wrong))
+                    log.error("run_reference_write_failed", **about, error=str(wrong))
                     return
-                log.warning("what a target calls a run waits for the database", **about, error=str(wrong))
+                log.warning("run_reference_write_retrying", **about, error=str(wrong))
             await sleep_until_woken(each.cancelled, seconds=pause)
 
     async def seen(self, card: CardSeen) -> None:
@@ -131,5 +131,5 @@ class Held:
         except Exception as wrong:  # it is shown to people, and the next launch brings it again
             about = self._each.about
             self._desk.log.warning(
-                "the card of an agent was not kept", **about, agent=self._line.agent_id, error=str(wrong)
+                "agent_card_write_failed", **about, agent=self._line.agent_id, error=str(wrong)
             )

@@ -231,7 +231,7 @@ class Janitor:
                 if not is_fault_of_a_row(wrong):
                     raise
                 what, about = chore.__name__.strip("_"), self._about(one)
-                self._log.error("could not be tidied", **about, chore=what, error=f"{type(wrong).__name__}: {wrong}")
+                self._log.error("cleanup_failed", **about, chore=what, error=f"{type(wrong).__name__}: {wrong}")
         return done
 
     def _about(self, one: object) -> LogFields:

@@ -78,7 +78,7 @@ class Loop:
 async def live(loop: Loop, stop: asyncio.Event, wake: asyncio.Event, clock: Clock, pulse: Pulse) -> None:
     """Step until `stop`. A database restart or a bug ends a step, never the loop."""
     backoff = _FIRST_BACKOFF_SECONDS
-    trouble = Trouble(pulse.log, "step failed", "step works again", loop=loop.name)
+    trouble = Trouble(pulse.log, "loop_step_failed", "loop_step_recovered", loop=loop.name)
     while not stop.is_set():
         wake.clear()
         try:

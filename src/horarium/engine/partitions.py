@@ -152,11 +152,11 @@ class PartitionUpkeep:
                 raise
             outcome = Outcome.TAKEN
         if outcome is Outcome.DONE:
-            self._log.info("a week was forgotten", table=part.name)
+            self._log.info("partition_dropped", table=part.name)
             yield Upkept(dropped=1, more=True)
         elif outcome is Outcome.LEFT:
             self._left[part.name] = now + _LOOK_AGAIN
-            self._log.info("a week is forgotten row by row, since much of it has to stay", table=part.name)
+            self._log.info("partition_deleted_by_row", table=part.name)
         elif outcome is Outcome.DENIED:
             self._tell_denied()
         return outcome
@@ -172,7 +172,7 @@ class PartitionUpkeep:
             match partition_upkeep.make(self._database, new):
                 case Outcome.DONE:
                     made += 1
-                    self._log.info("a table for a week was made", table=new.name)
+                    self._log.info("partition_created", table=new.name)
                 case Outcome.TAKEN:
                     continue
                 case Outcome.LEFT:
@@ -187,12 +187,12 @@ class PartitionUpkeep:
     def _tell_left(self, new: Partition) -> None:
         if new.name not in self._told:
             self._told.add(new.name)
-            self._log.info("a week stays in the default partition, which has much of it already", table=new.name)
+            self._log.info("partition_not_created", table=new.name)
 
     def _tell_denied(self) -> None:
         if "denied" not in self._told:
             self._told.add("denied")
             self._log.warning(
-                "tables for the coming weeks cannot be made",
+                "partition_create_denied",
                 remedy="let the role of the service own its tables, and GRANT CREATE ON SCHEMA to it",
             )

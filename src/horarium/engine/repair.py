@@ -62,7 +62,7 @@ class Repair:
         if found is None:
             return False
         self._log.warning(
-            "recounted",
+            "counts_repaired",
             namespace=found.namespace,
             schedule_id=found.schedule_id,
             active=f"{found.before.active} → {found.after.active}",
@@ -77,7 +77,7 @@ class Repair:
             found = self._database.write(partial(repair.recount_key, owner=owner))
             if found is not None:
                 mended += 1
-                self._log.warning("recounted", key=owner, active=f"{found[0]} → {found[1]}")
+                self._log.warning("counts_repaired", key=owner, active=f"{found[0]} → {found[1]}")
         return mended
 
     def _plan_again(self) -> tuple[int, bool]:
@@ -89,7 +89,7 @@ class Repair:
             if found is not None:
                 mended += 1
                 self._log.warning(
-                    "planned again",
+                    "schedule_replanned",
                     namespace=found.namespace,
                     schedule_id=found.schedule_id,
                     status=found.status.value,

@@ -184,7 +184,7 @@ class Retention:
         since, old = self._database.write(work)
         if old and now < since:
             self._log.warning(
-                "old runs will be deleted",
+                "runs_retention_notice",
                 runs=f"{old} or more" if old == _MOST_TOLD else old,
                 older_than_days=days,
                 since=to_rfc3339(since),

@@ -52,7 +52,7 @@ class TzdataUpgrade:
             self._moved += self._move(uid, namespace, f"tzdata {before or 'unknown'} → {version}") is not None
         if looked.after is None:
             self._database.write(partial(installation.set_planned_with, version=version))
-            self._log.info("tzdata upgraded", before=before, version=version, moved=self._moved)
+            self._log.info("tzdata_upgraded", before=before, version=version, moved=self._moved)
         self._after = looked.after
         return self._after is not None
 

@@ -22,4 +22,4 @@ class Damages:
             self._told.clear()
         self._told.add((what, name))
         telemetry.metrics.unreadable_rows.inc()
-        telemetry.log.error("a stored row cannot be read", what=what, name=name, **about, why=why)
+        telemetry.log.error("stored_row_unreadable", what=what, name=name, **about, why=why)

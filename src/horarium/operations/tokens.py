@@ -128,7 +128,7 @@ def rotate(
         try:
             resources.admin_file.replace(issued.secret)
         except StoreUnavailable as wrong:  # the caller has the secret, and it is good
-            resources.telemetry.log.warning("the admin token file holds an old secret", why=wrong.message)
+            resources.telemetry.log.warning("admin_token_file_outdated", why=wrong.message)
     return issued
 
 

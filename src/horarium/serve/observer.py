@@ -1,4 +1,4 @@
-"""Tells the log and the metrics what the engine has done; it hears only of what is committed."""
+"""Log and count what the engine has committed."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class TelemetryObserver:
                 self._tell_end(run, change, schedule_id, now)
             elif isinstance(change, Again):
                 self._log.info(
-                    "will be tried again",
+                    "run_retry_scheduled",
                     **fields_of_run(run.run_id, run.namespace, schedule_id),
                     in_seconds=round((change.ready_at - now) / SECOND, 1),
                     error=_in_short(change.error),
@@ -53,7 +53,7 @@ class TelemetryObserver:
         tell = self._log.debug if end.state in _GOOD else self._log.warning
         took = round((now - (run.started_at or now)) / SECOND, 3)
         about = fields_of_run(run.run_id, run.namespace, schedule_id)
-        tell(end.state.value, **about, took_seconds=took, error=_in_short(end.error))
+        tell(f"run_{end.state.value}", **about, took_seconds=took, error=_in_short(end.error))
 
 
 def _in_short(error: str | None) -> str | None:

@@ -156,10 +156,10 @@ def _metrics_door(service: Service) -> Door | None:
     try:
         listening = listen(settings.metrics_host, settings.metrics_port, flag="--metrics-port")
     except AddressTaken as taken:
-        log.warning("no metrics", problem=taken.message)
+        log.warning("metrics_not_served", problem=taken.message)
         return None
     service.api.state.metrics_open = is_open(settings)
-    log.info("metrics", url=f"{url_of(listening)}{settings.base_path}/metrics")
+    log.info("metrics_served", url=f"{url_of(listening)}{settings.base_path}/metrics")
     app = MetricsOnly(service.api, settings.base_path)
     return Door(service, listening, app=app, settings=port_settings(settings))
 
@@ -231,7 +231,7 @@ async def _work(
         tasks.append(asyncio.create_task(_keep_time(service.clock, service.api.state.shortages, stop), name="clock"))
     if door is not None:
         if parts.api and (problem := in_the_clear(service.settings)) is not None:
-            service.telemetry.log.warning("no TLS", problem=problem, remedy=IN_THE_CLEAR_REMEDY)
+            service.telemetry.log.warning("tls_missing", problem=problem, remedy=IN_THE_CLEAR_REMEDY)
         tasks.append(asyncio.create_task(door.run(stop), name="api"))
         await asyncio.wait([asyncio.create_task(door.ready.wait()), *tasks], return_when=asyncio.FIRST_COMPLETED)
     if not any(task.done() for task in tasks):

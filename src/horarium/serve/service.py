@@ -116,11 +116,11 @@ def open_service(
         moved = move_at_start(database, own, clock)
         service = _compose(settings, clock, database, _application(settings, application), registry, log_to, own)
         for sentence in unknown_variables(os.environ):
-            service.telemetry.log.warning("unknown environment variable", problem=sentence)
+            service.telemetry.log.warning("environment_variable_unknown", problem=sentence)
         if moved:
-            service.telemetry.log.info("credentials moved into secrets", rows=moved)
+            service.telemetry.log.info("credentials_moved_into_secrets", rows=moved)
         if tables.fit is not Fit.EXACT:
-            service.telemetry.log.warning("tables of another version", found=tables.sentence)
+            service.telemetry.log.warning("schema_version_mismatch", found=tables.sentence)
         try:
             with service.application.inside(service):
                 yield service
@@ -223,7 +223,7 @@ def _cards(registry: Registry, clock: Clock, guard: Guard) -> Cards:
 def _registry(settings: Settings, clock: Clock, application: Application, telemetry: Telemetry) -> Registry:
     registry, problems = make_registry(settings, clock, application.tasks)
     for problem in problems:
-        telemetry.log.warning("launcher not loaded", problem=problem)
+        telemetry.log.warning("launcher_load_failed", problem=problem)
     return registry
 
 
@@ -316,21 +316,21 @@ def put_templates(service: Service) -> None:
             if refused.reason != QuotaExceeded.reason:
                 raise
             # A tenant that has used up what it may have must not keep the process from starting for the others.
-            service.telemetry.log.error("not declared", namespace=namespace, why=refused.message)
+            service.telemetry.log.error("declaration_rejected", namespace=namespace, why=refused.message)
 
 
 def _tell(service: Service, namespace: str, done: Registered) -> None:
     log = service.telemetry.log.bind(namespace=namespace)
     for name in done.kept:
-        log.warning("not declared", schedule_id=name, why="a schedule of this id was written by hand")
+        log.warning("declaration_rejected", schedule_id=name, why="A schedule with this ID was created manually")
     for name in done.foreign:
-        log.warning("not declared", schedule_id=name, why="a schedule of this id belongs to another bundle")
+        log.warning("declaration_rejected", schedule_id=name, why="A schedule with this ID belongs to another bundle")
     for name in done.foreign_workflows:
-        log.warning("not declared", workflow=name, why="a workflow of this id is somebody else's")
+        log.warning("declaration_rejected", workflow=name, why="A workflow with this ID has another owner")
     for name in done.paused:
-        log.warning("paused", schedule_id=name, why="the application declares it no more")
+        log.warning("schedule_paused", schedule_id=name, why="The application no longer declares it")
     for name in done.resumed:
-        log.info("resumed", schedule_id=name, why="the application declares it again")
+        log.info("schedule_resumed", schedule_id=name, why="The application declares it again")
 
 
 def _owner() -> str:

@@ -53,9 +53,9 @@ class Tls:
             await asyncio.sleep(_LOOK_SECONDS)
             try:
                 if self.renew():
-                    log.info("certificate read again", file=str(self._cert))
+                    log.info("tls_certificate_reloaded", file=str(self._cert))
             except InvalidDefinition as wrong:
-                log.error("certificate not read again", error=wrong.message)
+                log.error("tls_certificate_reload_failed", error=wrong.message)
 
     def _loaded(self) -> ssl.SSLContext:
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)

@@ -38,318 +38,367 @@ class Settings(BaseSettings):
     model_config = SettingsConfigDict(env_prefix=PREFIX, env_ignore_empty=True, frozen=True, extra="forbid",
                                       validate_by_name=True, validate_by_alias=True)  # fmt: skip
 
-    # ── where ────────────────────────────────────────────────────────────────────────────────────────
+    # ── Storage and address ──────────────────────────────────────────────────────────────────────────
     data_dir: Path = Field(Path(".horarium"), description="Directory of the SQLite database and the admin token.")
     database: str | None = Field(
-        None, description="postgresql://… or sqlite:///file; without it, horarium.db in the data directory."
+        None, description="Database URL: postgresql://… or sqlite:///file. Unset: horarium.db in the data directory."
     )
     default_namespace: str = Field(
         "default", pattern=NAMESPACE,
-        description="The namespace of requests that name none, with a token good in all; made at the first start.",
+        description="Namespace of requests that name none and use a token for all namespaces. Created at first "
+        "start.",
     )  # fmt: skip
     pool_size: int = Field(
         10, ge=1, le=500,
-        description="Maximum database connections of a process; two more on PostgreSQL (wake-ups, heartbeat), one on"
-        " SQLite (writer).",
+        description="Maximum database connections of a process. PostgreSQL uses two more (wake-ups, heartbeat), "
+        "SQLite one more (writer).",
     )  # fmt: skip
     statement_timeout_seconds: float | None = Field(
         30,
         ge=0,
-        description="Seconds that a statement on PostgreSQL may take; 0 = any. Migrations take what they need.",
+        description="Maximum seconds per statement on PostgreSQL; 0 = unlimited. Does not apply to migrations.",
     )
     host: str = Field("127.0.0.1", description="Address on which the API listens.")
-    port: int = Field(8765, ge=0, le=65535, description="Port on which the API listens; 0 = any free one.")
-    app: str | None = Field(None, description="module:attribute of a Horarium application to load.")
+    port: int = Field(8765, ge=0, le=65535, description="Port on which the API listens; 0 = any free port.")
+    app: str | None = Field(None, description="Application to load, as module:attribute.")
 
-    # ── keeping time ─────────────────────────────────────────────────────────────────────────────────
+    # ── Scheduler ────────────────────────────────────────────────────────────────────────────────────
     tick_ms: int = Field(
         1_000, ge=10, le=60_000, validation_alias=_bare("TICK_MS"),
-        description="Milliseconds; the longest sleep between two looks at what is due.",
+        description="Maximum milliseconds between two checks for due schedules.",
     )  # fmt: skip
     lookahead_ms: int = Field(
         60_000, ge=0, le=86_400_000, validation_alias=_bare("LOOKAHEAD_MS"),
-        description="Milliseconds. Read for compatibility only: the ticker sleeps until the next due time by itself.",
+        description="Milliseconds. Accepted for compatibility and ignored: the scheduler sleeps until the next "
+        "due time.",
     )  # fmt: skip
-    tick_batch: int = Field(500, ge=1, le=10_000, description="Schedules decided in one transaction, at most.")
+    tick_batch: int = Field(500, ge=1, le=10_000, description="Maximum schedules decided in one transaction.")
     max_catchup_per_tick: int = Field(
         100, ge=1, le=10_000, validation_alias=_bare("MAX_CATCHUP_PER_TICK"),
-        description="Decisions about one schedule in one transaction, at most; the rest follows in the next.",
+        description="Maximum decisions about one schedule in one transaction. Further decisions follow in the "
+        "next transaction.",
     )  # fmt: skip
 
-    # ── what stands where a definition says nothing ──────────────────────────────────────────────────
+    # ── Defaults of schedules ────────────────────────────────────────────────────────────────────────
     default_overlap_policy: str = Field(
-        "skip", validation_alias=_bare("DEFAULT_OVERLAP_POLICY"), description="Overlap policy of new schedules."
+        "skip",
+        validation_alias=_bare("DEFAULT_OVERLAP_POLICY"),
+        description="Overlap policy of schedules that set none.",
     )
     default_catchup_policy: str = Field(
-        "fire_once", validation_alias=_bare("DEFAULT_CATCHUP_POLICY"), description="Catch-up policy of new schedules."
+        "fire_once",
+        validation_alias=_bare("DEFAULT_CATCHUP_POLICY"),
+        description="Catch-up policy of schedules that set none.",
     )
     default_jitter_ms: int = Field(
         0, ge=0, le=86_400_000, validation_alias=_bare("DEFAULT_JITTER_MS"),
-        description="Milliseconds; the longest delay added to an occurrence of a new schedule.",
+        description="Maximum random delay of each occurrence, in milliseconds, for schedules that set none.",
     )  # fmt: skip
-    default_max_catchup: int = Field(100, ge=0, description="Missed occurrences that fire_all and spread make up for.")
+    default_max_catchup: int = Field(
+        100, ge=0, description="Maximum missed occurrences that fire_all and spread run later."
+    )
     misfire_grace_seconds: int = Field(
-        60, ge=0, description="Seconds that an occurrence may be late without being missed."
+        60, ge=0, description="Seconds that an occurrence may be late before it counts as missed."
     )
 
-    # ── handing out ──────────────────────────────────────────────────────────────────────────────────
-    lease_seconds: int = Field(
-        20, ge=2, le=30, description="Seconds that a run stays with a worker without a sign of life."
-    )
-    in_flight: int = Field(500, ge=1, le=100_000, description="Launches under way at once in one process, at most.")
+    # ── Dispatch ─────────────────────────────────────────────────────────────────────────────────────
+    lease_seconds: int = Field(20, ge=2, le=30, description="Seconds that a worker keeps a run without a heartbeat.")
+    in_flight: int = Field(500, ge=1, le=100_000, description="Maximum concurrent launches of one process.")
     in_flight_per_namespace: int | None = Field(
-        None, ge=1, le=100_000, description="The same for one namespace; none = half of those of the process."
+        None,
+        ge=1,
+        le=100_000,
+        description="Maximum concurrent launches of one namespace in one process. Unset: half of in_flight.",
     )
     in_flight_per_target: int = Field(
-        32, ge=1, le=100_000, description="The same for one target: scheme, host and port, an agent, a queue."
+        32,
+        ge=1,
+        le=100_000,
+        description="Maximum concurrent launches to one target in one process. A target is an origin (scheme, "
+        "host, port), an agent or a queue.",
     )
     launch_concurrency: int | None = Field(
         None, ge=1, le=10_000,
-        description="Launches of one kind that works in this process; none = 32 python, 10 command, 10 prompt.",
+        description="Maximum concurrent launches of each kind that runs in this process. Unset: 32 python, 10 "
+        "command, 10 prompt.",
     )  # fmt: skip
     launch_concurrency_by_kind: Mapping[str, int] = Field(
-        default_factory=dict, description='The same for single kinds, whatever they are, such as {"http": 50}.'
+        default_factory=dict,
+        description='Maximum concurrent launches by kind, such as {"http": 50}. Overrides launch_concurrency.',
     )
     run_log_bytes: int = Field(
         65_536, ge=0, le=1_048_576,
-        description="Bytes of what one run prints and logs that are kept, the last ones; 0 = nothing is kept.",
+        description="Bytes of output and logs kept for each run, counted from the end; 0 = keep none.",
     )  # fmt: skip
     shutdown_seconds: float = Field(
         20,
         ge=0,
-        description="Seconds that a stopping process waits for launches, and for answers that it owes, to end.",
+        description="Seconds that a stopping process waits for launches and open requests to end.",
     )
     drain_seconds: float | None = Field(
         None, ge=0, le=3_600,
-        description="Seconds that a server which was told to stop says so in its probes before it closes its door; "
-        "none = 5 with behind_proxy, else 0.",
+        description="Seconds during which a stopping server reports itself as not ready but still accepts "
+        "requests. Unset: 5 with behind_proxy, else 0.",
     )  # fmt: skip
     allow_loopback_targets: bool = Field(
         False,
-        description="Whether a schedule may call this machine itself; `up` on a loopback address opens it unless told.",
+        description="Let schedules call this machine. `up` on a loopback address allows it unless this setting is set.",
     )
     check_addresses: bool = Field(
         True,
-        description="Whether writes warn of private and unknown host names; off = only numeric addresses are judged.",
+        description="Warn about private and unknown host names when a definition is saved. When off, only numeric"
+        " addresses are checked.",
     )
-    allow_private_targets: bool = Field(False, description="Whether a schedule may call private networks.")
+    allow_private_targets: bool = Field(False, description="Let schedules call private networks.")
     commands: Mapping[str, Command] = Field(
         default_factory=dict,
-        description="Programs that schedules may run, by name; each is for the default namespace unless it says more.",
+        description="Programs that schedules may run, by name. Each is available to the default namespace unless "
+        "it lists others.",
     )
     webhook_secrets: Mapping[str, SecretStr | WebhookSecret] = Field(
         default_factory=dict,
-        description="Standard Webhooks secrets (whsec_…) by name; several are split by blanks. "
-        "{secret, namespaces} says for whom one is; else it is for the default namespace.",
+        description="Standard Webhooks secrets (whsec_…) by name. Separate several secrets with spaces. Use "
+        "{secret, namespaces} for namespaces other than the default one.",
     )
     celery_connections: Mapping[str, CeleryConnection] = Field(
         default_factory=dict,
-        description="Brokers to which celery actions are published, by name: {broker, result, namespaces}. "
-        "An action that names none uses `default`.",
+        description="Brokers to which celery actions publish, by name: {broker, result, namespaces}. An action "
+        "without a connection uses `default`.",
     )
     kind_namespaces: Mapping[str, Namespaces] = Field(
         default_factory=dict,
-        description='Namespaces that may use a kind of action, by kind, such as {"echo": ["*"]}. Those of other '
-        "packages are else for the default namespace, the others for all.",
+        description='Namespaces that may use a kind of action, by kind, such as {"echo": ["*"]}. Unset: kinds of '
+        "other packages only the default namespace, built-in kinds all.",
     )
 
-    # ── what conditions may ask ──────────────────────────────────────────────────────────────────────
+    # ── Signals of conditions ────────────────────────────────────────────────────────────────────────
     signal_provider: str | None = Field(
-        None, description="module:function that says what signal_rpc_result is for a namespace and a schedule id."
+        None,
+        description="Function that returns signal_rpc_result for a namespace and a schedule id, as module:function.",
     )
     signal_timeout_seconds: float = Field(
-        5, gt=0, le=60, description="Seconds that a schedule waits for its signal; then it is decided without."
+        5,
+        gt=0,
+        le=60,
+        description="Seconds that a decision waits for the signal. After that, the decision is made without it.",
     )
-    signal_cache_seconds: float = Field(
-        10, ge=0, le=86_400, description="Seconds that a signal is good for, from when it was asked for."
-    )
-    # ── telling ──────────────────────────────────────────────────────────────────────────────────────
+    signal_cache_seconds: float = Field(10, ge=0, le=86_400, description="Seconds that a signal is cached.")
+    # ── Webhooks ─────────────────────────────────────────────────────────────────────────────────────
     subscription_retry_seconds: tuple[Annotated[float, Field(ge=0, le=86_400)], ...] = Field(
         (5, 30, 120, 600, 1_800, 3_600), max_length=20,
-        description="Seconds to pause after each failed delivery to a subscription; then it is a dead letter.",
+        description="Seconds to wait after each failed delivery. When the list ends, the delivery becomes a dead "
+        "letter.",
     )  # fmt: skip
     subscription_timeout_seconds: float = Field(
-        10, gt=0, le=30, description="Seconds in which the receiver of a subscription must answer."
+        10, gt=0, le=30, description="Seconds within which a receiver must respond."
     )
-    subscriptions_per_namespace: int = Field(50, ge=0, le=10_000, description="Subscriptions of a namespace, at most.")
+    subscriptions_per_namespace: int = Field(50, ge=0, le=10_000, description="Maximum subscriptions of a namespace.")
 
-    # ── keeping secrets ──────────────────────────────────────────────────────────────────────────────
-    secrets_per_namespace: int = Field(1_000, ge=0, le=100_000, description="Secrets of a namespace, at most.")
+    # ── Secrets ──────────────────────────────────────────────────────────────────────────────────────
+    secrets_per_namespace: int = Field(1_000, ge=0, le=100_000, description="Maximum secrets of a namespace.")
 
-    # ── what one namespace may have, unless it has limits of its own ─────────────────────────────────
-    quota_schedules: int = Field(250_000, ge=0, le=_MOST, description="Live schedules of a namespace, at most.")
+    # ── Default namespace quotas ─────────────────────────────────────────────────────────────────────
+    quota_schedules: int = Field(
+        250_000, ge=0, le=_MOST, description="Maximum schedules of a namespace, without deleted ones."
+    )
     quota_runs_per_minute: int = Field(
-        200_000, ge=0, le=_MOST, description="Runs of a namespace that are born in one minute of the clock, at most."
+        200_000, ge=0, le=_MOST, description="Maximum runs created in a namespace per calendar minute."
     )
-    quota_open_runs: int = Field(
-        200_000, ge=0, le=_MOST, description="Runs of a namespace that have not ended, at most."
-    )
+    quota_open_runs: int = Field(200_000, ge=0, le=_MOST, description="Maximum unfinished runs of a namespace.")
     quota_bytes_stored: int = Field(
         50_000_000_000, ge=0, le=_MOST,
-        description="Bytes of definitions, inputs, results and history of a namespace, at most; an estimate.",
+        description="Maximum estimated bytes of definitions, inputs, results and history of a namespace.",
     )  # fmt: skip
     quota_shortest_gap_seconds: int = Field(
-        1, ge=1, le=_MOST, description="Seconds between two occurrences of one schedule, at least."
+        1, ge=1, le=_MOST, description="Minimum seconds between two occurrences of a schedule."
     )
 
-    # ── what one run may use, whatever its definition says ───────────────────────────────────────────
+    # ── Limits of each run ───────────────────────────────────────────────────────────────────────────
     run_runtime_seconds_cap: int | None = Field(
-        None, ge=1, le=_MOST, description="Seconds that a run may take with all its attempts and steps; none = any."
+        None,
+        ge=1,
+        le=_MOST,
+        description="Maximum seconds of a run, including all attempts and steps. Unset: unlimited.",
     )
     run_cost_cap: float | None = Field(
-        None, ge=0, le=10**12, description="Credits that a run may cost, its steps together; none = any."
+        None, ge=0, le=10**12, description="Maximum cost of a run and its steps, in credits. Unset: unlimited."
     )
     run_tokens_cap: int | None = Field(
-        None, ge=0, le=_MOST, description="Tokens that a run may use, its steps together; none = any."
+        None, ge=0, le=_MOST, description="Maximum tokens that a run and its steps use. Unset: unlimited."
     )
     run_tool_calls_cap: int | None = Field(
-        None, ge=0, le=_MOST, description="Tool calls that a run may make, its steps together; none = any."
+        None, ge=0, le=_MOST, description="Maximum tool calls of a run and its steps. Unset: unlimited."
     )
 
-    # ── tidying up ───────────────────────────────────────────────────────────────────────────────────
-    janitor_seconds: float = Field(5, gt=0, description="Seconds between two looks for lost leases and deadlines.")
+    # ── Retention and cleanup ────────────────────────────────────────────────────────────────────────
+    janitor_seconds: float = Field(5, gt=0, description="Seconds between two checks for expired leases and deadlines.")
     keep_history_days: int | None = Field(
         None,
         ge=1,
-        description="Days that history is kept; none = for ever. PostgreSQL drops whole weeks, up to eight days later.",
+        description="Days to keep history. Unset: forever. PostgreSQL drops whole weeks, up to eight days later.",
     )
     keep_audit_days: int | None = Field(
         None,
         ge=1,
-        description="Days that the audit is kept; none = for ever. A checkpoint takes the place of the rest.",
+        description="Days to keep the audit log. Unset: forever. A checkpoint replaces deleted entries, so the "
+        "hash chain stays verifiable.",
     )
     keep_runs_days: int | None = Field(
         90,
         ge=0,
-        description="Days that finished runs are kept with their events; 0 = for ever. PostgreSQL drops the archive "
-        "by whole weeks, some days later.",
+        description="Days to keep finished runs and their events; 0 = forever. PostgreSQL drops whole weeks of "
+        "the archive, some days later.",
     )
     archive_runs_days: int = Field(
         7,
         ge=0,
-        description="Days after which ended runs move to the archive of PostgreSQL, still shown as before; 0 = never.",
+        description="Days after which PostgreSQL moves finished runs to the archive; 0 = never. Archived runs "
+        "remain visible.",
     )
-    idempotency_hours: int = Field(24, ge=1, description="Hours that the answer to an Idempotency-Key is remembered.")
+    idempotency_hours: int = Field(24, ge=1, description="Hours to keep the response to an Idempotency-Key.")
 
-    # ── the doors ────────────────────────────────────────────────────────────────────────────────────
+    # ── HTTP and authentication ──────────────────────────────────────────────────────────────────────
     public_url: str | None = Field(
-        None, description="Where targets reach this service to report; none = the address on which it listens."
+        None, description="URL at which targets reach this service for reports. Unset: the address on which it listens."
     )
     base_path: BasePath = Field(
-        "", description="Path under which the service is seen, such as /horarium, whether or not a proxy takes it away."
+        "",
+        description="URL path prefix of the service, such as /horarium. It works whether or not the proxy strips "
+        "the prefix.",
     )
-    session_hours: float = Field(
-        12, gt=0, le=8_760, description="Hours after which somebody in a browser has to sign in again."
-    )
+    session_hours: float = Field(12, gt=0, le=8_760, description="Hours until a browser session expires.")
     behind_proxy: bool = Field(
-        False, description="Whether a reverse proxy, which ends TLS, brings the requests of others to this process."
+        False, description="The process receives requests through a reverse proxy that terminates TLS."
     )
     trusted_proxies: tuple[NetworkText, ...] = Field(
         ("127.0.0.1", "::1"), max_length=100,
-        description="Addresses and networks of the proxies whose X-Forwarded-For is believed, with behind_proxy.",
+        description="Addresses and networks of proxies whose X-Forwarded-For header is trusted. Requires "
+        "behind_proxy.",
     )  # fmt: skip
-    tls_cert: Path | None = Field(None, description="Certificate (PEM) of this server; read again when it changes.")
-    tls_key: Path | None = Field(None, description="Its private key (PEM), unless that stands in the same file.")
-    tls_key_password: SecretStr | None = Field(None, description="What opens the private key, if it is locked.")
-    tls_client_ca: Path | None = Field(
-        None, description="Certificates (PEM) of the authority whose client certificates are asked for and needed."
+    tls_cert: Path | None = Field(None, description="Server certificate (PEM). Reloaded when the file changes.")
+    tls_key: Path | None = Field(
+        None, description="Private key (PEM) of the certificate. Unset: it is in the certificate file."
     )
-    tls_client_optional: bool = Field(False, description="Whether callers may come without a certificate all the same.")
+    tls_key_password: SecretStr | None = Field(None, description="Password of the private key, if it is encrypted.")
+    tls_client_ca: Path | None = Field(
+        None,
+        description="CA certificates (PEM) for client certificates. When set, callers must present a client "
+        "certificate.",
+    )
+    tls_client_optional: bool = Field(False, description="Accept callers without a client certificate.")
     tls_principals: Mapping[str, CertificateHolder] = Field(
         default_factory=dict, max_length=10_000,
-        description="Who is known by the name in a client certificate: principal, role and namespace.",
+        description="Principal, role and namespace for each name in a client certificate.",
     )  # fmt: skip
     secret_key: SecretStr | None = Field(
         None,
-        description="Key of what this installation signs and seals, one for all its processes; none = a file is made.",
+        description="Key that signs sessions and encrypts secrets, the same for all processes. Unset: a key file "
+        "is created.",
     )
     secret_key_previous: SecretStr | None = Field(
-        None, description="The key before the last rekey: what it signed is recognised, and nothing is made with it."
+        None, description="Key before the last `rekey`. Still accepted for verification, never used for signing."
     )
-    token: SecretStr | None = Field(None, description="The admin token; without it one is made at the first start.")
-    jwt_secret: SecretStr | None = Field(None, description="Shared secret of signed JWTs (HS); 32 bytes or more.")
-    jwks_file: Path | None = Field(None, description="JWK set of signed JWTs; it is read again when it changes.")
-    jwt_key_file: Path | None = Field(None, description="Public key (PEM) of signed JWTs (RS, PS, ES, EdDSA).")
+    token: SecretStr | None = Field(None, description="Admin token. Unset: created at first start.")
+    jwt_secret: SecretStr | None = Field(
+        None, description="Shared secret of HMAC-signed JWTs (HS256, HS384, HS512); at least 32 bytes."
+    )
+    jwks_file: Path | None = Field(None, description="JWK set that verifies JWTs. Reloaded when the file changes.")
+    jwt_key_file: Path | None = Field(None, description="Public key (PEM) that verifies JWTs (RS, PS, ES, EdDSA).")
     jwks_url: str | None = Field(
-        None, description="https:// address of the JWK set of signed JWTs; it is asked again every ten minutes."
+        None, description="https:// URL of the JWK set that verifies JWTs. Fetched again every ten minutes."
     )
     jwks_ca_file: Path | None = Field(
-        None, description="Certificates (PEM) that vouch for the server of jwks_url; none = the usual ones."
+        None, description="CA certificates (PEM) for jwks_url. Unset: the system's CA certificates."
     )
     jwt_audience: str | None = Field(
-        None, min_length=1, description="What a JWT must name as its audience; needed where JWTs are taken."
+        None, min_length=1, description="Required audience of a JWT. Must be set where JWTs are accepted."
     )
-    jwt_issuer: str | None = Field(None, min_length=1, description="What a JWT must name as its issuer; none = any.")
+    jwt_issuer: str | None = Field(None, min_length=1, description="Required issuer of a JWT. Unset: any.")
     jwt_max_lifetime_seconds: int = Field(
-        86_400, ge=60, le=315_360_000, description="Seconds that a JWT may be good for, from its iat to its exp."
+        86_400, ge=60, le=315_360_000, description="Maximum lifetime of a JWT in seconds, from iat to exp."
     )
-    jwt_everywhere: bool = Field(
-        False, description="Whether a JWT may make its bearer an admin of the whole installation."
-    )
+    jwt_everywhere: bool = Field(False, description="Let a JWT grant the admin role in all namespaces.")
     allowed_hosts: tuple[str, ...] = Field(
         (), max_length=100,
-        description="Names in the Host header beside those of host and public_url; .example.com = all below, * = any.",
+        description="Additional names accepted in the Host header. .example.com = all subdomains, * = any.",
     )  # fmt: skip
-    body_limit_bytes: int = Field(2_097_152, ge=1_024, description="Bytes of a request body, at most.")
-    rate_limit_per_second: float = Field(200, gt=0, description="Requests a second for each token, on average.")
-    rate_limit_burst: int = Field(1_000, ge=1, description="Requests of one token at once, at most.")
+    body_limit_bytes: int = Field(2_097_152, ge=1_024, description="Maximum bytes of a request body.")
+    rate_limit_per_second: float = Field(200, gt=0, description="Average requests per second of a token.")
+    rate_limit_burst: int = Field(1_000, ge=1, description="Maximum burst of requests of a token.")
     requests_per_token: int | None = Field(
         None, ge=1, le=1_000,
-        description="Requests of one token at work at once in one process, others wait; none = half of pool_size.",
+        description="Maximum concurrent requests of a token in one process; further requests wait. Unset: half of"
+        " pool_size.",
     )  # fmt: skip
     failed_logins_per_minute: int = Field(
         10, ge=1, le=1_000_000,
-        description="Tokens that are no good a minute for each client address; more of them are 429, good ones pass.",
+        description="Failed logins per minute per client address; beyond that 429. Valid tokens are not affected.",
     )  # fmt: skip
-    streams_per_token: int = Field(20, ge=1, le=100_000, description="Open streams of one token in one process.")
+    streams_per_token: int = Field(
+        20, ge=1, le=100_000, description="Maximum open event streams of a token in one process."
+    )
     max_streams: int = Field(
-        500, ge=2, le=100_000, description="Open streams of one process; one namespace may have half of them."
+        500,
+        ge=2,
+        le=100_000,
+        description="Maximum open event streams of a process. One namespace may use half of them.",
     )
     header_timeout_seconds: float = Field(
-        10, gt=0, le=600, description="Seconds in which the headers of a request must have come."
+        10, gt=0, le=600, description="Seconds within which a client must send the request headers."
     )
     body_timeout_seconds: float = Field(
-        30, gt=0, le=3_600, description="Seconds in which a body must have come, and in which a reader must go on."
+        30,
+        gt=0,
+        le=3_600,
+        description="Seconds within which a client must send a request body, or read the next part of a response.",
     )
     max_connections: int = Field(
         1_000, ge=1, le=100_000,
-        description="HTTP connections of one process, at most; never more than half of the files it may open. "
-        "A few beyond them may ask for probes.",
+        description="Maximum HTTP connections of a process, and never more than half of its open-file limit. A "
+        "few more are reserved for probes.",
     )  # fmt: skip
     connections_per_address: int | None = Field(
         None, ge=1, le=100_000,
-        description="The same for one client address (IPv6: a /64), trusted proxies excepted; none = half of them.",
+        description="Maximum HTTP connections of one client address (IPv6: a /64), except trusted proxies. Unset:"
+        " half of max_connections.",
     )  # fmt: skip
 
-    # ── eyes ─────────────────────────────────────────────────────────────────────────────────────────
+    # ── Observability ────────────────────────────────────────────────────────────────────────────────
     metrics_host: str = Field(
         "127.0.0.1", description="Address on which a worker serves /metrics, /livez and /readyz over plain HTTP."
     )
     metrics_port: int = Field(
         9465, ge=0, le=65535,
-        description="Port on which a worker serves them; 0 = none. up and server serve them with the API.",
+        description="Port on which a worker serves /metrics, /livez and /readyz; 0 = off. `up` and `server` serve"
+        " them with the API.",
     )  # fmt: skip
     metrics_open: bool = Field(
         False,
-        description="Whether /metrics is shown without a token; else it needs one of the default namespace. A worker "
-        "needs none on loopback.",
+        description="Serve /metrics without a token. Otherwise it needs a token of the default namespace. A "
+        "worker on loopback needs none.",
     )
-    log_level: Literal["debug", "info", "warning", "error"] = Field("info", description="The least that is logged.")
-    log_format: Literal["console", "json"] = Field("console", description="console for people, json for programs.")
+    log_level: Literal["debug", "info", "warning", "error"] = Field(
+        "info", description="Minimum severity of log lines."
+    )
+    log_format: Literal["console", "json"] = Field(
+        "console", description="Format of log lines: console (for reading) or json."
+    )
     log_decisions_per_second: int = Field(
-        50, ge=0, description="Lines about decisions a second; above it one line a second sums them up."
+        50,
+        ge=0,
+        description="Maximum log lines about decisions per second. Beyond that, one line per second sums them up.",
     )
     ready_tick_age_seconds: float = Field(
-        15, gt=0, description="Seconds; a process that decides is not ready when the last completed tick is older."
+        15, gt=0, description="Seconds since the last completed tick after which a scheduling process is not ready."
     )
     failing_after: int = Field(
         3, ge=1, le=1_000_000,
-        description="Unsuccessful runs in a row that make the health of a schedule failing; its field failing_after "
-        "comes before it.",
+        description="Failed runs in a row that make the health of a schedule `failing`. A schedule's own "
+        "failing_after wins.",
     )  # fmt: skip
     ready_undecided_seconds: float = Field(
         30, gt=0,
-        description="Seconds; a process that decides is not ready when an occurrence has been due for longer.",
+        description="Seconds that an occurrence may be overdue before a scheduling process is not ready.",
     )  # fmt: skip
 
     _origins: Mapping[str, Origin] = PrivateAttr(default_factory=dict)

@@ -65,7 +65,7 @@ class Telemetry:
         for decided in tick.decided:
             self.decided(decided.namespace, decided.schedule_id, decided.decisions, now)
         for namespace, schedule_id, error in tick.parked:
-            self.log.error("broken", namespace=namespace, schedule_id=schedule_id, error=error)
+            self.log.error("schedule_broken", namespace=namespace, schedule_id=schedule_id, error=error)
 
     def decided(
         self,

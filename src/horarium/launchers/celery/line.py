@@ -123,7 +123,7 @@ class Line:
             try:
                 self._serve(deque(orders))
             except Exception as wrong:  # a line that ends would leave everybody waiting
-                _log.error("a line to a broker broke", connection=self.name, error=said(wrong, *self._urls))
+                _log.error("broker_connection_failed", connection=self.name, error=said(wrong, *self._urls))
                 self._drop()
                 self._answer([(each, Unknown("the line to the broker broke")) for each in orders])
         self._drop()
@@ -177,11 +177,11 @@ class Line:
             self._why = said(wrong, *self._urls)
             if not self._down:
                 self._down = True
-                _log.warning("a broker cannot be reached", connection=self.name, error=self._why)
+                _log.warning("broker_unreachable", connection=self.name, error=self._why)
             return None
         if self._down:
             self._down = False
-            _log.info("a broker is back", connection=self.name)
+            _log.info("broker_reachable", connection=self.name)
         self._rest = self._first_rest
         return self._link
 
@@ -253,7 +253,7 @@ class Line:
             link.revoke(order.task_ids, terminate=order.terminate)
         except Exception as wrong:
             self._drop()
-            _log.warning("a task could not be revoked", connection=self.name, error=said(wrong, *self._urls))
+            _log.warning("celery_revoke_failed", connection=self.name, error=said(wrong, *self._urls))
             self._answer([(order, False)])
         else:
             self._answer([(order, True)])
