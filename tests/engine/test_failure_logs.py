@@ -61,10 +61,10 @@ def test_a_refused_and_a_failed_run_are_logged_with_namespace_schedule_and_run(
     )
     horarium.http().post("/api/schedules/failing/trigger").raise_for_status()
     step(horarium, horarium.parts.engine.dispatcher.step, 1)
-    assert named(log, "launch_failed") == [expected(horarium, "refused")]
+    assert named(log, "run_launch_failed") == [expected(horarium, "refused")]
     assert named(log, "run_retry_scheduled") == [expected(horarium, "failing")]
     horarium.advance(3_600)
-    assert set(named(log, "failed")) == {expected(horarium, "failing")}
+    assert set(named(log, "run_failed")) == {expected(horarium, "failing")}
 
 
 def test_a_failed_workflow_and_its_step_are_logged_with_namespace_schedule_and_run(
@@ -87,7 +87,7 @@ def test_a_failed_workflow_and_its_step_are_logged_with_namespace_schedule_and_r
     assert run.state == "failed"
     found = http.get(f"/api/runs/{run.run_id}").json()
     ids = [run.run_id, *(each["run_id"] for each in found["steps"])]
-    assert set(named(log, "failed")) == {("default", "failing", each) for each in ids}
+    assert set(named(log, "run_failed")) == {("default", "failing", each) for each in ids}
 
 
 def test_rows_that_the_database_refuses_are_logged_with_namespace_schedule_and_run(

@@ -91,8 +91,8 @@ def test_a_code_is_shown_to_a_person_at_a_terminal_alone(horarium: TestService, 
     greet(said.append, horarium.parts, url, kept, to_terminal=False)
     assert said == [f"Horarium is ready at {url} · admin token in {kept}"]
     greet(said.append, horarium.parts, url, kept, to_terminal=True)
-    address, _, hint = said[2].removeprefix("In the browser: ").partition(" ")
-    assert hint == "(signs in once, within 15 minutes; later: horarium ui)"
+    address, _, hint = said[2].removeprefix("Browser: ").partition(" ")
+    assert hint == "(one-time sign-in link, valid for 15 minutes; for a new one run `horarium ui`)"
     assert kept.read_text().strip() not in said[2]
     code = address.removeprefix(f"{url}/ui/#token=")
     assert code.startswith("hsc_")
@@ -101,4 +101,4 @@ def test_a_code_is_shown_to_a_person_at_a_terminal_alone(horarium: TestService, 
     assert [each.status_code for each in answers] == [200, 401]
     assert answers[0].json()["role"] == "admin"
     greet(said.append, horarium.parts, url, None, to_terminal=True)
-    assert said[4:] == [f"In the browser: {url}/ui/"]
+    assert said[4:] == [f"Browser: {url}/ui/"]

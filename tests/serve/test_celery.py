@@ -224,7 +224,7 @@ def test_connections_without_celery_are_a_problem_at_the_start(monkeypatch: pyte
     registry, problems = launchers.make_registry(settings, FakeClock(), TaskRegistry())
     assert "celery" not in registry
     assert problems == (
-        "celery: celery_connections names brokers, and Celery is not installed; pip install 'horarium[celery]'",
+        "celery: celery_connections is set, but Celery is not installed; pip install 'horarium[celery]'",
     )
     [found] = [each for each in examine(settings, FakeClock()) if each.name == "celery"]
     assert (found.level, found.remedy) == (Level.FAILURE, "pip install 'horarium[celery]'")

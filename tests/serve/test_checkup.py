@@ -73,14 +73,14 @@ def test_weeks_without_a_table_of_their_own_are_a_warning(database_url: str, tmp
     def found() -> list[tuple[Level, str]]:
         return [(check.level, check.found) for check in examine(settings, clock) if check.name == "partitions"]
 
-    lacking = "this week or the next has no table of its own: rows go into the default partitions"
+    lacking = "a weekly partition for this week or the next is missing; rows go into the default partitions"
     assert found() == [(Level.WARNING, lacking)]
     database = open_database(database_url)
     for new in missing(TABLES[0], [], clock.now())[:3]:
         partition_upkeep.make(database, new)
     database.close()
     [(level, until)] = found()
-    assert (level, until[:34]) == (Level.OK, "there are tables of a week until 2")
+    assert (level, until[:33]) == (Level.OK, "weekly partitions exist until 202")
 
 
 @pytest.mark.parametrize("dialect", ["postgresql"])
@@ -97,8 +97,8 @@ def test_a_feed_that_is_held_back_is_a_warning_that_names_who_holds_it(database_
         pid = stuck.exec_driver_sql("SELECT pg_backend_pid()").scalar_one()
         database.write(lambda c: append(c, [(new_id(), "default", [event])], now=now - 60 * SECOND))
         [(level, told, remedy)] = found()
-        assert (level, "streams and subscriptions wait" in told) == (Level.WARNING, True)
-        assert remedy == f"end the transactions of the server processes {pid}"
+        assert (level, "streams and subscriptions are delayed" in told) == (Level.WARNING, True)
+        assert remedy == f"end the transactions of these PostgreSQL server processes: {pid}"
     assert found()[0][0] is Level.OK
     database.close()
 
@@ -115,4 +115,4 @@ def test_a_subscription_that_cannot_be_read_is_a_failure(horarium: TestService) 
     broken = subscriptions.update().values(parked_at=1, unreadable_count=7)
     horarium.resources.database.write(lambda c: c.execute(broken))
     assert [level for level, _ in found()] == [Level.FAILURE, Level.WARNING]
-    assert "7 entries" in found()[1][1]
+    assert "7 events" in found()[1][1]

@@ -97,8 +97,8 @@ def test_a_worker_without_its_port_warns_and_works(empty_url: str) -> None:
 
     with listen("127.0.0.1", 0) as taken, opened(empty_url, log, metrics_port=taken.getsockname()[1]) as service:
         asyncio.run(main())
-    assert "WARNING  no metrics" in log.getvalue()
-    assert "choose another --metrics-port" in log.getvalue()
+    assert "WARNING  metrics_not_served" in log.getvalue()
+    assert "Choose another --metrics-port" in log.getvalue()
 
 
 def test_port_0_opens_none(empty_url: str) -> None:
@@ -112,4 +112,4 @@ def test_a_host_that_is_no_name_costs_a_worker_its_metrics_alone(empty_url: str)
     log = io.StringIO()
     with opened(empty_url, log, metrics_host="a..b") as service:
         assert process._metrics_door(service) is None
-    assert "cannot listen on a..b" in log.getvalue()
+    assert "Cannot listen on a..b" in log.getvalue()

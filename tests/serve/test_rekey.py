@@ -237,20 +237,20 @@ def test_what_cannot_begin_changes_nothing(settings: Settings, database: Databas
             rekey(settings, given)
     assert files(settings) == before
     (settings.data_dir / "secret.key.new").write_text("another rekey is under way, with this key\n")
-    with pytest.raises(RekeyRefused, match="holds another key"):
+    with pytest.raises(RekeyRefused, match="contains the key of another rekey"):
         rekey(settings, tmp_path / "other")
     (settings.data_dir / "secret.key.new").unlink()
     assert files(settings) == before
     clock = SystemClock()
     database.write(lambda c: leases.beat(c, "process:host:1:x", "host:1:x", clock.now(), 5, {}))
-    with pytest.raises(RekeyRefused, match="host:1:x is at work"):
+    with pytest.raises(RekeyRefused, match="host:1:x uses this database"):
         rekey(settings)
     assert files(settings) == before
 
 
 @pytest.mark.parametrize("dialect", ["sqlite"])
 def test_a_database_without_a_key_has_none_to_replace(database_url: str, tmp_path: Path) -> None:
-    with pytest.raises(RekeyRefused, match="nothing to replace"):
+    with pytest.raises(RekeyRefused, match="no key yet"):
         rekey(Settings(database=database_url, data_dir=tmp_path))
     assert not list(tmp_path.glob("secret.key*"))
 

@@ -115,11 +115,11 @@ def test_a_process_with_too_few_files_or_threads_says_so_and_ends(tmp_path: Path
         preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (64, 64)),
     )
     assert (few.returncode, few.stdout) == (1, "")
-    assert few.stderr.startswith("error: this process may open 64 files and needs at least ")
+    assert few.stderr.startswith("error: The open-file limit is 64, but at least ")
     assert few.stderr.count("\n") == 1
     (tmp_path / "no-threads").touch()
     none = subprocess.run(_command(), cwd=tmp_path, capture_output=True, text=True, timeout=_PATIENCE, check=False)
-    assert (none.returncode, none.stdout, none.stderr) == (1, "", f"error: cannot start: {THREADS}\n")
+    assert (none.returncode, none.stdout, none.stderr) == (1, "", f"error: Cannot start: {THREADS}\n")
 
 
 @contextmanager

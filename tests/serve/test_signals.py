@@ -101,9 +101,9 @@ def test_a_setting_names_the_function(tmp_path: Path, monkeypatch: pytest.Monkey
 @pytest.mark.parametrize(
     ("name", "why"),
     [
-        ("depth", "is not of the form module:attribute"),
-        ("no_such_module_of_ours:depth", "cannot be imported"),
-        ("json:nothing", "is no function"),
+        ("depth", "does not have the form module:attribute"),
+        ("no_such_module_of_ours:depth", "Cannot import no_such_module_of_ours"),
+        ("json:nothing", "is not a function"),
     ],
 )
 def test_a_name_that_leads_nowhere_is_refused_at_the_start(name: str, why: str) -> None:

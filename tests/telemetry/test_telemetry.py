@@ -130,7 +130,7 @@ def test_what_was_not_said_is_said_at_the_end() -> None:
 def test_a_parked_schedule_is_an_error_line() -> None:
     telemetry, stream, _ = _watched()
     telemetry.tick(_Tick(parked=(("default", "bad", "no such zone"),)), TWO)
-    assert stream.getvalue() == "ERROR  broken  bad  error=no such zone\n"
+    assert stream.getvalue() == "ERROR  schedule_broken  bad  error=no such zone\n"
     telemetry, stream, _ = _watched(format="json")
     telemetry.tick(_Tick(parked=(("team-a", "bad", "no such zone"),)), TWO)
     told = json.loads(stream.getvalue())

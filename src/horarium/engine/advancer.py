@@ -159,7 +159,11 @@ class Advancer:
             if isinstance(parent, Exception):
                 happened.append(_given_up(run.work.run_id, parent))
             elif not is_over(run.progress or "."):
-                happened.append(_given_up(run.work.run_id, ValueError("what is noted of its nodes does not fit them")))
+                happened.append(
+                    _given_up(
+                        run.work.run_id, ValueError("the stored node states do not match the nodes of its definition")
+                    )
+                )
             else:
                 sound.append(parent)
         happened += self._ends(connection, sound)
@@ -232,5 +236,5 @@ def _first(run_id: bytes, nodes: Sequence[str], sizes: Mapping[NodeOf, int]) -> 
 
 
 def _given_up(run_id: bytes, why: Exception) -> Happened:
-    error = f"the workflow cannot be moved on: {why}"
+    error = f"The workflow cannot advance: {why}"
     return Happened(run_id, WorkflowEnded(RunState.FAILED, error=error, error_class="unreadable_workflow"))

@@ -71,8 +71,8 @@ def find_lines(connection: Connection, sealer: Sealer | None, keys: Collection[K
 def line_of(sealer: Sealer | None, work: Work, rows: Agents, secrets: Mapping[str, SecretRow]) -> AgentLine | Refused:
     agent_id = agent_of(work)
     if agent_id is None:
-        whom = f"of {work.assignee_type} {work.assignee!r} nobody is known" if work.assignee else "it names nobody"
-        return Refused(f"this prompt goes to no agent: {whom}")
+        whom = f"{work.assignee_type} {work.assignee!r} has no known agent" if work.assignee else "no agent is assigned"
+        return Refused(f"The prompt has no recipient: {whom}")
     return line_to(sealer, agent_id, rows.get((work.namespace, agent_id)), secrets)
 
 
@@ -80,11 +80,11 @@ def line_to(
     sealer: Sealer | None, agent_id: str, agent: Agent | Unreadable | None, secrets: Mapping[str, SecretRow]
 ) -> AgentLine | Refused:
     if agent is None:
-        return Refused(f"there is no agent {agent_id!r}")
+        return Refused(f"Agent {agent_id!r} does not exist")
     if isinstance(agent, Unreadable):
-        return Refused(f"the agent {agent_id!r} cannot be read: {agent.why}")
+        return Refused(f"Agent {agent_id!r} cannot be read: {agent.why}")
     if agent.url is None:
-        return Refused(f"the agent {agent_id!r} has no url to send a prompt to")
+        return Refused(f"Agent {agent_id!r} has no url to send prompts to")
     row = secrets.get(agent_token_name(agent_id))
     token = _token(sealer, agent_id, agent.url, row)
     if isinstance(token, Refused):
@@ -97,13 +97,13 @@ def _token(sealer: Sealer | None, agent_id: str, url: str, row: SecretRow | None
     if row is None:
         return None
     if sealer is None:
-        return Refused(f"this process has no secret key, and cannot open the token of the agent {agent_id!r}")
+        return Refused(f"This process has no secret key and cannot decrypt the token of agent {agent_id!r}")
     destination = destination_of(url)
     if not may_go_to(row.hosts, destination):
-        return Refused(f"{not_allowed(row.name, row.hosts, destination)}, or write the agent again with its token")
+        return Refused(f"{not_allowed(row.name, row.hosts, destination)}, or save the agent again with its token")
     try:
         return row.unseal(sealer)
     except CannotUnseal:
         return Refused(
-            f"the token of the agent {agent_id!r} cannot be opened with this installation's key; set it again"
+            f"The token of agent {agent_id!r} cannot be decrypted with this installation's key. Set the token again"
         )

@@ -362,7 +362,7 @@ class Claimer:
         cancelled = asyncio.Event()
         seat = self._seat(work)
         if isinstance(definition, Exception):
-            refused = Refused(f"the definition of this run cannot be read: {definition}")
+            refused = Refused(f"The definition of this run cannot be read: {definition}")
             return InFlight(work, NO_RULES, seat, refused, cancelled)
         rules = rules_of(work, definition, self._options.launch_retry)
         if work.run_id in self._refused:
@@ -370,7 +370,7 @@ class Claimer:
         try:
             request = self._request(work, definition, cancelled, read)
         except Exception as wrong:  # one corrupt row is one run's trouble
-            request = Refused(f"no request can be made of this run: {type(wrong).__name__}: {wrong}")
+            request = Refused(f"The request of this run cannot be built: {type(wrong).__name__}: {wrong}")
         return InFlight(work, rules, seat, request, cancelled)
 
     def _request(
@@ -437,4 +437,4 @@ def _unread(wrong: Exception) -> Outcome | HorariumError:
     """Say what becomes of runs that could not be read: an outage counts no launch."""
     if isinstance(wrong, HorariumError) and is_outage(wrong):
         return wrong
-    return Unreachable(f"its definition could not be read: {wrong}")
+    return Unreachable(f"Its definition cannot be read: {wrong}")

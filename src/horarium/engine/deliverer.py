@@ -199,7 +199,7 @@ class Deliverer:
     async def _deliver(self, row: SubscriptionRow) -> None:
         try:
             if row.damage is not None:
-                raise InvalidDefinition({"subscription": [f"cannot be read: {row.damage}; edit it"]})
+                raise InvalidDefinition({"subscription": [f"cannot be read: {row.damage}; edit the subscription"]})
             secret = self._sealer.unseal(row.secret, row.subscription_id)
             wanted = read_wanted(row.kinds, row.filter)
         except HorariumError as wrong:  # only an edit mends it
@@ -298,7 +298,9 @@ class Deliverer:
             failed_at=now,
             redeliver_at=None,
         )
-        self._log.warning("delivery_dead_lettered", **_log_fields(each, page), subscription=row.name, error=outcome.error)
+        self._log.warning(
+            "delivery_dead_lettered", **_log_fields(each, page), subscription=row.name, error=outcome.error
+        )
         if not await self._write(_give_up, row, each, letter):
             return False
         serving.cursor = each.cursor

@@ -142,7 +142,7 @@ class Follower:
 
         followed = await self._threads.run(lambda: self._database.read(take))
         await asyncio.gather(*(self._cancel(*each) for each in followed))
-        over = CancelledOutside("cancelled on request")
+        over = CancelledOutside("Cancelled on request")
         return await self._record_each([Happened(work.run_id, over) for work, _ in followed])
 
     async def _tell_unwanted(self) -> int:

@@ -81,7 +81,7 @@ def _named(
     for work in works:
         definition, name = definitions[work.run_id], work.workflow or ""
         if isinstance(definition, Exception):
-            named[work.run_id] = LookupError(f"the definition of this run cannot be read: {definition}")
+            named[work.run_id] = LookupError(f"The definition of this run cannot be read: {definition}")
             continue
         version = work.workflow_version or asked_version(definition.action) or newest.get((work.namespace, name), 0)
         named[work.run_id] = WorkflowVersion(work.namespace, name, version)

@@ -92,7 +92,7 @@ class HoldersDesk:
 def _kept(seen: CardSeen) -> SeenCard:
     card = summary(seen.card)
     if card is None and seen.card is not None:
-        return SeenCard(None, None, seen.error or "its card is none", seen.dialect)
+        return SeenCard(None, None, seen.error or "its agent card is invalid", seen.dialect)
     return SeenCard(card, seen.etag, seen.error, seen.dialect)
 
 
@@ -130,6 +130,4 @@ class Held:
             await self._desk.see(self._each.work.namespace, self._line, card)
         except Exception as wrong:  # it is shown to people, and the next launch brings it again
             about = self._each.about
-            self._desk.log.warning(
-                "agent_card_write_failed", **about, agent=self._line.agent_id, error=str(wrong)
-            )
+            self._desk.log.warning("agent_card_write_failed", **about, agent=self._line.agent_id, error=str(wrong))

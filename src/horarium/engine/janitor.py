@@ -159,7 +159,7 @@ class Janitor:
         stop = overdue.asked_to_stop(connection, _BATCH, self._after.unwanted)
         unanswered = overdue.unanswered_approvals(connection, now, _BATCH, self._after.unanswered)
         busy = overdue.without_place(connection, now, _BATCH, self._after.busy)
-        unwanted = CancelledUnstarted("cancelled before it started", "requested")
+        unwanted = CancelledUnstarted("Cancelled before it started", "requested")
         rules = self._rules(connection, [*lost, *late])
         return _Found(
             lost=[Happened(work.run_id, LeaseLost(work.lease_epoch), rules[work.run_id]) for work in lost],

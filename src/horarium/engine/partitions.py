@@ -194,5 +194,5 @@ class PartitionUpkeep:
             self._told.add("denied")
             self._log.warning(
                 "partition_create_denied",
-                remedy="let the role of the service own its tables, and GRANT CREATE ON SCHEMA to it",
+                remedy="make the database role the owner of the tables and GRANT it CREATE ON SCHEMA",
             )

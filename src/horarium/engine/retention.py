@@ -188,7 +188,7 @@ class Retention:
                 runs=f"{old} or more" if old == _MOST_TOLD else old,
                 older_than_days=days,
                 since=to_rfc3339(since),
-                remedy="set keep_runs_days (0 = for ever) before then",
+                remedy="set keep_runs_days (0 = forever) before that time",
             )
         return since
 

@@ -55,24 +55,24 @@ def open_secrets(
     if not names:
         return {}
     if sealer is None:
-        return Refused("this process has no secret key, and cannot open the secrets of this run")
+        return Refused("This process has no secret key and cannot decrypt the secrets of this run")
     destination = destination_of(action.target.get("url") if url is None else url)
     values: dict[str, str] = {}
     for name in sorted(names):
         row = rows.get(name)
         if row is None:
-            return Refused(f"the secret {name!r} is not set")
+            return Refused(f"Secret {name!r} does not exist")
         unreadable = unreadable_of(row)
         if unreadable is not None:
-            return Refused(f"the secret {name!r} cannot be read ({unreadable.detail}); set it again")
+            return Refused(f"Secret {name!r} cannot be read ({unreadable.detail}). Set it again")
         if not may_go_to(row.hosts, destination):
             return Refused(not_allowed(name, row.hosts, destination))
         try:
             values[name] = row.unseal(sealer)
         except CannotUnseal:
-            return Refused(f"the secret {name!r} cannot be opened with this installation's key; set it again")
+            return Refused(f"Secret {name!r} cannot be decrypted with this installation's key. Set it again")
     if sum(map(len, values.values())) > MAX_CHARACTERS:
-        return Refused(f"the secrets of this run have more than {MAX_CHARACTERS} characters together")
+        return Refused(f"The secrets of this run exceed {MAX_CHARACTERS} characters in total")
     return values
 
 

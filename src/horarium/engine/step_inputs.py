@@ -24,9 +24,9 @@ from horarium.store.database.json_text import event_text, from_text, to_text
 
 MAX_OPEN_BYTES: Final = 32 * MAX_BYTES
 """The most bytes of inputs of all open steps of a root, at all depths."""
-_FULL = f"input: the open steps of the run are given more than {MAX_OPEN_BYTES} bytes together"
-_TOO_LARGE = "input: the results before it are too large together"
-_WAY_OUT = "name what each node needs in its `input`"
+_FULL = f"input: the inputs of the run's open steps exceed {MAX_OPEN_BYTES} bytes in total"
+_TOO_LARGE = "input: the results of earlier nodes are too large in total"
+_WAY_OUT = "select the values that each node needs in its `input`"
 
 
 class TooMuchAtOnce(Exception):
@@ -87,12 +87,12 @@ def _inputs(
     # Neither what a target answers nor what a caller sends was written by the author of the workflow: no secret is
     # opened for it.
     if _names_secret(parent.inputs):
-        raise Unusable("input: the inputs of the workflow name a secret, which only its nodes may")
+        raise Unusable("input: the inputs of the workflow refer to a secret; only its nodes may")
     known: dict[str, Any] = {}
     for name, text in results.items():
         known[name] = None if text is None else from_text(text)
         if text is not None and KEY in text and _names_secret(known[name]):
-            raise Unusable(f"input: the result of {name!r} names a secret, which no result may")
+            raise Unusable(f"input: the result of {name!r} refers to a secret; results may not")
     context = {"inputs": parent.inputs, "results": known, "run": _told_of(parent)}
     texts: Mapping[str, Json] = NO_TEXTS
     if action.template:

@@ -165,9 +165,9 @@ def born(
     step = with_action(step, definition, kinds)
     node = parent.workflow.node(step.node_id)
     if isinstance(definition, Exception):
-        return Born(_never_run(step, RunState.LAUNCH_FAILED, f"its action cannot be read: {definition}", "refused"))
+        return Born(_never_run(step, RunState.LAUNCH_FAILED, f"Its action cannot be read: {definition}", "refused"))
     if inner is not None and step.node_path.count("/") >= MAX_DEPTH:
-        error = f"workflows nest deeper than {MAX_DEPTH} levels"
+        error = f"Workflows are nested more than {MAX_DEPTH} levels deep"
         return Born(_never_run(step, RunState.LAUNCH_FAILED, error, "refused"))
     try:
         inputs, texts = given(node, definition.action)
@@ -180,7 +180,7 @@ def born(
 
 
 def one_too_many(step: NewStep, definition: Definition | Exception, kinds: Kinds) -> NewStep:
-    error = f"a run has at most {MAX_STEPS} steps, those of its sub-workflows among them"
+    error = f"A run has at most {MAX_STEPS} steps, including the steps of sub-workflows"
     return _never_run(with_action(step, definition, kinds), RunState.LAUNCH_FAILED, error, "refused")
 
 

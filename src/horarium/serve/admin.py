@@ -21,7 +21,7 @@ from horarium.store.errors import StoreUnavailable
 from horarium.store.migrate import DEFAULT_NAMESPACE
 
 ADMIN = "admin"
-"""Its role, and who its bearer is."""
+"""Role and principal of the token."""
 FIRST = "first start"
 # Of several processes that start at once with one data directory, the last one to make a token has the last word.
 _TRIES = 3
@@ -36,7 +36,7 @@ def make_data_dir(settings: Settings) -> None:
     try:
         settings.data_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
     except OSError as wrong:
-        raise StoreUnavailable(f"the data directory {settings.data_dir} cannot be made: {wrong.strerror}") from wrong
+        raise StoreUnavailable(f"Cannot create the data directory {settings.data_dir}: {wrong.strerror}") from wrong
 
 
 def seed_admin_token(settings: Settings, database: Database, clock: Clock) -> Path | None:
@@ -102,4 +102,4 @@ def write_privately(path: Path, secret: str) -> None:
             file.write(secret + "\n")
         passing.replace(path)
     except OSError as wrong:
-        raise StoreUnavailable(f"{path} cannot be written: {wrong.strerror}") from wrong
+        raise StoreUnavailable(f"Cannot write {path}: {wrong.strerror}") from wrong

@@ -52,7 +52,7 @@ def load_application(name: str) -> Application:
     """`module:attribute`, looked for in the working directory first, as `python -m` does."""
     found = _load("app", name)
     if not isinstance(found, Application):
-        raise InvalidDefinition({"app": [f"{name} is no Horarium application: it has no tasks and templates"]})
+        raise InvalidDefinition({"app": [f"{name} is not a Horarium application: it has no tasks and templates"]})
     return found
 
 
@@ -60,7 +60,7 @@ def load_provider(name: str) -> Provider:
     """The function that says what signals are, by its `module:function`."""
     found = _load("signal_provider", name)
     if not callable(found):
-        raise InvalidDefinition({"signal_provider": [f"{name} is no function"]})
+        raise InvalidDefinition({"signal_provider": [f"{name} is not a function"]})
     provider: Provider = found
     return provider
 
@@ -68,14 +68,14 @@ def load_provider(name: str) -> Provider:
 def _load(setting: str, name: str) -> Any:
     module_name, _, attribute = name.partition(":")
     if not module_name or not attribute:
-        raise InvalidDefinition({setting: [f"{name!r} is not of the form module:attribute"]})
+        raise InvalidDefinition({setting: [f"{name!r} does not have the form module:attribute"]})
     here = os.getcwd()
     if here not in sys.path:
         sys.path.insert(0, here)
     try:
         found: Any = importlib.import_module(module_name)
     except ImportError as wrong:
-        raise InvalidDefinition({setting: [f"{module_name} cannot be imported: {wrong}"]}) from wrong
+        raise InvalidDefinition({setting: [f"Cannot import {module_name}: {wrong}"]}) from wrong
     for part in attribute.split("."):
         found = getattr(found, part, None)
     return found

@@ -48,13 +48,13 @@ _ASK_SECONDS = 2.0
 _LONG_WAIT = 5 * MINUTE
 _MOST_SHOWN = 5
 _SOON = 14 * DAY
-_RENEW = "put a new certificate in its place; it is read without a restart"
+_RENEW = "replace the certificate file; the service reloads it without a restart"
 _SAID_BY: Mapping[Origin, str] = {
-    "flag": "by an option",
-    "environment": "by the environment",
-    "file": "by the file",
+    "flag": "set by an option",
+    "environment": "set by the environment",
+    "file": "set by the file",
     "default": "by default",
-    "up": "by `up` itself, on its loopback address; not by server and worker",
+    "up": "set by `up` because it listens on loopback; `server` and `worker` do not",
 }
 
 
@@ -94,12 +94,12 @@ def _python() -> Check:
 def _data_dir(settings: Settings) -> Check:
     path = settings.data_dir
     if not path.exists():
-        return Check("data directory", Level.WARNING, f"{path} is not there yet", "horarium up makes it")
+        return Check("data directory", Level.WARNING, f"{path} does not exist yet", "`horarium up` creates it")
     if not path.is_dir() or not os.access(path, os.W_OK | os.X_OK):
-        return Check("data directory", Level.FAILURE, f"{path} cannot be written", "choose another --data-dir")
+        return Check("data directory", Level.FAILURE, f"{path} is not writable", "choose another --data-dir")
     if stat.S_IMODE(path.stat().st_mode) & 0o077:
-        return Check("data directory", Level.WARNING, f"others may look into {path}", f"chmod 700 {path}")
-    return Check("data directory", Level.OK, f"{path} can be written")
+        return Check("data directory", Level.WARNING, f"{path} is readable by other users", f"chmod 700 {path}")
+    return Check("data directory", Level.OK, f"{path} is writable")
 
 
 def _port(settings: Settings) -> Check:
@@ -108,8 +108,10 @@ def _port(settings: Settings) -> Check:
         listen(settings.host, settings.port).close()
     except AddressTaken as taken:
         if _is_ours(settings):
-            return Check("port", Level.OK, f"a Horarium answers at {where}")
-        return Check("port", Level.FAILURE, taken.message, "choose another --port, or stop what listens there")
+            return Check("port", Level.OK, f"Horarium responds at {where}")
+        return Check(
+            "port", Level.FAILURE, taken.message, "choose another --port, or stop the process that listens there"
+        )
     return Check("port", Level.OK, f"{where} is free")
 
 
@@ -128,14 +130,14 @@ def _tls(settings: Settings, clock: Clock) -> Check:
     if (problem := in_the_clear(settings)) is not None:
         return Check("tls", Level.WARNING, problem, IN_THE_CLEAR_REMEDY)
     if settings.tls_cert is None:
-        return Check("tls", Level.OK, "a proxy ends it" if settings.behind_proxy else "not needed on loopback")
+        return Check("tls", Level.OK, "a proxy terminates TLS" if settings.behind_proxy else "not needed on loopback")
     try:
         open_tls(settings)
         until = expiry_of(settings.tls_cert)
     except HorariumError as wrong:
-        return Check("tls", Level.FAILURE, wrong.message, "check the files, and that the process may read them")
+        return Check("tls", Level.FAILURE, wrong.message, "check the files and that the process can read them")
     left = until - clock.now()
-    found = f"{settings.tls_cert} is good until {to_rfc3339(until)}"
+    found = f"{settings.tls_cert} expires at {to_rfc3339(until)}"
     if left <= 0:
         return Check("tls", Level.FAILURE, f"{settings.tls_cert} expired at {to_rfc3339(until)}", _RENEW)
     return Check("tls", Level.WARNING if left < _SOON else Level.OK, found, _RENEW if left < _SOON else "")
@@ -169,14 +171,14 @@ def _brokers(settings: Settings) -> Iterator[Check]:
     if not settings.celery_connections:
         return
     if not has_celery():
-        yield Check("celery", Level.FAILURE, "connections are configured, and Celery is not installed", CELERY_REMEDY)
+        yield Check("celery", Level.FAILURE, "celery_connections is set, but Celery is not installed", CELERY_REMEDY)
         return
     for name, wrong in sorted(unreachable_brokers(settings).items()):
         if wrong is None:
             yield Check("broker", Level.OK, f"{name} answers")
         else:
             yield Check(
-                "broker", Level.FAILURE, f"{name}: {wrong}", "check celery_connections, and that the broker runs"
+                "broker", Level.FAILURE, f"{name}: {wrong}", "check celery_connections and that the broker is running"
             )
 
 
@@ -186,17 +188,17 @@ def _brokers(settings: Settings) -> Iterator[Check]:
 def _database(settings: Settings, clock: Clock) -> Iterator[Check]:
     url = settings.database_url
     if url.startswith("sqlite:") and not database_path(url).exists():
-        yield Check("database", Level.WARNING, f"{database_path(url)} is not there yet", "horarium up makes it")
+        yield Check("database", Level.WARNING, f"{database_path(url)} does not exist yet", "`horarium up` creates it")
         return
     try:
         if url.startswith("sqlite:") and stat.S_IMODE(database_path(url).stat().st_mode) & 0o077:
             path = database_path(url)
-            yield Check("database file", Level.WARNING, f"others may look into {path}", f"chmod 600 {path}*")
+            yield Check("database file", Level.WARNING, f"{path} is readable by other users", f"chmod 600 {path}*")
         with _opened(settings) as database:
             yield Check("database", Level.OK, f"{database.url} answers")
             yield from _inside(settings, database, clock)
     except HorariumError as wrong:
-        yield Check("database", Level.FAILURE, wrong.message, "check --database, and that its server runs")
+        yield Check("database", Level.FAILURE, wrong.message, "check --database and that its server is running")
 
 
 @contextmanager
@@ -212,7 +214,7 @@ def _inside(settings: Settings, database: Database, clock: Clock) -> Iterator[Ch
     try:
         yield _tables(check_schema(database))
     except SchemaTooNew as wrong:
-        yield Check("tables", Level.FAILURE, wrong.message, "install the version of the other processes")
+        yield Check("tables", Level.FAILURE, wrong.message, "install the same version as the other processes")
         return
     except SchemaMissing as wrong:
         yield Check("tables", Level.FAILURE, wrong.message, "horarium migrate")
@@ -233,9 +235,14 @@ def _inside(settings: Settings, database: Database, clock: Clock) -> Iterator[Ch
 def _tables(found: SchemaReport) -> Check:
     match found.fit:
         case Fit.OLDER:
-            return Check("tables", Level.WARNING, found.sentence, "horarium migrate, when all processes may have it")
+            return Check(
+                "tables",
+                Level.WARNING,
+                found.sentence,
+                "run `horarium migrate` once all processes support the new schema",
+            )
         case Fit.NEWER:
-            return Check("tables", Level.WARNING, found.sentence, "install the version of the other processes")
+            return Check("tables", Level.WARNING, found.sentence, "install the same version as the other processes")
         case _:
             return Check("tables", Level.OK, "up to date")
 
@@ -244,25 +251,32 @@ def _clock(_settings: Settings, database: Database, clock: Clock) -> Check:
     offset = database.clock_offset(clock)
     until = database.read(ahead_until)
     if until is not None and until > clock.now() + offset:
-        found = f"it was ahead; occurrences until {to_rfc3339(until)} are already decided"
+        found = f"The clock was ahead earlier; occurrences until {to_rfc3339(until)} are already decided"
         return Check("clock", Level.WARNING, found, "wait until then, trigger a schedule, or start a backfill")
     found = f"{offset / SECOND:+.3f} s from the database"
     if abs(offset) > _MOST_OFFSET:
-        return Check("clock", Level.WARNING, found, "set the clocks by NTP; the engine corrects for it meanwhile")
+        return Check(
+            "clock", Level.WARNING, found, "synchronise the clocks with NTP; until then the engine corrects the offset"
+        )
     return Check("clock", Level.OK, found)
 
 
 def _token(settings: Settings, database: Database, clock: Clock) -> Check:
     path = token_file(settings)
     if settings.token is not None:
-        return Check("admin token", Level.OK, "fixed by the settings")
+        return Check("admin token", Level.OK, "set by the settings")
     if not path.exists():
-        return Check("admin token", Level.WARNING, f"{path} is not there", "horarium up makes one")
+        return Check("admin token", Level.WARNING, f"{path} does not exist", "`horarium up` creates one")
     if stat.S_IMODE(path.stat().st_mode) & 0o077:
-        return Check("admin token", Level.FAILURE, f"others may read {path}", f"chmod 600 {path}")
+        return Check("admin token", Level.FAILURE, f"{path} is readable by other users", f"chmod 600 {path}")
     secret, now = path.read_text("utf-8").strip(), clock.now()
     if database.read(lambda connection: tokens.find_by_secret(connection, secret, now=now)) is None:
-        return Check("admin token", Level.FAILURE, f"{path} does not open this database", f"rm {path}; horarium up")
+        return Check(
+            "admin token",
+            Level.FAILURE,
+            f"the token in {path} is not valid for this database",
+            f"rm {path}; horarium up",
+        )
     return Check("admin token", Level.OK, str(path))
 
 
@@ -273,8 +287,10 @@ def _broken(_settings: Settings, database: Database, _clock: Clock) -> Check:
 
     broken = database.read(count)
     if broken:
-        return Check("schedules", Level.FAILURE, f"{broken} broken", "GET /api/schedules?status=broken says why")
-    return Check("schedules", Level.OK, "none is broken")
+        return Check(
+            "schedules", Level.FAILURE, f"{broken} broken", "run GET /api/schedules?status=broken for the reasons"
+        )
+    return Check("schedules", Level.OK, "no broken schedules")
 
 
 def _weeks(database: Database, clock: Clock) -> Iterator[Check]:
@@ -284,14 +300,21 @@ def _weeks(database: Database, clock: Clock) -> Iterator[Check]:
     if weeks is None:
         return
     if not weeks.may_make:
-        found = "the role may not make tables for the coming weeks: rows go into the default partitions"
-        yield Check("partitions", Level.WARNING, found, "let the role own the tables, and GRANT CREATE ON SCHEMA to it")
+        found = "the database role cannot create the weekly partitions; rows go into the default partitions"
+        yield Check(
+            "partitions", Level.WARNING, found, "make the role the owner of the tables and GRANT it CREATE ON SCHEMA"
+        )
     elif weeks.missing:
-        found = "this week or the next has no table of its own: rows go into the default partitions"
-        yield Check("partitions", Level.WARNING, found, "horarium up, or horarium worker, makes them within minutes")
+        found = "a weekly partition for this week or the next is missing; rows go into the default partitions"
+        yield Check(
+            "partitions",
+            Level.WARNING,
+            found,
+            "start `horarium up` or `horarium worker`; it creates them within minutes",
+        )
     else:
         until = "some time" if weeks.until is None else to_rfc3339(weeks.until)
-        yield Check("partitions", Level.OK, f"there are tables of a week until {until}")
+        yield Check("partitions", Level.OK, f"weekly partitions exist until {until}")
 
 
 def _unclaimed(database: Database, clock: Clock) -> Iterator[Check]:
@@ -301,8 +324,8 @@ def _unclaimed(database: Database, clock: Clock) -> Iterator[Check]:
         lambda connection: open_runs.unclaimed(connection, born_before=before, limit=_MOST_SHOWN)
     ):
         found = f"{each.runs} runs have waited for more than {_LONG_WAIT // MINUTE} minutes"
-        where = f"for a worker that knows {each.workflow!r}, on the queue {each.queue!r} of {each.namespace!r}"
-        yield Check("queue", Level.WARNING, f"{found} {where}", "start such a worker, or more of them")
+        where = f"for a worker that handles {each.workflow!r} on queue {each.queue!r} in namespace {each.namespace!r}"
+        yield Check("queue", Level.WARNING, f"{found} {where}", "start a worker that handles it")
 
 
 def _unnoticed(database: Database, clock: Clock) -> Iterator[Check]:
@@ -310,29 +333,36 @@ def _unnoticed(database: Database, clock: Clock) -> Iterator[Check]:
     before = clock.now() - MINUTE
     waiting = database.read(lambda connection: step_changes.pending(connection, made_before=before))
     if waiting:
-        found = f"{waiting} ends of steps have waited for more than a minute for their workflows to go on"
-        yield Check("workflows", Level.WARNING, found, "horarium up, or horarium worker; else look at its log")
+        found = f"{waiting} finished steps have waited for more than a minute for their workflows to advance"
+        yield Check(
+            "workflows", Level.WARNING, found, "start `horarium up` or `horarium worker`; if one runs, check its log"
+        )
 
 
 def _feed(database: Database, clock: Clock) -> Check:
     now = clock.now() + database.clock_offset(clock)
     lag = database.read(lambda connection: horizon.lag(connection, now))
     if lag.seconds <= FEED_LAG_SECONDS:
-        return Check("feed", Level.OK, f"{lag.seconds:.1f} s behind what is committed")
-    found = f"{lag.seconds:.0f} s behind what is committed: streams and subscriptions wait"
+        return Check("feed", Level.OK, f"{lag.seconds:.1f} s behind committed changes")
+    found = f"{lag.seconds:.0f} s behind committed changes; streams and subscriptions are delayed"
     pids = ", ".join(map(str, lag.pids)) or "…"
-    return Check("feed", Level.WARNING, found, f"end the transactions of the server processes {pids}")
+    return Check("feed", Level.WARNING, found, f"end the transactions of these PostgreSQL server processes: {pids}")
 
 
 def _parked(database: Database) -> Iterator[Check]:
     """Nothing to say where all can be read."""
     parked, skipped = database.read(subscriptions.count_problems)
     if parked:
-        found = f"{parked} cannot be read and receive no messages"
-        yield Check("subscriptions", Level.FAILURE, found, "edit those that have parked_at: horarium subscription list")
+        found = f"{parked} cannot be read and receive no events"
+        yield Check(
+            "subscriptions",
+            Level.FAILURE,
+            found,
+            "edit the subscriptions that have parked_at: `horarium subscription list`",
+        )
     if skipped:
-        found = f"{skipped} entries of the feed could not be read, and were skipped"
-        yield Check("subscriptions", Level.WARNING, found, "horarium subscription show NAME says which was the last")
+        found = f"{skipped} events could not be read and were skipped"
+        yield Check("subscriptions", Level.WARNING, found, "show the last one with `horarium subscription show NAME`")
 
 
 def _leases(_settings: Settings, database: Database, clock: Clock) -> Check:
@@ -340,9 +370,11 @@ def _leases(_settings: Settings, database: Database, clock: Clock) -> Check:
     rows = database.read(leases.all_leases)
     stale = [row for row in rows if silent_seconds(row.beat_at, now) > GONE_AFTER_SECONDS]
     if not rows:
-        return Check("engine", Level.WARNING, "no engine has run yet", "horarium up, or horarium worker")
+        return Check("engine", Level.WARNING, "No engine has run yet", "start `horarium up` or `horarium worker`")
     if len(stale) == len(rows):
         last = to_rfc3339(max(row.beat_at for row in rows))
-        return Check("engine", Level.WARNING, f"none runs since {last}", "horarium up, or horarium worker")
-    lost = f"; {len(stale)} ended without a word" if stale else ""
-    return Check("engine", Level.OK, f"{len(rows) - len(stale)} signs of life{lost}")
+        return Check(
+            "engine", Level.WARNING, f"No engine has run since {last}", "start `horarium up` or `horarium worker`"
+        )
+    lost = f"; {len(stale)} stopped without a final heartbeat" if stale else ""
+    return Check("engine", Level.OK, f"{len(rows) - len(stale)} active{lost}")

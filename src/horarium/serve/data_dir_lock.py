@@ -68,8 +68,8 @@ def _refusal(settings: Settings, path: Path) -> str:
         if (pid := _living(path)) is not None:
             break
         time.sleep(_READ_AGAIN_SECONDS)
-    who = "another process" if pid is None else f"the process {pid}"
-    return f"the data directory {settings.data_dir} is in use by {who}; stop it, or choose another --data-dir"
+    who = "another process" if pid is None else f"process {pid}"
+    return f"The data directory {settings.data_dir} is in use by {who}. Stop it, or choose another --data-dir"
 
 
 def _living(path: Path) -> int | None:

@@ -21,8 +21,12 @@ def greet(say: Say, service: Service, url: str, token: Path | None, *, to_termin
     say(_ready_line(service, url, token))
     if url and to_terminal:
         code = None if token is None else _sign_in_code(service, token)
-        hint = "" if code is None else f" (signs in once, within {_CODE_MINUTES} minutes; later: horarium ui)"
-        say(f"In the browser: {browser_address(url, service.settings.base_path, code)}{hint}")
+        hint = (
+            ""
+            if code is None
+            else f" (one-time sign-in link, valid for {_CODE_MINUTES} minutes; for a new one run `horarium ui`)"
+        )
+        say(f"Browser: {browser_address(url, service.settings.base_path, code)}{hint}")
 
 
 def _sign_in_code(service: Service, token: Path) -> str | None:
@@ -36,6 +40,6 @@ def _sign_in_code(service: Service, token: Path) -> str | None:
 
 def _ready_line(service: Service, url: str, token: Path | None) -> str:
     if not url:
-        return f"Horarium works on {service.database.url}"
+        return f"Horarium uses {service.database.url}"
     where = "" if token is None else f" · admin token in {token}"
     return f"Horarium is ready at {url}{where}"

@@ -88,5 +88,5 @@ class HostCheck:
 _REFUSED = problem(
     421,
     "unknown_host",
-    "this service is not known by the name in the Host header; see the settings allowed_hosts and public_url",
+    "The Host header names a host that this service does not accept. Add it to allowed_hosts, or set public_url.",
 )

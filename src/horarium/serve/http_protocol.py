@@ -99,7 +99,7 @@ class _Reader(h11.Connection):
         if isinstance(event, h11.Data):
             self._pieces, self._size = self._pieces + 1, self._size + len(event.data)
             if is_crumbs(self._pieces, self._size):
-                raise h11.RemoteProtocolError("the body comes in too small pieces")
+                raise h11.RemoteProtocolError("The request body arrives in too many small chunks")
         elif isinstance(event, h11.Request):
             self._pieces = self._size = 0
             if (ambiguous := ambiguous_length(event.headers, event.http_version.decode("ascii"))) is not None:
@@ -182,9 +182,9 @@ class BoundedProtocol(H11Protocol):
         if isinstance(error, _Ambiguous):
             self._refuse(400, "malformed_request", str(error))
         elif getattr(error, "error_status_hint", 400) == 431:
-            self._refuse(431, "headers_too_large", f"the head of a request may have {HEAD_BYTES} bytes at most")
+            self._refuse(431, "headers_too_large", f"Request line and headers exceed {HEAD_BYTES} bytes")
         else:
-            self._refuse(400, "malformed_request", "this is no HTTP/1.1 request that can be read")
+            self._refuse(400, "malformed_request", "This is not a valid HTTP/1.1 request")
 
     def _look(self) -> None:
         """The deadline begins when a phase does, and moves for nothing that happens in it."""
@@ -201,7 +201,7 @@ class BoundedProtocol(H11Protocol):
             return
         self._until = None
         part = "body" if self._waits_for is not None and self._waits_for[1] is Phase.BODY else "headers"
-        self._refuse(408, "request_timeout", f"the {part} of the request did not come in time")
+        self._refuse(408, "request_timeout", f"The {part} of the request did not arrive in time")
 
     def _refuse(self, status: int, reason: str, message: str) -> None:
         """Past h11: the connection ends with it. Whoever has begun to hear another answer hears nothing more."""
@@ -250,7 +250,10 @@ def _only_probes(app: Any, base: str) -> Any:
         chosen: ASGIApp = app
         if not is_probe(scope["path"], base):
             chosen = problem(
-                503, "too_many_connections", "all connections are taken; try again", headers={"Retry-After": "1"}
+                503,
+                "too_many_connections",
+                "All connections are in use. Try again later.",
+                headers={"Retry-After": "1"},
             )
         await chosen(scope, receive, closing)
 

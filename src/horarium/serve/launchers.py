@@ -37,13 +37,11 @@ def make_registry(settings: Settings, clock: Clock, tasks: TaskRegistry) -> tupl
         if has_celery():
             built_in.append(_celery(settings, clock))
         else:
-            problems.append(f"celery: celery_connections names brokers, and Celery is not installed; {CELERY_REMEDY}")
+            problems.append(f"celery: celery_connections is set, but Celery is not installed; {CELERY_REMEDY}")
     found = discover()
     taken = {launcher.kind for launcher in built_in}
     others = [launcher for launcher in found.launchers if launcher.kind not in taken]
-    problems += [
-        f"{each.kind}: there is a built-in launcher of this kind" for each in found.launchers if each.kind in taken
-    ]
+    problems += [f"{each.kind}: a built-in launcher has this kind" for each in found.launchers if each.kind in taken]
     registry = Registry(
         [*built_in, *others],
         knows_task=lambda name, namespace: tasks.find(name, namespace, usual) is not None,

@@ -11,7 +11,9 @@ from horarium.api.problems import problem
 from horarium.settings import Settings, is_loopback
 
 PATHS: Final = frozenset({"/metrics", "/livez", "/readyz"})
-_NOT_HERE = problem(404, "not_found", f"This port of a worker serves only {', '.join(sorted(PATHS))}. Ask a server.")
+_NOT_HERE = problem(
+    404, "not_found", f"This worker port serves only {', '.join(sorted(PATHS))}. Send other requests to a server."
+)
 
 
 class MetricsOnly:

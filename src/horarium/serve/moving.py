@@ -57,9 +57,7 @@ def opened(source_url: str, target_url: str, clock: Clock | None = None) -> Iter
                 migrate(target, clock)
             filled = first_filled_table(target)
             if filled is not None:
-                raise MoveRefused(
-                    f"--to is not empty: its table {filled} has rows; give it a new database, not {target.url}"
-                )
+                raise MoveRefused(f"--to: table {filled} has rows; use an empty database instead of {target.url}")
             yield Move(source, target, clock)
 
 
@@ -68,7 +66,7 @@ def _database(flag: str, url: str, *, must_exist: bool = False) -> Iterator[Data
     is_file = "://" not in url or url.startswith("sqlite:")
     # To open a file that is not there would make it.
     if must_exist and is_file and not database_path(url).is_file():
-        raise MoveRefused(f"{flag}: there is no database {database_path(url)}")
+        raise MoveRefused(f"{flag}: the database {database_path(url)} does not exist")
     database = open_database(url)
     try:
         yield database
@@ -93,12 +91,12 @@ def _refuse_company(flag: str, database: Database, clock: Clock) -> None:
 
 
 def company_on(database: Database, clock: Clock) -> str | None:
-    """Why what needs the database alone cannot begin; None = it has it."""
+    """Return why exclusive access to the database is impossible; None = it is possible."""
     now = clock.now() + database.clock_offset(clock)
     for row in database.read(process_rows):
         if silent_seconds(row.beat_at, now) <= GONE_AFTER_SECONDS:
             return (
-                f"the process {row.owner} is at work on it; stop all processes first "
-                f"(one that was killed is forgotten after {GONE_AFTER_SECONDS} seconds)"
+                f"Process {row.owner} uses this database. Stop all processes first "
+                f"(a killed process counts as stopped after {GONE_AFTER_SECONDS} seconds)"
             )
     return None

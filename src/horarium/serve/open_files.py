@@ -32,14 +32,14 @@ def require_resources(pool_size: int, *, serves: bool) -> None:
     files = raise_open_files()
     if files is not None and files < needed:
         raise TooFewResources(
-            f"this process may open {files} files and needs at least {needed} (pool_size is {pool_size}); "
-            "raise the limit (ulimit -n 1024, LimitNOFILE=1024 of systemd) or lower pool_size"
+            f"The open-file limit is {files}, but at least {needed} are needed (pool_size is {pool_size}). "
+            "Raise the limit (ulimit -n 1024, LimitNOFILE=1024 in systemd) or lower pool_size"
         )
     try:
         probe = threading.Thread(target=lambda: None, name="horarium-probe")
         probe.start()
     except RuntimeError as wrong:
-        raise TooFewResources(f"cannot start: {shortage_of(wrong) or wrong}") from wrong
+        raise TooFewResources(f"Cannot start: {shortage_of(wrong) or wrong}") from wrong
     probe.join()
 
 

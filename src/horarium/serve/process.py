@@ -172,8 +172,8 @@ def listen(host: str, port: int, *, flag: str = "--port") -> socket.socket:
         listening = socket.create_server(address[:2], family=family, backlog=_BACKLOG)
     except (OSError, UnicodeError) as wrong:  # a name that no name server can be asked for is the latter
         why = getattr(wrong, "strerror", None) or wrong
-        hint = f"; is another Horarium running? choose another {flag}" if port else ""
-        raise AddressTaken(f"cannot listen on {host} port {port}: {why}{hint}") from wrong
+        hint = f"; is another Horarium running? Choose another {flag}" if port else ""
+        raise AddressTaken(f"Cannot listen on {host} port {port}: {why}{hint}") from wrong
     # Inherited by every connection. asyncio sets it only where the protocol is named, which `create_server` does
     # not do; without it an answer in two pieces waits 40 ms for the client's acknowledgement of the first.
     listening.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)

@@ -63,7 +63,7 @@ def rekey(settings: Settings, new_key_file: Path | None = None, clock: Clock | N
         old = _old_key(settings, database, clock or SystemClock())
         wanted = _wanted(settings, new_key_file)
         if wanted is not None and key_of(wanted).fingerprint == old.fingerprint:
-            raise RekeyRefused(f"{new_key_file} holds the key that is in use")
+            raise RekeyRefused(f"{new_key_file} contains the current key")
         text, place = _placed(settings, wanted, new_key_file)
         new = key_of(text)
         resealed = database.write(partial(_replace, old=old, new=new, now=(clock or SystemClock()).now()))
@@ -85,14 +85,14 @@ def _old_key(settings: Settings, database: Database, clock: Clock) -> Installati
     if company is not None:
         raise RekeyRefused(company)
     if database.read(installation.key_fingerprint) is None:
-        raise RekeyRefused("no process has brought a key to this database yet: there is nothing to replace")
+        raise RekeyRefused("This database has no key yet, so there is none to replace")
     return installation_key(settings, database)
 
 
 def _wanted(settings: Settings, given: Path | None) -> str | None:
     """The key that the operator wants; None = any new one."""
     if given is None and settings.secret_key is not None:
-        raise RekeyRefused("the key comes from HORARIUM_SECRET_KEY: --new-key-file says where the new one is")
+        raise RekeyRefused("The key comes from HORARIUM_SECRET_KEY. Pass the new one with --new-key-file")
     return None if given is None else _read_or_made(given)
 
 
@@ -105,8 +105,8 @@ def _placed(settings: Settings, wanted: str | None, given: Path | None) -> tuple
         text = write_once(place, wanted or new_key())
         if wanted not in (None, text):
             raise RekeyRefused(
-                f"{place} holds another key, of a change that is under way or was broken off before it began; "
-                "delete that file if nobody else is at it"
+                f"{place} contains the key of another rekey, which is in progress or was interrupted before it "
+                "began. Delete the file if no other rekey is running"
             )
     _sync(place)
     return text, place
@@ -120,10 +120,10 @@ def _read_or_made(path: Path) -> str:
         text = new_key()
         write_privately(path, text)
     except (OSError, ValueError) as wrong:
-        why = getattr(wrong, "strerror", None) or "it is no text"
+        why = getattr(wrong, "strerror", None) or "it is not a text file"
         raise RekeyRefused(f"--new-key-file: cannot read {str(path)!r}: {why}") from None
     if not _LEAST <= len(text) <= _MOST or "\n" in text:
-        raise RekeyRefused(f"--new-key-file: a key is one line of {_LEAST} to {_MOST} characters, drawn at random")
+        raise RekeyRefused(f"--new-key-file: the key must be one line of {_LEAST} to {_MOST} random characters")
     return text
 
 

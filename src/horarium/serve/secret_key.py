@@ -71,8 +71,8 @@ def installation_key(settings: Settings, database: Database) -> InstallationKey:
     if text is None:
         if known is not None:
             raise WrongSecretKey(
-                "this database has a secret key, and this process has none: set HORARIUM_SECRET_KEY to the one that "
-                f"the other processes have (without it `up` keeps it in {key_file(settings)})"
+                "This database has a secret key, but this process has none. Set HORARIUM_SECRET_KEY to the key of "
+                f"the other processes (without the variable, `up` keeps it in {key_file(settings)})"
             )
         make_data_dir(settings)
         text = write_once(key_file(settings), new_key())
@@ -80,8 +80,8 @@ def installation_key(settings: Settings, database: Database) -> InstallationKey:
     theirs = database.write(lambda connection: _agree(connection, mine)) if known is None else known
     if theirs != mine:
         raise WrongSecretKey(
-            "this process has another secret key than the processes before it on this database: set "
-            "HORARIUM_SECRET_KEY to the same value everywhere (to the new one, if the key was replaced)"
+            "The secret key of this process differs from the key of this database. Set HORARIUM_SECRET_KEY "
+            "to the same value in all processes (to the new key after a rekey)"
         )
     before = settings.secret_key_previous
     return key_of(text, () if before is None else (before.get_secret_value(),))

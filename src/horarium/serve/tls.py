@@ -69,7 +69,7 @@ class Tls:
             context.load_cert_chain(self._cert, self._key, self._password)
         except (ssl.SSLError, ValueError) as wrong:
             why = getattr(wrong, "reason", None) or str(wrong)
-            raise InvalidDefinition({"tls_cert": [f"cannot be used with its key: {why[:200]}"]}) from None
+            raise InvalidDefinition({"tls_cert": [f"does not match its private key: {why[:200]}"]}) from None
         return context
 
     def _ask_for_certificates(self, authority: Path, *, optional: bool) -> None:
@@ -78,7 +78,7 @@ class Tls:
         try:
             self.context.load_verify_locations(cafile=authority)
         except ssl.SSLError as wrong:
-            raise InvalidDefinition({"tls_client_ca": [f"holds no certificate: {wrong.reason}"]}) from None
+            raise InvalidDefinition({"tls_client_ca": [f"contains no certificate: {wrong.reason}"]}) from None
         self.context.verify_mode = ssl.CERT_OPTIONAL if optional else ssl.CERT_REQUIRED
         self.context.options |= ssl.OP_NO_TICKET
         self.context.num_tickets = 0
@@ -91,7 +91,7 @@ def open_tls(settings: Settings) -> Tls | None:
     """None where no certificate is set. Raises InvalidDefinition."""
     for name, needed in _NEEDS.items():
         if getattr(settings, name) and getattr(settings, needed) is None:
-            raise InvalidDefinition({name: [f"is of no use without {needed}"]})
+            raise InvalidDefinition({name: [f"requires {needed}"]})
     return None if settings.tls_cert is None else Tls(settings, settings.tls_cert)
 
 
@@ -99,10 +99,10 @@ def in_the_clear(settings: Settings) -> str | None:
     """What is wrong with an address that others can reach, where nobody ends TLS."""
     if settings.tls_cert is not None or settings.behind_proxy or is_loopback(settings.host):
         return None
-    return f"tokens cross the network in the clear to {settings.host}: nobody ends TLS"
+    return f"Tokens are sent unencrypted to {settings.host}: TLS is not configured"
 
 
-IN_THE_CLEAR_REMEDY = "--tls-cert and --tls-key, or --behind-proxy where a proxy ends TLS"
+IN_THE_CLEAR_REMEDY = "use --tls-cert and --tls-key, or --behind-proxy if a proxy terminates TLS"
 
 
 def expiry_of(certificate: Path) -> Instant:
@@ -121,7 +121,7 @@ def _check_readable(name: str, path: Path) -> None:
     try:
         path.open("rb").close()
     except OSError as wrong:
-        raise InvalidDefinition({name: [f"{path} cannot be read: {wrong.strerror}"]}) from None
+        raise InvalidDefinition({name: [f"cannot read {path}: {wrong.strerror}"]}) from None
 
 
 def _stamp(path: Path) -> tuple[int, int, int] | None:

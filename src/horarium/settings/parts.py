@@ -25,13 +25,15 @@ class Command(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    argv: tuple[str, ...] = Field(min_length=1, description="The program and its arguments; there is no shell.")
-    cwd: str | None = Field(None, description="The directory in which it runs.")
-    env: Mapping[str, str] = Field(default_factory=dict, description="Variables added to its environment.")
-    timeout_seconds: float | None = Field(None, gt=0, description="Seconds; shortens the run's own deadline.")
-    allow_arguments: bool = Field(False, description="Whether a schedule may add arguments of its own.")
+    argv: tuple[str, ...] = Field(min_length=1, description="Program and arguments. No shell is used.")
+    cwd: str | None = Field(None, description="Working directory.")
+    env: Mapping[str, str] = Field(default_factory=dict, description="Additional environment variables.")
+    timeout_seconds: float | None = Field(
+        None, gt=0, description="Maximum seconds; the run's own timeout applies if it is shorter."
+    )
+    allow_arguments: bool = Field(False, description="Let schedules append arguments.")
     namespaces: Namespaces | None = Field(
-        None, description='Namespaces that may use it, ["*"] = all; without it the default namespace only.'
+        None, description='Namespaces that may use it; ["*"] = all. Unset: the default namespace only.'
     )
 
 
@@ -40,9 +42,9 @@ class WebhookSecret(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    secret: SecretStr = Field(description="Standard Webhooks secrets (whsec_…); several are split by blanks.")
+    secret: SecretStr = Field(description="Standard Webhooks secrets (whsec_…), separated by spaces.")
     namespaces: Namespaces | None = Field(
-        None, description='Namespaces that may use it, ["*"] = all; without it the default namespace only.'
+        None, description='Namespaces that may use it; ["*"] = all. Unset: the default namespace only.'
     )
 
 
@@ -53,10 +55,10 @@ class CeleryConnection(BaseModel):
 
     broker: SecretStr = Field(description="URL of the broker, such as redis://… or amqps://…")
     result: SecretStr | None = Field(
-        None, description="URL of the result backend that the workers write to; without it only reports end a run."
+        None, description="URL of the workers' result backend. Unset: runs end only by reports."
     )
     namespaces: Namespaces | None = Field(
-        None, description='Namespaces that may use it, ["*"] = all; without it the default namespace only.'
+        None, description='Namespaces that may use it; ["*"] = all. Unset: the default namespace only.'
     )
 
 
@@ -65,9 +67,9 @@ class CertificateHolder(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    principal: str = Field(min_length=1, max_length=255, description="Who that is to owners and in history.")
-    role: str = Field(description="What the holder may do.")
-    namespace: str = Field(min_length=1, max_length=128, description="Where the holder is at home.")
+    principal: str = Field(min_length=1, max_length=255, description="Principal shown as owner and in history.")
+    role: str = Field(description="Role of the holder.")
+    namespace: str = Field(min_length=1, max_length=128, description="Namespace of the holder.")
 
 
 def _network(text: str) -> str:
@@ -86,7 +88,7 @@ def _base_path(text: str) -> str:
     """A slash at its end is taken off: it says the same."""
     base = text.rstrip("/")
     if base and (len(base) > _MAX_BASE_PATH or not _SEGMENTS.fullmatch(base)):
-        raise ValueError("must be a path such as /horarium, of letters, digits and - . _ ~")
+        raise ValueError("must be a path such as /horarium with only letters, digits and - . _ ~")
     return base
 
 

@@ -43,15 +43,15 @@ class Installation:
 
 _INSTALLATION: Final[Mapping[str, str]] = MappingProxyType(
     {
-        "oldest_undecided_seconds": "Seconds that the oldest due occurrence has waited for its decision.",
-        "newest_tick_age_seconds": "Seconds since any ticker completed a step; +Inf before the first one.",
-        "schedules_broken": "Schedules set aside because they cannot be planned.",
-        "schedules_failing": "Schedules whose last runs were all unsuccessful.",
-        "queue_depth": "Open runs, by state; of each state 50,000 at most are counted.",
-        "workflow_changes_pending": "Ends of steps that their workflows have not processed.",
-        "approvals_waiting": "Approval requests without a decision.",
-        "feed_lag_seconds": "Seconds that the oldest feed entry has waited until readers may see it.",
-        "subscriptions_parked": "Subscriptions that cannot be read and receive no messages.",
+        "oldest_undecided_seconds": "Seconds that the oldest due occurrence has waited for a decision.",
+        "newest_tick_age_seconds": "Seconds since any process completed a tick; +Inf before the first tick.",
+        "schedules_broken": "Schedules in status broken: their definition cannot be evaluated.",
+        "schedules_failing": "Schedules whose health is failing.",
+        "queue_depth": "Open runs, by state. The count of each state stops at 50,000.",
+        "workflow_changes_pending": "Finished steps that their workflows have not processed yet.",
+        "approvals_waiting": "Pending approval requests.",
+        "feed_lag_seconds": "Seconds that the oldest event has waited until readers can see it.",
+        "subscriptions_parked": "Subscriptions that cannot be read and receive no events.",
     }
 )
 
@@ -93,43 +93,39 @@ class Metrics:
         self.last_completed_tick_age.set_function(age_seconds)
 
     def _counters(self) -> None:
-        self.emitted = self._labelled("runs_emitted", "Runs created, by what requested them.", "origin", Origin)
-        self.skipped = self._labelled("runs_skipped", "Occurrences that had no run, by reason.", "reason", Reason)
+        self.emitted = self._labelled("runs_emitted", "Runs created, by origin.", "origin", Origin)
+        self.skipped = self._labelled("runs_skipped", "Occurrences skipped, by reason.", "reason", Reason)
         self.skipped_overlap = Counter(
-            "horarium_runs_skipped_overlap", "Occurrences skipped because a run was active.", registry=self.registry
+            "horarium_runs_skipped_overlap",
+            "Occurrences skipped because a previous run was active.",
+            registry=self.registry,
         )
         self.ends = self._labelled("run_ends", "Runs that ended, by final state.", "state", sorted(FINAL))
         self.unreadable_rows = Counter(
             "horarium_unreadable_rows",
-            "Stored rows that could not be read, each counted once by a process.",
+            "Stored rows that could not be read. Each process counts a row once.",
             registry=self.registry,
         )
 
     def _engine_counters(self) -> None:
-        self.missed = self._labelled(
-            "runs_missed", "Occurrences in missed ranges, by reason.", "reason", Reason, self.engine
-        )
-        self.failed_launch = self._of_engine("runs_failed_launch", "Runs that never reached their target.")
-        self.lease_expiries = self._of_engine("lease_expiries", "Leases whose holder was not heard of in time.")
-        self.fires_early = self._of_engine(
-            "fires_early", "Fires decided before their planned time, which would be a defect."
-        )
-        self.partitions_made = self._of_engine("partitions_made", "Tables of a week that were made, on PostgreSQL.")
-        self.partitions_dropped = self._of_engine(
-            "partitions_dropped", "Tables of a week that were dropped, on PostgreSQL."
-        )
-        self.ticks = self._of_engine("ticks", "Steps of the ticker that were completed.")
+        self.missed = self._labelled("runs_missed", "Occurrences missed, by reason.", "reason", Reason, self.engine)
+        self.failed_launch = self._of_engine("runs_failed_launch", "Runs whose launch failed.")
+        self.lease_expiries = self._of_engine("lease_expiries", "Leases that expired without a heartbeat.")
+        self.fires_early = self._of_engine("fires_early", "Occurrences fired before their scheduled time. Must stay 0.")
+        self.partitions_made = self._of_engine("partitions_made", "Weekly partitions created on PostgreSQL.")
+        self.partitions_dropped = self._of_engine("partitions_dropped", "Weekly partitions dropped on PostgreSQL.")
+        self.ticks = self._of_engine("ticks", "Completed ticks.")
 
     def _gauges(self) -> None:
         self.schedules_due = Gauge(
-            "horarium_schedules_due", "Schedules claimed by the last step of the ticker.", registry=self.engine
+            "horarium_schedules_due", "Schedules claimed by the last tick.", registry=self.engine
         )
         self.last_completed_tick_age = Gauge(
             "horarium_last_completed_tick_age_seconds",
-            "Seconds since the ticker of this process completed a step.",
+            "Seconds since this process completed a tick.",
             registry=self.engine,
         )
-        self.tzdata = Info("horarium_tzdata", "The time zone data in use.", registry=self.registry)
+        self.tzdata = Info("horarium_tzdata", "Time zone data in use.", registry=self.registry)
         self._of_installation = {
             name: Gauge(
                 f"horarium_{name}", text, ["state"] if name == "queue_depth" else [], registry=self.installation
@@ -140,20 +136,20 @@ class Metrics:
     def _histograms(self) -> None:
         self.drift = Histogram(
             "horarium_drift_seconds",
-            "From the planned time to the decision to fire.",
+            "Seconds from the scheduled time to the decision to fire.",
             buckets=_DRIFT,
             registry=self.engine,
         )
         self.start_delay = Histogram(
             "horarium_start_delay_seconds",
-            "From the decision to fire to the start of the work.",
+            "Seconds from the decision to fire to the start of the run.",
             buckets=_DELAY,
             registry=self.registry,
         )
 
         self.write_seconds = Histogram(
             "horarium_write_seconds",
-            "From the begin of a write transaction to its end. On SQLite all writes wait for it.",
+            "Duration of write transactions, in seconds. On SQLite, writes are serialised.",
             buckets=_WRITE,
             registry=self.registry,
         )

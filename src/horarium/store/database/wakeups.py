@@ -119,14 +119,14 @@ class PostgresListener:
                 with self._connect() as connection:
                     self._subscribe(connection)
                     if failures > 1:
-                        _log.warning("listening again after %d failures", failures)
+                        _log.warning("LISTEN restored after %d failures", failures)
                     failures = 0
                     self._hear(connection)
             except (psycopg.Error, OSError) as lost:
                 failures += 1
                 pause = min(_LONGEST_PAUSE_SECONDS, 0.1 * 2 ** min(failures, 10))
                 if failures == 1:
-                    _log.warning("listening broke off, again in %.1f s: %s", pause, lost)
+                    _log.warning("LISTEN failed, retrying in %.1f s: %s", pause, lost)
                 self._closing.wait(pause)
         self._asleep.close()
         self._alarm.close()
@@ -161,4 +161,4 @@ def _call(wake: Wake, told: Told | None, channel: str, said: str) -> None:
             wake(channel)
     except Exception:
         # A listener that fails must not stop the others, nor undo what is committed.
-        _log.exception("a listener on %s failed", channel)
+        _log.exception("Listener on %s failed", channel)
