@@ -37,7 +37,7 @@ def test_runs_that_no_worker_takes_are_a_warning(horarium: TestService) -> None:
     assert warnings(4) == []
     [(level, found)] = warnings(6)
     assert level is Level.WARNING
-    assert found.startswith("1 runs have waited for more than 5 minutes for a worker that knows 'sweep'")
+    assert found.startswith("1 runs have waited for more than 5 minutes for a worker that handles 'sweep'")
 
 
 def test_steps_whose_workflows_do_not_go_on_are_a_warning(horarium: TestService) -> None:
@@ -50,7 +50,7 @@ def test_steps_whose_workflows_do_not_go_on_are_a_warning(horarium: TestService)
         return [(check.level, check.found) for check in checks if check.name == "workflows"]
 
     assert found(59) == []
-    waits = "1 ends of steps have waited for more than a minute for their workflows to go on"
+    waits = "1 finished steps have waited for more than a minute for their workflows to advance"
     assert found(61) == [(Level.WARNING, waits)]
 
 

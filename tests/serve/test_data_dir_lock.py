@@ -45,7 +45,7 @@ def test_the_refusal_names_the_process_that_owns_the_directory(settings: Setting
             with pytest.raises(DataDirInUse, match=rf"in use by process {holder.pid}\."), owned(settings):
                 pass
             (settings.data_dir / LOCK_FILE).write_text("")  # not written yet, or damaged
-            with pytest.raises(DataDirInUse, match="in use by another process\."), owned(settings):
+            with pytest.raises(DataDirInUse, match=r"in use by another process\."), owned(settings):
                 pass
         finally:
             holder.kill()
@@ -91,7 +91,7 @@ def test_the_refusal_names_no_earlier_owner(settings: Settings) -> None:
             dead = subprocess.Popen([sys.executable, "-c", ""])
             dead.wait()
             (settings.data_dir / LOCK_FILE).write_text(f"{dead.pid}\n")
-            with pytest.raises(DataDirInUse, match="in use by another process\."), owned(settings):
+            with pytest.raises(DataDirInUse, match=r"in use by another process\."), owned(settings):
                 pass
         finally:
             holder.kill()

@@ -26,7 +26,7 @@ from horarium.store.sealing import CannotUnseal, Sealer
 from horarium.store.secrets import SecretRow
 
 Agents: TypeAlias = Mapping[Key, Agent | Unreadable]
-"""By namespace and id; who is not there does not exist."""
+"""Agents by namespace and ID; a missing key means that the agent does not exist."""
 
 NO_AGENTS: Final[Agents] = MappingProxyType({})
 

@@ -21,10 +21,10 @@ from horarium.store.partitions import Week, missing_of
 from horarium.store.tables import runs_archive
 
 ARCHIVE_SECONDS = 60.0
-"""How long to rest after a whole pass."""
+"""Delay after a completed pass."""
 
 ARCHIVE_AFTER_DAYS = 7
-"""From the end of a run until it moves, unless the settings say otherwise."""
+"""Default delay between the end of a run and its move to the archive."""
 
 
 # Whoever drops a week may be a little ahead of whoever moves runs.

@@ -21,7 +21,7 @@ from horarium.store.schedules.rows import ScheduleRow
 
 LOOK_SECONDS = 10.0
 MOST = 1_000
-"""Of each kind of trouble, and of those that were told, schedules that one look sees at most."""
+"""Maximum schedules of each health status that one check reads."""
 
 
 class HealthWatch:

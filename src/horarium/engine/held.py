@@ -35,7 +35,7 @@ from horarium.store.runs.writer import record_event
 from horarium.store.schedules.due import Plannings
 
 MAX_REFERENCE: Final = 1_024
-"""Characters that a target may call a run by."""
+"""Maximum characters of a target's reference for a run."""
 _PAUSES: Final = (0.1, 0.5, 1.0, 2.0, 4.0)
 # What is known of an agent is written again only so often, unless it has changed; of so many agents that is remembered.
 _SEEN_EVERY = 30 * SECOND

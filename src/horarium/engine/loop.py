@@ -21,7 +21,7 @@ from horarium.store.errors import is_outage
 _FIRST_BACKOFF_SECONDS = 0.5
 _LONGEST_BACKOFF_SECONDS = 30.0
 OUTAGE_BACKOFF_SECONDS = 1.5
-"""The longest pause while a fault lasts that may end at any moment."""
+"""Maximum pause between attempts during an outage."""
 
 # Of one series of failures, so that errors of which each is different do not fill the log.
 _MOST_TOLD = 10

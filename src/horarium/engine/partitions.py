@@ -27,10 +27,10 @@ from horarium.store.runs.drop_week import ArchiveWeek, WeekOfRuns
 from horarium.store.tables import run_events, run_logs
 
 UPKEEP_SECONDS = 3_600.0
-"""How long to rest when all is done."""
+"""Delay after a completed pass."""
 
 FIRST_SECONDS = 60.0
-"""After the start, and after somebody else was found at it."""
+"""Delay after the start, and after another process was found at work."""
 
 # Those that were born at the end of a week have ended by then, but for a few.
 _LAST_RUNS = DAY
@@ -39,7 +39,7 @@ BESIDE_RUNS = {"run_events": run_events, "run_logs": run_logs}
 _LOOK_AGAIN = DAY
 
 OldBefore: TypeAlias = Callable[[Instant], tuple[Cutoffs | None, Cutoffs | None]]
-"""Of history and of runs; None = nothing is forgotten."""
+"""Retention of history and runs; None = unlimited."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,7 +21,7 @@ from horarium.store.schedules.due import Plannings
 from horarium.store.schedules.repair import Replanned
 
 PASS_SECONDS = 3_600.0
-"""How long to rest after a whole pass."""
+"""Delay after a completed pass."""
 
 _LOOKS = 500
 _UNPLANNED = 100

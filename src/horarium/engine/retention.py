@@ -35,10 +35,10 @@ from horarium.store.retention import Found, Swept
 from horarium.store.schedules.due import Plannings
 
 PASS_SECONDS = 600.0
-"""How long to rest after a whole pass."""
+"""Delay after a completed pass."""
 
 NOTICE_DAYS = 7
-"""From when days that nobody has chosen are announced until they count."""
+"""Delay between announcing a default retention and applying it."""
 
 # What is told beforehand is told roughly.
 _MOST_TOLD = 100_000

@@ -18,7 +18,7 @@ from horarium.schedule.target import agent_in, connection_in
 from horarium.store.runs.claims import Candidate, ReadyTarget
 
 KindOf: TypeAlias = Callable[[str, str], str | None]
-"""Of a namespace and a target of its own."""
+"""Return the kind that a target of a namespace belongs to; None = its launches take no place."""
 
 _NONE: Mapping[ReadyTarget, int] = MappingProxyType({})
 IN_FLIGHT = 500

@@ -19,10 +19,10 @@ from horarium.store.secrets import SecretRow
 # A statement takes only so many values.
 _AT_ONCE = 1_000
 MAX_CHARACTERS = 262_144
-"""Of the secrets of one launch together: as many launches as a process has in flight hold theirs at once."""
+"""Maximum characters of all secrets of one launch. Every launch in flight holds its own."""
 
 Found: TypeAlias = Mapping[str, Mapping[str, SecretRow]]
-"""Sealed, by namespace and name."""
+"""Encrypted secrets by namespace and name."""
 
 
 def fetch(connection: Connection, wanted: Iterable[tuple[str, frozenset[str]]]) -> Found:

@@ -23,7 +23,7 @@ from horarium.schedule.workflow import Node
 from horarium.store.database.json_text import event_text, from_text, to_text
 
 MAX_OPEN_BYTES: Final = 32 * MAX_BYTES
-"""The most bytes of inputs of all open steps of a root, at all depths."""
+"""Maximum bytes of inputs of all open steps of a root run, at all depths."""
 _FULL = f"input: the inputs of the run's open steps exceed {MAX_OPEN_BYTES} bytes in total"
 _TOO_LARGE = "input: the results of earlier nodes are too large in total"
 _WAY_OUT = "select the values that each node needs in its `input`"

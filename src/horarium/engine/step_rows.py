@@ -27,7 +27,7 @@ from horarium.store.policies import PolicyQuestion
 from horarium.store.runs.steps import Advancing, NewStep
 
 MAX_STEPS = 5_000
-"""The most steps of one root, at all depths: one transaction ends them all, and SQLite has one writer."""
+"""Maximum steps of one root run, at all depths: one transaction ends them all, and SQLite has one writer."""
 _LATEST = "latest"
 NO_TEXTS: Final[Mapping[str, Json]] = MappingProxyType({})
 

@@ -15,7 +15,7 @@ from horarium.store.bytes_stored import BEGIN, Place
 from horarium.store.database import Connection, Database
 
 PASS_SECONDS = 60.0
-"""How long to rest after a whole pass, and how long others leave to whoever has begun one."""
+"""Delay after a completed pass, and the time that other processes leave to one that has started."""
 
 
 class UsageCount:
