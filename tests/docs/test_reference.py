@@ -25,12 +25,12 @@ MACROS = ("@yearly", "@annually", "@monthly", "@weekly", "@daily", "@midnight", 
 
 
 def test_every_reason_is_documented() -> None:
-    assert first_cells(section(REFERENCE / "reasons.md", "The list")) == [reason.value for reason in Reason]
+    assert first_cells(section(REFERENCE / "reasons.md", "List of reasons")) == [reason.value for reason in Reason]
 
 
 @pytest.mark.parametrize(("reason", "alias"), REASON_ALIASES.items(), ids=str)
 def test_every_alias_stands_beside_its_reason(reason: Reason, alias: str) -> None:
-    rows = section(REFERENCE / "reasons.md", "Names used elsewhere").splitlines()
+    rows = section(REFERENCE / "reasons.md", "Aliases").splitlines()
     assert any(f"`{reason}`" in row and f"`{alias}`" in row for row in rows)
 
 
