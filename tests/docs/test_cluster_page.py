@@ -19,7 +19,7 @@ from docs.test_examples import fits, transcript
 
 PAGE = ROOT / "docs/how-to/cluster.md"
 OTHER_PORTS = ("8766", "8080", "6379")
-STANDS, QUIET = "See that it works", "Restart one after the other"
+STANDS, QUIET = "Check the cluster", "Rolling restart"
 _HEADING = re.compile(r"^## (.+)$", re.MULTILINE)
 
 
