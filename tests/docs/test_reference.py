@@ -39,7 +39,7 @@ def test_every_operator_is_documented() -> None:
 
 
 def test_every_finding_of_the_linter_is_documented() -> None:
-    assert set(first_cells(section(CRON, "What the linter finds"))) == {code.value for code in FindingCode}
+    assert set(first_cells(section(CRON, "Lint findings"))) == {code.value for code in FindingCode}
 
 
 def test_every_field_is_documented_with_its_range() -> None:
@@ -59,7 +59,7 @@ def test_every_macro_means_what_its_row_says(macro: str) -> None:
 
 @pytest.mark.parametrize("choice", [*DstGap, *DstFold], ids=str)
 def test_every_dst_choice_is_documented(choice: str) -> None:
-    assert f"`{choice}`" in section(CRON, "Clock changes")
+    assert f"`{choice}`" in section(CRON, "Daylight saving time")
 
 
 def test_the_generated_pages_are_what_the_code_says() -> None:
