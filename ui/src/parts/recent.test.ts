@@ -35,10 +35,7 @@ describe("recentText", () => {
     [{ state: "failed", duration_seconds: 12.3, late_seconds: 3 }, "Failed · duration 12 s · delay 3 s"],
     [{ late_seconds: 0.2 }, "Succeeded"],
     [{ outcome: "skipped", state: null, reason: "calendar" }, "Skipped · Excluded by calendar"],
-    [
-      { outcome: "missed", state: null, reason: "missed", count: 1200 },
-      "1,200 missed · Scheduler was down",
-    ],
+    [{ outcome: "missed", state: null, reason: "missed", count: 1200 }, "1,200 missed · Scheduler was down"],
     [{ origin: "manual" }, "Succeeded · Manual"],
     [{ origin: "backfill" }, "Succeeded · Backfill"],
   ])("%j", (part, text) => {

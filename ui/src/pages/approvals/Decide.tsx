@@ -68,9 +68,7 @@ function useDecision(approval: Approval) {
       .mutateAsync({ path: { approval_id: approval.approval_id }, body: { ...body, input_hash: seen } as never })
       .then(
         ({ status }) =>
-          say(
-            status === "pending" ? "Approval recorded; more approvals are required" : APPROVAL_LOOKS[status].word,
-          ),
+          say(status === "pending" ? "Approval recorded; more approvals are required" : APPROVAL_LOOKS[status].word),
         (failure) => {
           if (failure instanceof Refused && OVER.has(failure.status))
             say(`Decision rejected: ${failure.message}`, "bad");
@@ -82,9 +80,7 @@ function useDecision(approval: Approval) {
 function Changed({ onSeen }: { onSeen: () => void }) {
   return (
     <div className="note tone-warn" role="alert">
-      <span className="grow">
-        The inputs changed after you opened this page. Review them before you decide.
-      </span>
+      <span className="grow">The inputs changed after you opened this page. Review them before you decide.</span>
       <Button small onClick={onSeen}>
         Continue with new inputs
       </Button>

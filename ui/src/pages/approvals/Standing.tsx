@@ -50,8 +50,8 @@ function NoStanding() {
   return (
     <Empty title="No standing approvals">
       <p>
-        Create one to approve recurring requests of a schedule or workflow automatically, limited by gates, end date
-        and number of uses.
+        Create one to approve recurring requests of a schedule or workflow automatically, limited by gates, end date and
+        number of uses.
       </p>
     </Empty>
   );

@@ -123,7 +123,7 @@ describe("questions", () => {
     [{ kind: "command", command: ["ls", "-l"] }, "Command ls -l"],
     [{ kind: "python", task: "demo.send" }, "Python task demo.send"],
     [{ kind: "constructor" }, "Action of kind constructor"],
-    [{ kind: "prompt", prompt: "x".repeat(999) }, `Agent prompt: “${"x".repeat(142)}…`],
+    [{ kind: "prompt", prompt: "x".repeat(999) }, `Agent prompt: “${"x".repeat(144)}…`],
   ])("%j", (action, text) => {
     expect(actionText(action)).toBe(text);
   });

@@ -90,11 +90,7 @@ const ACTIONS: Readonly<Record<string, (action: Fields) => string>> = {
 export function actionText(action: Fields | null | undefined, most = MOST): string | null {
   if (!action) return null;
   const kind = said(action["kind"]);
-  const text = Object.hasOwn(ACTIONS, kind)
-    ? ACTIONS[kind]!(action)
-    : kind === ""
-      ? null
-      : `Action of kind ${kind}`;
+  const text = Object.hasOwn(ACTIONS, kind) ? ACTIONS[kind]!(action) : kind === "" ? null : `Action of kind ${kind}`;
   return text === null ? null : shortened(text, most);
 }
 

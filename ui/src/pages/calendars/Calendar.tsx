@@ -154,9 +154,7 @@ function YearCard({ calendar, dates, onDates }: YearProps) {
         label={`Dates of ${calendar.name} in ${year}`}
         onDay={onDates && toggle}
       />
-      {onDates ? (
-        <p className="small muted">Click a day to add or remove it, then save.</p>
-      ) : null}
+      {onDates ? <p className="small muted">Click a day to add or remove it, then save.</p> : null}
     </Card>
   );
 }

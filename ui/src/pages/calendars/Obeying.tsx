@@ -9,8 +9,8 @@ export function Obeying({ calendar }: { calendar: string }) {
         query={{ calendar }}
         empty={
           <>
-            No schedules use this calendar. To attach it, add <code>{`"calendars": ["${calendar}"]`}</code>{" "}
-            to a schedule definition.
+            No schedules use this calendar. To attach it, add <code>{`"calendars": ["${calendar}"]`}</code> to a
+            schedule definition.
           </>
         }
       />

@@ -4,10 +4,7 @@ import { coverageOf, isOfRule, listedDays, meaningOf, readDates, toggled } from 
 test.each([
   [{ kind: "skip_dates", rule: null, dates: ["2026-12-24"] }, "Excludes 1 date"],
   [{ kind: "only_dates", rule: "weekdays", dates: [] }, "Includes only weekdays"],
-  [
-    { kind: "skip_dates", rule: "weekends", dates: ["2026-12-24", "2026-12-31"] },
-    "Excludes weekends and 2 dates",
-  ],
+  [{ kind: "skip_dates", rule: "weekends", dates: ["2026-12-24", "2026-12-31"] }, "Excludes weekends and 2 dates"],
 ] as const)("%j", (calendar, words) => expect(meaningOf({ ...calendar, dates: [...calendar.dates] })).toBe(words));
 
 test.each([

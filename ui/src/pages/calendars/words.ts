@@ -4,10 +4,9 @@ import type { Schemas } from "../../api/client";
 type Calendar = Schemas["Calendar"];
 
 export function meaningOf(calendar: Pick<Calendar, "kind" | "rule" | "dates">): string {
-  const days = [
-    calendar.rule ?? "",
-    calendar.dates.length > 0 ? many(calendar.dates.length, "date") : "",
-  ].filter(Boolean);
+  const days = [calendar.rule ?? "", calendar.dates.length > 0 ? many(calendar.dates.length, "date") : ""].filter(
+    Boolean,
+  );
   const dates = days.join(" and ") || "no dates";
   return calendar.kind === "only_dates" ? `Includes only ${dates}` : `Excludes ${dates}`;
 }

@@ -13,9 +13,7 @@ export function FirstSchedule() {
   return (
     <div className="card">
       <Empty title={`No schedules in ${namespace} yet`}>
-        <p>
-          The timeline shows past and upcoming occurrences of each schedule, and explains each decision.
-        </p>
+        <p>The timeline shows past and upcoming occurrences of each schedule, and explains each decision.</p>
         {writes ? (
           <>
             <Link to="/schedules/new" search={{ template: "http" } as never} className="button primary">

@@ -31,8 +31,8 @@ export function Legend({ many }: { many: number }) {
         ))}
       </ul>
       <span className="muted small">
-        {counted(many, "schedule")} · Click for details · Numbers group events · Bars show frequent schedules: runs above
-        the line, missed and skipped below
+        {counted(many, "schedule")} · Click for details · Numbers group events · Bars show frequent schedules: runs
+        above the line, missed and skipped below
       </span>
     </div>
   );

@@ -41,9 +41,7 @@ function OfNamespace() {
     return (
       <Page title="Overview">
         <Empty title="No permission to read schedules">
-          <p>
-            Your token does not include the read permission. Ask an administrator for a token with the viewer role.
-          </p>
+          <p>Your token does not include the read permission. Ask an administrator for a token with the viewer role.</p>
         </Empty>
       </Page>
     );
@@ -144,9 +142,7 @@ function NoLanes({
   if (lanes.length > 0) {
     return (
       <Empty title="Nothing needs attention">
-        <p>
-          No run failed, was missed or awaits approval in this time range ({counted(lanes.length, "schedule")}).
-        </p>
+        <p>No run failed, was missed or awaits approval in this time range ({counted(lanes.length, "schedule")}).</p>
       </Empty>
     );
   }
