@@ -55,7 +55,7 @@ def test_a_lost_connection_is_told_and_taken_up_again_without_loss(over: Page, l
     line.cut()
     expect(over.get_by_text(BANNER)).to_be_visible()
     over.get_by_role("button", name="Sign out").click()
-    expect(over.get_by_text(f"You are still signed in: {NO_ANSWER}")).to_be_visible()
+    expect(over.get_by_text(f"Sign-out failed: {NO_ANSWER}")).to_be_visible()
     expect(over.get_by_role("link", name="before")).to_be_visible()
     fresh.send("POST", "/api/schedules", schedule("meanwhile"))
     # The code of this page has not been asked for yet.

@@ -29,7 +29,7 @@ async function shown() {
 
 const said = () => screen.getByRole("status").textContent;
 
-test("comments stay while somebody writes, also when they look elsewhere, until the form says something else", async () => {
+test("comments stay while the user types and after blur, until the form changes the document", async () => {
   const { text, type } = await shown();
   type("# mine\nname: b\n");
   fireEvent.blur(text);
@@ -38,7 +38,7 @@ test("comments stay while somebody writes, also when they look elsewhere, until 
   expect(text.value).toBe("name: from the form\n");
 });
 
-test("what cannot be read is not taken, and everybody is told until it is put back", async () => {
+test("invalid text is not applied and is reported until it is restored", async () => {
   const { text, type } = await shown();
   type("name: [");
   expect([text.value, said()]).toEqual(["name: [", "unread"]);

@@ -20,7 +20,7 @@ test("what is edited is whole, what is shown has an end", () => {
   expect(jsonText(undefined)).toBe("null");
 });
 
-test("of a long document the few lines that differ are told, with those around them", () => {
+test("a long document shows the changed lines with their context", () => {
   const changed = LARGE.with(40_000, -1);
   expect(folded(diffLines(jsonText(LARGE), jsonText(changed))).map(([kind, text]) => `${kind} ${text.trim()}`)).toEqual(
     [

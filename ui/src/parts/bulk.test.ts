@@ -89,7 +89,7 @@ test.each([
     { ids: ["a", "b"], atLeast: true },
     { kind: "filter", choice: "all" },
   ],
-] as const)("of %o those are meant that were counted", (counted, meant) => {
+] as const)("of %o the counted ones are selected", (counted, meant) => {
   expect(countedOf({ kind: "filter", choice: "all" }, counted)).toEqual(meant);
 });
 

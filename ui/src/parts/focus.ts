@@ -8,7 +8,7 @@ const BOXES =
   "dialog, section, form, fieldset, [data-row], [role=rowgroup], [role=group], .actions, .row, tbody, ul, ol, .lanes-body";
 
 /** One of the places where the focus can go when its own is gone: the box, and which of its controls it was. */
-interface Beside {
+interface Nearby {
   box: Element;
   index: number;
 }
@@ -17,18 +17,18 @@ interface Beside {
 export interface Place {
   element: Element;
   /** From the nearest box outwards. */
-  beside: readonly Beside[];
+  nearby: readonly Nearby[];
   dialog: Element | null;
 }
 
 export function placeOf(element: Element): Place {
-  const beside: Beside[] = [];
+  const nearby: Nearby[] = [];
   const dialog = element.closest("dialog");
   for (let box = element.closest(BOXES); box !== null; box = box.parentElement?.closest(BOXES) ?? null) {
-    beside.push({ box, index: controlsIn(box).indexOf(element) });
+    nearby.push({ box, index: controlsIn(box).indexOf(element) });
     if (box === dialog) break;
   }
-  return { element, beside, dialog };
+  return { element, nearby, dialog };
 }
 
 function controlsIn(box: Element): Element[] {
@@ -40,9 +40,9 @@ function isUsable(element: Element): boolean {
 }
 
 /** What took its place: in the nearest box that is left, the control with the same number, or the last one. */
-export function nearestTo({ element, beside }: Place): Element | null {
+export function nearestTo({ element, nearby }: Place): Element | null {
   if (isUsable(element)) return element;
-  for (const { box, index } of beside) {
+  for (const { box, index } of nearby) {
     const controls = box.isConnected ? controlsIn(box) : [];
     if (controls.length > 0) return controls[Math.min(Math.max(index, 0), controls.length - 1)]!;
   }

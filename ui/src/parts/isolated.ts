@@ -1,4 +1,4 @@
-// A name inside of a sentence that is plain text, where no <bdi> can stand: it cannot turn the words around it.
+// Isolate a name inside plain text, where no <bdi> is possible, so that it cannot reorder the text around it.
 
 const FIRST_STRONG = "\u2068";
 const POP = "\u2069";

@@ -93,7 +93,7 @@ test.each([
     undefined,
     "Mon 16 November 2026: 1 skipped (Excluded by calendar): a holiday",
   ],
-])("a day is told in words %#", (day, closed, words) => expect(dayWords("2026-11-16", day, closed)).toBe(words));
+])("the text of a day %#", (day, closed, words) => expect(dayWords("2026-11-16", day, closed)).toBe(words));
 
 test.each([
   ["closed", "Christmas Day", "excluded (Christmas Day)"],

@@ -1,4 +1,4 @@
-// What time it is, for texts such as "in 3 min": the service's clock, not the browser's, which may be wrong.
+// The current time by the clock of the service, as the clock of the browser may be wrong.
 import { useSyncExternalStore } from "react";
 
 let ahead = 0; // of the browser's clock, in milliseconds
@@ -6,7 +6,7 @@ let current = Date.now();
 const watchers = new Set<() => void>();
 let ticking: ReturnType<typeof setInterval> | undefined;
 
-/** Told by every answer that says what time it is there. */
+/** Set the clock from an answer that contains the time. */
 export function serverSaysNow(at: string): void {
   const there = Date.parse(at);
   if (Number.isFinite(there)) ahead = there - Date.now();
@@ -25,7 +25,7 @@ export function serverNow(): number {
   return Date.now() + ahead;
 }
 
-/** Moves once a second. */
+/** The current time, updated every second. */
 export function useNow(): number {
   return useSyncExternalStore(watch, () => current);
 }

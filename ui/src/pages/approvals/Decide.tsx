@@ -70,8 +70,7 @@ function useDecision(approval: Approval) {
         ({ status }) =>
           say(status === "pending" ? "Approval recorded; more approvals are required" : APPROVAL_LOOKS[status].word),
         (failure) => {
-          if (failure instanceof Refused && OVER.has(failure.status))
-            say(`Decision failed: ${failure.message}`, "bad");
+          if (failure instanceof Refused && OVER.has(failure.status)) say(`Decision failed: ${failure.message}`, "bad");
         },
       );
   return { decide, seen, setSeen, failure: write.error, busy: write.isPending };

@@ -15,7 +15,7 @@ test.each([
   [{ covers: null, rule: null }, "no dates"],
 ])("%j covers %s", (calendar, text) => expect(coverageOf(calendar)).toBe(text));
 
-test("dates are read however they are pasted, and what is none is told", () => {
+test("dates are parsed with any separator, and invalid ones are reported", () => {
   expect(readDates("2026-12-31, 2026-12-24\n2026-02-30 x 2026-12-24")).toEqual({
     dates: ["2026-12-24", "2026-12-31"],
     wrong: ["2026-02-30", "x"],

@@ -49,7 +49,7 @@ test.each<[string, Row[], [number, string, string][]]>([
     ],
   ],
   [
-    "what began before the view and goes on stands at its edge, and only that",
+    "only a running run from before the view is placed at its edge",
     [
       row(-200, { state: "running", started_at: at(-200), finished_at: null }),
       row(-100, { started_at: at(-100), finished_at: at(-90) }),
@@ -124,7 +124,7 @@ test.each<[string, Row, [number, number][]]>([
     [[100, 100]],
   ],
   [
-    "one that goes on ends at now",
+    "a running run ends at now",
     row(60, { state: "running", started_at: "2026-11-16T01:00:00Z", finished_at: null }),
     [[100, 400]],
   ],
