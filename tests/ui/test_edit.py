@@ -23,7 +23,7 @@ _PRESS_AGAIN = "() => [...document.querySelectorAll('button')].find((each) => ea
 
 def test_the_first_schedule_is_two_clicks_away(open_page: OpenPage, fresh: Fresh) -> None:
     page = open_page("/", token=fresh.tokens["admin"])
-    page.get_by_role("link", name="Make the first one").click()
+    page.get_by_role("link", name="Create schedule").click()
     expect(page.get_by_text("Monday to Friday")).to_be_visible()
     coming: list[Route] = []
     page.route(re.compile("/assets/Schedule-"), lambda route: coming.append(route))

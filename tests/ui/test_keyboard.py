@@ -63,7 +63,7 @@ def test_somebody_signs_in_and_makes_a_schedule_with_the_form(open_page: OpenPag
     expect(page.get_by_label("Token")).to_be_focused()
     page.keyboard.insert_text(fresh.tokens["admin"])
     press(page, "Enter")
-    make_first = page.get_by_role("link", name="Make the first one")
+    make_first = page.get_by_role("link", name="Create schedule")
     reach(page, make_first)
     press(page, "Enter")
     expect(title(page, "New schedule")).to_be_focused()
@@ -161,18 +161,18 @@ def test_questions_are_answered_one_with_other_inputs_and_the_rest_at_once(open_
     expect(title(page, "Approvals")).to_be_focused()
     expect(rows).to_have_count(3)
     press(page, "j", "Enter")
-    reach(page, button(page, "Change inputs…"))
+    reach(page, button(page, "Edit inputs…"))
     press(page, "Enter")
     expect(page.get_by_role("textbox", name="Inputs")).to_be_focused()
     write_over(page, page.get_by_role("textbox", name="Inputs"), '{"to": "team"}')
-    reach(page, button(page, "Approve with these inputs"))
+    reach(page, button(page, "Approve with changes"))
     press(page, "Enter")
-    expect(page.get_by_role("main").get_by_text("approved with changes")).to_be_visible()
+    expect(page.get_by_role("main").get_by_text("Approved with changes").first).to_be_visible()
     expect(page.locator("h1:focus")).to_have_count(1)  # nothing is left to decide with
 
     press(page, "g", "a")
     expect(rows).to_have_count(2)
-    for choice in page.get_by_role("checkbox", name=re.compile("^Choose ")).all():
+    for choice in page.get_by_role("checkbox", name=re.compile("^Select ")).all():
         reach(page, choice)
         press(page, "Space")
     press(page, "k")  # a box to tick is no place to write in

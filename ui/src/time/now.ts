@@ -1,7 +1,7 @@
 // The current time by the clock of the service, as the clock of the browser may be wrong.
 import { useSyncExternalStore } from "react";
 
-let ahead = 0; // of the browser's clock, in milliseconds
+let ahead = 0; // offset from the clock of the browser, in milliseconds
 let current = Date.now();
 const watchers = new Set<() => void>();
 let ticking: ReturnType<typeof setInterval> | undefined;
@@ -12,10 +12,10 @@ export function serverSaysNow(at: string): void {
   if (Number.isFinite(there)) ahead = there - Date.now();
 }
 
-// The header tells whole seconds, and its answer took a moment to come.
+// The header has whole seconds, and the answer took time to arrive.
 const NOTICED_MS = 3_000;
 
-/** Told by the Date header of every answer (RFC 9110, section 6.6.1): a clock was set here or there, or one has slept. */
+/** Correct the clock from the Date header of an answer (RFC 9110, section 6.6.1) after a clock change or sleep. */
 export function serverDated(header: string | null): void {
   const there = Date.parse(header ?? "");
   if (Math.abs(there - serverNow()) > NOTICED_MS) ahead = there - Date.now();
