@@ -26,7 +26,7 @@ def test_what_comes_is_told_with_its_reason_and_any_moment_is_explained(open_pag
 
     page.get_by_label("Any moment").fill(f"{SATURDAY}T10:30:00+01:00")
     page.get_by_role("button", name="List from there").click()
-    expect(coming.get_by_role("row").nth(1)).to_contain_text("Excluded by calendar")
+    expect(coming.get_by_role("row").nth(1)).to_contain_text("the calendar closes this day")
     expect(page).to_have_url(re.compile(f"from={SATURDAY}T"))
     coming.get_by_role("row").nth(1).get_by_role("link").first.click()
     expect(page.get_by_role("dialog")).to_contain_text("Do its calendars leave the day open?")

@@ -55,7 +55,7 @@ def test_a_row_tells_when_what_came_of_it_and_how_it_is_doing(open_page: OpenPag
     expect(strip.locator(".strip-at")).to_have_attribute("x", "7")
     page.goto("./schedules?text=invoice-export")
     seen = row(page, "invoice-export")
-    expect(seen.get_by_role("img", name=re.compile("^Duration: median"))).to_be_visible()
+    expect(seen.get_by_role("img", name=re.compile("^Duration: usually"))).to_be_visible()
     seen.get_by_role("group", name=re.compile(r"^Last \d+: .*failed")).focus()
     page.keyboard.press("Home")
     expect(page.get_by_role("tooltip")).to_contain_text("took")
@@ -120,7 +120,7 @@ def test_one_schedule_is_paused_resumed_triggered_and_deleted(open_page: OpenPag
     make(fresh, "ours")
     page = open_page("/schedules", token=fresh.tokens["admin"], width=NARROW["width"])
     choose_in_menu(page, "ours", "Pause…")
-    page.get_by_label("Duration", exact=True).select_option("1 day")
+    page.get_by_label("Paused").select_option("for 1 day")
     page.get_by_label("Reason").fill("the office moves")
     page.get_by_role("dialog").get_by_role("button", name="Pause").click()
     expect(row(page, "ours").get_by_text("paused until")).to_be_visible()
@@ -129,15 +129,15 @@ def test_one_schedule_is_paused_resumed_triggered_and_deleted(open_page: OpenPag
     assert paused["paused_until"] is not None
 
     choose_in_menu(page, "ours", "Trigger…")
-    page.get_by_label("Inputs (JSON)").fill("{day: 1}")
+    page.get_by_label("Inputs, as JSON").fill("{day: 1}")
     page.get_by_role("dialog").get_by_role("button", name="Trigger").click()
     expect(page.get_by_role("alert")).to_contain_text("Invalid JSON")
-    page.get_by_label("Inputs (JSON)").fill('{"day": 1}')
+    page.get_by_label("Inputs, as JSON").fill('{"day": 1}')
     page.get_by_role("dialog").get_by_role("button", name="Trigger").click()
     expect(page.get_by_role("dialog").get_by_role("alert")).to_be_visible()  # it is paused
-    page.get_by_label("Run even if paused").check()
+    page.get_by_label("although it is paused").check()
     page.get_by_role("dialog").get_by_role("button", name="Trigger").click()
-    expect(page.get_by_text("ours triggered")).to_be_visible()
+    expect(page.get_by_text("ours was triggered")).to_be_visible()
     [run] = fresh.send("GET", "/api/runs?schedule_id=ours")["runs"]
     assert fresh.send("GET", f"/api/runs/{run['run_id']}")["inputs"] == {"day": 1}
 
