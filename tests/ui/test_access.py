@@ -102,5 +102,5 @@ def test_a_namespace_is_made_by_whoever_has_all_of_them(open_page: OpenPage, ser
     dialog.get_by_label("Name").fill(f"{taken}-2")
     dialog.get_by_role("button", name="Make it").click()
     page.get_by_role("link", name=f"{taken}-2").click()
-    expect(page.get_by_role("heading", level=1, name="Now")).to_be_visible()
+    expect(page.get_by_role("heading", level=1, name="Overview")).to_be_visible()
     expect(page.get_by_text(f"{taken}-2").first).to_be_attached()
