@@ -69,7 +69,7 @@ export function addressOf(
 function checkNames(names: object): void {
   const wrong = Object.values(names).find((each) => /^\.{0,2}$|\//.test(String(each)));
   if (wrong === undefined) return;
-  throw new Refused(422, "validation_failed", `'${String(wrong)}' is not an id: use letters, digits and . _ : @ -`);
+  throw new Refused(422, "validation_failed", `'${String(wrong)}' is not a valid id. Use letters, digits and . _ : @ -`);
 }
 
 export function headersFor(namespace: string | undefined): Record<string, string> {
@@ -120,7 +120,7 @@ function readAnswer(text: string): unknown {
   try {
     return readJson(text);
   } catch {
-    throw new Unreachable("something else answers in place of the service: what it says is not JSON");
+    throw new Unreachable("Unexpected response: not JSON. Check the address or proxy of the service.");
   }
 }
 
@@ -129,7 +129,7 @@ async function reached(address: string, init: RequestInit): Promise<Response> {
     return await fetch(address, init);
   } catch (wrong) {
     if (wrong instanceof DOMException && wrong.name === "AbortError") throw wrong;
-    throw new Unreachable("the service does not answer");
+    throw new Unreachable("Service unreachable");
   }
 }
 
@@ -140,6 +140,6 @@ export function refusalOf(response: Response, text: string): Refused {
     const errors = { ...said.errors, ...said.validation_errors };
     return new Refused(response.status, said.reason, said.detail || said.title, errors, wait || null);
   } catch {
-    return new Refused(response.status, "no_problem", `the service answered ${response.status}`, {}, wait || null);
+    return new Refused(response.status, "no_problem", `The service returned HTTP ${response.status}`, {}, wait || null);
   }
 }

@@ -19,6 +19,6 @@ export function readJson(text: string): unknown {
 /** Browsers before 2025 do not tell what stood there: they go on with the nearest number that they have. */
 function kept(_name: string, value: unknown, context?: { source?: string }): unknown {
   if (typeof value !== "number" || Number.isSafeInteger(value)) return value;
-  if (!Number.isFinite(value)) throw new SyntaxError("a number in it is too large");
+  if (!Number.isFinite(value)) throw new SyntaxError("number too large");
   return /^-?\d+$/.test(context?.source ?? "") ? BigInt(context!.source!) : value;
 }

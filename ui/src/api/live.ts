@@ -102,7 +102,7 @@ class Lost extends Error {
     readonly lastId: string | null,
     readonly status: number | null = null,
   ) {
-    super("the stream broke off");
+    super("event stream interrupted");
   }
 }
 

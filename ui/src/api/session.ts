@@ -21,7 +21,7 @@ export const sessionQuery = queryOptions<Session | null, Refused | Unreachable>(
   },
   retry: (times, wrong) => wrong instanceof Unreachable && times < 3,
   staleTime: 60_000,
-  refetchOnWindowFocus: "always", // in another tab somebody else may have signed in
+  refetchOnWindowFocus: "always", // another user may have signed in in another tab
 });
 
 export function useSessionQuery() {
@@ -67,7 +67,7 @@ async function exchange(method: "GET" | "POST" | "DELETE", body?: object): Promi
       credentials: "same-origin",
     });
   } catch {
-    throw new Unreachable("the service does not answer");
+    throw new Unreachable("Service unreachable");
   }
   const text = await response.text();
   if (!response.ok) throw refusalOf(response, text);

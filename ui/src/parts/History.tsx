@@ -81,12 +81,12 @@ function useHistory(scheduleId: string) {
 
 export function History({ scheduleId, zone }: { scheduleId: string; zone?: string | null }) {
   const found = useHistory(scheduleId);
-  if (found.isPending) return <Loading text="Reading the history…" />;
+  if (found.isPending) return <Loading text="Loading history…" />;
   if (found.events.length === 0) {
     if (found.error) return <FailureNote failure={found.error} again={() => void found.refetch()} />;
     return (
-      <Empty title="Nothing is kept">
-        <p>Every decision and change of a schedule is written down here. What was older than the retention is gone.</p>
+      <Empty title="No history">
+        <p>Each decision and change of the schedule is recorded here until its retention ends.</p>
       </Empty>
     );
   }
@@ -97,11 +97,11 @@ export function History({ scheduleId, zone }: { scheduleId: string; zone?: strin
           <thead>
             <tr>
               <th scope="col" className="number">
-                Seq
+                Sequence
               </th>
               <th scope="col">Event</th>
-              <th scope="col">Recorded at</th>
-              <th scope="col">Refs</th>
+              <th scope="col">Recorded</th>
+              <th scope="col">References</th>
               <th scope="col">Payload</th>
             </tr>
           </thead>
@@ -162,7 +162,7 @@ function Refs({ event }: { event: HistoryEvent }) {
       {run ? (
         <div className="cut mono" title={run}>
           <Link to="/runs/$runId" params={{ runId: run }}>
-            run {run}
+            Run {run}
           </Link>
         </div>
       ) : null}
@@ -175,14 +175,14 @@ function Refs({ event }: { event: HistoryEvent }) {
   );
 }
 
-/** The text is made when it is first looked at: a page holds a hundred of them. */
+/** Rendered on demand, as a page has a hundred payloads. */
 function Payload({ event }: { event: HistoryEvent }) {
   const [open, setOpen] = useState(false);
   return (
     <>
       <Button small kind="quiet" aria-expanded={open} onClick={() => setOpen(!open)}>
         {open ? "Hide" : "Show"}
-        <span className="visually-hidden"> the payload of event {event.sequence}</span>
+        <span className="visually-hidden"> payload of event {event.sequence}</span>
       </Button>
       {open ? <Json value={event.payload} label={`Payload of event ${event.sequence}`} /> : null}
     </>
