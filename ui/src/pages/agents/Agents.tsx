@@ -31,7 +31,7 @@ export default function Agents() {
   const [creating, setCreating] = useState<"agent" | "team" | null>(null);
   return (
     <Page
-      title="Agents and teams"
+      title="Agents and Teams"
       about="AI agents, teams and their workflow assignments."
       actions={
         writes ? (
