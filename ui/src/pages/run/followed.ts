@@ -43,7 +43,7 @@ function overwritten(text: string): string {
   return text.includes("\r") ? (text.split("\r").findLast((part) => part !== "") ?? "") : text;
 }
 
-/** A character that nobody sees has a picture of its own. */
+/** Replace a control character with its visible symbol. */
 function pictured(unseen: string): string {
   const code = unseen.charCodeAt(0);
   return String.fromCharCode(code === 0x7f ? 0x2421 : 0x2400 + code);

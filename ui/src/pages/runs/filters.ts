@@ -16,7 +16,7 @@ export interface RunFilters {
   since: string;
   /** Include steps of workflows. */
   steps: boolean;
-  /** Of all namespaces. */
+  /** Include all namespaces. */
   all: boolean;
 }
 
