@@ -154,7 +154,7 @@ function StepRow({ step }: { step: Step }) {
           <bdi>{step.node_id}</bdi>
         </Link>
         {step.workflow ? (
-          <div className="small muted">workflow {step.workflow.name || step.workflow.workflow_id}</div>
+          <div className="small muted">Workflow {step.workflow.name || step.workflow.workflow_id}</div>
         ) : null}
         {step.fallback ? <div className="small muted">Fallback</div> : null}
       </td>

@@ -190,7 +190,7 @@ const LATE_SECONDS = 60;
 
 function doing(row: RunRow): string {
   const what = row.workflow
-    ? `workflow ${workflowText(row.workflow)}`
+    ? `Workflow ${workflowText(row.workflow)}`
     : [row.kind && kindText(row.kind), row.workflow_type].filter(Boolean).join(" ");
   const whom = row.assignee ? assigneeText(row.assignee) : "";
   return [originText(row.origin), what, whom, row.task_queue && `queue ${row.task_queue}`].filter(Boolean).join(" · ");
