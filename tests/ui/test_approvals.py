@@ -143,10 +143,10 @@ def test_whoever_comes_second_is_told(open_page: OpenPage, fresh: Fresh, watch: 
 def test_a_no_where_the_run_is_looked_at(open_page: OpenPage, fresh: Fresh) -> None:
     asked = ask(fresh)
     page = alone(open_page, fresh, f"/runs/{asked['run_id']}")
-    card = page.get_by_role("region", name="It waits for a yes")
+    card = page.get_by_role("region", name="Awaiting approval")
     card.get_by_label("Reason").fill("last week's numbers")
     card.get_by_role("button", name="Reject").click()
-    expect(page.get_by_role("main")).to_contain_text("Somebody said no")
+    expect(page.get_by_role("main")).to_contain_text("Rejected by")
     expect(page.get_by_role("main")).to_contain_text("last week's numbers")
     assert status(fresh, asked) == "rejected"
 

@@ -114,14 +114,14 @@ def test_what_is_asked_again_after_a_lost_answer_happens_once(open_page: OpenPag
     run_id = fresh.send("POST", "/api/schedules/once/trigger", {})["run_id"]
     fresh.send("POST", f"/api/runs/{run_id}/terminate", {})
     page = open_page(f"/runs/{run_id}", token=fresh.tokens["operator"])
-    page.get_by_role("button", name="Run again").click()
-    dialog = page.get_by_role("dialog", name="Run again")
+    page.get_by_role("button", name="Rerun").click()
+    dialog = page.get_by_role("dialog", name="Rerun")
     watch.expect("ERR_CONNECTION_RESET")
     lose_answers(page, "/rerun$")
-    dialog.get_by_role("button", name="Run again").click()
+    dialog.get_by_role("button", name="Rerun").click()
     expect(dialog.get_by_text(NO_ANSWER)).to_be_visible()
     page.unroute_all(behavior="wait")
-    dialog.get_by_role("button", name="Run again").dblclick()
+    dialog.get_by_role("button", name="Rerun").dblclick()
     expect(page).not_to_have_url(re.compile(run_id))
     assert len(fresh.send("GET", "/api/runs?schedule_id=once")["runs"]) == 2
 
