@@ -12,7 +12,7 @@ import { setAt, type Doc, type Json, type Path } from "../../document/document";
 import { DraftPanel, DraftYear } from "./DraftPanel";
 import { useDraft } from "./draft";
 import { EditingContext } from "./editing";
-import { Beside, WhenSection, Whether, WhoAgrees } from "./sections";
+import { ApprovalsAndRetries, Metadata, Whether, WhenSection } from "./sections";
 import { What } from "./WhatSection";
 import "./edit.css";
 
@@ -69,8 +69,8 @@ export function Editor({ before, begin = before, scheduleId, notes, saveText, sa
             <What />
             <WhenSection />
             <Whether />
-            <WhoAgrees />
-            <Beside />
+            <ApprovalsAndRetries />
+            <Metadata />
           </div>
           <div className="row save-bar">
             <Button kind="primary" type="submit" busy={saving} disabled={obstacle !== null}>

@@ -21,6 +21,7 @@ import { useSay } from "../../parts/Toasts";
 import { When } from "../../parts/When";
 import { workflowGraph } from "../../parts/workflowGraph";
 import { durationText } from "../../time/zones";
+import { NO_RUNS } from "../../words";
 import { Versions } from "./Versions";
 import { WorkflowEditor } from "./WorkflowEditor";
 
@@ -140,7 +141,7 @@ function LatestRuns({ workflowId }: { workflowId: string }) {
       <Shown of={runs}>
         {(answer) =>
           answer.runs.length === 0 ? (
-            <p className="muted">No runs yet.</p>
+            <p className="muted">{NO_RUNS}</p>
           ) : (
             <ul className="plain stack">
               {answer.runs.map((run) => (
