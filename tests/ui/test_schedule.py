@@ -147,14 +147,30 @@ def test_history_has_also_what_happens_while_it_is_asked_for(open_page: OpenPage
     held: list[tuple[Route, APIResponse]] = []
     page.route("**/busy/history?*", lambda route: held.append((route, route.fetch(max_retries=RETRIES))), times=1)
     fresh.send("POST", "/api/schedules/busy/pause", {})
-    expect(main.get_by_text("until somebody resumes it")).to_be_visible()
+    expect(main.get_by_text("until resumed")).to_be_visible()
     while not held:  # the answer that knows nothing of what follows
         page.wait_for_timeout(10)
     fresh.send("POST", "/api/schedules/busy/resume", {})
-    expect(main.get_by_text("until somebody resumes it")).to_have_count(0)
+    expect(main.get_by_text("until resumed")).to_have_count(0)
     held[0][0].fulfill(response=held[0][1])
     expect(main.get_by_text("SchedulePaused")).to_be_visible()
     expect(main.get_by_text("ScheduleResumed")).to_be_visible()
+
+
+def test_history_has_what_happens_before_the_stream_opens(open_page: OpenPage, fresh: Fresh) -> None:
+    fresh.send("POST", "/api/schedules", {"schedule_id": "early", "cron_expressions": [RARELY], "action": PULL})
+    page = open_page(token=fresh.tokens["viewer"])
+    main = page.get_by_role("main")
+    held: list[Route] = []
+    page.route("**/api/events", lambda route: held.append(route), times=1)
+    with page.expect_request("**/api/events"):
+        page.goto("./schedules/early?tab=history")
+    expect(main.get_by_text("ScheduleCreated")).to_be_visible()
+    fresh.send("POST", "/api/schedules/early/pause", {})
+    while not held:  # The request was sent, but its route is still pending.
+        page.wait_for_timeout(10)
+    held[0].continue_()
+    expect(main.get_by_text("SchedulePaused")).to_be_visible()
 
 
 def test_a_schedule_is_triggered_paused_resumed_filled_and_deleted(
@@ -172,10 +188,10 @@ def test_a_schedule_is_triggered_paused_resumed_filled_and_deleted(
     page.get_by_role("dialog").get_by_label("Why").fill("the auditors are here")
     page.get_by_role("dialog").get_by_role("button", name="Pause", exact=True).click()
     expect(main.get_by_text("the auditors are here")).to_be_visible()
-    expect(main.get_by_text("until somebody resumes it")).to_be_visible()
+    expect(main.get_by_text("until resumed")).to_be_visible()
     page.get_by_role("button", name="Resume…").click()
     page.get_by_role("dialog").get_by_role("button", name="Resume", exact=True).click()
-    expect(main.get_by_text("until somebody resumes it")).to_have_count(0)
+    expect(main.get_by_text("until resumed")).to_have_count(0)
 
     page.get_by_role("tab", name="Runs").click()
     expect(page.get_by_role("heading", name="It has not run yet")).to_be_visible()
