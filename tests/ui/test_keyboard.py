@@ -119,7 +119,7 @@ def test_one_is_found_opened_paused_resumed_triggered_and_filled(open_page: Open
     since = now - now % DAY - 3 * DAY
     write_over(page, dialog.get_by_label("From"), to_rfc3339(since))
     write_over(page, dialog.get_by_label("Until"), to_rfc3339(since + 3 * HOUR))
-    reach(page, dialog.get_by_role("button", name="Show what it would do"))
+    reach(page, dialog.get_by_role("button", name="Preview"))
     press(page, "Enter")
     expect(dialog.get_by_role("button", name="Make 3 runs")).to_be_focused()
     press(page, "Enter")
@@ -138,7 +138,7 @@ def test_an_edit_is_looked_at_and_saved(open_page: OpenPage, fresh: Fresh) -> No
     expect(page.get_by_text(re.compile("at 03:00 every day")).first).to_be_visible()
     reach(page, button(page, "Save…"))
     press(page, "Enter")
-    dialog = page.get_by_role("dialog", name="What this changes")
+    dialog = page.get_by_role("dialog", name="Review changes")
     expect(dialog.get_by_text(re.compile(r"^\W*\d+ fires moved"))).to_be_visible()
     press(page, "Escape")
     expect(button(page, "Save…")).to_be_focused()

@@ -44,11 +44,11 @@ PAGES = (
     Shown("/", "now", ("Now",)),
     Shown("/schedules", "schedules", ("Schedules",)),
     Shown("/schedules/new", "create", ("New schedule", "What it would do")),
-    Shown("/schedules/$scheduleId", "schedule", ("Prices from suppliers", "Next decisions"), "/schedules/price-sync"),
+    Shown("/schedules/$scheduleId", "schedule", ("Prices from suppliers", "Upcoming runs"), "/schedules/price-sync"),
     Shown(
         "/schedules/$scheduleId/edit",
         "edit",
-        ("The same as text", "What it would do"),
+        ("YAML", "What it would do"),
         "/schedules/nightly-report/edit",
     ),
     Shown("/runs", "runs", ("Runs",)),

@@ -39,10 +39,7 @@ function FromTemplate({ search }: { search: CreateSearch }) {
   const chosen = agent === null ? templateNamed(search.template) : templateNamed("prompt");
   const made = chosen.make(zone, window.location.origin + serviceBase);
   return (
-    <Page
-      title="Create schedule"
-      about="Starts from a working example. The preview updates as you edit."
-    >
+    <Page title="Create schedule" about="Starts from a working example. The preview updates as you edit.">
       {agent === null ? (
         <div className="templates" role="group" aria-label="Examples">
           {TEMPLATES.map((each) => (

@@ -21,7 +21,9 @@ export function DraftPanel({ draft, zone, busy }: { draft: Draft | undefined; zo
     >
       <div className="stack">
         {draft.words ? <p className="words">{draft.words}</p> : null}
-        {draft.may_write ? null : <div className="note tone-warn">Read-only access: your token cannot save this schedule.</div>}
+        {draft.may_write ? null : (
+          <div className="note tone-warn">Read-only access: your token cannot save this schedule.</div>
+        )}
         <Errors draft={draft} />
         {draft.warnings.map((warning) => (
           <div key={warning} className="note tone-warn">
@@ -148,12 +150,7 @@ export function DraftYear({ draft }: { draft: Draft | undefined }) {
   if (!year) return null;
   return (
     <Card title={`Runs in ${year.year}`}>
-      <YearGrid
-        year={year.year}
-        days={year.days}
-        bounded={year.bounded}
-        label={`Runs of this draft in ${year.year}`}
-      />
+      <YearGrid year={year.year} days={year.days} bounded={year.bounded} label={`Runs of this draft in ${year.year}`} />
     </Card>
   );
 }

@@ -19,9 +19,7 @@ export function What() {
     <Card title="Action">
       <div className="form-grid">
         <Text path={["name"]} label="Display name" />
-        {scheduleId === null ? (
-          <Text path={["schedule_id"]} label="ID" mono hint="Auto-generated if empty" />
-        ) : null}
+        {scheduleId === null ? <Text path={["schedule_id"]} label="ID" mono hint="Auto-generated if empty" /> : null}
         <SelectField
           label="Action type"
           choices={KINDS}
@@ -41,7 +39,12 @@ export function What() {
           rows={3}
         />
         <YesNo path={["action", "template"]} label="Render {{ … }} templates in prompt and input" />
-        <NumberText path={["action", "timeout_seconds"]} label="Timeout (s)" min={1} hint={`Default ${kind === "prompt" ? 300 : 3600}`} />
+        <NumberText
+          path={["action", "timeout_seconds"]}
+          label="Timeout (s)"
+          min={1}
+          hint={`Default ${kind === "prompt" ? 300 : 3600}`}
+        />
         <Choose
           path={["action", "delivery"]}
           label={DELIVERY_LABEL}
@@ -113,12 +116,14 @@ function AssigneeFields() {
   const agents = useRead("/api/agents", { query: { page_size: 200 } }, { live: false });
   return (
     <>
-      <Choose
-        path={["assignee_type"]}
-        label="Assign to"
-        choices={Object.entries(ASSIGNEE_TYPES)}
+      <Choose path={["assignee_type"]} label="Assign to" choices={Object.entries(ASSIGNEE_TYPES)} />
+      <Text
+        path={["assignee_id"]}
+        label={document["assignee_type"] === "team" ? ASSIGNEE_TYPES.team : ASSIGNEE_TYPES.agent}
+        list="known-agents"
+        mono
+        required
       />
-      <Text path={["assignee_id"]} label={document["assignee_type"] === "team" ? ASSIGNEE_TYPES.team : ASSIGNEE_TYPES.agent} list="known-agents" mono required />
       <datalist id="known-agents">
         {agents.data?.agents.map((agent) => (
           <option key={agent.id} value={agent.id}>

@@ -87,16 +87,8 @@ export function WhenSection() {
           min={0}
           hint="Maximum pseudorandom delay, default 0. Stable across restarts."
         />
-        <Choose
-          path={["spec", "dst_gap"]}
-          label={DST_GAP_LABEL}
-          choices={DST_GAP_CHOICES}
-        />
-        <Choose
-          path={["spec", "dst_fold"]}
-          label={DST_FOLD_LABEL}
-          choices={DST_FOLD_CHOICES}
-        />
+        <Choose path={["spec", "dst_gap"]} label={DST_GAP_LABEL} choices={DST_GAP_CHOICES} />
+        <Choose path={["spec", "dst_fold"]} label={DST_FOLD_LABEL} choices={DST_FOLD_CHOICES} />
       </div>
     </Card>
   );
@@ -139,10 +131,30 @@ export function Whether() {
           hint="Applies to occurrences missed while the scheduler was down."
           choices={CATCHUP_CHOICES}
         />
-        <NumberText path={["max_runs"]} label="Max runs" min={1} hint="Deletes the schedule after this many runs. Default: no limit." />
-        <NumberText path={["budget", "max_daily_runs"]} label="Daily limit" min={0} hint="Maximum runs per UTC day. Default: no limit." />
-        <NumberText path={["pause_on_failure"]} label="Pause after consecutive failures" min={1} hint="Default: never" />
-        <NumberText path={["failing_after"]} label="Mark as failing after consecutive failures" min={1} hint="Default: the failing_after setting" />
+        <NumberText
+          path={["max_runs"]}
+          label="Max runs"
+          min={1}
+          hint="Deletes the schedule after this many runs. Default: no limit."
+        />
+        <NumberText
+          path={["budget", "max_daily_runs"]}
+          label="Daily limit"
+          min={0}
+          hint="Maximum runs per UTC day. Default: no limit."
+        />
+        <NumberText
+          path={["pause_on_failure"]}
+          label="Pause after consecutive failures"
+          min={1}
+          hint="Default: never"
+        />
+        <NumberText
+          path={["failing_after"]}
+          label="Mark as failing after consecutive failures"
+          min={1}
+          hint="Default: the failing_after setting"
+        />
         <ConditionTester />
         <JsonField
           path={["inputs_rotation"]}
@@ -184,7 +196,12 @@ export function ApprovalsAndRetries() {
               hint="Principals or role:NAME. Default: all users with the approve permission."
               add="Add approver"
             />
-            <NumberText path={["approval_policy", "approvals_required"]} label="Required approvals" min={1} hint="Default 1" />
+            <NumberText
+              path={["approval_policy", "approvals_required"]}
+              label="Required approvals"
+              min={1}
+              hint="Default 1"
+            />
             <NumberText
               path={["approval_policy", "expires_after_seconds"]}
               label="Approval timeout (s)"
@@ -197,10 +214,7 @@ export function ApprovalsAndRetries() {
               hint="Effect of a waiting run on the next occurrence"
               choices={WHILE_WAITING_CHOICES}
             />
-            <YesNo
-              path={["approval_policy", "allow_requester"]}
-              label="Allow the author or requester to approve"
-            />
+            <YesNo path={["approval_policy", "allow_requester"]} label="Allow the author or requester to approve" />
           </>
         ) : null}
         <NumberText
@@ -209,12 +223,13 @@ export function ApprovalsAndRetries() {
           hint="Default 1, or the value of the agent or assignment"
           min={0}
         />
-        <NumberText path={["retry_policy", "backoff_ms"]} label="Initial backoff (ms)" min={0} hint="Default 1000. Doubles after each retry." />
-        <Choose
-          path={["failure_policy", "mode"]}
-          label={FAILURE_LABEL}
-          choices={FAILURE_CHOICES}
+        <NumberText
+          path={["retry_policy", "backoff_ms"]}
+          label="Initial backoff (ms)"
+          min={0}
+          hint="Default 1000. Doubles after each retry."
         />
+        <Choose path={["failure_policy", "mode"]} label={FAILURE_LABEL} choices={FAILURE_CHOICES} />
       </div>
       <Policies />
     </Card>

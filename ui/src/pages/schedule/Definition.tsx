@@ -40,22 +40,9 @@ function rulesOf(schedule: Schedule): Fact[] {
   const none = <span className="muted">{NONE}</span>;
   return [
     ["Schedule", schedule.words ? <Timed text={schedule.words} zone={schedule.spec.timezone} /> : none],
-    [
-      "Calendars",
-      schedule.calendars.length > 0 ? <Calendars names={schedule.calendars} /> : none,
-    ],
-    [
-      "Condition",
-      schedule.pre_dispatch_condition ? <Condition of={schedule.pre_dispatch_condition} /> : none,
-    ],
-    [
-      "Rotating inputs",
-      schedule.inputs_rotation.length > 0 ? (
-        <Rotation schedule={schedule} />
-      ) : (
-        none
-      ),
-    ],
+    ["Calendars", schedule.calendars.length > 0 ? <Calendars names={schedule.calendars} /> : none],
+    ["Condition", schedule.pre_dispatch_condition ? <Condition of={schedule.pre_dispatch_condition} /> : none],
+    ["Rotating inputs", schedule.inputs_rotation.length > 0 ? <Rotation schedule={schedule} /> : none],
     ["Approval", approval ?? <span className="muted">Not required by this schedule</span>],
     [OVERLAP_LABEL, overlapWords(schedule)],
     [CATCHUP_LABEL, catchupWords(schedule)],
@@ -70,9 +57,7 @@ function rulesOf(schedule: Schedule): Fact[] {
         ]
       : []),
     ...(schedule.assignee_id ? [["Assignee", <Assignee key="who" schedule={schedule} />] as const] : []),
-    ...(schedule.max_runs !== null
-      ? [["Max runs", schedule.max_runs.toLocaleString("en-GB")] as const]
-      : []),
+    ...(schedule.max_runs !== null ? [["Max runs", schedule.max_runs.toLocaleString("en-GB")] as const] : []),
   ];
 }
 
@@ -228,11 +213,7 @@ function Policies({ of }: { of: Schemas["RunPolicies"] | null }) {
   return (
     <Card title="Policies for the next run">
       <div className="stack">
-        {said.length > 0 ? (
-          <PolicyTable lines={said} />
-        ) : (
-          <p className="muted">{ALL_DEFAULTS}</p>
-        )}
+        {said.length > 0 ? <PolicyTable lines={said} /> : <p className="muted">{ALL_DEFAULTS}</p>}
         {rest.length > 0 ? (
           <details>
             <summary>{counted(rest.length, "default policy", "default policies")}</summary>

@@ -30,9 +30,7 @@ export function Revisions({ schedule, search, change }: ViewProps) {
         ) : null}
         {revisions.length > 0 ? (
           <>
-            {revisions.length === 1 ? (
-              <p className="muted">No changes yet.</p>
-            ) : null}
+            {revisions.length === 1 ? <p className="muted">No changes yet.</p> : null}
             <RevisionTable
               revisions={revisions}
               zone={schedule.spec.timezone}
@@ -170,7 +168,9 @@ function Comparison({ schedule, before, after, revisions, isAsked, onClose }: Co
           <>
             <Fields of={compared.fields} />
             {compared.changes === null ? (
-              <p className="muted">Runs cannot be compared because the server can no longer plan one of these revisions.</p>
+              <p className="muted">
+                Runs cannot be compared because the server can no longer plan one of these revisions.
+              </p>
             ) : (
               <FireChanges changes={compared.changes} zone={schedule.spec.timezone} />
             )}

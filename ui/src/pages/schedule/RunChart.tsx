@@ -65,9 +65,7 @@ function Told({ bar, many, zone }: { bar: Bar | null; many: number; zone: string
   return (
     <div className="chart-told" aria-hidden="true">
       {bar === null ? (
-        <span className="muted">
-          {counted(many, "occurrence")}. Hover or use the arrow keys for details.
-        </span>
+        <span className="muted">{counted(many, "occurrence")}. Hover or use the arrow keys for details.</span>
       ) : (
         <>
           <When at={bar.at} zone={zone} /> <span>{barWords(bar)}</span>

@@ -85,9 +85,7 @@ function Nothing({ isFiltered, onAll }: { isFiltered: boolean; onAll: () => void
   }
   return (
     <Empty title={NO_RUNS}>
-      <p>
-        Runs appear here with their duration and start delay. Select Trigger to start a run now.
-      </p>
+      <p>Runs appear here with their duration and start delay. Select Trigger to start a run now.</p>
     </Empty>
   );
 }

@@ -34,9 +34,7 @@ export function fillingWords(answer: Pick<Schemas["Backfilled"], "results" | "dr
 
 export function filledLook(row: Filled): Look {
   if (row.outcome === "skipped") return SKIPPED;
-  return row.outcome === "buffered"
-    ? RUN_LOOKS.held
-    : { ...RUN_LOOKS.ready, word: "Immediate" };
+  return row.outcome === "buffered" ? RUN_LOOKS.held : { ...RUN_LOOKS.ready, word: "Immediate" };
 }
 
 /** States of runs that have not ended. */

@@ -41,7 +41,9 @@ test("overlap and catch-up", () => {
   expect(overlapWords({ overlap_policy: "allow_all", max_concurrency: 4 })).toBe(
     "Run concurrently. Maximum active runs: 4.",
   );
-  expect(overlapWords({ overlap_policy: "skip", max_concurrency: 1 })).toBe("Skip an occurrence while an earlier run is active.");
+  expect(overlapWords({ overlap_policy: "skip", max_concurrency: 1 })).toBe(
+    "Skip an occurrence while an earlier run is active.",
+  );
   expect(catchupWords({ catchup_policy: "fire_all", max_catchup: 10, catchup_window_seconds: 3_600 })).toBe(
     "Start a run for each missed occurrence. Limit: the newest 10. Maximum age: 1 h.",
   );

@@ -87,7 +87,10 @@ const HEALTH_CHOICES: readonly Choice[] = [
   ["", "Any health"],
   ...HEALTHS.map((health): Choice => [health, HEALTH_LOOKS[health].word]),
 ];
-const SOURCE_CHOICES: readonly Choice[] = [["", "Any source"], ...SOURCES.map((source): Choice => [source, SOURCE_TEXTS[source]])];
+const SOURCE_CHOICES: readonly Choice[] = [
+  ["", "Any source"],
+  ...SOURCES.map((source): Choice => [source, SOURCE_TEXTS[source]]),
+];
 
 const TEXT_FILTERS = [
   ["owner", "Owner", "Owner"],

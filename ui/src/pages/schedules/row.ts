@@ -73,7 +73,8 @@ export function originsOf(row: Row): string[] {
   const origins: string[] = [];
   if (row.bundle) origins.push(`Bundle ${row.bundle}`);
   else if (row.source === "template") origins.push(SOURCE_TEXTS.template);
-  if (typeof id === "string" && id !== "") origins.push(`${kind === "team" ? ASSIGNEE_TYPES.team : ASSIGNEE_TYPES.agent} ${id}`);
+  if (typeof id === "string" && id !== "")
+    origins.push(`${kind === "team" ? ASSIGNEE_TYPES.team : ASSIGNEE_TYPES.agent} ${id}`);
   return origins;
 }
 

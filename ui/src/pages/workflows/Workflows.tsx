@@ -49,13 +49,7 @@ export default function Workflows() {
       <PagedTable
         of={workflows}
         rowsOf={(pages) => pages.flatMap((page) => page.workflows)}
-        heads={[
-          "Workflow",
-          { text: "Version", number: true },
-          { text: "Nodes", number: true },
-          "Owner",
-          "Updated",
-        ]}
+        heads={["Workflow", { text: "Version", number: true }, { text: "Nodes", number: true }, "Owner", "Updated"]}
         empty={
           <Empty title={text ? "No matching workflows" : "No workflows yet"}>
             {text ? null : (
