@@ -69,7 +69,11 @@ export function addressOf(
 function checkNames(names: object): void {
   const wrong = Object.values(names).find((each) => /^\.{0,2}$|\//.test(String(each)));
   if (wrong === undefined) return;
-  throw new Refused(422, "validation_failed", `'${String(wrong)}' is not a valid id. Use letters, digits and . _ : @ -`);
+  throw new Refused(
+    422,
+    "validation_failed",
+    `'${String(wrong)}' is not a valid id. Use letters, digits and . _ : @ -`,
+  );
 }
 
 export function headersFor(namespace: string | undefined): Record<string, string> {

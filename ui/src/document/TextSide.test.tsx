@@ -23,7 +23,7 @@ function Around({ begin }: { begin: Doc }) {
 async function shown() {
   render(<Around begin={{ name: "a" }} />);
   const text = (await screen.findByLabelText("text")) as HTMLTextAreaElement;
-  await screen.findByText(/Comments and the order/);
+  await screen.findByText(/Comments and ordering/);
   return { text, type: (value: string) => fireEvent.change(text, { target: { value } }) };
 }
 
@@ -43,6 +43,6 @@ test("what cannot be read is not taken, and everybody is told until it is put ba
   type("name: [");
   expect([text.value, said()]).toEqual(["name: [", "unread"]);
   expect((screen.getByText("JSON") as HTMLButtonElement).disabled).toBe(true);
-  fireEvent.click(screen.getByText("Put back what was read last"));
+  fireEvent.click(screen.getByText("Restore last valid text"));
   expect([text.value, said()]).toEqual(["name: a\n", '{"name":"a"}']);
 });

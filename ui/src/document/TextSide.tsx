@@ -73,9 +73,7 @@ export function TextSide({ document, onDocument, onUnread, label }: Props) {
           </Button>
         </div>
       ) : null}
-      {used === "yaml" ? (
-        <p className="hint">Comments and ordering are not preserved.</p>
-      ) : null}
+      {used === "yaml" ? <p className="hint">Comments and ordering are not preserved.</p> : null}
     </div>
   );
 }

@@ -9,15 +9,7 @@ import { dateTimeText, useViewerZone } from "../time/zones";
 import { CHECK_ANSWERS, NOT_APPLICABLE } from "../words";
 import { Button } from "./Button";
 import { Dialog } from "./Dialog";
-import {
-  ANSWER_LOOKS,
-  answered,
-  evidence,
-  NOT_CREATED,
-  OUTCOME_LOOKS,
-  questionText,
-  sentenceParts,
-} from "./evidence";
+import { ANSWER_LOOKS, answered, evidence, NOT_CREATED, OUTCOME_LOOKS, questionText, sentenceParts } from "./evidence";
 import "./explain.css";
 import { Json } from "./Json";
 import { Shown } from "./Shown";

@@ -21,7 +21,7 @@ interface Props {
 
 const ABOUT: Readonly<Record<ActionName, string>> = {
   pause: "Paused schedules do not fire. Active runs continue.",
-  resume: "Occurrences missed while paused do not run.",
+  resume: "Occurrences missed while paused do not run. Buffered runs start.",
   trigger: "Each schedule fires once, now. Paused schedules are skipped.",
   label: "Each schedule gets a new revision. Its timing does not change.",
   delete: "Deleted schedules never fire again. Runs that have not started are cancelled. The history is kept.",

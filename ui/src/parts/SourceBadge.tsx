@@ -3,7 +3,5 @@ import type { Schemas } from "../api/client";
 
 export function SourceBadge({ source }: { source: Schemas["Schedule"]["source"] }) {
   const isTemplate = source === "template";
-  return (
-    <span className={`badge ${isTemplate ? "tone-info" : ""}`}>{isTemplate ? "Managed" : "Manual"}</span>
-  );
+  return <span className={`badge ${isTemplate ? "tone-info" : ""}`}>{isTemplate ? "Managed" : "Manual"}</span>;
 }

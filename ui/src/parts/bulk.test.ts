@@ -96,8 +96,6 @@ test.each([
 test("an object that was skipped or refused carries its reason", () => {
   const failed: Changed = { schedule_id: "b", outcome: "failed", reason: "not_the_owner", message: "no" };
   expect(itemOf(failed)).toEqual({ id: "b", outcome: "failed", failure: "no" });
-  expect(itemOf({ ...failed, outcome: "skipped", message: null }).failure).toBe(
-    "the workflow is somebody else's by now",
-  );
+  expect(itemOf({ ...failed, outcome: "skipped", message: null }).failure).toBe("Workflow has another owner");
   expect(itemOf(paused("a"))).toEqual({ id: "a", outcome: "paused", failure: null });
 });

@@ -134,7 +134,7 @@ describe("workflowGraph", () => {
 
 describe("conditionText", () => {
   it.each<[condition: unknown, text: string]>([
-    [{}, "any way"],
+    [{}, "always"],
     [{ "/a": { eq: 1 } }, "/a eq 1"],
     [{ "/a": { ge: 1, le: 2 }, "/b": { exists: true } }, "/a ge 1, le 2 and /b exists true"],
     [{ "/a": 3 }, "/a 3"],

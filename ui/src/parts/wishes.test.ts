@@ -29,7 +29,7 @@ describe("inputsOf", () => {
   });
 
   test("what is no JSON is named", () => {
-    expect(inputsOf("{day: 1}").wrong?.inputs?.[0]).toContain("no JSON");
+    expect(inputsOf("{day: 1}").wrong?.inputs?.[0]).toContain("Invalid JSON");
   });
 });
 

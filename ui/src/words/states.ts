@@ -20,19 +20,8 @@ export const RUN_STATES: Readonly<Record<Schemas["RunState"], string>> = {
   expired: "Expired",
 };
 
-/** Groups of run states in filters, charts and counts. */
-export const RUN_GROUPS = {
-  open: "Open",
-  starting: "Starting",
-  running: "Running",
-  buffered: "Buffered",
-  awaiting: "Awaiting approval",
-  succeeded: "Succeeded",
-  failed: "Failed",
-  skipped: "Skipped",
-  missed: "Missed",
-  cancelled: "Cancelled",
-} as const;
+/** Groups of run states in filters and legends. */
+export const RUN_GROUPS = { open: "Open", starting: "Starting", failed: "Failed", cancelled: "Cancelled" } as const;
 
 export const FORECASTS: Readonly<Record<Schemas["Forecast"], string>> = { dispatch: "Scheduled", skip: "Will skip" };
 

@@ -2,12 +2,9 @@ import { expect, test } from "vitest";
 import { coverageOf, isOfRule, listedDays, meaningOf, readDates, toggled } from "./words";
 
 test.each([
-  [{ kind: "skip_dates", rule: null, dates: ["2026-12-24"] }, "does not run on 1 date"],
-  [{ kind: "only_dates", rule: "weekdays", dates: [] }, "runs only on days of weekdays"],
-  [
-    { kind: "skip_dates", rule: "weekends", dates: ["2026-12-24", "2026-12-31"] },
-    "does not run on days of weekends and 2 dates",
-  ],
+  [{ kind: "skip_dates", rule: null, dates: ["2026-12-24"] }, "Excludes 1 date"],
+  [{ kind: "only_dates", rule: "weekdays", dates: [] }, "Includes only weekdays"],
+  [{ kind: "skip_dates", rule: "weekends", dates: ["2026-12-24", "2026-12-31"] }, "Excludes weekends and 2 dates"],
 ] as const)("%j", (calendar, words) => expect(meaningOf({ ...calendar, dates: [...calendar.dates] })).toBe(words));
 
 test.each([
@@ -15,7 +12,7 @@ test.each([
   [{ covers: null, rule: "weekends" }, "every year"],
   [{ covers: ["1991-01-01", "2100-12-31"], rule: "holidays:DE" }, "1991-01-01 to 2100-12-31"],
   [{ covers: null, covered_until: "2026-12-31", rule: null }, "until 2026-12-31"],
-  [{ covers: null, rule: null }, "no dates yet"],
+  [{ covers: null, rule: null }, "no dates"],
 ])("%j covers %s", (calendar, text) => expect(coverageOf(calendar)).toBe(text));
 
 test("dates are read however they are pasted, and what is none is told", () => {

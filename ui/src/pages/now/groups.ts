@@ -2,6 +2,7 @@
 import type { Schemas } from "../../api/client";
 import { agendaLook, type Look, type Tone } from "../../marks/outcomes";
 import { position, type Span } from "../../time/axis";
+import { inSentence } from "../../words";
 
 /** As it is worked with: what an answer leaves out is filled in. */
 export type Row = Required<Schemas["AgendaRow"]>;
@@ -139,7 +140,7 @@ export function runBars(rows: readonly Row[], span: Span, width: number, now: nu
   return bars;
 }
 
-/** "succeeded", "24 succeeded", or "24: 4 failed, 20 succeeded", worst first. */
+/** "Succeeded", "24 succeeded", or "24: 4 failed, 20 succeeded", worst first. */
 export function wordsOf(group: Pick<Group, "rows" | "count">): string {
   const counts = new Map<string, { many: number; severity: number }>();
   for (const row of group.rows) {
@@ -148,6 +149,6 @@ export function wordsOf(group: Pick<Group, "rows" | "count">): string {
     counts.set(look.word, { ...known, many: known.many + row.count });
   }
   const parts = [...counts].sort((one, other) => other[1].severity - one[1].severity);
-  const text = parts.map(([word, { many }]) => (group.count === 1 ? word : `${many} ${word}`)).join(", ");
+  const text = parts.map(([word, { many }]) => (group.count === 1 ? word : `${many} ${inSentence(word)}`)).join(", ");
   return parts.length > 1 ? `${group.count}: ${text}` : text;
 }

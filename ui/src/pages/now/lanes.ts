@@ -12,8 +12,8 @@ export const CALM: Attention = 3;
 
 export const ATTENTION_TEXTS: Record<Attention, string> = {
   0: "Last run failed",
-  1: "Awaiting approval, or missed",
-  2: "Failed or missed in these hours",
+  1: "Awaiting approval or missed",
+  2: "Failed or missed in this time range",
   3: "",
 };
 
