@@ -79,7 +79,7 @@ export function Editor({ before, begin = before, scheduleId, notes, saveText, sa
             {obstacle ? <span className={obstacle.tone}>{obstacle.text}</span> : null}
           </div>
         </form>
-        <div className="stack beside">
+        <div className="stack editor-preview">
           <DraftPanel draft={draft.data} zone={zone} busy={draft.isFetching} />
           {draft.error ? <FailureNote failure={draft.error} again={() => void draft.refetch()} /> : null}
           <Card title="YAML">
