@@ -87,7 +87,7 @@ def test_a_prompt_is_made_told_now_paused_and_resumed(open_page: OpenPage, fresh
     page.get_by_role("dialog").get_by_label("Cron").fill(RARELY)
     page.get_by_role("dialog").get_by_role("button", name="Make it").click()
     row = prompts.get_by_role("row").filter(has_text="What is new?")
-    expect(row).to_contain_text("made here")
+    expect(row).to_contain_text("Manual")
     row.get_by_role("button", name="Run now").click()
     expect(page.get_by_text("It is told now")).to_be_visible()
     assert len(fresh.send("GET", "/api/runs")["runs"]) == 1
@@ -118,7 +118,7 @@ def test_a_team_is_made_led_and_deleted_before_its_agent(open_page: OpenPage, fr
     given = {"schedule_id": "digest", "cron_expressions": [RARELY], "workflow_type": "digest"}
     fresh.send("POST", "/api/schedules", {**given, "assignee_type": "team", "assignee_id": "desk"})
     theirs = page.get_by_role("region", name="Schedules given to it")
-    expect(theirs.get_by_role("listitem")).to_contain_text("made here")
+    expect(theirs.get_by_role("listitem")).to_contain_text("Manual")
     fresh.send("DELETE", "/api/schedules/digest")
     expect(theirs).to_contain_text("None yet")
     page.get_by_role("button", name="Change").click()
@@ -132,11 +132,11 @@ def test_a_team_is_made_led_and_deleted_before_its_agent(open_page: OpenPage, fr
     page.get_by_role("link", name="desk").click()
     page.get_by_role("button", name="Delete").click()
     dialog.get_by_role("button", name="Delete").click()
-    expect(page.get_by_text("desk is deleted")).to_be_visible()
+    expect(page.get_by_text("desk deleted")).to_be_visible()
     page.goto("./agents/writer")
     page.get_by_role("button", name="Delete").click()
     dialog.get_by_role("button", name="Delete").click()
-    expect(page.get_by_text("writer is deleted")).to_be_visible()
+    expect(page.get_by_text("writer deleted")).to_be_visible()
     expect(page.get_by_role("row")).to_have_count(2)
 
 
@@ -153,7 +153,7 @@ def test_deleting_an_agent_with_its_schedules_needs_their_number(open_page: Open
     expect(confirm).to_be_disabled()
     dialog.get_by_label("Enter 2 to confirm").fill("2")
     confirm.click()
-    expect(page.get_by_text("writer is deleted")).to_be_visible()
+    expect(page.get_by_text("writer deleted")).to_be_visible()
     assert fresh.send("GET", "/api/schedules")["schedules"] == []
 
 

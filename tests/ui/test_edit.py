@@ -50,7 +50,7 @@ def test_form_and_text_are_one_document(open_page: OpenPage, fresh: Fresh) -> No
     expect(page.get_by_label("Display name")).to_have_value("From the text")
     expect(page.get_by_label("Queue")).to_have_value("slow")
     text.fill('{"name": ')
-    expect(page.get_by_text(re.compile("^Not taken:"))).to_be_visible()
+    expect(page.get_by_text(re.compile("^Invalid text:"))).to_be_visible()
     expect(page.get_by_label("Display name")).to_have_value("From the text")
     text.fill('{"name": "Half of it", "action": "h", "overlap_policy": "of-old"}')  # as it is while somebody types
     expect(page.get_by_label("Display name")).to_have_value("Half of it")

@@ -81,7 +81,7 @@ def test_one_is_found_opened_paused_resumed_triggered_and_filled(open_page: Open
     make(fresh, "jk-letters", start_at=to_rfc3339(SystemClock().now() - 30 * DAY))
     page = open_page("/", token=fresh.tokens["admin"])
     settled(page)
-    find = page.get_by_role("searchbox", name="Find schedules")
+    find = page.get_by_role("searchbox", name="Search schedules")
     press(page, "/")
     expect(find).to_be_focused()
     press(page, *"jk-letters", "?", "Backspace")  # letters, where somebody types
@@ -96,7 +96,7 @@ def test_one_is_found_opened_paused_resumed_triggered_and_filled(open_page: Open
     dialog = page.get_by_role("dialog")
     reach(page, button(page, "Pause…"))
     press(page, "Enter")
-    write_over(page, dialog.get_by_label("Why"), "the auditors are here")
+    write_over(page, dialog.get_by_label("Reason"), "the auditors are here")
     press(page, "Enter")
     # The button that was pressed is another one now, and the focus is where it was.
     expect(button(page, "Resume…")).to_be_focused()
@@ -185,7 +185,7 @@ def test_questions_are_answered_one_with_other_inputs_and_the_rest_at_once(open_
     expect(dialog.get_by_role("status")).to_have_text("Done: 2 approved")
     expect(dialog.get_by_role("button", name="Close")).to_be_focused()
     press(page, "Enter")
-    expect(page.get_by_role("heading", name="Nothing waits for a yes")).to_be_visible()
+    expect(page.get_by_role("heading", name="No pending approvals")).to_be_visible()
     expect(page.locator("main :focus")).to_have_count(1)
     assert fresh.send("GET", "/api/approvals?status=pending")["approvals"] == []
 
@@ -230,7 +230,7 @@ def test_the_timeline_is_zoomed_and_one_of_its_marks_explained(open_page: OpenPa
     reach(page, page.locator('[data-lane="invoice-export"] [data-mark][tabindex="0"]'))
     press(page, "Enter")
     expect(
-        page.get_by_role("dialog", name="Explanation").get_by_text("Is it one of the schedule's times?")
+        page.get_by_role("dialog", name="Explanation").get_by_text("Schedule times")
     ).to_be_visible()
     press(page, "Escape")
     expect(page.locator('[data-lane="invoice-export"] [data-mark]:focus')).to_have_count(1)
@@ -240,7 +240,7 @@ def test_every_place_has_a_key_that_is_told_and_leads_there(open_page: OpenPage)
     page = open_page("/schedules/nightly-report")
     settled(page)
     press(page, "?")
-    told = page.get_by_role("dialog", name="Keys").get_by_role("region", name="Go to")
+    told = page.get_by_role("dialog", name="Keyboard Shortcuts").get_by_role("region", name="Go to")
     expect(told).to_be_visible()
     letters = told.locator("dt").evaluate_all("all => all.map(each => each.lastElementChild.textContent)")
     places = told.locator("dd").all_inner_texts()

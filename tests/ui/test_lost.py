@@ -18,8 +18,8 @@ from ui.watching import Watch
 from horarium.clock import SystemClock
 from horarium.instant import DAY, to_rfc3339
 
-BANNER = "The connection to the service is lost"
-NO_ANSWER = "the service does not answer"
+BANNER = "Connection lost"
+NO_ANSWER = "Service unreachable"
 AGENDA = re.compile("/api/agenda")
 
 
@@ -185,8 +185,8 @@ def test_a_link_whose_token_was_cut_off_is_refused_in_words(open_page: OpenPage,
     ("status", "body", "said"),
     [
         (429, '{"status": 429, "title": "x", "detail": "wait a moment", "reason": "rate_limited"}', "wait a moment"),
-        (500, "<html>", "the service answered 500"),
-        (200, "<html>", "something else answers in place of the service"),
+        (500, "<html>", "The service returned HTTP 500"),
+        (200, "<html>", "Unexpected response: not JSON"),
     ],
 )
 def test_hours_that_could_not_be_asked_for_are_not_called_empty(
@@ -197,11 +197,11 @@ def test_hours_that_could_not_be_asked_for_are_not_called_empty(
     # Nothing is heard, and the hours stand still: the page does not come to ask again by itself before it is told to.
     page.route("**/api/events", lambda route: route.fulfill(status=403))
     page.goto(f"./?hours=6&from={to_rfc3339(SystemClock().now() - DAY)}")
-    fleet = page.get_by_role("region", name="The fleet over time")
+    fleet = page.get_by_role("region", name="Timeline")
     expect(fleet.get_by_role("alert").get_by_text(said)).to_be_visible()
-    expect(fleet.get_by_text("Nothing in these hours")).to_have_count(0)
+    expect(fleet.get_by_text("No occurrences in this time range")).to_have_count(0)
     page.unroute(AGENDA)
-    fleet.get_by_role("button", name="Try again").click()
+    fleet.get_by_role("button", name="Retry").click()
     expect(fleet.get_by_role("alert")).to_have_count(0)
 
 

@@ -41,7 +41,7 @@ class Shown:
 
 
 PAGES = (
-    Shown("/", "now", ("Now",)),
+    Shown("/", "now", ("Overview",)),
     Shown("/schedules", "schedules", ("Schedules",)),
     Shown("/schedules/new", "create", ("New schedule", "What it would do")),
     Shown("/schedules/$scheduleId", "schedule", ("Prices from suppliers", "Upcoming runs"), "/schedules/price-sync"),
@@ -110,7 +110,7 @@ def test_a_page_far_from_utc(open_page: OpenPage, served: Served, name: str) -> 
     page = open_page(shown.address(served), zone="Asia/Kathmandu")
     settled(page)
     assert_seen(page, shown)
-    expect(page.get_by_label("Times are shown in")).to_have_value(re.compile("Asia/(Kathmandu|Katmandu)"))
+    expect(page.get_by_label("Time zone")).to_have_value(re.compile("Asia/(Kathmandu|Katmandu)"))
 
 
 def test_hostile_names_are_shown_as_they_were_written(open_page: OpenPage) -> None:

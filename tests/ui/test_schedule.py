@@ -185,7 +185,7 @@ def test_a_schedule_is_triggered_paused_resumed_filled_and_deleted(
     main = page.get_by_role("main")
 
     page.get_by_role("button", name="Pause…").click()
-    page.get_by_role("dialog").get_by_label("Why").fill("the auditors are here")
+    page.get_by_role("dialog").get_by_label("Reason").fill("the auditors are here")
     page.get_by_role("dialog").get_by_role("button", name="Pause", exact=True).click()
     expect(main.get_by_text("the auditors are here")).to_be_visible()
     expect(main.get_by_text("until resumed")).to_be_visible()

@@ -121,7 +121,7 @@ def test_one_schedule_is_paused_resumed_triggered_and_deleted(open_page: OpenPag
     page = open_page("/schedules", token=fresh.tokens["admin"], width=NARROW["width"])
     choose_in_menu(page, "ours", "Pause…")
     page.get_by_label("Paused").select_option("for 1 day")
-    page.get_by_label("Why").fill("the office moves")
+    page.get_by_label("Reason").fill("the office moves")
     page.get_by_role("dialog").get_by_role("button", name="Pause").click()
     expect(row(page, "ours").get_by_text("Paused until")).to_be_visible()
     paused = fresh.send("GET", "/api/schedules/ours")
@@ -131,7 +131,7 @@ def test_one_schedule_is_paused_resumed_triggered_and_deleted(open_page: OpenPag
     choose_in_menu(page, "ours", "Trigger…")
     page.get_by_label("Inputs, as JSON").fill("{day: 1}")
     page.get_by_role("dialog").get_by_role("button", name="Trigger").click()
-    expect(page.get_by_role("alert")).to_contain_text("this is no JSON")
+    expect(page.get_by_role("alert")).to_contain_text("Invalid JSON")
     page.get_by_label("Inputs, as JSON").fill('{"day": 1}')
     page.get_by_role("dialog").get_by_role("button", name="Trigger").click()
     expect(page.get_by_role("dialog").get_by_role("alert")).to_be_visible()  # it is paused

@@ -98,7 +98,7 @@ test.each([
 test.each([
   ["closed", "Christmas Day", "excluded (Christmas Day)"],
   ["closed", undefined, "included"],
-  ["open", "listed", "included (listed)"],
+  ["open", "", "included"],
   ["open", undefined, "excluded"],
 ] as const)("a day of a calendar that lists %s days, %s", (listed, reason, words) =>
   expect(dayWords("2026-11-16", undefined, reason, listed)).toBe(`Mon 16 November 2026: ${words}`),

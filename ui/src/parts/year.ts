@@ -142,9 +142,10 @@ export const LISTED_TEXTS: Readonly<Record<Listed, string>> = { closed: "Exclude
 export function dayWords(date: string, day: YearDay | undefined, reason?: string, listed?: Listed): string {
   const [year, month, number] = date.split("-").map(Number) as [number, number, number];
   const head = `${WEEKDAYS[weekdayOf(date)]!.slice(0, 3)} ${number} ${MONTH_NAMES[month - 1]!} ${year}`;
+  const effect = LISTED_TEXTS[listed ?? "closed"].toLowerCase();
   const said = [
     ...(day === undefined ? [] : happenings(day)),
-    ...(reason ? [`${LISTED_TEXTS[listed ?? "closed"].toLowerCase()} (${reason})`] : []),
+    ...(reason === undefined ? [] : [`${effect}${reason ? ` (${reason})` : ""}`]),
   ];
   const other = listed === undefined ? "no fires" : LISTED_TEXTS[listed === "open" ? "closed" : "open"].toLowerCase();
   return `${head}: ${said.length > 0 ? said.join(", ") : other}`;

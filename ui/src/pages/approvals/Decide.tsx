@@ -71,7 +71,7 @@ function useDecision(approval: Approval) {
           say(status === "pending" ? "Approval recorded; more approvals are required" : APPROVAL_LOOKS[status].word),
         (failure) => {
           if (failure instanceof Refused && OVER.has(failure.status))
-            say(`Decision rejected: ${failure.message}`, "bad");
+            say(`Decision failed: ${failure.message}`, "bad");
         },
       );
   return { decide, seen, setSeen, failure: write.error, busy: write.isPending };

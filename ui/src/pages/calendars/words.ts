@@ -19,7 +19,7 @@ export function coverageOf(calendar: Pick<Calendar, "covers" | "covered_until" |
   return calendar.rule === null ? "no dates" : "every year";
 }
 
-/** The names of the listed dates of a year, with the dates of the draft in place of the saved ones. */
+/** The names (empty if unnamed) of the listed dates of a year, with the dates of the draft in place of the saved ones. */
 export function listedDays(
   calendar: Pick<Calendar, "days" | "dates">,
   dates: readonly string[],
@@ -27,11 +27,11 @@ export function listedDays(
 ): Record<string, string> {
   const [kept, drafted] = [new Set(calendar.dates), new Set(dates)];
   const start = `${String(year).padStart(4, "0")}-`;
-  const own = dates.filter((date) => date.startsWith(start)).map((date) => [date, "listed"] as const);
+  const own = dates.filter((date) => date.startsWith(start)).map((date) => [date, ""] as const);
   const found = (calendar.days ?? []).filter(
     (day) => day.date.startsWith(start) && (!kept.has(day.date) || drafted.has(day.date)),
   );
-  return Object.fromEntries([...own, ...found.map((day) => [day.date, day.name ?? "listed"] as const)]);
+  return Object.fromEntries([...own, ...found.map((day) => [day.date, day.name ?? ""] as const)]);
 }
 
 /** Return whether the rule lists the date, so that it cannot be removed. */
