@@ -120,7 +120,7 @@ def test_one_schedule_is_paused_resumed_triggered_and_deleted(open_page: OpenPag
     make(fresh, "ours")
     page = open_page("/schedules", token=fresh.tokens["admin"], width=NARROW["width"])
     choose_in_menu(page, "ours", "Pause…")
-    page.get_by_label("Paused").select_option("for 1 day")
+    page.get_by_label("Duration").select_option("1 day")
     page.get_by_label("Reason").fill("the office moves")
     page.get_by_role("dialog").get_by_role("button", name="Pause").click()
     expect(row(page, "ours").get_by_text("Paused until")).to_be_visible()
@@ -129,13 +129,13 @@ def test_one_schedule_is_paused_resumed_triggered_and_deleted(open_page: OpenPag
     assert paused["paused_until"] is not None
 
     choose_in_menu(page, "ours", "Trigger…")
-    page.get_by_label("Inputs, as JSON").fill("{day: 1}")
+    page.get_by_label("Inputs (JSON)").fill("{day: 1}")
     page.get_by_role("dialog").get_by_role("button", name="Trigger").click()
     expect(page.get_by_role("alert")).to_contain_text("Invalid JSON")
-    page.get_by_label("Inputs, as JSON").fill('{"day": 1}')
+    page.get_by_label("Inputs (JSON)").fill('{"day": 1}')
     page.get_by_role("dialog").get_by_role("button", name="Trigger").click()
     expect(page.get_by_role("dialog").get_by_role("alert")).to_be_visible()  # it is paused
-    page.get_by_label("although it is paused").check()
+    page.get_by_label("Run even if paused").check()
     page.get_by_role("dialog").get_by_role("button", name="Trigger").click()
     expect(page.get_by_text("ours was triggered")).to_be_visible()
     [run] = fresh.send("GET", "/api/runs?schedule_id=ours")["runs"]
@@ -268,7 +268,7 @@ def test_a_bulk_action_continues_after_its_dialog_closes_and_ends_with_a_message
     assert not leaving_warns(page)
     work.get_by_text("1 failed", exact=True).click()
     failed = work.get_by_role("row").filter(has_text="job-0")
-    expect(failed).to_contain_text("the schedule is not active")
+    expect(failed).to_contain_text("Schedule not active")
     failed.get_by_role("link", name="job-0").click()
     expect(page).to_have_url(re.compile("/schedules/job-0"))
     work.get_by_role("button", name="Dismiss").click()

@@ -23,10 +23,10 @@ def test_the_end_of_a_pause_is_read_by_the_service_and_shown_before_it_is_sent(
     page = open_page("/schedules/nightly", token=fresh.tokens["admin"], zone="Asia/Kathmandu")
     page.get_by_role("button", name="Pause…").click()
     dialog = page.get_by_role("dialog")
-    dialog.get_by_label("Paused").select_option("for 4 hours")
+    dialog.get_by_label("Duration").select_option("4 hours")
     expect(dialog.locator("time")).to_be_visible()
-    dialog.get_by_label("Paused").select_option("until a day and hour…")
-    dialog.get_by_label(re.compile("^Until, in Asia/")).fill("2031-03-01T09:00")  # browsers spell it in two ways
+    dialog.get_by_label("Duration").select_option("Until…")
+    dialog.get_by_label(re.compile(r"^End \(Asia/")).fill("2031-03-01T09:00")  # browsers spell it in two ways
     expect(dialog.locator("time")).to_have_attribute("datetime", "2031-03-01T03:15:00Z")
     dialog.get_by_role("button", name="Pause", exact=True).click()
     expect(dialog).to_have_count(0)
@@ -63,6 +63,6 @@ def test_a_workflow_that_cannot_be_read_is_not_put(open_page: OpenPage, fresh: F
     expect(put).to_be_enabled()
     text.fill("nodes: [")
     expect(put).to_be_disabled()
-    dialog.get_by_role("button", name="Put back what was read last").click()
+    dialog.get_by_role("button", name="Restore last valid text").click()
     expect(text).to_have_value(re.compile("fetch"))
     expect(put).to_be_enabled()
