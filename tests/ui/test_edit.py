@@ -72,7 +72,7 @@ def test_what_is_wrong_is_told_at_its_field_and_leads_there(open_page: OpenPage,
     told.click()
     expect(cron).to_be_focused()
     cron.fill("30 2 * * *")
-    page.get_by_label("Time zone").fill("America/New_York")
+    page.get_by_role("main").get_by_label("Time zone").fill("America/New_York")
     expect(page.get_by_text(re.compile("at 02:30 every day")).first).to_be_visible()
     # The hour that is left out in spring is told before anybody is surprised by it.
     expect(page.get_by_text(re.compile("does not exist")).first).to_be_visible()

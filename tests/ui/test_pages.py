@@ -43,7 +43,7 @@ class Shown:
 PAGES = (
     Shown("/", "now", ("Overview",)),
     Shown("/schedules", "schedules", ("Schedules",)),
-    Shown("/schedules/new", "create", ("New schedule", "What it would do")),
+    Shown("/schedules/new", "create", ("Create schedule", "Preview")),
     Shown("/schedules/$scheduleId", "schedule", ("Prices from suppliers", "Upcoming runs"), "/schedules/price-sync"),
     Shown(
         "/schedules/$scheduleId/edit",
