@@ -16,7 +16,7 @@ export const OCCURRENCE_COLUMNS = {
 /** The link from an occurrence to its run. */
 export const VIEW_RUN = "View run";
 
-/** A backfill runs the occurrences of its window in sequence where the overlap policy is `skip`. */
+/** With the overlap policy `skip`, a backfill runs the occurrences of its window in sequence. */
 export const BACKFILL_OVERLAP_CHOICES: readonly (readonly [value: Schemas["OverlapPolicy"] | "", label: string])[] = [
   ["", "Use schedule policy"],
   ["skip", "Run in sequence"],

@@ -1,4 +1,4 @@
-// Runs past occurrences by request: the window, then what it would do, row by row, and only then the real thing.
+// Backfill dialog: select a window, preview the runs, then create them.
 import { useQueryClient } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 import { useState } from "react";

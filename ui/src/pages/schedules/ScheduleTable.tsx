@@ -58,7 +58,7 @@ export function ScheduleTable({ rows, chain, length, total, hidden, onRange, cho
     overscan: OVERSCAN,
     gap: cards ? CARD_GAP : 0,
     scrollMargin: top,
-    // Rows are all equally high; a card keeps its own height wherever it moves.
+    // All rows have the same height; a card keeps its measured height.
     getItemKey: cards ? keyAt : undefined,
     useFlushSync: false,
   });

@@ -92,10 +92,10 @@ export function uidAt(chain: Chain, index: number): string | undefined {
 }
 
 /**
- * With what was answered about the page that begins there; the same chain, where that is nothing new.
+ * Add the answer for the page at a cursor; return the same chain if nothing changed.
  *
- * A page ends with the row it ended with before, so that a new row does not push all others one page on. Where that row
- * is gone, the page ends elsewhere, and what followed it is forgotten.
+ * A page keeps its last row, so a new row does not shift all later pages. If that row was deleted, later pages are
+ * discarded.
  */
 export function answered(chain: Chain, cursor: Cursor, { schedules, next_page_token: token }: Answer): Chain {
   const { seen } = chain;

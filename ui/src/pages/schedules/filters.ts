@@ -29,7 +29,7 @@ export const NO_FILTERS: Filters = {
   deleted: false,
 };
 
-/** The statuses of live schedules, which the service counts. */
+/** Statuses of live schedules that the server counts. */
 export const STATUSES = ["active", "paused", "broken", "finished"] as const;
 export const LISTED_STATUSES = [...STATUSES, "deleted"] as const;
 /** Health states that the server can filter without reading every schedule. */
