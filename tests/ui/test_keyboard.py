@@ -229,9 +229,7 @@ def test_the_timeline_is_zoomed_and_one_of_its_marks_explained(open_page: OpenPa
     expect(page).to_have_url(re.compile(r"hours=6\b"))
     reach(page, page.locator('[data-lane="invoice-export"] [data-mark][tabindex="0"]'))
     press(page, "Enter")
-    expect(
-        page.get_by_role("dialog", name="Explanation").get_by_text("Schedule times")
-    ).to_be_visible()
+    expect(page.get_by_role("dialog", name="Explanation").get_by_text("Schedule times")).to_be_visible()
     press(page, "Escape")
     expect(page.locator('[data-lane="invoice-export"] [data-mark]:focus')).to_have_count(1)
 

@@ -105,7 +105,7 @@ export function Whether() {
           mono
           list="known-calendars"
           placeholder="weekdays"
-          hint="All calendars must include the day."
+          hint="Runs only on days that all calendars allow."
           add="Add calendar"
         />
         <datalist id="known-calendars">

@@ -78,7 +78,7 @@ function Assignee({ schedule }: { schedule: Schedule }) {
 function Calendars({ names }: { names: readonly string[] }) {
   return (
     <>
-      All must include the day:{" "}
+      All must allow the day:{" "}
       {names.map((name, index) => (
         <span key={name}>
           {index > 0 ? ", " : ""}

@@ -55,7 +55,7 @@ function usePages(list: List, range: Range) {
     queryFn: skipToken,
     initialData: NOTHING_SEEN,
     staleTime: Infinity,
-    structuralSharing: false, // it is new only where something is, and far too long to be compared at each step
+    structuralSharing: false, // Too long to compare at each step
   });
   const wanted = pagesWanted(kept, range);
   const answers = useQueries({ queries: wanted.map((each) => pageQuery(list, each)) });
