@@ -18,8 +18,8 @@ DIALOGS: dict[str, tuple[str, ...]] = {
     "/runs?state=open&schedule=reindex": ("Stop all open runs of this schedule",),
     "/runs/{run_id}": ("Rerun",),
     "/approvals?tab=standing": ("Agree beforehand…",),
-    "/workflows": ("New workflow",),
-    "/workflows/brief": ("Change", "Delete", "Start it"),
+    "/workflows": ("Create workflow",),
+    "/workflows/brief": ("Edit", "Delete", "Run"),
     "/calendars": ("Create calendar",),
     "/calendars/company-holidays": ("Clone", "Import dates", "Delete"),
     "/agents": ("Create team", "Create agent"),
@@ -52,7 +52,7 @@ def test_a_dialog_fits_a_phone_and_can_be_read_in_the_dark(open_page: OpenPage, 
 
 def test_a_menu_fits_a_phone_and_can_be_read_in_the_dark(open_page: OpenPage) -> None:
     page = open_page("/schedules?text=price-sync", theme="dark", width=NARROW["width"])
-    page.get_by_role("button", name=re.compile("What can be done")).first.click()
+    page.get_by_role("button", name=re.compile("^Actions for")).first.click()
     expect(page.get_by_role("menuitem").first).to_be_focused()
     assert_fits(page)
     assert_accessible(page, inside="[role=menu]")

@@ -228,8 +228,8 @@ def test_a_double_click_on_a_dry_run_is_only_that(open_page: OpenPage, fresh: Fr
     page = open_page("/schedules/hourly", token=fresh.tokens["operator"])
     page.get_by_role("button", name="Backfill").click()
     dialog = page.get_by_role("dialog", name="Backfill")
-    dialog.get_by_role("button", name="Show what it would do").dblclick(delay=100)
-    expect(dialog.get_by_role("button", name="Make 24 runs")).to_be_enabled()
+    dialog.get_by_role("button", name="Preview").dblclick(delay=100)
+    expect(dialog.get_by_role("button", name="Create 24 runs")).to_be_enabled()
     assert fresh.send("GET", "/api/runs?schedule_id=hourly")["runs"] == []
 
 

@@ -268,4 +268,4 @@ def test_an_empty_fleet_teaches(open_page: OpenPage, fresh: Fresh, role: str, ma
     expect(make).to_have_count(1 if may else 0)
     if may:
         make.click()
-        expect(page.get_by_role("heading", level=1)).to_have_text("New schedule")
+        expect(page.get_by_role("heading", level=1)).to_have_text("Create schedule")

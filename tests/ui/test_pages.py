@@ -43,12 +43,12 @@ class Shown:
 PAGES = (
     Shown("/", "now", ("Overview",)),
     Shown("/schedules", "schedules", ("Schedules",)),
-    Shown("/schedules/new", "create", ("New schedule", "What it would do")),
-    Shown("/schedules/$scheduleId", "schedule", ("Prices from suppliers", "Next decisions"), "/schedules/price-sync"),
+    Shown("/schedules/new", "create", ("Create schedule", "Preview")),
+    Shown("/schedules/$scheduleId", "schedule", ("Prices from suppliers", "Upcoming runs"), "/schedules/price-sync"),
     Shown(
         "/schedules/$scheduleId/edit",
         "edit",
-        ("The same as text", "What it would do"),
+        ("YAML", "What it would do"),
         "/schedules/nightly-report/edit",
     ),
     Shown("/runs", "runs", ("Runs",)),

@@ -4,7 +4,7 @@ import { Link } from "@tanstack/react-router";
 import { useCallback, useEffect, useMemo, useRef, useState } from "react";
 import { ask, type Schemas } from "../api/client";
 import type { Failure } from "../api/hooks";
-import { useEvents } from "../api/live";
+import { useConnection, useEvents } from "../api/live";
 import { useNamespace } from "../api/session";
 import type { StreamEvent } from "../api/stream";
 import { Badge } from "../marks/Mark";
@@ -24,7 +24,7 @@ interface Pages {
   pageParams: number[];
 }
 
-/** Read older events page by page, and newer ones when the stream names this schedule. */
+/** Read older events page by page, and newer ones when the stream opens or names this schedule. */
 function useHistory(scheduleId: string) {
   const namespace = useNamespace();
   const queries = useQueryClient();
@@ -42,7 +42,6 @@ function useHistory(scheduleId: string) {
     queryFn: ({ pageParam, signal }) => read("desc", pageParam, signal),
     initialPageParam: 0,
     getNextPageParam: (page) => page.next_cursor,
-    refetchInterval: 15_000, // The stream may miss an event while a page loads.
   });
   const isBehind = useRef(false);
   const isReading = useRef(false);
@@ -59,7 +58,7 @@ function useHistory(scheduleId: string) {
         if (queries.isFetching({ queryKey: key }) > 0) isBehind.current = true;
         else queries.setQueryData<Pages>(key, (old) => old && { ...old, pages: withNewer(old.pages, answer.events) });
       } catch {
-        // The next event of the stream, or the interval, asks again.
+        void queries.invalidateQueries({ queryKey: key }); // Retries, and shows an error that lasts.
       } finally {
         isReading.current = false;
       }
@@ -73,6 +72,14 @@ function useHistory(scheduleId: string) {
       [scheduleId, catchUp],
     ),
   );
+  // The stream reports only events after it opened: read the events between the first page and that moment.
+  const connection = useConnection();
+  const wasOpen = useRef(connection === "open");
+  useEffect(() => {
+    const isOpen = connection === "open";
+    if (isOpen && !wasOpen.current) void catchUp();
+    wasOpen.current = isOpen;
+  }, [connection, catchUp]);
   useEffect(() => {
     if (!found.isFetching && isBehind.current) void catchUp();
   }); // After each render: a fetch may begin and end between two of them.

@@ -3,4 +3,5 @@ export * from "./common";
 export * from "./kinds";
 export * from "./policies";
 export * from "./reasons";
+export * from "./schedule";
 export * from "./states";
