@@ -85,7 +85,7 @@ def test_a_process_that_leaves_and_one_that_dies_are_told_apart(http: httpx.Clie
     horarium.clock.advance(13)
     beat(horarium, "stays", *ENGINE)
     assert states(http) == {"dies": "silent", "stays": "alive"}
-    assert cluster(http)["notes"] == ["dies has been silent for 13 s; its runs go to others when their leases end"]
+    assert cluster(http)["notes"] == ["dies has sent no heartbeat for 13 s; its runs move when their leases expire"]
     horarium.clock.advance(18)
     beat(horarium, "stays", *ENGINE)
     assert (states(http), cluster(http)["notes"]) == ({"dies": "gone", "stays": "alive"}, [])

@@ -160,7 +160,7 @@ def test_a_step_that_waits_makes_its_schedule_wait_and_is_told_of(http: httpx.Cl
     told = http.get("/api/schedules/brief/explain", params={"at": "2026-03-01T01:00:00Z"}).json()["sentence"]
     assert told.endswith(f"Its run {root} is running. {health['sentence']} The question is about publish.")
     ahead = http.get("/api/schedules/brief/explain", params={"at": "2026-03-01T02:00:00Z"}).json()["sentence"]
-    assert "would be skipped: overlap_policy_skip." in ahead, "until the request expires, and not until a timeout"
+    assert "be skipped: previous run still active." in ahead, "until the request expires, and not until a timeout"
     assert ahead.endswith(health["sentence"])
 
 

@@ -363,7 +363,7 @@ def test_explain_of_the_past_shows_the_guards_as_they_were_asked(server: Server)
     server.service.advance(days=1)
     server.told("schedule", "pause", "nightly")
     told = server.told("schedule", "explain", "nightly", "--at", "2026-03-01T02:00:00Z").splitlines()
-    assert told[0].endswith("history has ScheduleTriggerSkipped (calendar).")
+    assert told[0].endswith('was skipped: excluded by calendar "weekdays".')
     assert told[1].startswith("The guards as they were asked at 2026-03-01T02:00:")
     answers = {line.split()[0]: line.split()[1] for line in told[4:]}
     assert (answers["status_not_triggerable"], answers["calendar"], answers["overlap"]) == ("yes", "no", "not")
@@ -448,7 +448,7 @@ def test_a_backfill_says_what_waits_what_was_skipped_and_why_there_is_nothing(se
     history = server.told("schedule", "history", "nightly", "--all")
     assert (history.count("ScheduleTriggerSkipped"), history.count("ScheduleBuffered")) == (7, 2)
     empty = server.ask(*fill, "2026-02-20T03:00:00Z", "--to", "2026-02-20T04:00:00Z")
-    assert (empty.code, empty.err) == (0, "0 of 0 started\nthe schedule has no occurrence in this window\n")
+    assert (empty.code, empty.err) == (0, "0 of 0 started\nThe window contains no occurrences.\n")
     ahead = server.ask(*fill, "2026-03-05T00:00:00Z", "--to", "2026-03-07T00:00:00Z", "-o", "json")
     assert (ahead.code, "is still to come" in json.loads(ahead.out)["message"]) == (0, True)
 

@@ -68,15 +68,13 @@ def notes(processes: Sequence[Seen], schema: str | None) -> tuple[str, ...]:
     """A sentence for everything that somebody should look at; `schema` is the revision of the tables."""
     there = [each for each in processes if each.is_there]
     found = [
-        _without(there, "ticker", "no process decides what is due"),
-        _without(there, "dispatcher", "no process hands out runs"),
+        _without(there, "ticker", "no process decides due occurrences"),
+        _without(there, "dispatcher", "no process dispatches runs"),
         _different("versions", {each.name: each.version for each in there}),
         _schemas(there, schema),
     ]
     found += [_silence(each) for each in processes if each.state is ProcessState.SILENT]
-    found += [
-        f"{each.name}: {', '.join(each.stuck)} completes no step; look at its log" for each in there if each.stuck
-    ]
+    found += [f"{each.name}: {', '.join(each.stuck)} made no progress; check its log" for each in there if each.stuck]
     found += [_clock(each) for each in there]
     return tuple(each for each in found if each is not None)
 
@@ -89,7 +87,7 @@ def _different(what: str, by_name: Mapping[str, str | None]) -> str | None:
     counted = Counter(value or "unknown" for value in by_name.values())
     if len(counted) < 2:
         return None
-    return f"processes of different {what}: {', '.join(f'{value} ({counted[value]})' for value in sorted(counted))}"
+    return f"processes run different {what}: {', '.join(f'{value} ({counted[value]})' for value in sorted(counted))}"
 
 
 def _schemas(there: Sequence[Seen], schema: str | None) -> str | None:
@@ -97,11 +95,11 @@ def _schemas(there: Sequence[Seen], schema: str | None) -> str | None:
     if not others:
         return None
     more = "" if len(others) <= _NAMES else f" and {len(others) - _NAMES} more"
-    return f"the tables are at {schema or 'no revision'}, which is not the newest of {', '.join(others[:_NAMES])}{more}"
+    return f"the schema is at {schema or 'no revision'}; other revision expected by {', '.join(others[:_NAMES])}{more}"
 
 
 def _silence(each: Seen) -> str:
-    return f"{each.name} has been silent for {each.silent_seconds:.0f} s; its runs go to others when their leases end"
+    return f"{each.name} has sent no heartbeat for {each.silent_seconds:.0f} s; its runs move when their leases expire"
 
 
 def _clock(each: Seen) -> str | None:
@@ -109,4 +107,4 @@ def _clock(each: Seen) -> str | None:
     if offset is None or abs(offset) <= CLOCK_SECONDS:
         return None
     where = "behind" if offset > 0 else "ahead of"
-    return f"{each.name}: the clock of its machine is {abs(offset):.1f} s {where} the database's, which it goes by"
+    return f"{each.name}: its clock is {abs(offset):.1f} s {where} the database clock, which it uses"
