@@ -134,7 +134,7 @@ def test_an_event_that_is_too_large_is_refused_before_anybody_is_dialled() -> No
 @pytest.mark.parametrize("field", ["labels", "memo"])
 def test_an_event_that_is_no_json_is_refused(field: str) -> None:
     outcome, received = launch(saying(OK + b"\r\n"), **{field: {"a": float("nan")}})
-    assert outcome == Refused("the event holds NaN or an infinite number, which JSON cannot say")
+    assert outcome == Refused("the event contains NaN or an infinite number, which is not valid JSON")
     assert received == []
 
 

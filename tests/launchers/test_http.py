@@ -300,8 +300,8 @@ def test_a_cancelled_request_says_whether_the_target_may_have_acted() -> None:
 @pytest.mark.parametrize(
     ("target", "part"),
     [
-        ({"url": None}, "url must be a text"),
-        ({"url": "http://h/" + "a" * 2_048}, "url must be a text"),
+        ({"url": None}, "url must be a string"),
+        ({"url": "http://h/" + "a" * 2_048}, "url must be a string"),
         ({"url": "file:///etc/passwd"}, "only http and https"),
         ({"url": "http://"}, "no host"),
         ({"url": "/relative"}, "only http and https"),

@@ -235,7 +235,7 @@ def make_no_number() -> Launcher:
 @pytest.mark.parametrize(
     ("makers", "text"),
     [
-        (["make_no_json"], "is described by what is no JSON"),
+        (["make_no_json"], "must have a description that is JSON"),
         (["make_other_declaration"], "it declares the kind 'smoke'"),
         (["make_no_flag"], "can_poll must be true or false"),
         (["make_no_number"], "concurrency must be a whole number"),

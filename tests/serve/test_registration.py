@@ -247,6 +247,6 @@ def test_a_workflow_is_declared_once_and_must_be_sound(running: TestService) -> 
         made.workflow("not an id", nodes=[STEP])
     broken = Horarium(name="billing")
     broken.workflow("broken", {"nodes": [{**STEP, "needs": ["work"]}]})
-    with pytest.raises(InvalidWorkflow, match=r"nodes\.0\.needs: the node 'work' cannot wait for itself"):
+    with pytest.raises(InvalidWorkflow, match=r"nodes\.0\.needs: the node 'work' cannot depend on itself"):
         start(running, broken)
     assert stored(running) == {}

@@ -27,7 +27,7 @@ def damage_of(value: object) -> str | None:
     """None = it could be read; whether it makes sense is another question."""
     if isinstance(value, _Damage):
         return str(value[_DAMAGED])
-    return "the names cannot be read" if value in (UNREADABLE, list(UNREADABLE)) else None
+    return "the stored names cannot be read" if value in (UNREADABLE, list(UNREADABLE)) else None
 
 
 @dataclass(frozen=True, slots=True)

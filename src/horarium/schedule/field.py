@@ -133,7 +133,7 @@ def map_field(values: Schema, says: str, check: Check, **more: Any) -> Field:
 
 def alone(value: object) -> object:
     if not isinstance(value, str):
-        raise PolicyError("", f"must be text, not {shown(value)}")
+        raise PolicyError("", f"must be a string, not {shown(value)}")
     return [value]
 
 

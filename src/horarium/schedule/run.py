@@ -97,8 +97,8 @@ def is_final(state: RunState) -> bool:
 
 def check_transition(old: RunState, new: RunState) -> None:
     if new not in TRANSITIONS[old]:
-        allowed = ", ".join(sorted(TRANSITIONS[old])) or "nothing, it is final"
-        raise InvalidTransition(f"a run cannot go from {old} to {new}; from {old} it can become {allowed}")
+        allowed = ", ".join(sorted(TRANSITIONS[old])) or "no other state, because it is final"
+        raise InvalidTransition(f"a run cannot change from {old} to {new}; allowed from {old}: {allowed}")
 
 
 def state_after_termination(state: RunState) -> RunState:

@@ -286,7 +286,7 @@ def test_a_calendar_warns_ninety_days_before_its_data_ends(today: date, warns: b
 def test_the_warning_of_days_to_run_says_that_nothing_runs() -> None:
     assert "after that nothing runs" in (coverage_warning(WEEKENDS, date(2026, 12, 1)) or "")
     empty = calendar(CalendarKind.ONLY_DATES)
-    assert coverage_warning(empty, date(2026, 1, 1)) == "mine: no dates are listed, so nothing may ever run"
+    assert coverage_warning(empty, date(2026, 1, 1)) == "mine: has no dates, so it prevents every run"
 
 
 def test_the_horizon_is_the_callers() -> None:
@@ -351,7 +351,7 @@ def test_a_document_survives_being_written_and_read() -> None:
         ({"covers": ["2026-12-31", "2026-01-01"]}, "^covers: 2026-12-31 is after"),
         ({"covers": ["2026-12-31", "x"]}, "^covers.1: "),
         ({"read_only": True}, "^read_only: "),
-        ({"Name": "twice"}, "^name: is given twice"),
+        ({"Name": "twice"}, "^name: is specified twice"),
         ({"holidays": []}, "^holidays: unknown key"),
     ],
     ids=lambda value: str(value)[:40] if isinstance(value, dict) else None,

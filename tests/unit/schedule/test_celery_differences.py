@@ -91,6 +91,6 @@ def test_moments_that_no_clock_change_explains_are_told_all_the_same():
 
     assert found is not None
     assert [(each.change, each.before, each.after, each.why) for each in found.differences] == [
-        (Change.MOVED, day - 60, day, "the two compute it differently"),
-        (Change.LOST, day + 43_200, None, "the two compute it differently"),
+        (Change.MOVED, day - 60, day, "beat and Horarium compute this time differently"),
+        (Change.LOST, day + 43_200, None, "beat and Horarium compute this time differently"),
     ]

@@ -34,8 +34,8 @@ def test_a_description_survives_a_file():
         (("now",), None, "now: is missing"),
         (("entries",), {}, "entries: must be an array"),
         (("entries", 0), 7, "entries.0: must be an object"),
-        (("entries", 0, "name"), "x" * 1_001, "entries.0.name: must be a text of at most 1000 characters"),
-        (("entries", 0, "name"), "a\x00b", "entries.0.name: must be a text"),
+        (("entries", 0, "name"), "x" * 1_001, "entries.0.name: must be a string of at most 1000 characters"),
+        (("entries", 0, "name"), "a\x00b", "entries.0.name: must be a string"),
         (("entries", 0, "enabled"), "yes", "entries.0.enabled: must be true or false"),
         (("entries", 0, "sent"), -1, "entries.0.sent: must be between"),
         (("entries", 0, "args"), "x", "entries.0.args: must be an array"),
@@ -73,5 +73,5 @@ def test_a_name_that_is_there_twice_is_named():
     document = describe({"one": entry()}, days=3)
     document["entries"] *= 2
 
-    with pytest.raises(HorariumError, match="'one' is there twice"):
+    with pytest.raises(HorariumError, match="'one' appears twice"):
         read_description(document)

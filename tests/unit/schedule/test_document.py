@@ -467,7 +467,7 @@ def test_every_canonical_field_can_be_read() -> None:
 @pytest.mark.parametrize("name", sorted(COMPUTED - {"uid", "fires_count"}))
 def test_what_we_compute_is_ignored_with_a_warning(name: str) -> None:
     parsed = parse({"cron_expr": "0 2 * * *", "prompt": "x", camel(name): "2026-01-01T00:00:00Z"})
-    assert parsed.warnings == (f"{camel(name)}: is computed, not set; ignored",)
+    assert parsed.warnings == (f"{camel(name)}: read-only field, ignored",)
 
 
 def test_no_computed_name_is_also_a_field() -> None:

@@ -233,7 +233,7 @@ def test_headers_are_bounded() -> None:
 
 def test_fields_of_two_kinds_without_a_kind_are_refused_by_name() -> None:
     errors = errors_of({"schedule_id": "s", "cron_expr": "0 2 * * *", "prompt": "x", "action": {"url": "http://a"}})
-    assert errors == {"action": ["`prompt` and `action.url` belong to different kinds of action; give those of one"]}
+    assert errors == {"action": ["`prompt` and `action.url` belong to different kinds of action; use the fields of one kind"]}
 
 
 def test_all_problems_are_said_at_once() -> None:

@@ -190,11 +190,11 @@ def test_every_wrong_text_is_named() -> None:
 
 def test_texts_that_look_like_expressions_and_are_not_rendered_are_warned_about() -> None:
     [plain] = parsed(prompt="On {{ nominal }}", template=False).warnings
-    assert plain == "prompt: {{ nominal }} is sent as it is; set `template` to render it"
+    assert plain == "prompt: {{ nominal }} is sent as it is; set `template: true` to render it"
     [given] = parsed(url="https://a.example/", inputs=["{{ due }}"], template=False).warnings
-    assert given == "inputs: {{ due }} is sent as it is; set `template` to render it"
+    assert given == "inputs: {{ due }} is sent as it is; set `template: true` to render it"
     [header] = parsed(url="https://a.example/", headers={"X-At": "{{ nominal }}"}).warnings
-    assert header.endswith("{{ nominal }} is sent as it is; only the prompt, the input and arguments are rendered")
+    assert header.endswith("{{ nominal }} is sent as it is; templates work only in the prompt, the input and arguments")
     [entry] = parsed(prompt="{{ inputs.x }}", inputs_rotation=[{"x": "{{ due }}"}]).warnings
-    assert entry == "inputs_rotation: {{ due }} is not rendered: the entries are values of the template"
+    assert entry == "inputs_rotation: {{ due }} is not rendered, because entries are values, not templates"
     assert not parsed(prompt="{{ other.engine | x }}", template=False).warnings

@@ -30,9 +30,9 @@ def test_a_text_of_bounded_size_may_be_secret(value: str) -> None:
 @pytest.mark.parametrize(
     ("value", "problem"),
     [
-        (None, "must be a text"),
-        (7, "must be a text"),
-        (b"bytes", "must be a text"),
+        (None, "must be a string"),
+        (7, "must be a string"),
+        (b"bytes", "must be a string"),
         ("", "is empty"),
         ("a" * (MAX_VALUE_BYTES + 1), "is longer than"),
         ("é" * (MAX_VALUE_BYTES // 2 + 1), "is longer than"),

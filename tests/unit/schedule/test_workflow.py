@@ -145,10 +145,10 @@ def test_a_small_document_has_defaults() -> None:
         (document(step("a"), description="x" * 10_001), "^description: "),
         (document(step("a"), description="\ud800"), "^description: .*surrogate"),
         (document(step("a"), colour="red"), "^colour: unknown key"),
-        (document(step("a"), workflowId="again"), "^workflow_id: is given twice"),
+        (document(step("a"), workflowId="again"), "^workflow_id: is specified twice"),
         ({"id": "report", "nodes": {"a": ACTION}}, "^nodes: must be an array"),
         (document(step("a"), edges="ab"), "^edges: must be an array"),
-        (document(step("a"), step("a")), "^nodes.1.id: the id 'a' is given twice"),
+        (document(step("a"), step("a")), "^nodes.1.id: the id 'a' is specified twice"),
         (document(step("a"), 5), "^nodes.1: must be an object"),  # type: ignore[arg-type]  # broken on purpose
         (document(step("a"), step("b", colour=1)), "^nodes.1.colour: unknown key"),
         (document(step("a b")), "^nodes.0.id: "),
@@ -163,10 +163,10 @@ def test_a_small_document_has_defaults() -> None:
         (document(step("a", retry={"max_retries": -1})), "^nodes.0.retry_policy.max_retries: "),
         (document(step("a"), edges=[{"from": "a"}]), "^edges.0.to: "),
         (document(step("a"), edges=[{"from": "a", "to": "z"}]), "^edges.0.to: 'z' is no node"),
-        (document(step("a"), edges=[{"from": "a", "to": "a"}]), "^edges.0.from: the node 'a' cannot wait for itself"),
-        (document(step("a", needs=["a"])), "^nodes.0.needs: the node 'a' cannot wait for itself"),
+        (document(step("a"), edges=[{"from": "a", "to": "a"}]), "^edges.0.from: the node 'a' cannot depend on itself"),
+        (document(step("a", needs=["a"])), "^nodes.0.needs: the node 'a' cannot depend on itself"),
         (document(step("a"), edges=[{"from": "a", "to": "a", "if": 1}]), "^edges.0.if: unknown key"),
-        (document(step("a"), step("b"), edges=[{"from": "a", "to": "b"}] * 2), "^edges.1: a → b is given twice"),
+        (document(step("a"), step("b"), edges=[{"from": "a", "to": "b"}] * 2), "^edges.1: a → b is specified twice"),
         (
             document(step("a"), step("b"), edges=[{"from": "a", "to": "b", "condition": {"/x": {"in": 1}}}]),
             "^edges.0.condition: ",
@@ -318,7 +318,7 @@ def test_a_trigger_is_read_nested_or_flat(source: dict[str, object], trigger: Tr
         ([{"key": 5}], "^triggers.0.key: "),
         ([{"schedule": 5}], "^triggers.0.schedule: must be an object"),
         ([{"schedule": {}, "cron_expr": "@daily"}], "^triggers.0.cron_expr: unknown key beside"),
-        ([{"key": "1"}, {}], "^triggers.1.key: the key '1' is given twice"),
+        ([{"key": "1"}, {}], "^triggers.1.key: the key '1' is specified twice"),
     ],
 )
 def test_a_bad_trigger_is_refused_with_the_path(triggers: list[object], message: str) -> None:
