@@ -124,7 +124,7 @@ def test_somebody_at_a_terminal_is_asked(server: Server, monkeypatch: pytest.Mon
         (["--from", "missing.json"], "--from: cannot read 'missing.json'"),
         (["--from", "bad.json"], "entries.0.schedule.kind: is missing"),
         (["a:b", "--tz", "Mars/Olympus"], "timezone: 'Mars/Olympus' is not a zone"),
-        (["a:b", "--prefix", "-"], "--prefix: '-' is not an id"),
+        (["a:b", "--prefix", "-"], "--prefix: '-' is not a valid ID"),
         (["a:b", "--python", "no-such-python"], "--python: cannot start 'no-such-python'"),
         (["leaves:app"], "leaves:app: cannot be loaded: SystemExit: 3; it printed: I go"),
         (["dies:app"], "dies:app: the process that loads it ended with 4 and said nothing; it printed: gone"),

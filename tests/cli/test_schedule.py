@@ -349,7 +349,7 @@ def test_a_pointer_that_can_never_be_there_is_told(server: Server) -> None:
     server.told(*NIGHTLY)
     told = server.ask("schedule", "condition", "set", "nightly", '{"/last_24h_stats/faild": {"lt": 3}}')
     assert told.code == 0
-    assert "warning: pre_dispatch_condition: '/last_24h_stats/faild' is never there; did you mean" in told.err
+    assert "warning: pre_dispatch_condition: '/last_24h_stats/faild' never exists; did you mean" in told.err
 
 
 def test_explain_takes_the_nominal_time_of_the_next_fire(server: Server) -> None:
@@ -401,8 +401,8 @@ def test_a_schedule_whose_runs_fail_is_failing_and_1_and_health_counts_it(server
 
 def test_a_calendar_that_ends_soon_is_a_warning_of_each_command(server: Server) -> None:
     days = ("calendar", "create", "soon", "--kind", "only_dates", "--date", "2026-05-15")
-    assert "warning: soon: data ends 2026-05-15" in server.ask(*days).err
-    warning = "calendars: soon: data ends 2026-05-15; after that nothing runs\n"
+    assert "warning: soon: its dates end on 2026-05-15" in server.ask(*days).err
+    warning = "calendars: soon: its dates end on 2026-05-15; after that it prevents every run\n"
     made = server.ask(*NIGHTLY, "--calendar", "soon")
     assert (made.code, f"warning: {warning}" in made.err) == (0, True)
     health = server.ask("schedule", "health")

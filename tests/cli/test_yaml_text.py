@@ -62,7 +62,7 @@ def test_words_mean_what_they_mean_in_json(text: str, value: Any) -> None:
         ("a: &x [*x]", r"repeats itself \(\*\) without an end \(line 1\)"),
         ("a: *x", "undefined alias"),
         ("<<: [1]", r"only objects can be merged \(<<\) \(line 1\)"),
-        ("a: 1\na: 2", r"'a' is specified twice \(line 2\)"),
+        ("a: 1\na: 2", r"'a' is given twice \(line 2\)"),
         ("1: one", r"the name 1 is no text; quote it \(line 1\)"),
         ("[a]: b", r"is no text|unhashable|the name"),
         ("a: !!python/object:os.system x", "the mark .* is not read"),

@@ -396,7 +396,7 @@ def test_a_workflow_with_an_unknown_name_is_refused() -> None:
         http = horarium.http(namespace="default")
         answer = http.put("/api/workflows/w", json={"nodes": [node]})
         errors = answer.json()["errors"]
-        whys = ["names 'nope', which is no node", "unknown name 'foo'", "does not come before 'write'"]
+        whys = ["references 'nope', which is not a node", "unknown name 'foo'", "does not run before 'write'"]
         found = errors["nodes.0.action.prompt"]
         assert [why in text for why, text in zip(whys, found, strict=True)] == [True] * 3
         assert "never closed" in errors["nodes.0.input.0"][0]

@@ -106,7 +106,9 @@ def test_without_the_package_the_kind_is_refused_with_those_that_are_there(gone:
     refused = gone["flat"]
     assert (refused["code"], refused["reason"]) == (422, "kind_not_available")
     shipped = "workflow, prompt, http, celery, python, command, pull"
-    assert refused["errors"]["kind"] == [f"must be one of {shipped}, not 'echo'; no installed launcher declares this kind"]
+    assert refused["errors"]["kind"] == [
+        f"must be one of {shipped}, not 'echo'; no installed launcher declares this kind"
+    ]
     assert gone["kinds"] == shipped.split(", ")
     assert "echo" not in gone["delivery"]
 

@@ -123,9 +123,9 @@ def test_a_bundle_and_an_application_do_not_share_a_name(running: TestService) -
 
 
 def test_a_name_is_an_id() -> None:
-    with pytest.raises(InvalidDefinition, match=r"name: .* is not an id"):
+    with pytest.raises(InvalidDefinition, match=r"name: .* is not a valid ID"):
         Horarium(name="two words")
-    with pytest.raises(InvalidDefinition, match=r"release: .* is not an id"):
+    with pytest.raises(InvalidDefinition, match=r"release: .* is not a valid ID"):
         Horarium(release="two words")
 
 

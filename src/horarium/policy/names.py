@@ -65,7 +65,7 @@ def read_object(
             field = key if namable else what
             raise PolicyError(field, f"unknown key {shown(key)}; known are {', '.join(names)}")
         if name in found:
-            raise PolicyError(name, "is given twice, under two spellings")
+            raise PolicyError(name, "is specified twice in different spellings")
         item = nulls.get(name) if item is None else item
         if item is not None:
             found[name] = item

@@ -99,7 +99,9 @@ def read_bundle(name: str | None, members: Mapping[str, object], *, prune: bool 
     total = sum(map(len, documents.values())) + sum(map(_triggers, documents[BundleKind.WORKFLOW].values()))
     if total > MAX_DOCUMENTS:
         kinds = "documents and workflow triggers"
-        problems.setdefault("bundle", []).append(f"has {total} {kinds}; the maximum per request is {MAX_DOCUMENTS}")
+        problems.setdefault("bundle", []).append(
+            f"has {total} {kinds}; at most {MAX_DOCUMENTS} are allowed per request"
+        )
     if problems:
         raise InvalidDefinition(problems)
     return Bundle(name, documents, dict(_places(org)))
@@ -129,7 +131,7 @@ def _places(org: Flat) -> Iterator[tuple[tuple[BundleKind, str], str]]:
 def _named(kind: BundleKind, rows: Sequence[tuple[str, object]], problems: dict[str, list[str]]) -> dict[str, Document]:
     found: dict[str, Document] = {}
     if len(rows) > MAX_DOCUMENTS:
-        problems[kind.member] = [f"has {len(rows)} documents; the maximum per request is {MAX_DOCUMENTS}"]
+        problems[kind.member] = [f"has {len(rows)} documents; at most {MAX_DOCUMENTS} are allowed per request"]
         return found
     told = 0
     for place, row in rows:

@@ -70,7 +70,7 @@ class Calendar:
         if not self.name:
             raise InvalidCalendar("name: is required")
         if len(self.dates) > MAX_DATES:
-            raise InvalidCalendar(f"dates: {len(self.dates)} dates; the maximum per calendar is {MAX_DATES}")
+            raise InvalidCalendar(f"dates: {len(self.dates)} dates; at most {MAX_DATES} are allowed per calendar")
         if any(isinstance(day, datetime) for day in self.dates):
             raise InvalidCalendar("dates: must be dates without a time of day")
         if self.covers is not None and self.covers[0] > self.covers[1]:
@@ -373,7 +373,7 @@ def _parse_dates(value: object) -> frozenset[date]:
     if not isinstance(value, list | tuple | set | frozenset):
         raise InvalidCalendar(f"dates: must be an array of dates, not {shown(value)}")
     if len(value) > MAX_DATES:
-        raise InvalidCalendar(f"dates: {len(value)} dates; the maximum per calendar is {MAX_DATES}")
+        raise InvalidCalendar(f"dates: {len(value)} dates; at most {MAX_DATES} are allowed per calendar")
     return frozenset(_parse_date(f"dates.{index}", item) for index, item in enumerate(value))
 
 

@@ -53,7 +53,7 @@ def any_text(most: int) -> Callable[[str, object], str]:
         if not isinstance(value, str):
             raise PolicyError(field, f"must be a string, not {shown(value)}")
         if len(value) > most:
-            raise PolicyError(field, f"has {len(value)} characters; the maximum is {most}")
+            raise PolicyError(field, f"has {len(value)} characters; at most {most} are allowed")
         return value
 
     return check
@@ -115,7 +115,7 @@ def small_memo(field: str, value: object, _key: str) -> Mapping[str, object]:
     memo = mapping(field, value)
     size = len(json.dumps(memo, ensure_ascii=False, separators=(",", ":")).encode())
     if size > MAX_MEMO_BYTES:
-        raise PolicyError(field, f"has {size} bytes as JSON; the maximum is {MAX_MEMO_BYTES}")
+        raise PolicyError(field, f"has {size} bytes as JSON; at most {MAX_MEMO_BYTES} are allowed")
     return memo
 
 
@@ -255,7 +255,7 @@ def headers(field: str, value: object) -> dict[str, Json]:
     """A value is a text, or names the secret that is sent in its place."""
     given = mapping(field, value)
     if len(given) > MAX_HEADERS:
-        raise PolicyError(field, f"has {len(given)} headers; the maximum is {MAX_HEADERS}")
+        raise PolicyError(field, f"has {len(given)} headers; at most {MAX_HEADERS} are allowed")
     seen: set[str] = set()
     kept: dict[str, Json] = {}
     for name, item in given.items():

@@ -38,7 +38,7 @@ class MemberReader:
         if not isinstance(value, list | tuple):
             self.problems.add(field, f"must be an array, not {shown(value)}")
         elif len(value) > most:
-            self.problems.add(field, f"{len(value)} {field}; the maximum per workflow is {most}")
+            self.problems.add(field, f"{len(value)} {field}; at most {most} are allowed per workflow")
         else:
             return value
         return ()

@@ -304,7 +304,7 @@ def _check_sizes(action: Action, entries: int, problems: Problems) -> None:
     values = _count([action.input, *(action.target.get(name) for name in _ARGUMENTS)])
     if entries and values * entries > _MAX_CHECKED:
         text = f"{values} values × {entries} entries of inputs_rotation"
-        problems.add("action.template", f"is too large: {text}; the maximum is {_MAX_CHECKED}")
+        problems.add("action.template", f"is too large: {text}; at most {_MAX_CHECKED} are allowed")
 
 
 def _count(value: Json) -> int:

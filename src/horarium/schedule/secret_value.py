@@ -49,7 +49,7 @@ def checked_hosts(hosts: object) -> tuple[str, ...] | None:
     if hosts is None or hosts in (list(ANY), ANY):
         return None
     if not isinstance(hosts, list | tuple) or not 0 < len(hosts) <= MAX_HOSTS:
-        raise PolicyError("hosts", f"must be an array of 1 to {MAX_HOSTS} hosts, or " * " alone for any host")
+        raise PolicyError("hosts", f"must be an array of 1 to {MAX_HOSTS} hosts, or * alone for any host")
     return tuple(dict.fromkeys(_checked_pin(f"hosts.{index}", host) for index, host in enumerate(hosts)))
 
 

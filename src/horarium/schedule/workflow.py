@@ -276,7 +276,7 @@ class _Reader(MemberReader):
         self._check_names(nodes, edges)
         joined = _united(nodes.values(), edges)
         if len(joined) > MAX_EDGES:
-            self.problems.add("edges", f"{len(joined)} edges; the maximum per workflow is {MAX_EDGES}")
+            self.problems.add("edges", f"{len(joined)} edges; at most {MAX_EDGES} are allowed per workflow")
             return None
         self.cycle = find_cycle([node.id for node in nodes.values()], pairs_of(joined)) or ()
         if self._kinds is not None:

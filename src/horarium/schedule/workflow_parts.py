@@ -124,7 +124,7 @@ def _check_sizes(workflow: Workflow) -> None:
         ("triggers", len(workflow.triggers), MAX_TRIGGERS),
     ):
         if count > most:
-            raise InvalidWorkflow(f"{field}: {count} {field}; the maximum per workflow is {most}")
+            raise InvalidWorkflow(f"{field}: {count} {field}; at most {most} are allowed per workflow")
     if workflow.version < 1:
         raise InvalidWorkflow("version: must be 1 or more")
 

@@ -173,7 +173,7 @@ def test_the_error_names_the_first_failure_and_counts_the_others() -> None:
 def test_facts_and_letters_of_another_workflow_are_refused() -> None:
     with pytest.raises(InvalidWorkflow, match="'z' is not a node of workflow w version 1"):
         advance(graph("a"), "o", [fact("z", S.READY)], RunFacts())
-    with pytest.raises(InvalidWorkflow, match="2 letters for 1 nodes"):
+    with pytest.raises(InvalidWorkflow, match="2 entries for 1 nodes"):
         advance(graph("a"), "oo", [], RunFacts())
 
 

@@ -13,7 +13,7 @@ REFUSED: dict[str, tuple[object, str]] = {
     "a list": ([], "must be an object with a reply"),
     "no reply": ({"rows": 5}, "must be an object with a reply"),
     "more than a reply": ({"reply": "yes", "rows": 5}, "may hold reply alone"),
-    "a number": ({"reply": 5}, "must be text"),
+    "a number": ({"reply": 5}, "must be a string"),
     "blank": ({"reply": " \n"}, "must not be blank"),
     "too long": ({"reply": "é" * (MAX_REPLY_BYTES // 2 + 1)}, "at most 100000 bytes"),
 }

@@ -55,7 +55,7 @@ def test_clock_changes(when, after, expected):
     assert found is not None
     assert [(each.change, text(each.before), text(each.after)) for each in found.differences] == expected
     assert found.count == len(expected)
-    assert all(each.why.startswith("the clock ") for each in found.differences)
+    assert all(each.why.startswith("DST: the clock ") for each in found.differences)
 
 
 def test_a_dense_schedule_is_looked_at_for_a_while_and_around_each_clock_change():

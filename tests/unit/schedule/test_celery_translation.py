@@ -215,8 +215,8 @@ def test_the_queue_is_where_the_app_routes_it(conf, options, queue, is_exact):
         ({"args": "abc"}, "args must be a list"),
         ({"args": (10**400,)}, "args.0 is a number that nobody can read"),
         ({"args": ("\udcff",)}, "args.0 is '\\udcff', which is half of a character"),
-        ({"args": ("\x00",)}, "it cannot be kept: action.args.0: holds the character U+0000"),
-        ({"options": {"queue": " q"}}, "it cannot be kept: action.queue: must be printable"),
+        ({"args": ("\x00",)}, "is not a valid schedule: action.args.0: contains the character U+0000"),
+        ({"options": {"queue": " q"}}, "is not a valid schedule: action.queue: must be printable"),
         ({"kwargs": {"a": {1: 2}}}, "kwargs.a is {1: 2} (dict)"),
     ],
 )

@@ -635,7 +635,7 @@ def test_numbers_with_an_effect_are_not_warned_about() -> None:
 def test_a_pointer_that_can_never_be_there_is_warned_about_where_it_was_written() -> None:
     document = {"cron_expr": "0 2 * * *", "prompt": "x", "preDispatchCondition": {"/last_24h_stats/faild": {"lt": 3}}}
     (warning,) = parse(document).warnings
-    assert warning.startswith("preDispatchCondition: '/last_24h_stats/faild' is never there; did you mean ")
+    assert warning.startswith("preDispatchCondition: '/last_24h_stats/faild' never exists; did you mean ")
 
 
 def test_calendars_may_carry_a_zone_and_are_listed_once() -> None:

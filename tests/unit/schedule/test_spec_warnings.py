@@ -75,7 +75,7 @@ def test_a_hash_without_an_id_is_told() -> None:
     spec = SpecText(("H 4 * * *",))
     assert spec_warnings(spec, "nightly", now=SUMMER_2026) == ()
     [said] = spec_warnings(spec, None, now=SUMMER_2026)
-    assert said.startswith("spec.cron_expressions.0: `H` is chosen by the id")
+    assert said.startswith("spec.cron_expressions.0: `H` depends on the schedule ID")
 
 
 def test_what_is_told_is_bounded() -> None:
