@@ -90,7 +90,7 @@ def test_lint_tells_that_a_calendar_ends_soon(capsys: pytest.CaptureFixture[str]
 
 def test_lint_tells_what_next_refuses(capsys: pytest.CaptureFixture[str]) -> None:
     code, out, _ = run(capsys, "lint", "5 0 30 2 *")
-    assert (code, out) == (1, "never_fires: nothing matches within eight years\n")
+    assert (code, out) == (1, "never_fires: the expression has no occurrence within eight years\n")
 
 
 # ── condition test ───────────────────────────────────────────────────────────────────────────────────

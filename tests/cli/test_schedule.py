@@ -267,7 +267,7 @@ def test_one_schedule_may_be_deleted_with_yes(server: Server) -> None:
 def test_a_one_time_run_in_the_past_is_refused_with_its_reason(empty_server: Server) -> None:
     refused = empty_server.ask("schedule", "create", "--at", "2020-01-01T00:00:00Z", "--workflow-type", "w")
     assert (refused.code, refused.out) == (2, "")
-    assert "--at: never fires; the time is in the past; give a time in the future" in refused.err
+    assert "--at: never fires; the time is in the past; set a time in the future" in refused.err
 
 
 def test_what_others_have_written_cannot_move_the_cursor(server: Server) -> None:

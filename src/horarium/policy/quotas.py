@@ -149,7 +149,7 @@ def _members(asked: object, field: str, names: Sequence[str]) -> Mapping[str, ob
         raise PolicyError(field, f"must be an object, not {shown(asked)}")
     for name in asked:
         if name not in names:
-            raise PolicyError(field, f"unknown key {shown(name)}; known are {', '.join(names)}")
+            raise PolicyError(field, f"unknown key {shown(name)}; allowed: {', '.join(names)}")
     return asked
 
 
@@ -157,5 +157,5 @@ def _limit(value: object, field: str) -> int | None:
     if value is None:
         return None
     if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= MAX_LIMIT:
-        raise PolicyError(field, f"must be a whole number up to {MAX_LIMIT}, null or {DEFAULT!r}, not {shown(value)}")
+        raise PolicyError(field, f"must be an integer up to {MAX_LIMIT}, null or {DEFAULT!r}, not {shown(value)}")
     return value

@@ -22,7 +22,7 @@ def found(expr: str, code: str, timezone: str | None = None, **options: str) -> 
 
 # Each row: expression, zone, options, code, message. Clock changes are those of the pinned tz database.
 ROWS: list[tuple[str, str | None, dict[str, str], str, str]] = [
-    ("0 0 30 2 *", None, {}, "never_fires", "nothing matches within eight years"),
+    ("0 0 30 2 *", None, {}, "never_fires", "the expression has no occurrence within eight years"),
     (
         "30 2 * * *", NEW_YORK, {}, "dst_moved",
         "on 2027-03-14 02:30 does not exist and fires at 03:00, when the clock has gone forward",
@@ -33,7 +33,7 @@ ROWS: list[tuple[str, str | None, dict[str, str], str, str]] = [
     ),
     (
         "0 2,3 * * *", NEW_YORK, {}, "dst_moved",
-        "on 2027-03-14 02:00 does not exist and fires at 03:00 (with the fire that is there anyway), "
+        "on 2027-03-14 02:00 does not exist and fires at 03:00 (together with the regular occurrence), "
         "when the clock has gone forward",
     ),
     (
@@ -72,11 +72,11 @@ ROWS: list[tuple[str, str | None, dict[str, str], str, str]] = [
     ),
     (
         "5 0 13 * 5", None, {}, "either_day",
-        "day-of-month and day-of-week are both restricted: a day on which either matches will do",
+        "day-of-month and day-of-week are both restricted; a day matches if either field matches",
     ),
     (
         "5 0 1-31 * 5", None, {}, "either_day",
-        "day-of-month `1-31` matches every day and either day field will do; write `*`",
+        "day-of-month `1-31` matches every day, so the other day field has no effect; use `*`",
     ),
     (
         "5 0 1,15 * */2", None, {}, "star_day",
@@ -99,11 +99,11 @@ ROWS: list[tuple[str, str | None, dict[str, str], str, str]] = [
     ),
     (
         "0 9 * * *", None, {}, "herd",
-        "minute 0 is when most schedules fire; `H` takes a minute of its own from the schedule's id",
+        "many schedules fire at minute 0; `H` selects a minute from the schedule ID and spreads the load",
     ),
     (
         "0 5 5 * * *", None, {}, "six_fields",
-        "six fields: the first is seconds here, while some schedulers read the sixth as a year",
+        "six fields: the first field is seconds; some other schedulers read the sixth field as the year",
     ),
     (
         "@every PT7H", None, {}, "every_grid",
