@@ -182,7 +182,7 @@ def test_validate_answers_with_the_document_as_it_would_be_kept(http: httpx.Clie
     assert body["graph"] == {"order": ["a", "b"], "starts": ["a"], "ends": ["b"]}
     assert "s3cret" not in answer.text
     assert body["warnings"] == [
-        "nodes.1.action: the secret 'not-yet' is not set; without it the step cannot be launched"
+        "nodes.1.action: the secret 'not-yet' is not set; the step fails to launch without it"
     ]
     assert http.get("/api/workflows").json()["workflows"] == []
 

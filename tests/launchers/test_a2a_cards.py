@@ -173,8 +173,8 @@ def test_those_who_ask_at_the_same_time_wait_for_one_answer() -> None:
 def test_an_agent_without_an_address_is_not_asked() -> None:
     async def test(world: World) -> None:
         nowhere = AgentLine("writer", None)
-        assert (await world.cards.of("default", nowhere)).error == "the agent has no address"
-        assert (await world.cards.check("default", nowhere)).error == "the agent has no address"
+        assert (await world.cards.of("default", nowhere)).error == "the agent has no URL"
+        assert (await world.cards.check("default", nowhere)).error == "the agent has no URL"
 
     in_world(test)
 

@@ -207,7 +207,7 @@ REFUSED = {"jsonrpc": "2.0", "id": "r1", "error": {"code": -32601, "message": f"
     [
         (
             answer("302 Found", location="http://127.0.0.1:1/"),
-            HttpStatus(302, "HTTP 302: redirects are not followed; register the final URL"),
+            HttpStatus(302, "HTTP 302: redirects are not followed; set the final URL"),
         ),
         (answer("429 Too Many", retry_after="7"), HttpStatus(429, "HTTP 429", "7")),
         (answer("503 Away", "later", retry_after="x" * 999), HttpStatus(503, "HTTP 503: later", "x" * 99 + "…")),

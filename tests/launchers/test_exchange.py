@@ -229,7 +229,7 @@ def test_a_deadline_within_the_handshake_has_sent_nothing_whatever_the_name(host
             return await launcher.launch(request_for("http", {"url": url}, seconds=0.2))
 
     # The far end does not speak TLS and waits for more.
-    assert asyncio.run(run()) == Unreachable("no answer before the deadline")
+    assert asyncio.run(run()) == Unreachable("no response before the deadline")
 
 
 @pytest.mark.parametrize("traceparent", ["a\r\nX-Forged: 1", "ü"], ids=["newline", "letter"])

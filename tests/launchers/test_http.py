@@ -278,7 +278,7 @@ def test_a_name_server_that_hangs_is_unreachable_at_the_deadline() -> None:
         launcher = HttpLauncher(FixedClock(), guard=Guard(resolver=hang))
         return await launcher.launch(request_for("http", {"url": "http://a.example/"}, seconds=0.2))
 
-    assert asyncio.run(run()) == Unreachable("no answer before the deadline")
+    assert asyncio.run(run()) == Unreachable("no response before the deadline")
 
 
 def test_a_cancelled_request_says_whether_the_target_may_have_acted() -> None:

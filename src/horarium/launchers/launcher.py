@@ -123,9 +123,9 @@ class LaunchRequest:
 
     def __post_init__(self) -> None:
         if not self.key:
-            raise ValueError("a delivery needs a key")
+            raise ValueError("a delivery requires a key")
         if self.attempt < 0:
-            raise ValueError(f"attempt counts known failures and cannot be {self.attempt}")
+            raise ValueError(f"attempt must not be negative: {self.attempt}")
 
     def seconds_left(self, clock: Clock) -> float:
         return (self.deadline - clock.now()) / SECOND
@@ -156,10 +156,10 @@ class Launcher(Protocol):
 
     def answer_at_once(self, request: LaunchRequest) -> Outcome:
         """The outcome without waiting for anybody; only for launchers that say `launches_at_once`."""
-        raise TypeError(f"a launch of kind {self.kind} reaches outside and has no answer at once")
+        raise TypeError(f"the launcher of kind {self.kind} has no immediate result")
 
     async def poll(self, request: LaunchRequest, reference: str | None) -> Outcome | StillRunning:
-        return Unknown(f"a {self.kind} target cannot be asked how a run is doing")
+        return Unknown(f"a {self.kind} target does not report the state of a run")
 
     async def cancel(self, request: LaunchRequest, reference: str | None) -> None:
         """Ask for the end of a run. By default what this process has in flight stops; others are left to themselves."""

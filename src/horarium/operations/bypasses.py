@@ -38,7 +38,7 @@ def refuse_skipping(skipping: Skipping, *, needs_approval: bool, about: bytes | 
     """Raises ApprovalRequired, which undoes the transaction: see `bypass_on_record`."""
     asked = detect_bypass(needs_approval=needs_approval, approval_status=skipping.approval_status, skip=skipping.skip)
     if asked is not None:
-        raise ApprovalRequired(f"this waits for approval, and a request cannot skip that ({asked})", asked, about)
+        raise ApprovalRequired(f"this requires approval, which a request cannot skip ({asked})", asked, about)
 
 
 def refuse_skipping_in(

@@ -177,7 +177,7 @@ def _examined(
     before: Planning | None,
 ) -> Draft:
     if parsed.credentials and resources.sealer is None:
-        raise Refused("this process has no secret key, and keeps no credentials")
+        raise Refused("this process has no secret key, so it cannot store credentials; set secret_key")
     return examine_draft(resources, connection, caller, definition, before, secrets_given=parsed.credentials)
 
 

@@ -136,7 +136,7 @@ class Opened:
     def sound(self) -> Planning:
         """For what makes no sense without a plan."""
         if isinstance(self.planning, Exception):
-            raise ScheduleBroken(f"{self.row.schedule_id!r} cannot be planned: {self.planning}")
+            raise ScheduleBroken(f"{self.row.schedule_id!r} has an invalid definition: {self.planning}")
         return self.planning
 
 
