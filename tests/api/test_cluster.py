@@ -72,7 +72,7 @@ def test_each_process_is_told_with_its_roles_and_what_it_runs(http: httpx.Client
 def test_versions_that_differ_are_pointed_out(http: httpx.Client, horarium: TestService) -> None:
     beat(horarium, "a", *ENGINE)
     beat(horarium, "b", *ENGINE, version="1.1.0")
-    assert cluster(http)["notes"] == ["processes of different versions: 1.0.0 (1), 1.1.0 (1)"]
+    assert cluster(http)["notes"] == ["processes run different versions: 1.0.0 (1), 1.1.0 (1)"]
 
 
 @pytest.mark.parametrize("dialect", ["sqlite"])

@@ -442,7 +442,7 @@ def test_the_time_of_the_whole_run_ends_its_steps(database: Database) -> None:
 @on_sqlite
 @pytest.mark.parametrize(
     ("version", "error"),
-    [(7, "there is no version 7 of the workflow 'w'"), ("latest", None)],
+    [(7, "version 7 of the workflow 'w' not found"), ("latest", None)],
     ids=["missing", "latest"],
 )
 def test_a_version_that_is_not_there_cannot_be_launched(

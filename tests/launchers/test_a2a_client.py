@@ -251,7 +251,7 @@ def deep(levels: int) -> Any:
     ("changes", "says"),
     [
         ({"url": "http://127.0.0.1/", "a2a": A2AClient(FixedClock(), Guard(), NO_TLS)}, "loopback"),
-        ({"url": "ftp://agent.test/"}, "only http and https"),
+        ({"url": "ftp://agent.test/"}, "must be http or https"),
         ({"url": "http://user:hunter2@agent.test/"}, "credentials"),
         ({"url": "http://"}, "host"),
         ({"url": "http://agent.test/" + "x" * 3_000}, "2048"),

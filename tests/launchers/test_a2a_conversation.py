@@ -76,7 +76,7 @@ def error(code: int) -> RpcFailed:
 
 
 def said(code: int) -> str:
-    return f"the agent answered with the error {code}: why"
+    return f"the agent answered with error {code}: why"
 
 
 REFUSED = [-32700, -32600, -32602, -32004, -32005, -32003]
@@ -89,7 +89,10 @@ SENT: dict[str, tuple[Any, Any]] = {
     "too much text": (MessageSeen("x" * MAX_RESULT_BYTES, None), Done(outcomes.too_large())),
     "too much": (TooLarge(), Done(outcomes.too_large())),
     "nonsense": (Malformed("no JSON"), Done(RunFailed("the agent's reply is not valid: no JSON", "contract_violated"))),
-    "a list": (TasksListed(()), Done(RunFailed("the agent's reply is not valid: it lists tasks", "contract_violated"))),
+    "a list": (
+        TasksListed(()),
+        Done(RunFailed("the agent's reply is not valid: the response lists tasks", "contract_violated")),
+    ),
     "an exception": (error(-32603), Done(RunFailed(said(-32603), "agent_error"))),
     "a code of its own": (error(-32050), Done(RunFailed(said(-32050), "agent_error"))),
     **{f"refused {code}": (error(code), Done(Refused(said(code)))) for code in REFUSED},

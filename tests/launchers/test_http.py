@@ -179,7 +179,7 @@ def test_two_secrets_under_one_name_sign_side_by_side() -> None:
 
 def test_an_unknown_secret_sends_nothing() -> None:
     outcome, received = launch({"secret": "theirs"}, secrets={"ours": SECRET})
-    assert outcome == Refused("no secret is configured under the name 'theirs'")
+    assert outcome == Refused("the secret 'theirs' is not configured")
     assert received == []
 
 
@@ -302,9 +302,9 @@ def test_a_cancelled_request_says_whether_the_target_may_have_acted() -> None:
     [
         ({"url": None}, "url must be a string"),
         ({"url": "http://h/" + "a" * 2_048}, "url must be a string"),
-        ({"url": "file:///etc/passwd"}, "only http and https"),
+        ({"url": "file:///etc/passwd"}, "must be http or https"),
         ({"url": "http://"}, "no host"),
-        ({"url": "/relative"}, "only http and https"),
+        ({"url": "/relative"}, "must be http or https"),
         ({"url": "http://user:pass@127.0.0.1/"}, "credentials"),
         ({"url": "http://127.0.0.1:99999/"}, "url"),
         ({"method": "TRACE"}, "method must be one of"),
@@ -313,7 +313,7 @@ def test_a_cancelled_request_says_whether_the_target_may_have_acted() -> None:
         ({"headers": {"Host": "evil"}}, "Host is written by the launcher"),
         ({"headers": {"ce-id": "x"}}, "ce-id is written by the launcher"),
         ({"headers": {"Webhook-Id": "x"}}, "Webhook-Id is written by the launcher"),
-        ({"headers": {"a b": "x"}}, "no header name"),
+        ({"headers": {"a b": "x"}}, "not a valid header name"),
         ({"headers": {"X": "a\r\nb"}}, "printable ASCII"),
         ({"headers": {"X": 1}}, "printable ASCII"),
         ({"headers": {"X": "x" * 8_193}}, "printable ASCII"),

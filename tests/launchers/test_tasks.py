@@ -126,7 +126,7 @@ def test_a_task_is_named_after_its_function_and_registered_once() -> None:
     assert list(tasks) == [name]
     assert name in tasks
     assert len(tasks) == 1
-    with pytest.raises(ValueError, match="is registered already"):
+    with pytest.raises(ValueError, match="is already registered"):
         tasks.add(far_ends.big, name=name)
 
 

@@ -117,7 +117,7 @@ def test_the_number_and_the_list_of_approvers_count(office: Office) -> None:
     assert said(approvers=["somebody-with-a-certificate"]) == []
     assert len(said(approvers=["alice"])) == 1
     assert said(approvers=["alice"], allow_requester=True) == []
-    assert "3 approvers are needed, and 2 may approve" in said(approvals_required=3, allow_requester=True)[0]
+    assert "is 3, but only 2 users may approve" in said(approvals_required=3, allow_requester=True)[0]
 
 
 def test_the_owner_of_a_schedule_may_not_approve_what_an_admin_edits(office: Office) -> None:

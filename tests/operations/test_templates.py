@@ -201,10 +201,10 @@ def test_a_rerun_of_a_run_whose_texts_are_damaged_or_lost_needs_inputs(office: O
     for text in ("{", "[]", '"x"', "null"):
         swap(office, lambda _, damaged=text: damaged)
         assert office.resources.database.read(lambda c: were_given(c, [run.run_id])) == {run.run_id}
-        with pytest.raises(RunNotRepeatable, match=r"cannot be read.*; give inputs"):
+        with pytest.raises(RunNotRepeatable, match=r"cannot be read.*; send inputs"):
             rerun(office.resources, ADMIN, id_text(run.run_id))
     office.resources.database.write(lambda c: c.execute(sa.delete(run_definitions)))
-    with pytest.raises(RunNotRepeatable, match="are gone; give inputs"):
+    with pytest.raises(RunNotRepeatable, match="do not exist any more; send inputs"):
         rerun(office.resources, ADMIN, id_text(run.run_id))
     rerun(office.resources, ADMIN, id_text(run.run_id), inputs={"n": 6})
     assert told(office, office.runs()[-1])[0] == "6"
@@ -424,4 +424,4 @@ def test_a_workflow_that_is_started_directly_has_its_creation_as_nominal_time() 
         sent = {each.node_id: each.inputs for each in horarium.launcher.deliveries}
         assert sent == {"a": [run["created_at"], run["created_at"], "api"], "b": encoded}
         for name in ("c", "d"):
-            assert "known to the runs of a schedule only" in steps[name]["error"]
+            assert "available only in runs of a schedule" in steps[name]["error"]

@@ -14,7 +14,7 @@ from horarium.errors import InvalidDefinition, InvalidWorkflow
 from horarium.serve.service import put_templates
 from horarium.testing import TestService, service
 
-GONE = "the application 'billing' declares it no more: its function is gone"
+GONE = "the application 'billing' no longer declares this function"
 
 
 @pytest.fixture

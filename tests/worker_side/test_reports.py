@@ -107,7 +107,7 @@ SAID: list[tuple[str, Callable[[], Report], dict[str, Any], bool]] = [
         lambda: reports.unknown(HEADER, "ghost"),
         {
             "state": "failed",
-            "error": "NotRegistered: this worker knows no task 'ghost'",
+            "error": "NotRegistered: this worker has no task 'ghost'",
             "error_class": "NotRegistered",
         },
         True,

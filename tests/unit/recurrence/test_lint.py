@@ -21,6 +21,7 @@ def found(expr: str, code: str, timezone: str | None = None, **options: str) -> 
 
 
 # Each row: expression, zone, options, code, message. Clock changes are those of the pinned tz database.
+DAY_30 = "day 30 does not exist in February; use `L` for the last day of the month"
 ROWS: list[tuple[str, str | None, dict[str, str], str, str]] = [
     ("0 0 30 2 *", None, {}, "never_fires", "the expression has no occurrence within eight years"),
     (
@@ -60,8 +61,8 @@ ROWS: list[tuple[str, str | None, dict[str, str], str, str]] = [
         "5 0 31 * *", None, {}, "short_months",
         "day 31 does not exist in February, April, June, September and November; use `L` for the last day of the month",
     ),
-    ("5 0 15,30 * *", None, {}, "short_months", "day 30 does not exist in February; use `L` for the last day of the month"),
-    ("5 0 30W 1-3 *", None, {}, "short_months", "day 30 does not exist in February; use `L` for the last day of the month"),
+    ("5 0 15,30 * *", None, {}, "short_months", DAY_30),
+    ("5 0 30W 1-3 *", None, {}, "short_months", DAY_30),
     (
         "5 0 29 2 *", None, {}, "short_months",
         "day 29 does not exist in February of common years; use `L` for the last day of the month",

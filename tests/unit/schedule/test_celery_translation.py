@@ -239,7 +239,7 @@ class Workdays(crontab):
         pytest.param(
             crontab(minute=0, hour=1, nowfun=lambda: datetime(2001, 1, 1, tzinfo=UTC)),
             ("approximate", "nowfun"),
-            id="a clock of its own",
+            id="a custom clock",
         ),
     ],
 )
@@ -269,7 +269,7 @@ def test_a_clock_that_only_has_a_zone_is_no_other_clock():
         pytest.param(Entry("a", "t", Foreign("solar", "<solar: sunrise>"), "UTC"), "schedule", id="the sun"),
         pytest.param(Entry("a", "t", Foreign("unknown", "<mine>"), "UTC"), "schedule", id="an unknown class"),
         pytest.param(Entry("a", "t", Clocked(NOW), "UTC"), "clocked", id="a moment that is over"),
-        pytest.param(Entry("a", "t", Every(0), "UTC"), "interval", id="an interval of no length"),
+        pytest.param(Entry("a", "t", Every(0), "UTC"), "interval", id="must be greater than 0"),
         pytest.param(Entry("a", "", Every(60), "UTC"), "task", id="no task"),
         pytest.param(Entry("a", "t", Every(60), None), "timezone", id="a zone without a name"),
         pytest.param(Entry("a", "t", Every(60), "Mars/Olympus"), "timezone", id="no zone"),

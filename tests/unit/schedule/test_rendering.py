@@ -134,7 +134,7 @@ def test_a_forecast_shows_what_is_not_known_yet_as_it_is_written() -> None:
         ({"prompt": "{{ inputs.x }}", "inputs": {"y": 1}}, "prompt", "inputs.x does not exist"),
         ({"prompt": "{{ inputs.x }}", "inputs": {"x": " "}}, "prompt", "non-blank"),
         ({"url": "https://a.example/", "inputs": {"a": 1, "b": "{{ inputs.a }}"}}, "inputs.b", "no inputs_rotation"),
-        ({"prompt": "{{ inputs.x }}", "inputs_rotation": [{"x": 1}, {"y": 1}]}, "inputs_rotation.1", "inputs.x does not exist"),
+        ({"prompt": "{{ inputs.x }}", "inputs_rotation": [{"x": 1}, {"y": 1}]}, "inputs_rotation.1", "does not exist"),
         ({"prompt": "{{ inputs.x }}", "inputs": {"x": {"$secret": "s"}}}, "prompt", "templates cannot read"),
         ({"command": "c", "inputs": ["{{ inputs.n }}"], "inputs_rotation": [{"n": 1}]}, "inputs_rotation.0", "strings"),
         ({"kind": "celery", "task": "t", "kwargs": {}, "inputs": {"a": 1}}, "inputs", "conflicts with `kwargs`"),
