@@ -238,7 +238,7 @@ def make_no_number() -> Launcher:
         (["make_no_json"], "must have a description that is JSON"),
         (["make_other_declaration"], "the launcher declares the kind 'smoke'"),
         (["make_no_flag"], "can_poll must be true or false"),
-        (["make_no_number"], "concurrency must be a whole number"),
+        (["make_no_number"], "concurrency must be an integer"),
         (["make_two", "make_two"], "another package provides a launcher of this kind"),
     ],
     ids=lambda each: each[-1] if isinstance(each, list) else "",

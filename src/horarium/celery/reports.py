@@ -31,7 +31,7 @@ from horarium.policy.retry import NOT_REGISTERED, TIME_LIMITS
 from horarium.schedule.jsonvalue import checked_object
 
 MAX_RESULT_BYTES = 262_144
-"""Of a result as JSON; a larger one is told by its beginning."""
+"""Maximum bytes of a result as JSON; only the beginning of a larger result is reported."""
 MAX_ERROR = 4_000
 """Characters of an error, as many as the service keeps."""
 _MAX_SHOWN = 10_000

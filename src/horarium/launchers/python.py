@@ -43,7 +43,7 @@ from horarium.life.outcome import Busy, Outcome, Refused, RunCancelled, RunFaile
 from horarium.schedule import kinds
 
 CONCURRENCY = 32
-"""Calls at once: most wait for somebody, and a thread that waits costs little."""
+"""Concurrent calls: most of them wait for I/O, and a waiting thread is cheap."""
 GRACE_SECONDS = 1.0
 """How long a call that was asked to stop has before it is left to itself."""
 

@@ -31,7 +31,7 @@ from horarium.store.schedules import positions
 from horarium.store.schedules import rows as schedules
 
 MAX_RECORDED = 20
-"""Attempts on one run, or in a row on one schedule: whoever goes on is refused as before, and fills nothing."""
+"""Recorded attempts per run, or in a row per schedule; further attempts are refused but not recorded."""
 
 
 def refuse_skipping(skipping: Skipping, *, needs_approval: bool, about: bytes | None = None) -> None:

@@ -37,7 +37,7 @@ from horarium.store.schedules import rows as schedules
 NAMELESS: Final = "new-schedule"
 """Stands for an id that is made when a schedule is."""
 NOBODY: Final = bytes(16)
-"""Of a schedule that is not there yet: nobody can know its own uid, and with it its jitter."""
+"""The uid of a schedule that does not exist yet; its real uid, and with it its jitter, is unknown."""
 WHOLE: Final = "document"
 """Where a sentence stands that is about no field."""
 

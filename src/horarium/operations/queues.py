@@ -29,7 +29,7 @@ from horarium.wire.roles import Permission
 
 MAX_CLAIM = 100
 MAX_TYPES = 100
-"""Names in one claim, at most: each is a look of its own."""
+"""Maximum names in one claim, because each needs a separate query."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -39,7 +39,7 @@ from horarium.wire.roles import Permission, Role
 from horarium.wire.run_reports import MAX_REPORTS
 
 Outcome: TypeAlias = Answered | HorariumError
-"""What came of one report, or why nothing did."""
+"""The outcome of one report, or its error."""
 
 
 class Unstorable(Refused):

@@ -43,7 +43,7 @@ STATE_ALIASES: Mapping[str, ReportedState] = {
     "canceled": ReportedState.CANCELLED,
 }
 MAX_LATE = 20
-"""Late reports on record for one run: its token is good for ever, and whoever goes on reporting fills nothing."""
+"""Recorded late reports per run; its token never expires, so further reports are not recorded."""
 
 
 @dataclass(frozen=True, slots=True)

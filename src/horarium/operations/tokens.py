@@ -23,7 +23,7 @@ from horarium.store.tokens import IssuedToken, TokenRow
 from horarium.wire.roles import Permission, Role
 
 DEFAULT_OVERLAP = 86_400
-"""For how many seconds a rotated token's old secret stays good, unless somebody says otherwise: a day."""
+"""Default seconds for which the old secret of a rotated token stays valid."""
 MAX_OVERLAP = 30 * 86_400
 MAX_QUEUES = 100
 """Of one token."""

@@ -36,7 +36,7 @@ class TemplateChange:
     outcome: WriteOutcome
     warnings: tuple[str, ...] = ()
     starts_soon: int = 0
-    """Runs of it that start within a minute, because it is new or was changed."""
+    """Runs that start within a minute because the schedule is new or changed."""
     fires_added: int = 0
     fires_removed: int = 0
 

@@ -17,7 +17,7 @@ DEFAULT: Final = "default"
 
 MAX_LIMIT: Final = 10**15
 BYTES_OF_A_RUN: Final = 1_000
-"""What a run takes with its events, its place in history and the indexes, beside what it carries."""
+"""Bytes of a run with its events, history and indexes, in addition to its inputs and result."""
 _PLENTY: Final = 2**60
 
 

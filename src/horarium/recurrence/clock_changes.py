@@ -57,7 +57,7 @@ def _sentence(schedule: CronSchedule, segment: Segment) -> str | None:
     if count == 0 or first is None:
         return None
     forward = segment.offset > segment.before
-    times = time_text(first) if count == 1 else f"{count} local times from {time_text(first)} on"
+    times = time_text(first) if count == 1 else f"{count} local times from {time_text(first)}"
     if forward:
         what = "does not exist" if count == 1 else "do not exist"
         told = _in_gap(schedule.dst_gap, high, many=count > 1)

@@ -13,7 +13,7 @@ from horarium.recurrence.spec import split_zone
 from horarium.recurrence.words import describe, duration_words
 
 MOST_PARTS: Final = 4
-"""A person reads so many; of the others their number is told."""
+"""Maximum parts in the text; the others are counted."""
 
 # A spec may have ten thousand single times: what is that long is put into words again.
 _REMEMBERED: Final = 20

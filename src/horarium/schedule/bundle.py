@@ -68,7 +68,7 @@ class Bundle:
     name: str | None
     documents: Mapping[BundleKind, Mapping[str, Document]]
     places: Mapping[tuple[BundleKind, str], str] = field(default_factory=dict)
-    """Where agents, and the schedules that stand with them, were in what was sent, for whoever reads an error."""
+    """The paths of agents and of their schedules in the request, for error messages."""
 
     def is_seeded(self, schedule_id: str) -> bool:
         """Whether the schedule stands with its agent."""

@@ -35,7 +35,7 @@ from horarium.schedule.field import MAX_TIMEOUT_SECONDS
 from horarium.schedule.naming import MAX_ID
 
 DEFAULT_TIMEOUT_SECONDS = 86_400
-"""Of a run whose task has no time limit of its own: beat sets none, and an hour is soon over."""
+"""Timeout of a run whose task has no time limit, because beat sets none."""
 
 LABEL = "imported"
 """Its value is the bundle: all that one import brought are paused and resumed by it."""

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 _DAMAGED: Final = "damaged"
 UNREADABLE: Final = ("\N{NULL}unreadable",)
-"""In the place of names that cannot be read: nobody has this one, so that nobody is let in by it."""
+"""A substitute for unreadable names that no principal has, so it grants no access."""
 
 
 def known(names: tuple[str, ...]) -> tuple[str, ...]:

@@ -65,7 +65,7 @@ def test_a_bundle_changes_its_own(
         ({"schedules": [{}]}, "schedules.0", "needs a schedule_id"),
         ({"schedules": [{"schedule_id": "a"}, {"id": "a"}]}, "schedules.1", "twice"),
         ({"schedules": [{"schedule_id": "a\0b"}]}, "schedules.0", "is not a valid ID"),
-        ({"calendars": [{"name": 1}]}, "calendars.0", "needs a bundle name"),
+        ({"calendars": [{"name": 1}]}, "calendars.0", "needs a name"),
         ({"calendars": [{"name": "holidays:\0"}]}, "calendars.0", "is not a valid ID"),
         ({"calendars": [{"name": "c"}, {"name": "c"}]}, "calendars.1", "twice"),
     ],

@@ -38,7 +38,7 @@ WRONG: dict[str, tuple[dict[str, Any], str]] = {
     "description": (GOOD | {"description": 5}, "must be a string"),
     "notes": (GOOD | {"notes": "n" * 1_001}, "at most 1000"),
     "source": (GOOD | {"source": "git"}, "template, runtime"),
-    "owner": (GOOD | {"owner": " x"}, "blanks"),
+    "owner": (GOOD | {"owner": " x"}, "spaces"),
     "labels": (GOOD | {"labels": {str(n): "x" for n in range(65)}}, "at most 64"),
     "labels.team": (GOOD | {"labels": {"team": None}}, "must be a string"),
     "labels.long": (GOOD | {"labels": {"long": "ü" * 1_025}}, "2048 bytes"),
@@ -61,7 +61,7 @@ WRONG: dict[str, tuple[dict[str, Any], str]] = {
     "spec.intervals.0.evry": (with_spec(intervals=[{"evry": "PT1H"}]), "unknown key"),
     "spec.intervals.0": (with_spec(intervals=["PT1H"]), "must be an object"),
     "spec.at.1": (with_spec(at=["2026-06-01T00:00:00Z", "2026-06-01"]), "RFC 3339"),
-    "spec.at.0": (with_spec(at=["2026-06-01T00:00:00.5Z"]), "whole seconds"),
+    "spec.at.0": (with_spec(at=["2026-06-01T00:00:00.5Z"]), "whole second"),
     "spec.timezone": (
         with_spec(cron_expressions=["0 2 * * *"], timezone="Europe/Instanbul"),
         "did you mean Europe/Istanbul",
@@ -113,7 +113,7 @@ WRONG: dict[str, tuple[dict[str, Any], str]] = {
     "inputs_rotation": (GOOD | {"inputs_rotation": [{}] * 1001}, "at most 1000"),
     "inputs_rotation.1": (GOOD | {"inputs_rotation": [{}, 5]}, "must be an object"),
     "budget.spending_limit_credits": (GOOD | {"budget": {"spending_limit_credits": "lots"}}, "number of credits"),
-    "max_daily_battles": (GOOD | {"max_daily_battles": 1.5}, "whole number"),
+    "max_daily_battles": (GOOD | {"max_daily_battles": 1.5}, "must be an integer"),
     "limits.spendingLimitCredits": (GOOD | {"limits": {"spendingLimitCredits": -1}}, "between 0"),
     "limits.cost": (GOOD | {"limits": {"cost": "1e3"}}, "number of credits"),
     "limits.runtime": (GOOD | {"limits": {"runtime": 0}}, "between 1"),
@@ -123,7 +123,7 @@ WRONG: dict[str, tuple[dict[str, Any], str]] = {
     "queue_policy.maxConcurrency": (GOOD | {"queue_policy": {"maxConcurrency": 0}}, "between 1"),
     "queue_policy": (GOOD | {"queue_policy": "serial"}, "must be an object"),
     "priority": (GOOD | {"priority": 101}, "must be between -100 and 100"),
-    "max_catchup": (GOOD | {"max_catchup": True}, "whole number"),
+    "max_catchup": (GOOD | {"max_catchup": True}, "must be an integer"),
     "approval_policy.requiresApproval": (GOOD | {"approval_policy": {"requiresApproval": "yes"}}, "true or false"),
     "retry_policy.retryOn": (GOOD | {"retry_policy": {"retryOn": ["sunrise"]}}, "provider_error"),
     "failure_policy.fallback_assignee_id": (GOOD | {"failure_policy": {"mode": "fallback"}}, "is required"),
@@ -306,9 +306,9 @@ def test_a_field_at_the_top_that_belongs_inside_an_object_is_sent_there() -> Non
 
 def test_zones_that_disagree_are_blamed_on_the_zone() -> None:
     errors = errors_of(GOOD | {"cron_expr": "CRON_TZ=Asia/Tokyo 0 2 * * *", "timezone": "UTC"})
-    assert "disagree" in errors["timezone"][0]
+    assert "differ" in errors["timezone"][0]
     errors = errors_of(with_spec(cron_expressions=["TZ=Asia/Tokyo 0 2 * * *", "TZ=UTC 0 2 * * *"]))
-    assert "disagree" in errors["spec"][0]
+    assert "differ" in errors["spec"][0]
 
 
 @pytest.mark.parametrize("document", [None, 5, "text", True, [1], ["a"]], ids=repr)
