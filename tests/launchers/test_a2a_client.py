@@ -257,7 +257,7 @@ def deep(levels: int) -> Any:
         ({"url": "http://agent.test/" + "x" * 3_000}, "2048"),
         ({"token": "a\r\nx-evil: 1"}, "token"),
         ({"token": "ä"}, "token"),
-        ({"headers": {"traceparent": "a\r\nb: c"}}, "cannot be written"),
+        ({"headers": {"traceparent": "a\r\nb: c"}}, "cannot be encoded"),
         ({"body": {"id": "r1", "params": deep(300)}}, "nested"),
         ({"body": {"id": "r1", "params": float("nan")}}, "NaN"),
         ({"body": {"id": "r1", "params": "x" * 5_000_000}}, "at most"),

@@ -127,7 +127,7 @@ def test_a_large_event_arrives_whole() -> None:
 def test_an_event_that_is_too_large_is_refused_before_anybody_is_dialled() -> None:
     outcome, received = launch(saying(OK + b"\r\n"), inputs="x" * (4 * 1_048_576 - 10), labels={"a": "y" * 1_000})
     assert isinstance(outcome, Refused)
-    assert "the event is" in outcome.error
+    assert "the event has" in outcome.error
     assert received == []
 
 

@@ -185,7 +185,7 @@ def test_an_unknown_secret_sends_nothing() -> None:
 
 @pytest.mark.parametrize("secret", ["", "whsec_", "whsec_%%%"])
 def test_a_bad_secret_is_refused_at_once_and_not_shown(secret: str) -> None:
-    with pytest.raises(ValueError, match="the secret 'ours' is not base64"):
+    with pytest.raises(ValueError, match="the secret 'ours' must be a base64"):
         HttpLauncher(FixedClock(), secrets={"ours": secret})
 
 
@@ -294,7 +294,7 @@ def test_a_cancelled_request_says_whether_the_target_may_have_acted() -> None:
 
     outcome = asyncio.run(run())
     assert isinstance(outcome, RunCancelled)
-    assert "may have acted" in outcome.error
+    assert "may have processed" in outcome.error
 
 
 @pytest.mark.parametrize(
@@ -310,9 +310,9 @@ def test_a_cancelled_request_says_whether_the_target_may_have_acted() -> None:
         ({"method": "TRACE"}, "method must be one of"),
         ({"method": 7}, "method must be one of"),
         ({"headers": ["a"]}, "headers must be an object"),
-        ({"headers": {"Host": "evil"}}, "Host is written by the launcher"),
-        ({"headers": {"ce-id": "x"}}, "ce-id is written by the launcher"),
-        ({"headers": {"Webhook-Id": "x"}}, "Webhook-Id is written by the launcher"),
+        ({"headers": {"Host": "evil"}}, "Host is set by the launcher"),
+        ({"headers": {"ce-id": "x"}}, "ce-id is set by the launcher"),
+        ({"headers": {"Webhook-Id": "x"}}, "Webhook-Id is set by the launcher"),
         ({"headers": {"a b": "x"}}, "not a valid header name"),
         ({"headers": {"X": "a\r\nb"}}, "printable ASCII"),
         ({"headers": {"X": 1}}, "printable ASCII"),
