@@ -30,7 +30,7 @@ def give(office: Office, subject: str, role: str = "operator", **values: Any) ->
 def test_a_mode_without_steps_is_a_warning_of_each_write(office: Office, mode: str) -> None:
     policy: dict[str, Any] = {"approval_policy": {"mode": mode, "allow_requester": True}}
     [said] = about(office.create(**policy).warnings, "mode")
-    assert f"{mode} applies to steps" in said
+    assert f"{mode} applies only to steps" in said
     office.create("other")
     assert about(schedules.update(office.resources, ADMIN, "other", policy).warnings, "mode") == [said]
     assert about(schedule_drafts.draft(office.resources, ADMIN, document("new", **policy)).warnings, "mode") == [said]
@@ -80,7 +80,7 @@ def test_every_node_of_an_agent_holds_its_prompts(office: Office) -> None:
 
 def test_a_sole_approver_is_told_before_the_first_run(office: Office) -> None:
     [said] = about(office.create(caller=ALICE, **ASKING).warnings, "allow_requester")
-    assert "alice may not approve their own schedule; set allow_requester (--allow-requester)" in said
+    assert "alice may not approve runs of their own schedule; set allow_requester (--allow-requester)" in said
     draft = schedule_drafts.draft(office.resources, ALICE, document("new", **ASKING))
     assert about(draft.warnings, "allow_requester") == [said]
     assert about(office.create("free", ALICE).warnings, "allow_requester") == []
