@@ -117,7 +117,7 @@ def test_a_trigger_provides_values_and_what_is_missing_is_named(office: Office) 
     ]
     with pytest.raises(InvalidDefinition) as wrong:
         trigger(office.resources, ADMIN, "nightly", inputs={"m": 2})
-    assert "there is no inputs.n" in wrong.value.errors["inputs"][0]
+    assert "inputs.n does not exist" in wrong.value.errors["inputs"][0]
     assert len(office.runs()) == 2
 
 
@@ -384,7 +384,7 @@ def test_nodes_of_a_workflow_are_rendered_with_results_and_never_twice() -> None
         assert write.action.target["prompt"] == f"{{{{ nominal }}}} nightly {run['run_id']}"
         steps = {step["node_id"]: step for step in run["steps"]}
         assert (steps["send"]["state"], steps["send"]["error_class"]) == ("failed", "contract_violated")
-        assert "there is no results.fetch.none" in steps["send"]["error"]
+        assert "results.fetch.none does not exist" in steps["send"]["error"]
         shown = http.get(f"/api/runs/{steps['write']['run_id']}").json()
         assert shown["rendered"] == {"prompt": write.action.target["prompt"]}
 
