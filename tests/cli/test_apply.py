@@ -325,7 +325,7 @@ def test_a_built_in_calendar_is_kept(empty_server: Server) -> None:
         ('{"schedules": [1]}', "must be an array of objects"),
         ('{"schedules": [{}]}', "schedules.0: needs a schedule_id"),
         ('{"calendars": [{"name": 1}]}', "calendars.0: needs a name"),
-        ('{"schedules": [{"schedule_id": "a"}, {"schedule_id": "a"}]}', "'a' is there twice"),
+        ('{"schedules": [{"schedule_id": "a"}, {"schedule_id": "a"}]}', "'a' appears twice"),
         (
             '{"schedules": [{"schedule_id": "a", "cron_expr": "61 * * * *", "workflow_type": "w"}]}',
             "schedule 'a': cron",

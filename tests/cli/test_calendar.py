@@ -123,7 +123,7 @@ def test_a_calendar_has_the_zone_that_it_is_given_and_else_none(server: Server) 
     assert zone() == "Asia/Tokyo"
     server.told("schedule", "create", "s", "--cron", "0 2 * * *", "--workflow-type", "w")
     attached = server.ask("schedule", "calendar", "attach", "s", "ours")
-    assert attached.err == "warning: calendars: ours counts days in Asia/Tokyo, while the schedule is in UTC\n"
+    assert attached.err == "warning: calendars: ours uses days of the time zone Asia/Tokyo, but the schedule uses UTC\n"
     server.told("calendar", "update", "ours", "--clear", "timezone")
     assert zone() is None
     for wrong in ([], ["--clear", "dates"]):

@@ -148,7 +148,7 @@ def test_a_run_is_done_once_more(server: Server) -> None:
     server.told(*NIGHTLY)
     run_id = triggered(server)
     early = server.ask("run", "rerun", run_id)
-    assert (early.code, "only what has ended" in early.err) == (1, True)
+    assert (early.code, "only ended runs" in early.err) == (1, True)
     server.told("run", "cancel", run_id)
     done = json.loads(server.told("run", "rerun", run_id, "--reason", "by mistake", "-o", "json"))
     assert done["rerun_of"] == run_id

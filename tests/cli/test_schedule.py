@@ -267,7 +267,7 @@ def test_one_schedule_may_be_deleted_with_yes(server: Server) -> None:
 def test_a_one_time_run_in_the_past_is_refused_with_its_reason(empty_server: Server) -> None:
     refused = empty_server.ask("schedule", "create", "--at", "2020-01-01T00:00:00Z", "--workflow-type", "w")
     assert (refused.code, refused.out) == (2, "")
-    assert "--at: never fires; the time is in the past; give a time in the future" in refused.err
+    assert "--at: never fires; the time is in the past; set a time in the future" in refused.err
 
 
 def test_what_others_have_written_cannot_move_the_cursor(server: Server) -> None:
@@ -349,7 +349,7 @@ def test_a_pointer_that_can_never_be_there_is_told(server: Server) -> None:
     server.told(*NIGHTLY)
     told = server.ask("schedule", "condition", "set", "nightly", '{"/last_24h_stats/faild": {"lt": 3}}')
     assert told.code == 0
-    assert "warning: pre_dispatch_condition: '/last_24h_stats/faild' is never there; did you mean" in told.err
+    assert "warning: pre_dispatch_condition: '/last_24h_stats/faild' never exists; did you mean" in told.err
 
 
 def test_explain_takes_the_nominal_time_of_the_next_fire(server: Server) -> None:
@@ -363,7 +363,7 @@ def test_explain_of_the_past_shows_the_guards_as_they_were_asked(server: Server)
     server.service.advance(days=1)
     server.told("schedule", "pause", "nightly")
     told = server.told("schedule", "explain", "nightly", "--at", "2026-03-01T02:00:00Z").splitlines()
-    assert told[0].endswith("history has ScheduleTriggerSkipped (calendar).")
+    assert told[0].endswith('was skipped: excluded by calendar "weekdays".')
     assert told[1].startswith("The guards as they were asked at 2026-03-01T02:00:")
     answers = {line.split()[0]: line.split()[1] for line in told[4:]}
     assert (answers["status_not_triggerable"], answers["calendar"], answers["overlap"]) == ("yes", "no", "not")
@@ -401,8 +401,8 @@ def test_a_schedule_whose_runs_fail_is_failing_and_1_and_health_counts_it(server
 
 def test_a_calendar_that_ends_soon_is_a_warning_of_each_command(server: Server) -> None:
     days = ("calendar", "create", "soon", "--kind", "only_dates", "--date", "2026-05-15")
-    assert "warning: soon: data ends 2026-05-15" in server.ask(*days).err
-    warning = "calendars: soon: data ends 2026-05-15; after that nothing runs\n"
+    assert "warning: soon: its dates end on 2026-05-15" in server.ask(*days).err
+    warning = "calendars: soon: its dates end on 2026-05-15; after that it prevents every run\n"
     made = server.ask(*NIGHTLY, "--calendar", "soon")
     assert (made.code, f"warning: {warning}" in made.err) == (0, True)
     health = server.ask("schedule", "health")
@@ -448,7 +448,7 @@ def test_a_backfill_says_what_waits_what_was_skipped_and_why_there_is_nothing(se
     history = server.told("schedule", "history", "nightly", "--all")
     assert (history.count("ScheduleTriggerSkipped"), history.count("ScheduleBuffered")) == (7, 2)
     empty = server.ask(*fill, "2026-02-20T03:00:00Z", "--to", "2026-02-20T04:00:00Z")
-    assert (empty.code, empty.err) == (0, "0 of 0 started\nthe schedule has no occurrence in this window\n")
+    assert (empty.code, empty.err) == (0, "0 of 0 started\nThe window contains no occurrences.\n")
     ahead = server.ask(*fill, "2026-03-05T00:00:00Z", "--to", "2026-03-07T00:00:00Z", "-o", "json")
     assert (ahead.code, "is still to come" in json.loads(ahead.out)["message"]) == (0, True)
 

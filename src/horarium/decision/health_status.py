@@ -6,7 +6,7 @@ from enum import StrEnum
 
 
 class HealthStatus(StrEnum):
-    """In the order in which they are asked; the last holds of every schedule of which no other does."""
+    """Statuses in the order of evaluation; the last one applies if no other does."""
 
     BROKEN = "broken"
     PAUSED = "paused"
@@ -19,7 +19,7 @@ class HealthStatus(StrEnum):
 
 
 class WatchedStatus(StrEnum):
-    """For a monitor that knows three words."""
+    """Statuses for a monitor with three values."""
 
     OK = "ok"
     STALE = "stale"
@@ -27,7 +27,7 @@ class WatchedStatus(StrEnum):
 
 
 UNWELL = frozenset({HealthStatus.BROKEN, HealthStatus.FAILING, HealthStatus.STALE, HealthStatus.LATE})
-"""Those that a command says by its exit code."""
+"""Statuses that a command reports by its exit code."""
 
 NEEDS_SOMEBODY = UNWELL | {HealthStatus.WAITING_FOR_APPROVAL}
-"""Those that somebody is told of when they begin and when they end."""
+"""Statuses whose beginning and end cause a notification."""
