@@ -1,7 +1,7 @@
-"""The API as one page for people: what each route takes and answers, and a form to try it; nothing is loaded.
+"""The API documentation as one page: fields and answers of each route, and a form to try it.
 
-`base` is where the API is mounted: every request of the page goes there. The token is what its reader types into the
-page; it is kept nowhere and sent to no other place.
+The page loads nothing. `base` is the path under which the API is mounted; every request of the page goes there. The
+token that a reader types into the page is not stored and is sent to no other host.
 """
 
 from __future__ import annotations
@@ -128,7 +128,7 @@ _WHO = (
 
 
 def body_fields(schema: Mapping[str, Any], components: Mapping[str, Any], depth: int = _DEPTH) -> list[BodyField]:
-    """List the fields of a body or an answer, those of an object or of a list's elements behind it."""
+    """List the fields of a body or an answer, including those of nested objects and list elements."""
     return list(_fields(schema, components, "", depth))
 
 
@@ -147,7 +147,7 @@ def _fields(schema: Mapping[str, Any], components: Mapping[str, Any], before: st
 
 
 def _resolved(schema: Mapping[str, Any], components: Mapping[str, Any]) -> Mapping[str, Any]:
-    """What a reference, or the one part of a choice that is not null, stands for."""
+    """Return the schema behind a reference, or the one part of a choice that is not null."""
     for part in schema.get("anyOf", ()):
         if part.get("type") != "null":
             return _resolved(part, components)

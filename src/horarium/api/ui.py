@@ -1,4 +1,4 @@
-"""How the browser interface is served: open to all, since it is a program and knows nothing by itself."""
+"""Serve the browser interface, which is open to all because it contains no data."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _STYLE = (
 _NO_SCRIPT = policy(style=_STYLE)
 
 
-@routes("GET", "/ui", needs=OPEN, summary="Lead to the browser interface", media_type="text/html", example="")
+@routes("GET", "/ui", needs=OPEN, summary="Redirect to the browser interface", media_type="text/html", example="")
 async def lead_to_ui(request: Request) -> Response:
     return RedirectResponse(f"{base_of(request.scope)}{PROGRAM}", 307)
 
@@ -45,7 +45,7 @@ async def serve_ui(request: Request, path: str) -> Response:
     if found is not None:
         return _sent(request, found)
     if not is_of_the_app(path):
-        return problem(404, "not_found", "there is no such file")
+        return problem(404, "not_found", "The file does not exist.")
     if not files.built:
         return plain_page("Horarium", missing_text(base_of(request.scope)), status=404)
     return _sent(request, files.page(base_of(request.scope)))
