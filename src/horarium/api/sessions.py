@@ -225,9 +225,6 @@ def _mark(code: OpenedCode) -> str:
 def _check_length(secret: str) -> None:
     if len(secret) > MAX_SECRET:
         raise InvalidDefinition({"token": [f"has more than {MAX_SECRET} characters; use an API token to sign in"]})
-                ]
-            }
-        )
 
 
 def _end(resources: Resources, credential: Instant | None, now: Instant) -> Instant:

@@ -1,7 +1,7 @@
-"""What an answer is: a frozen value whose fields are the members of a JSON object.
+"""The base of answers: frozen values whose fields are the members of a JSON object.
 
-A field without a default is always there. One with a default is left out where it says nothing more than that.
-So the server builds answers, the OpenAPI document describes them, and clients read them, from one declaration.
+A field without a default is always present. A field with a default is omitted if it equals the default. The server
+builds answers, the OpenAPI document describes them and clients read them from one declaration.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ Rows: TypeAlias = Annotated[tuple[A, ...], Meta(extra_json_schema={ROWS: True})]
 
 
 class UnreadableRow(Answer, frozen=True, kw_only=True):
-    """Stands in a list for a row that cannot be read; `detail` says why. The other rows are as usual."""
+    """A row of a list that cannot be read. `detail` has the cause. Other rows are not affected."""
 
     id: str
     unreadable: Annotated[bool, Meta(extra_json_schema={"const": True})]

@@ -1,4 +1,4 @@
-"""How what was written becomes an entry of the feed, for readers, streams and subscriptions alike."""
+"""Feed entries, for lists, streams and subscriptions."""
 
 from __future__ import annotations
 
