@@ -95,7 +95,7 @@ def get_cluster(resources: ResourcesOf, caller: CallerOf) -> Reply:
     """Requires an admin of the default namespace, because it covers all machines and tenants.
 
     A process that stopped normally is not listed. A process that crashed is listed for a day. `silent`: two heartbeats
-    are missing. `gone`: its runs were released.
+    are missing. `gone`: no heartbeat for 30 seconds.
     """
     found = cluster.cluster(resources, caller)
     listed: tuple[cluster.ClusterProcess | Unreadable, ...] = (*found.processes, *found.unreadable)

@@ -73,7 +73,7 @@ async function send(form) {
     try { body = JSON.stringify(JSON.parse(body), null, 2); } catch { /* no JSON: shown as it is */ }
     shown.textContent = text + body;
   } catch (error) {
-    shown.textContent = text + body + (error.name === "AbortError" ? "\\n(no more is waited for)" : String(error));
+    shown.textContent = text + body + (error.name === "AbortError" ? "\\n(timed out)" : String(error));
   } finally {
     clearTimeout(timer);
     stop.abort();
@@ -87,7 +87,7 @@ document.addEventListener("submit", (event) => {
 """
 
 POLICY = policy(style=_STYLE, script=_SCRIPT, connects=True)
-"""The Content-Security-Policy of the page: it runs its own script, and asks nobody but us."""
+"""Content-Security-Policy of the page: only its own script runs, and it connects only to this service."""
 
 
 class BodyField(NamedTuple):

@@ -134,7 +134,7 @@ def _reply(found: Readiness, *, good: bool) -> Reply:
 
 
 PROBES = frozenset(path for (_, path), each in OPERATIONS.items() if each.tag == "health" and each.needs is OPEN)
-"""What is asked by whoever watches the service; it is answered whatever else is going on."""
+"""Paths of probes, which are answered even under full load."""
 
 
 def is_probe(path: str, base: str = "") -> bool:

@@ -65,10 +65,9 @@ def missing_text(base: str) -> str:
     docs = escape(f"{base}/docs")
     return (
         "<h1>The browser interface is not built</h1>"
-        "<p>This copy of Horarium was installed from its sources, and they hold the browser interface in the form in "
-        "which it is written. Run <code>make ui</code> in them, which needs an npm registry, and load this page again; "
-        "a released wheel has it inside.</p>"
-        f'<p>Everything else works: <a href="{docs}">the HTTP interface</a>, and <code>horarium --help</code>.</p>'
+        "<p>This copy of Horarium was installed from source. Run <code>make ui</code> in the source directory and "
+        "reload this page. The command needs access to an npm registry. Released wheels contain the interface.</p>"
+        f'<p>The <a href="{docs}">HTTP API</a> and the command line (<code>horarium --help</code>) work without it.</p>'
     )
 
 

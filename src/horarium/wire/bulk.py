@@ -9,7 +9,7 @@ from horarium.schedule.run import RunState
 from horarium.wire.answer import Answer, Time
 
 MAX_AT_ONCE = 100
-"""Schedules or runs of one request: each is a transaction of its own, and somebody waits for the answer."""
+"""Maximum schedules or runs of one request. Each is a separate transaction while the client waits."""
 
 
 class BulkAction(StrEnum):

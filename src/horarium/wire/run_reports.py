@@ -10,7 +10,7 @@ from horarium.wire.bodies import Body, ReportBody
 from horarium.wire.outcomes import ReportOutcome
 
 MAX_REPORTS = 100
-"""Reports of one request: somebody waits for the answer, and their runs are locked meanwhile."""
+"""Maximum reports of one request. Their runs are locked while the client waits."""
 
 
 class ReportOfRun(ReportBody, frozen=True, kw_only=True):
