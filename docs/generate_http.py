@@ -58,7 +58,7 @@ def _role(role: Role) -> tuple[str, ...]:
 
 def _tag(tag: str, operations: Iterable[tuple[str, str, Mapping[str, Any]]]) -> list[str]:
     rows = [
-        (code(f"{method} {path}"), _needs(method, path), _told(operation)) for method, path, operation in operations
+        (code(f"{method} {path}"), _needs(method, path), _description(operation)) for method, path, operation in operations
     ]
     return [f"## {tag[0].upper()}{tag[1:]}", table(("request", "permission", "description"), rows)]
 
@@ -71,19 +71,19 @@ def _needs(method: str, path: str) -> str:
 _UNLISTED = {"X-Namespace", "Idempotency-Key"}
 
 
-def _told(operation: Mapping[str, Any]) -> str:
+def _description(operation: Mapping[str, Any]) -> str:
     described = operation.get("description") or ""
     details = clean(re.sub(r"Requires the permission `\w+`\.", "", described))
     text = f"{operation['summary']}." + (f" {details}" if details else "")
     given = [each for each in operation.get("parameters", ()) if each["name"] not in _UNLISTED and each["in"] != "path"]
     parameters = [f"{code(each['name'])}{_described(each)}" for each in given]
-    return text + (f" Parameters: {'; '.join(parameters)}." if parameters else "")
+    return "<br>".join([text, *parameters])
 
 
 def _described(parameter: Mapping[str, Any]) -> str:
     if parameter["name"] == "If-Match":
         return ""
-    text = clean(parameter.get("description") or "").rstrip(".")
+    text = clean(parameter.get("description") or "")
     return f": {text}" if text else ""
 
 

@@ -49,6 +49,34 @@ _NAMESPACE_PARAMETER: Final = {
     "schema": {"type": "string"},
 }
 
+# For parameters that have the same meaning in all routes and no description of their own.
+_PARAMETERS: Final = {
+    "agent_id": "ID of the agent.",
+    "approval_id": "ID of the approval request.",
+    "assignment_id": "ID of the assignment.",
+    "bundle": "Only those created by this bundle.",
+    "gate": "Only approval requests for this gate.",
+    "name": "Name of the calendar.",
+    "namespace": "Name of the namespace.",
+    "next_page_token": "`next_page_token` of the previous page.",
+    "owner": "Only those of this owner.",
+    "page_size": "Page size, 1 to 200.",
+    "principal": "Only actions of this principal.",
+    "queue": "Name of the queue.",
+    "run_id": "ID of the run.",
+    "schedule_id": "ID of the schedule.",
+    "secret_name": "Name of the secret.",
+    "source": "Only schedules of this source: template or runtime.",
+    "standing_id": "ID of the standing approval.",
+    "subscription_id": "ID or name of the subscription.",
+    "team_id": "ID of the team.",
+    "token_id": "ID of the token.",
+    "workflow_id": "ID of the workflow.",
+    "workflow_type": "Workflow type.",
+    "workspace_id": "ID of the workspace, which is an agent ID.",
+    "workspace_schedule_id": "ID of the schedule.",
+}
+
 
 class Api(FastAPI):
     """An application that describes itself in full."""
@@ -92,6 +120,9 @@ def _complete(described: dict[str, Any], operation: Operation) -> None:
         described.setdefault("parameters", []).append(_NAMESPACE_PARAMETER)
         role = f"Requires the permission `{operation.needs.value}`."
         described["description"] = f"{described.get('description', '')}\n\n{role}".strip()
+    for each in described.get("parameters", ()):
+        if not each.get("description") and each["name"] in _PARAMETERS:
+            each["description"] = _PARAMETERS[each["name"]]
     if operation.body is not None:
         name = DOCUMENT if issubclass(operation.body, ScheduleDocument) else operation.body.__name__
         content = {"schema": reference(name), "example": operation.example.body}
