@@ -58,12 +58,12 @@ def _role(role: Role) -> tuple[str, ...]:
 
 def _tag(tag: str, operations: Iterable[tuple[str, str, Mapping[str, Any]]]) -> list[str]:
     rows = [
-        (code(f"{method} {path}"), _needs(method, path), _description(operation)) for method, path, operation in operations
+        (code(f"{method} {path}"), _permission(method, path), _description(found)) for method, path, found in operations
     ]
     return [f"## {tag[0].upper()}{tag[1:]}", table(("request", "permission", "description"), rows)]
 
 
-def _needs(method: str, path: str) -> str:
+def _permission(method: str, path: str) -> str:
     needed = OPERATIONS[method, path].needs
     return "–" if isinstance(needed, Open) else code(needed.value)
 

@@ -48,7 +48,7 @@ def schedule_page() -> str:
         "A document may be nested, as shown here, or flat: the fields of `spec` and `action` may be at the top level. "
         "Field names may be camelCase. The last column lists other names of a field, in their own unit. If a "
         "document sets a field under two names, the values must be equal.",
-        "Unknown fields are rejected with a suggestion. Computed fields of answers, such as `status` and `next_due`, are "
+        "Unknown fields are rejected with a suggestion. Computed fields of answers (such as `status`) are "
         "ignored in requests.",
         *parts,
     )

@@ -162,7 +162,7 @@ def test_a_variable_s_token_goes_to_the_variable_s_server(tmp_path: Path) -> Non
     assert discover(tmp_path, environ=ENVIRON).token == "hor_prod"
     assert discover(tmp_path, server="https://prod:443/", environ=ENVIRON).token == "hor_prod"
     assert discover(tmp_path, server="https://evil", token="hor_evil", environ=ENVIRON).token == "hor_evil"
-    with pytest.raises(InvalidDefinition, match="HORARIUM_TOKEN is for https://prod, and is not sent to https://evil"):
+    with pytest.raises(InvalidDefinition, match="HORARIUM_TOKEN is for https://prod and is not sent to https://evil"):
         discover(tmp_path, server="https://evil", environ=ENVIRON)
 
 
