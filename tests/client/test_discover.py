@@ -179,7 +179,7 @@ def test_a_directory_that_somebody_else_wrote_gets_no_token_of_ours(
     (trap / "server.json").write_text(json.dumps({"url": "https://evil.example"}))
     monkeypatch.chdir(tmp_path)
     for said in ({"environ": {"HORARIUM_TOKEN": "hor_mine"}}, {"token": "hor_mine", "environ": {}}):
-        with pytest.raises(InvalidDefinition, match="names https://evil.example, which is on another machine"):
+        with pytest.raises(InvalidDefinition, match=r"names https://evil.example, which is on another machine"):
             discover(**said)
     assert discover(environ={}).token is None
     named = {"HORARIUM_TOKEN": "hor_mine", "HORARIUM_DATA_DIR": str(trap)}
