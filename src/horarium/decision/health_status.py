@@ -6,7 +6,7 @@ from enum import StrEnum
 
 
 class HealthStatus(StrEnum):
-    """Statuses in the order of evaluation; the last one applies if no other does."""
+    """Health of a schedule. The first status that applies is reported."""
 
     BROKEN = "broken"
     PAUSED = "paused"
@@ -19,7 +19,7 @@ class HealthStatus(StrEnum):
 
 
 class WatchedStatus(StrEnum):
-    """Statuses for a monitor with three values."""
+    """Health of a schedule for a monitor with three values."""
 
     OK = "ok"
     STALE = "stale"
@@ -27,7 +27,7 @@ class WatchedStatus(StrEnum):
 
 
 UNWELL = frozenset({HealthStatus.BROKEN, HealthStatus.FAILING, HealthStatus.STALE, HealthStatus.LATE})
-"""Statuses that a command reports by its exit code."""
+"""Those that a command says by its exit code."""
 
 NEEDS_SOMEBODY = UNWELL | {HealthStatus.WAITING_FOR_APPROVAL}
-"""Statuses whose beginning and end cause a notification."""
+"""Those that somebody is told of when they begin and when they end."""

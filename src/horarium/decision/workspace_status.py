@@ -12,7 +12,7 @@ _BUSY = "workspace busy"
 
 
 class RunStatus(StrEnum):
-    """Of one row of the history."""
+    """Status of a run in the history of a workspace schedule."""
 
     SUCCESS = "success"
     ERROR = "error"

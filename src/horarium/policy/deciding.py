@@ -25,7 +25,7 @@ _MOST_NAMED = 5
 
 
 class Decision(StrEnum):
-    """What somebody may say."""
+    """Decision on an approval request."""
 
     APPROVE = "approve"
     REJECT = "reject"
@@ -77,7 +77,7 @@ class Voter:
 
 
 class Refusal(StrEnum):
-    """Why a voice is not heard; the word is the reason code of every door."""
+    """Reason code of a rejected decision."""
 
     APPROVAL_REQUIRED = "approval_required"
     NOT_AN_APPROVER = "not_an_approver"

@@ -109,7 +109,7 @@ def state_after_termination(state: RunState) -> RunState:
 
 
 class PublicStatus(StrEnum):
-    """The five coarse words of the schedule-runs ledger."""
+    """Coarse status of a run, as in the schedule-runs ledger."""
 
     ENQUEUED = "ENQUEUED"
     STARTED = "STARTED"
