@@ -55,7 +55,7 @@ def test_what_an_attacker_did_to_the_record_is_named(server: Server) -> None:
     force(server, "UPDATE audit SET principal = 'mallory' WHERE sequence = 2")
     for where in ((), file):
         broken = server.ask("audit", "verify", *where)
-        assert (broken.code, broken.out) == (1, "default: entry 2 is broken: it is not what was written\n")
+        assert (broken.code, broken.out) == (1, "default: entry 2 is broken: its content was changed\n")
     force(server, "DELETE FROM audit WHERE sequence > 1")
     for where in ((), file):
         broken = server.ask("audit", "verify", *where, "-o", "json")
@@ -63,7 +63,7 @@ def test_what_an_attacker_did_to_the_record_is_named(server: Server) -> None:
     force(server, "UPDATE audit_heads SET sequence = 1, hash = (SELECT hash FROM audit)")
     assert server.ask("audit", "verify").code == 0, "those who reach all of it are found by what was kept"
     cut = server.ask("audit", "verify", "--head", head)
-    assert (cut.code, cut.out) == (1, "default: entry 2 is broken: entries 2 to 3 are gone\n")
+    assert (cut.code, cut.out) == (1, "default: entry 2 is broken: entries 2 to 3 are missing\n")
 
 
 def test_a_head_that_is_none_is_refused_in_one_line(empty_server: Server) -> None:

@@ -241,7 +241,7 @@ def test_a_workflow_of_somebody_else_is_left_alone(running: TestService) -> None
 
 def test_a_workflow_is_declared_once_and_must_be_sound(running: TestService) -> None:
     made = flow("invoice")
-    with pytest.raises(InvalidDefinition, match="two workflows are named 'invoice'"):
+    with pytest.raises(InvalidDefinition, match="the workflow ID 'invoice' is used twice"):
         made.workflow("invoice", nodes=[STEP])
     with pytest.raises(InvalidDefinition, match="workflow_id"):
         made.workflow("not an id", nodes=[STEP])
