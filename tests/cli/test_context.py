@@ -251,7 +251,7 @@ def test_where_the_server_is_may_be_said_first(empty_server: Server, monkeypatch
 @pytest.mark.parametrize(
     ("arguments", "told"),
     [
-        (["--server", "http://x", "next", "@hourly"], "error: --server: horarium next does not take it\n"),
+        (["--server", "http://x", "next", "@hourly"], "error: --server: `horarium next` has no such option\n"),
         (["--server"], "error: Option '--server' requires an argument.\n"),
         (["-o", "json", "nonsense"], "error: No such command 'nonsense'.\n"),
     ],

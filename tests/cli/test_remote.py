@@ -88,7 +88,7 @@ def test_every_refusal_has_its_exit_code(error: ClientError, code: int) -> None:
 
 
 def test_every_exit_code_is_in_the_help(capsys: pytest.CaptureFixture[str]) -> None:
-    _, out, _ = run(capsys, "--help")
+    _, out, _ = run(capsys, "help", "options")
     told = " ".join(out.split())
     assert [code for code in ExitCode if f" {code.value} " not in told[told.index("Exit codes:") :]] == []
 
