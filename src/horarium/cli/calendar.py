@@ -53,8 +53,8 @@ Zone = Annotated[
         "--timezone",
         "--tz",
         metavar="ZONE",
-        show_default="each schedule's own",
-        help="Where its days begin and end.",
+        show_default="that of each schedule",
+        help="Time zone of its days.",
         autocompletion=completion.zones,
     ),
 ]

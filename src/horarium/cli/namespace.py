@@ -84,7 +84,7 @@ def _days(name: str, what: str) -> Any:
 def quota_command(
     remote: Remote,
     name: Annotated[
-        str | None, typer.Argument(metavar="NAME", show_default=False, help="Namespace; default: that of the request.")
+        str | None, typer.Argument(metavar="NAME", show_default="that of the request", help="Namespace.")
     ] = None,
     schedules: Annotated[str | None, _limit("schedules", "Maximum live schedules.")] = None,
     runs_per_minute: Annotated[str | None, _limit("runs-per-minute", "Maximum runs created per minute.")] = None,

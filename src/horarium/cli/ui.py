@@ -20,11 +20,11 @@ def ui_command(
     remote: Remote,
     printed: Annotated[bool, typer.Option("--print", help="Print the URL instead of opening a browser.")] = False,
 ) -> None:
-    """Open the browser interface of this server in the default browser, signed in as you are here.
+    """Open the browser interface in the default browser, signed in with your token.
 
-    The address holds a code that signs in once, within a minute, after the page has shown whose token it is; what you
-    may do there is what your token may. Exit code 1
-    means that no browser was found: `--print` shows the address, to be opened elsewhere.
+    The URL contains a code that is valid once, for one minute. The page shows whose token it is before it signs in.
+
+    Exit code 1: no browser found; use --print.
 
     Example: horarium ui --print
     """
