@@ -28,7 +28,9 @@ app = typer.Typer(add_completion=False)
 def agenda_command(
     remote: Remote,
     times: Times,
-    start: Annotated[str | None, typer.Option("--from", metavar=TIME, show_default="now", help="Start of the window, inclusive.")] = None,
+    start: Annotated[
+        str | None, typer.Option("--from", metavar=TIME, show_default="now", help="Start of the window, inclusive.")
+    ] = None,
     end: Annotated[
         str | None,
         typer.Option("--to", metavar=TIME, show_default="24 hours after --from", help="End of the window, exclusive."),
@@ -37,22 +39,33 @@ def agenda_command(
         int, typer.Option("--limit", min=1, max=5_000, metavar="N", help="Maximum number of rows.")
     ] = 1_000,
     schedule_id: Annotated[
-        list[str] | None, typer.Option("--schedule", metavar="ID", show_default="all", help="Filter by schedule; repeatable.")
+        list[str] | None,
+        typer.Option("--schedule", metavar="ID", show_default="all", help="Filter by schedule; repeatable."),
     ] = None,
     text: Annotated[
-        str | None, typer.Option("--text", metavar="TEXT", show_default=False, help="Filter by a part of the ID or the name.")
+        str | None,
+        typer.Option("--text", metavar="TEXT", show_default=False, help="Filter by a part of the ID or the name."),
     ] = None,
     label: Annotated[
         list[str] | None,
-        typer.Option("--label", metavar="NAME=VALUE", show_default=False, help="Filter by label; repeatable, all must match."),
+        typer.Option(
+            "--label", metavar="NAME=VALUE", show_default=False, help="Filter by label; repeatable, all must match."
+        ),
     ] = None,
     status: Annotated[
         str | None,
-        typer.Option("--status", metavar="STATUS", show_default="any", help="Filter by status: active, paused, finished or broken."),
+        typer.Option(
+            "--status",
+            metavar="STATUS",
+            show_default="any",
+            help="Filter by status: active, paused, finished or broken.",
+        ),
     ] = None,
     reason: Annotated[
         str | None,
-        typer.Option("--reason", metavar="REASON", show_default="any", help="List only past occurrences skipped for this reason."),
+        typer.Option(
+            "--reason", metavar="REASON", show_default="any", help="List only past occurrences skipped for this reason."
+        ),
     ] = None,
     lanes: Annotated[
         bool, typer.Option("--lanes", help="Count the occurrences of each schedule instead of listing them.")

@@ -45,7 +45,9 @@ AgentId = Annotated[
 
 
 def agent_fields(
-    name: Annotated[str | None, typer.Option("--name", metavar="TEXT", show_default=False, help="Display name.")] = None,
+    name: Annotated[
+        str | None, typer.Option("--name", metavar="TEXT", show_default=False, help="Display name.")
+    ] = None,
     url: Annotated[
         str | None, typer.Option("--url", metavar="URL", show_default=False, help="URL of the agent (A2A).")
     ] = None,
@@ -59,32 +61,51 @@ def agent_fields(
         int | None, typer.Option("--capacity", metavar="N", show_default="1", help="Maximum concurrent runs.")
     ] = None,
     protocol: Annotated[
-        str | None, typer.Option("--protocol", metavar="WORD", show_default="auto", help="A2A version: auto, 0.3 or 1.0.")
+        str | None,
+        typer.Option("--protocol", metavar="WORD", show_default="auto", help="A2A version: auto, 0.3 or 1.0."),
     ] = None,
     conversation: Annotated[
         str | None,
         typer.Option(
-            "--conversation", metavar="WORD", show_default="fresh", help="A2A context of prompts: fresh for each run, or schedule to share one per schedule."
+            "--conversation",
+            metavar="WORD",
+            show_default="fresh",
+            help="A2A context of prompts: fresh for each run, or schedule to share one per schedule.",
         ),
     ] = None,
     token_file: Annotated[
         str | None,
-        typer.Option("--token-file", metavar="FILE", show_default=False, help="File with the bearer token of the agent; - reads stdin."),
+        typer.Option(
+            "--token-file",
+            metavar="FILE",
+            show_default=False,
+            help="File with the bearer token of the agent; - reads stdin.",
+        ),
     ] = None,
     requires_approval: Annotated[
         bool | None,
-        typer.Option("--requires-approval/--no-requires-approval", show_default=False, help="Require approval of its runs."),
+        typer.Option(
+            "--requires-approval/--no-requires-approval", show_default=False, help="Require approval of its runs."
+        ),
     ] = None,
     spending_limit: Annotated[
         float | None,
-        typer.Option("--spending-limit", metavar="CREDITS", show_default=False, help="Maximum cost of its runs per day (UTC), in credits."),
+        typer.Option(
+            "--spending-limit",
+            metavar="CREDITS",
+            show_default=False,
+            help="Maximum cost of its runs per day (UTC), in credits.",
+        ),
     ] = None,
     max_daily_runs: Annotated[
-        int | None, typer.Option("--max-daily-runs", metavar="N", show_default=False, help="Maximum runs per day (UTC).")
+        int | None,
+        typer.Option("--max-daily-runs", metavar="N", show_default=False, help="Maximum runs per day (UTC)."),
     ] = None,
     policies: Annotated[
         str | None,
-        typer.Option("--policies", metavar="JSON", show_default=False, help="Policies of its runs, as JSON; @FILE reads a file."),
+        typer.Option(
+            "--policies", metavar="JSON", show_default=False, help="Policies of its runs, as JSON; @FILE reads a file."
+        ),
     ] = None,
     native_scheduler: Annotated[
         bool | None,
@@ -97,13 +118,18 @@ def agent_fields(
     allowed_host: Annotated[
         list[str] | None,
         typer.Option(
-            "--allowed-host", metavar="HOST", show_default=False, help="Additional host that the agent card may point to; repeatable."
+            "--allowed-host",
+            metavar="HOST",
+            show_default=False,
+            help="Additional host that the agent card may point to; repeatable.",
         ),
     ] = None,
     schedules: Annotated[
         AgentSchedules | None,
         typer.Option(
-            "--schedules", show_default="own", help="Workspace schedules that the token of the agent may change and delete."
+            "--schedules",
+            show_default="own",
+            help="Workspace schedules that the token of the agent may change and delete.",
         ),
     ] = None,
 ) -> Writing:
@@ -142,7 +168,7 @@ def put_command(
     Replacing resets fields that are not given. If that changes a field, the command lists it and exits with 2, unless
     --replace is given. A schedule cannot relax the policies of its agent.
 
-    Example: horarium agent put writer --name "The writer" --url https://agents.example.com/writer --capacity 2
+    Example: horarium agent put writer --name "Writer" --url https://agents.example.com/writer --capacity 2
     """
     fields.put(remote, agent_id, file, if_version, replace)
 
@@ -242,9 +268,7 @@ def token_command(
     ] = None,
     expires_at: Annotated[
         str | None,
-        typer.Option(
-            "--expires-at", metavar=TIME, show_default="never", help="Expiry time; 90d means in 90 days."
-        ),
+        typer.Option("--expires-at", metavar=TIME, show_default="never", help="Expiry time; 90d means in 90 days."),
     ] = None,
 ) -> None:
     """Create an API token for an agent, which gives access only to its own work.

@@ -49,7 +49,10 @@ ApprovalId = Annotated[
 ApprovalIds = Annotated[
     list[str],
     typer.Argument(
-        metavar="APPROVAL_ID...", show_default=False, help="One or more approval IDs.", autocompletion=completion.approval_ids
+        metavar="APPROVAL_ID...",
+        show_default=False,
+        help="One or more approval IDs.",
+        autocompletion=completion.approval_ids,
     ),
 ]
 Reason = Annotated[
@@ -160,7 +163,12 @@ def modify_command(
     approval_id: ApprovalId,
     changes: Annotated[
         str,
-        typer.Option("--set", metavar="JSON", show_default=False, help="JSON object merged into the inputs; null removes a field."),
+        typer.Option(
+            "--set",
+            metavar="JSON",
+            show_default=False,
+            help="JSON object merged into the inputs; null removes a field.",
+        ),
     ],
     reason: Reason = None,
     yes: Yes = False,
@@ -188,7 +196,10 @@ def answer_command(
     remote: Remote,
     approval_id: ApprovalId,
     text: Annotated[
-        str, typer.Argument(metavar="TEXT", show_default=False, help="Reply to the agent; - reads stdin, or prompts on a terminal.")
+        str,
+        typer.Argument(
+            metavar="TEXT", show_default=False, help="Reply to the agent; - reads stdin, or prompts on a terminal."
+        ),
     ],
     reason: Reason = None,
     yes: Yes = False,
@@ -263,7 +274,9 @@ def _question_of(remote: Remote, run_id: str) -> str:
     if len(waiting) == 1:
         return str(waiting[0])
     if waiting:
-        talk(f"{len(waiting)} steps of run {run_id} await approval: {', '.join(map(printable, waiting))}; use approval approve")
+        talk(
+            f"{len(waiting)} steps of run {run_id} await approval: {', '.join(map(printable, waiting))}; use approval approve"
+        )
     else:
         talk(f"run {run_id} does not await approval; its state is {run.state}")
     raise typer.Exit(ExitCode.NO)
@@ -337,7 +350,10 @@ def _prompt(found: Approval) -> Iterator[tuple[str, str]]:
 def described(found: Approval) -> Iterator[tuple[str, str]]:
     yield "approval", found.approval_id
     yield "status", found.status
-    yield "run", found.run_id + (f" · step of {found.root_run_id}" if found.root_run_id not in (None, found.run_id) else "")
+    yield (
+        "run",
+        found.run_id + (f" · step of {found.root_run_id}" if found.root_run_id not in (None, found.run_id) else ""),
+    )
     for label, value in (
         ("schedule", named(found.schedule_id, found.schedule_name)),
         ("workflow", named(found.workflow_id, found.workflow_name)),

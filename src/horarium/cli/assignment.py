@@ -32,9 +32,7 @@ _FLAGS = {
 
 AssignmentId = Annotated[
     str,
-    typer.Argument(
-        metavar="ID", show_default=False, help="Assignment ID.", autocompletion=completion.assignment_ids
-    ),
+    typer.Argument(metavar="ID", show_default=False, help="Assignment ID.", autocompletion=completion.assignment_ids),
 ]
 
 
@@ -61,7 +59,9 @@ def assignment_fields(
     ] = None,
     requires_approval: Annotated[
         bool | None,
-        typer.Option("--requires-approval/--no-requires-approval", show_default=False, help="Require approval of its runs."),
+        typer.Option(
+            "--requires-approval/--no-requires-approval", show_default=False, help="Require approval of its runs."
+        ),
     ] = None,
     gate: Annotated[
         list[str] | None,
@@ -69,17 +69,23 @@ def assignment_fields(
     ] = None,
     approval_policy: Annotated[
         str | None,
-        typer.Option("--approval-policy", metavar="JSON", show_default=False, help="Approval policy; @FILE reads a file."),
+        typer.Option(
+            "--approval-policy", metavar="JSON", show_default=False, help="Approval policy; @FILE reads a file."
+        ),
     ] = None,
     retry_policy: Annotated[
-        str | None, typer.Option("--retry-policy", metavar="JSON", show_default=False, help="Retry policy; @FILE reads a file.")
+        str | None,
+        typer.Option("--retry-policy", metavar="JSON", show_default=False, help="Retry policy; @FILE reads a file."),
     ] = None,
     failure_policy: Annotated[
         str | None,
-        typer.Option("--failure-policy", metavar="JSON", show_default=False, help="Failure policy; @FILE reads a file."),
+        typer.Option(
+            "--failure-policy", metavar="JSON", show_default=False, help="Failure policy; @FILE reads a file."
+        ),
     ] = None,
     queue_policy: Annotated[
-        str | None, typer.Option("--queue-policy", metavar="JSON", show_default=False, help="Queue policy; @FILE reads a file.")
+        str | None,
+        typer.Option("--queue-policy", metavar="JSON", show_default=False, help="Queue policy; @FILE reads a file."),
     ] = None,
 ) -> Writing:
     """The fields of an assignment, as options."""

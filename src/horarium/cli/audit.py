@@ -33,7 +33,10 @@ _PAGE = 200
 Of = Annotated[
     str | None,
     typer.Option(
-        "--of", metavar="NAMESPACE", show_default="that of the request", help="Namespace to read, also a deleted one; requires an admin."
+        "--of",
+        metavar="NAMESPACE",
+        show_default="that of the request",
+        help="Namespace to read, also a deleted one; requires an admin.",
     ),
 ]
 
@@ -45,7 +48,10 @@ def list_command(
     times: Times,
     of: Of = None,
     act: Annotated[
-        str | None, typer.Option("--act", metavar="ACT", show_default="any", help="Filter by action, such as issue_token or login_failed.")
+        str | None,
+        typer.Option(
+            "--act", metavar="ACT", show_default="any", help="Filter by action, such as issue_token or login_failed."
+        ),
     ] = None,
     principal: Annotated[
         str | None, typer.Option("--principal", metavar="WHO", show_default="any", help="Filter by principal.")
@@ -92,7 +98,12 @@ def verify_command(
     of: Of = None,
     head: Annotated[
         str | None,
-        typer.Option("--head", metavar="SEQ:HASH", show_default=False, help="Head of an earlier verification, to detect removed entries."),
+        typer.Option(
+            "--head",
+            metavar="SEQ:HASH",
+            show_default=False,
+            help="Head of an earlier verification, to detect removed entries.",
+        ),
     ] = None,
     database: DatabaseUrl = None,
 ) -> None:

@@ -29,7 +29,11 @@ _UNDONE = frozenset({"failed", "skipped", "buffer_full"})
 Labels = Annotated[
     list[str] | None,
     typer.Option(
-        "--label", metavar="NAME=VALUE", show_default=False, help="Select all with this label; repeatable, all must match.", rich_help_panel=_PANEL
+        "--label",
+        metavar="NAME=VALUE",
+        show_default=False,
+        help="Select all with this label; repeatable, all must match.",
+        rich_help_panel=_PANEL,
     ),
 ]
 Everything = Annotated[bool, typer.Option("--all", help="Select all of the namespace.", rich_help_panel=_PANEL)]
@@ -114,7 +118,11 @@ def _is_agreed(count: int, action: str, what: str, yes: bool) -> bool:
     if count == 0:
         talk(f"no matching {what}s")
         return False
-    agree(f"{action.capitalize()} {count} {what}{'' if count == 1 else 's'}?", yes, deleted=count if action == "delete" else 0)
+    agree(
+        f"{action.capitalize()} {count} {what}{'' if count == 1 else 's'}?",
+        yes,
+        deleted=count if action == "delete" else 0,
+    )
     return True
 
 

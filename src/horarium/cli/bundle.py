@@ -49,8 +49,7 @@ def read_bundle(places: list[str], name: str | None) -> Document:
 
 
 def _files(places: list[str]) -> Iterator[tuple[str, str]]:
-    """Yield the files with their given path; directories are searched recursively, without hidden files.
-    """
+    """Yield the files with their given path; directories are searched recursively, without hidden files."""
     count = 0
     for place in places:
         folder = Path(place)

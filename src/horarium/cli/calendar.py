@@ -33,9 +33,7 @@ _FLAGS = {"kind": "--kind", "timezone": "--tz", "dates": "--date", "rule": "--ru
 
 Name = Annotated[
     str,
-    typer.Argument(
-        metavar="NAME", show_default=False, help="Calendar name.", autocompletion=completion.calendar_names
-    ),
+    typer.Argument(metavar="NAME", show_default=False, help="Calendar name.", autocompletion=completion.calendar_names),
 ]
 Kind = Annotated[
     str | None,
@@ -60,7 +58,12 @@ Zone = Annotated[
 ]
 Rule = Annotated[
     str | None,
-    typer.Option("--rule", metavar="RULE", show_default=False, help="Rule: weekends, weekdays, or public holidays such as holidays:US."),
+    typer.Option(
+        "--rule",
+        metavar="RULE",
+        show_default=False,
+        help="Rule: weekends, weekdays, or public holidays such as holidays:US.",
+    ),
 ]
 
 
@@ -114,7 +117,8 @@ def show_command(
     remote: Remote,
     name: Name,
     year: Annotated[
-        int | None, typer.Option("--year", metavar="YEAR", show_default=False, help="Include the days of its rule in this year.")
+        int | None,
+        typer.Option("--year", metavar="YEAR", show_default=False, help="Include the days of its rule in this year."),
     ] = None,
 ) -> None:
     """Show a calendar and its days; also a built-in one, or a rule such as holidays:US.
@@ -132,7 +136,10 @@ def import_command(
     remote: Remote,
     name: Annotated[str, typer.Argument(metavar="NAME", show_default=False, help="Calendar name; created if missing.")],
     file: Annotated[
-        str, typer.Argument(metavar="FILE", show_default=False, help="File with ISO dates or an iCalendar file; - reads stdin.")
+        str,
+        typer.Argument(
+            metavar="FILE", show_default=False, help="File with ISO dates or an iCalendar file; - reads stdin."
+        ),
     ],
     kind: Kind = None,
     timezone: Zone = None,
@@ -168,7 +175,9 @@ def update_command(
     rule: Rule = None,
     clear: Annotated[
         list[str] | None,
-        typer.Option("--clear", metavar="FIELD", show_default=False, help="Remove a field: timezone, rule or covers; repeatable."),
+        typer.Option(
+            "--clear", metavar="FIELD", show_default=False, help="Remove a field: timezone, rule or covers; repeatable."
+        ),
     ] = None,
 ) -> None:
     """Change the given fields of a calendar. Use import to change its dates.

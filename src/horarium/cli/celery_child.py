@@ -332,7 +332,11 @@ def not_plain(place: str, value: Any, depth: int) -> str | None:
     if value is None or isinstance(value, bool):
         return None
     if isinstance(value, str):
-        return None if is_text(value) else f"{place[:100]} is {cut(ascii(value), 100)}, which contains an unpaired surrogate"
+        return (
+            None
+            if is_text(value)
+            else f"{place[:100]} is {cut(ascii(value), 100)}, which contains an unpaired surrogate"
+        )
     if isinstance(value, int):
         return None if abs(value) < LARGEST else f"{place[:100]} is a number that is too large"
     if isinstance(value, float):

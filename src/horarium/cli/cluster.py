@@ -31,9 +31,7 @@ _QUEUES = ("Kind", "Queue", "Ready", "Queued", "Buffered")
 @with_remote
 def cluster_command(
     remote: Remote,
-    watched: Annotated[
-        bool, typer.Option("--watch", "-w", help="Refresh every 2 seconds until Ctrl-C.")
-    ] = False,
+    watched: Annotated[bool, typer.Option("--watch", "-w", help="Refresh every 2 seconds until Ctrl-C.")] = False,
 ) -> None:
     """Show the processes that use the database, their versions, the lag and the queues.
 

@@ -52,24 +52,33 @@ def create_command(
     ] = None,
     token: Annotated[
         str | None,
-        typer.Option("--token", metavar="TOKEN", show_default=False, help="API token, stored in the context file; - reads stdin."),
+        typer.Option(
+            "--token", metavar="TOKEN", show_default=False, help="API token, stored in the context file; - reads stdin."
+        ),
     ] = None,
     token_env: Annotated[
         str | None,
-        typer.Option("--token-env", metavar="VARIABLE", show_default=False, help="Environment variable with the API token."),
+        typer.Option(
+            "--token-env", metavar="VARIABLE", show_default=False, help="Environment variable with the API token."
+        ),
     ] = None,
     token_file: Annotated[
         str | None, typer.Option("--token-file", metavar="FILE", show_default=False, help="File with the API token.")
     ] = None,
     ca_file: Annotated[
         str | None,
-        typer.Option("--ca-file", metavar="FILE", show_default=False, help="CA certificates that verify the server (PEM)."),
+        typer.Option(
+            "--ca-file", metavar="FILE", show_default=False, help="CA certificates that verify the server (PEM)."
+        ),
     ] = None,
     client_cert: Annotated[
         str | None, typer.Option("--client-cert", metavar="FILE", show_default=False, help="Client certificate (PEM).")
     ] = None,
     client_key: Annotated[
-        str | None, typer.Option("--client-key", metavar="FILE", show_default=False, help="Private key of the client certificate (PEM).")
+        str | None,
+        typer.Option(
+            "--client-key", metavar="FILE", show_default=False, help="Private key of the client certificate (PEM)."
+        ),
     ] = None,
     replace: Annotated[bool, typer.Option("--replace", help="Replace an existing context.")] = False,
 ) -> None:
@@ -97,7 +106,10 @@ def create_command(
 @app.command("use")
 def use_command(
     name: Annotated[
-        str, typer.Argument(metavar="NAME", show_default=False, help="Context name, or local.", autocompletion=completion.contexts)
+        str,
+        typer.Argument(
+            metavar="NAME", show_default=False, help="Context name, or local.", autocompletion=completion.contexts
+        ),
     ],
 ) -> None:
     """Select the context that commands use. local is the server of a local `up`.

@@ -112,7 +112,9 @@ class Target:
 
 def checked_name(name: str) -> str:
     if _NAME.fullmatch(name) is None or name == LOCAL:
-        raise InvalidDefinition({"context": [f"{name[:64]!r} must be 1 to 64 characters of A-Z a-z 0-9 . _ @ -, and not {LOCAL}"]})
+        raise InvalidDefinition(
+            {"context": [f"{name[:64]!r} must be 1 to 64 characters of A-Z a-z 0-9 . _ @ -, and not {LOCAL}"]}
+        )
     return name
 
 
@@ -153,7 +155,9 @@ def token_of(name: str, context: Context, environ: Mapping[str, str]) -> str | N
     if context.token_env is not None:
         found = environ.get(context.token_env)
         if not found:
-            raise InvalidDefinition({f"context {name}": [f"the variable {context.token_env} with its token is not set"]})
+            raise InvalidDefinition(
+                {f"context {name}": [f"the variable {context.token_env} with its token is not set"]}
+            )
         return found
     if context.token_file is not None:
         try:

@@ -17,9 +17,17 @@ admin.token, or set HORARIUM_SECRET_KEY. A process with another key refuses to s
 
 def copy_command(
     source: Annotated[
-        str, typer.Option("--from", metavar="URL", show_default=False, help="URL of the source database, such as sqlite:///.horarium/horarium.db.")
+        str,
+        typer.Option(
+            "--from",
+            metavar="URL",
+            show_default=False,
+            help="URL of the source database, such as sqlite:///.horarium/horarium.db.",
+        ),
     ],
-    target: Annotated[str, typer.Option("--to", metavar="URL", show_default=False, help="URL of the new, empty database.")],
+    target: Annotated[
+        str, typer.Option("--to", metavar="URL", show_default=False, help="URL of the new, empty database.")
+    ],
 ) -> None:
     """Copy all data to a new database, also between SQLite and PostgreSQL.
 

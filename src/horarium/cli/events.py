@@ -41,7 +41,11 @@ Kinds = Annotated[
 OfSchedule = Annotated[
     str | None,
     typer.Option(
-        "--schedule", metavar="ID", show_default="any", help="Filter by schedule.", autocompletion=completion.schedule_ids
+        "--schedule",
+        metavar="ID",
+        show_default="any",
+        help="Filter by schedule.",
+        autocompletion=completion.schedule_ids,
     ),
 ]
 
@@ -68,9 +72,7 @@ def events_command(
     follow: Annotated[bool, typer.Option("--follow", "-f", help="Print new events until Ctrl-C.")] = False,
     kind: Kinds = None,
     schedule_id: OfSchedule = None,
-    limit: Annotated[
-        int, typer.Option("--limit", min=0, max=1_000, metavar="N", help="Number of past events.")
-    ] = 20,
+    limit: Annotated[int, typer.Option("--limit", min=0, max=1_000, metavar="N", help="Number of past events.")] = 20,
 ) -> None:
     """List the latest events of the namespace, newest last.
 

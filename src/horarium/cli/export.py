@@ -28,10 +28,14 @@ app = typer.Typer(add_completion=False)
 def export_command(
     remote: Remote,
     source: Annotated[
-        str | None, typer.Option("--source", metavar="SOURCE", show_default="any", help="Filter schedules by source: runtime or template.")
+        str | None,
+        typer.Option(
+            "--source", metavar="SOURCE", show_default="any", help="Filter schedules by source: runtime or template."
+        ),
     ] = None,
     bundle: Annotated[
-        str | None, typer.Option("--bundle", metavar="NAME", show_default="any", help="Export only objects of this bundle.")
+        str | None,
+        typer.Option("--bundle", metavar="NAME", show_default="any", help="Export only objects of this bundle."),
     ] = None,
 ) -> None:
     """Export calendars, agents, teams, workflows, assignments and schedules as a bundle.
@@ -114,8 +118,7 @@ def _workflows(remote: Remote, bundle: str | None, left_out: list[str]) -> list[
 
 
 def _schedules(remote: Remote, source: str | None, bundle: str | None, left_out: list[str]) -> list[dict[str, Any]]:
-    """Return schedules by ID, and of a free ID the last deleted one; those of workflow triggers are omitted.
-    """
+    """Return schedules by ID, and of a free ID the last deleted one; those of workflow triggers are omitted."""
     from horarium.cli.bundle import is_exhausted, written
     from horarium.client.schedule_calls import ScheduleCalls
     from horarium.schedule.workflow_document import TEMPLATES

@@ -38,7 +38,9 @@ MAX_LINES = 24
 
 _EXAMPLE = "Example:"
 _FLAG_WIDTH = 34
-_MORE = "`horarium help commands` describes each command. `horarium help options` lists connection options and exit codes."
+_MORE = (
+    "`horarium help commands` describes each command. `horarium help options` lists connection options and exit codes."
+)
 # Contexts of the command line are made by Typer's own copy of Click, which has no public name.
 _Context = Any
 _Formatter = Any

@@ -69,7 +69,10 @@ def celery_command(
     connection: Annotated[
         str | None,
         typer.Option(
-            "--connection", metavar="NAME", show_default="default", help="Celery connection in the settings of the server."
+            "--connection",
+            metavar="NAME",
+            show_default="default",
+            help="Celery connection in the settings of the server.",
         ),
     ] = None,
     tz: Annotated[
@@ -105,7 +108,8 @@ def celery_command(
     ] = False,
     describe: Annotated[bool, typer.Option("--describe", help="Print the description of the app and exit.")] = False,
     lines: Annotated[
-        int, typer.Option("--lines", metavar="N", min=1, max=_MAX_LINES, help="Maximum number of differing fires to show.")
+        int,
+        typer.Option("--lines", metavar="N", min=1, max=_MAX_LINES, help="Maximum number of differing fires to show."),
     ] = 50,
     after: Annotated[
         str | None,
@@ -114,7 +118,11 @@ def celery_command(
     load_timeout: Annotated[
         int,
         typer.Option(
-            "--load-timeout", metavar="SECONDS", min=1, max=_LONGEST_LOAD, help="Timeout for loading the app, in seconds."
+            "--load-timeout",
+            metavar="SECONDS",
+            min=1,
+            max=_LONGEST_LOAD,
+            help="Timeout for loading the app, in seconds.",
         ),
     ] = 300,
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Skip the confirmation prompt before deletions.")] = False,
@@ -196,9 +204,7 @@ def _tell_left_out(entries: tuple[Viewed, ...], approximate: bool) -> None:
         talk("the app has no beat entries")
     if left:
         alike = any(each.translation.document is not None for each in left)
-        talk(
-            f"\n{len(left)} of {len(entries)} omitted{'; --approximate includes approximate ones' if alike else ''}"
-        )
+        talk(f"\n{len(left)} of {len(entries)} omitted{'; --approximate includes approximate ones' if alike else ''}")
 
 
 def _is_wanted(remote: Remote, bundle: dict[str, Any], apply: bool, prune: bool) -> bool:

@@ -28,9 +28,7 @@ IfVersion = Annotated[
 ]
 
 
-Replace = Annotated[
-    bool, typer.Option("--replace", help="Confirm that fields that are not given are reset.")
-]
+Replace = Annotated[bool, typer.Option("--replace", help="Confirm that fields that are not given are reset.")]
 Clear = Annotated[
     list[str] | None,
     typer.Option("--clear", metavar="FIELD", show_default=False, help="Reset a field to its default; repeatable."),

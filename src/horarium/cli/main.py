@@ -87,7 +87,13 @@ def _show_version(wanted: bool) -> None:
 @app.callback()
 def _root(
     version: Annotated[
-        bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Print the versions of Horarium, tzdata and Python.")
+        bool,
+        typer.Option(
+            "--version",
+            callback=_show_version,
+            is_eager=True,
+            help="Print the versions of Horarium, tzdata and Python.",
+        ),
     ] = False,
     server: Server = None,
     token: Token = None,
@@ -97,9 +103,7 @@ def _root(
     ca_file: CaFile = None,
     client_cert: ClientCert = None,
     client_key: ClientKey = None,
-    output: Annotated[
-        Format | None, typer.Option("--output", "-o", show_default=False, help="Output format.")
-    ] = None,
+    output: Annotated[Format | None, typer.Option("--output", "-o", show_default=False, help="Output format.")] = None,
 ) -> None:
     """Accept the connection options before the command; `leading` has moved them behind it by now."""
 

@@ -124,7 +124,12 @@ def _show_quotas(remote: Remote, namespace: Mapping[str, Any]) -> None:
         show_document(namespace, remote.output, [])
         return
     rows = [
-        (quota, use.get("used"), "none" if use.get("limit") is None else use["limit"], "namespace" if use.get("own") else "")
+        (
+            quota,
+            use.get("used"),
+            "none" if use.get("limit") is None else use["limit"],
+            "namespace" if use.get("own") else "",
+        )
         for quota, use in _members(namespace, "quotas").items()
     ]
     kept = _members(namespace, "retention").items()

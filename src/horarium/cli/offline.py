@@ -24,7 +24,12 @@ from horarium.schedule.context import is_context, never_there
 _CALENDAR_ENDS = "calendar_ends"
 
 Expression = Annotated[
-    str, typer.Argument(metavar="EXPR", show_default=False, help="Cron expression, macro such as @daily, or interval such as '@every PT30M'.")
+    str,
+    typer.Argument(
+        metavar="EXPR",
+        show_default=False,
+        help="Cron expression, macro such as @daily, or interval such as '@every PT30M'.",
+    ),
 ]
 TimeZone = Annotated[
     str | None,
@@ -36,14 +41,14 @@ TimeZone = Annotated[
         autocompletion=completion.zones,
     ),
 ]
-After = Annotated[
-    str | None, typer.Option("--after", metavar=TIME, show_default="now", help="Start time, exclusive.")
-]
+After = Annotated[str | None, typer.Option("--after", metavar=TIME, show_default="now", help="Start time, exclusive.")]
 Key = Annotated[
     str | None, typer.Option("--key", metavar="KEY", show_default=False, help="Hash key for H: a schedule ID.")
 ]
 Gap = Annotated[DstGap, typer.Option("--dst-gap", help="Rule for a nonexistent local time (DST): next_valid or skip.")]
-Fold = Annotated[DstFold, typer.Option("--dst-fold", help="Rule for an ambiguous local time (DST): first, second or both.")]
+Fold = Annotated[
+    DstFold, typer.Option("--dst-fold", help="Rule for an ambiguous local time (DST): first, second or both.")
+]
 
 
 def next_command(
@@ -91,7 +96,12 @@ def lint_command(
     key: Key = None,
     calendars: Annotated[
         list[str] | None,
-        typer.Option("--calendar", metavar="NAME", show_default="none", help="Built-in calendar whose end is checked; repeatable."),
+        typer.Option(
+            "--calendar",
+            metavar="NAME",
+            show_default="none",
+            help="Built-in calendar whose end is checked; repeatable.",
+        ),
     ] = None,
     output: Annotated[
         Format | None, typer.Option("--output", "-o", show_default="code: message", help="Output format.")

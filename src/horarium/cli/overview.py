@@ -62,7 +62,11 @@ def _rows(found: Overview) -> Iterator[tuple[str, str, str]]:
     ended = _count(found, "failed_24h", found.failed_24h)
     yield "failed runs (24 h)", ended, 'run list --state unsuccessful --finished-after "24h ago"'
     for state in _RUNS:
-        yield f"{_STATES.get(state, state)} runs", _count(found, state, getattr(found, state)), f"run list --state {state}"
+        yield (
+            f"{_STATES.get(state, state)} runs",
+            _count(found, state, getattr(found, state)),
+            f"run list --state {state}",
+        )
 
 
 def _count(found: Overview, name: str, count: int) -> str:

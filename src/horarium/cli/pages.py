@@ -25,7 +25,9 @@ Limit = Annotated[int, typer.Option("--limit", min=1, max=1_000_000, metavar="N"
 All = Annotated[bool, typer.Option("--all", help="List all rows; --limit does not apply.")]
 PageToken = Annotated[
     str | None,
-    typer.Option("--page-token", metavar="TOKEN", show_default=False, help="Continue after an earlier list, with its token."),
+    typer.Option(
+        "--page-token", metavar="TOKEN", show_default=False, help="Continue after an earlier list, with its token."
+    ),
 ]
 
 AllNamespaces = Annotated[
@@ -110,8 +112,7 @@ def show_listing(
     hint: str,
     below: Callable[[A], Sequence[str]] | None = None,
 ) -> None:
-    """Show a list; JSON lines are printed as they arrive. `below` returns the lines under a row.
-    """
+    """Show a list; JSON lines are printed as they arrive. `below` returns the lines under a row."""
     remote, paging = listing.remote, listing.paging
     asked = listing.call.query.get("namespace")
     columns, row = with_namespace(columns, row, asked)

@@ -68,8 +68,7 @@ def show_columns(
     below: Iterable[Sequence[str]] | None = None,
     widths: Sequence[int] | None = None,
 ) -> list[int]:
-    """Print a table; `below` has the lines under each row. With `widths` the table continues, without headings.
-    """
+    """Print a table; `below` has the lines under each row. With `widths` the table continues, without headings."""
     from rich.cells import cell_len
 
     cells, under = [[cell(value) for value in row] for row in rows], list(below or ())

@@ -38,7 +38,9 @@ class _Folder:
         try:
             path, border = (self._here / name).resolve(), self._border.resolve()
             if Path(name).is_absolute() or not path.is_relative_to(border):
-                refuse(f"--file: prompt_file {name[:128]!r} of {self._file!r} is outside of the directory of the bundle")
+                refuse(
+                    f"--file: prompt_file {name[:128]!r} of {self._file!r} is outside of the directory of the bundle"
+                )
             if not path.is_file():
                 refuse(f"--file: prompt_file {name[:128]!r} of {self._file!r} is not a file")
             with path.open("rb") as stream:

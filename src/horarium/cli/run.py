@@ -55,7 +55,11 @@ RunId = Annotated[
 OfSchedule = Annotated[
     str | None,
     typer.Option(
-        "--schedule", metavar="ID", show_default="any", help="Filter by schedule.", autocompletion=completion.schedule_ids
+        "--schedule",
+        metavar="ID",
+        show_default="any",
+        help="Filter by schedule.",
+        autocompletion=completion.schedule_ids,
     ),
 ]
 States = Annotated[
@@ -85,7 +89,11 @@ Queue = Annotated[str | None, typer.Option("--queue", metavar="NAME", show_defau
 WorkflowId = Annotated[
     str | None,
     typer.Option(
-        "--workflow", metavar="ID", show_default="any", help="Filter by stored workflow.", autocompletion=completion.workflow_ids
+        "--workflow",
+        metavar="ID",
+        show_default="any",
+        help="Filter by stored workflow.",
+        autocompletion=completion.workflow_ids,
     ),
 ]
 Who = Annotated[
@@ -100,7 +108,9 @@ Who = Annotated[
 ]
 FinishedAfter = Annotated[
     str | None,
-    typer.Option("--finished-after", metavar=TIME, show_default="any", help="List only runs that ended at or after this time."),
+    typer.Option(
+        "--finished-after", metavar=TIME, show_default="any", help="List only runs that ended at or after this time."
+    ),
 ]
 Steps = Annotated[bool, typer.Option("--steps", help="Include the steps of workflows.")]
 Skips = Annotated[bool, typer.Option("--skips", help="Include skipped occurrences; requires --schedule.")]
@@ -258,7 +268,8 @@ app.command("reject")(reject_run_command)
 def cancel_command(
     remote: Remote,
     run_id: Annotated[
-        str | None, typer.Argument(metavar="RUN_ID", show_default=False, help="Run ID; instead of it, --label or --all.")
+        str | None,
+        typer.Argument(metavar="RUN_ID", show_default=False, help="Run ID; instead of it, --label or --all."),
     ] = None,
     label: Labels = None,
     everything: Everything = False,
@@ -293,10 +304,16 @@ def rerun_command(
     ] = False,
     inputs: Annotated[
         str | None,
-        typer.Option("--input", metavar="JSON", show_default="those of the run", help="Inputs of the new run, as JSON; @FILE reads a file."),
+        typer.Option(
+            "--input",
+            metavar="JSON",
+            show_default="those of the run",
+            help="Inputs of the new run, as JSON; @FILE reads a file.",
+        ),
     ] = None,
     reason: Annotated[
-        str | None, typer.Option("--reason", metavar="TEXT", show_default=False, help="Reason, recorded in the history.")
+        str | None,
+        typer.Option("--reason", metavar="TEXT", show_default=False, help="Reason, recorded in the history."),
     ] = None,
 ) -> None:
     """Rerun an ended run as a new run, with the same inputs unless --input is given.
@@ -335,7 +352,9 @@ def wait_command(
     remote: Remote,
     run_ids: Annotated[
         list[str],
-        typer.Argument(metavar="RUN_ID", show_default=False, help="One or more run IDs.", autocompletion=completion.run_ids),
+        typer.Argument(
+            metavar="RUN_ID", show_default=False, help="One or more run IDs.", autocompletion=completion.run_ids
+        ),
     ],
     timeout: Timeout = None,
 ) -> None:

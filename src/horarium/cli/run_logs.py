@@ -17,7 +17,9 @@ if TYPE_CHECKING:
 RunId = Annotated[str, typer.Argument(metavar="RUN_ID", show_default=False, help="Run ID.")]
 Follow = Annotated[bool, typer.Option("--follow", "-f", help="Print new lines until the run ends.")]
 Times = Annotated[bool, typer.Option("--times", help="Prefix each line with its time, attempt and stream.")]
-After = Annotated[int, typer.Option("--after", metavar="NUMBER", min=0, help="Print only lines with a greater line number.")]
+After = Annotated[
+    int, typer.Option("--after", metavar="NUMBER", min=0, help="Print only lines with a greater line number.")
+]
 
 
 @with_remote

@@ -36,7 +36,9 @@ def described(run: Run) -> Iterator[tuple[str, str]]:
     yield from labelled("policies", held) if held else ()
     yield from _error(run)
     times = ("nominal", "due", "created_at", "started_at", "finished_at", "deadline", "stop_requested_at")
-    yield from ((_LABELS.get(name, name.removesuffix("_at")), cell(run.raw[name])) for name in times if run.raw.get(name))
+    yield from (
+        (_LABELS.get(name, name.removesuffix("_at")), cell(run.raw[name])) for name in times if run.raw.get(name)
+    )
 
 
 def _error(run: Run) -> Iterator[tuple[str, str]]:

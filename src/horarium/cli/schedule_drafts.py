@@ -27,9 +27,7 @@ def revisions_command(
     schedule_id: ScheduleId,
     compare: Annotated[
         tuple[int, int] | None,
-        typer.Option(
-            "--compare", metavar="FROM TO", show_default=False, help="Compare two revisions and their fires."
-        ),
+        typer.Option("--compare", metavar="FROM TO", show_default=False, help="Compare two revisions and their fires."),
     ] = None,
     limit: Limit = 20,
     everything: All = False,

@@ -38,7 +38,12 @@ Reason = Annotated[
 ]
 Key = Annotated[
     str | None,
-    typer.Option("--key", metavar="KEY", show_default="generated", help="Idempotency key: a repeated request with the same key has no effect."),
+    typer.Option(
+        "--key",
+        metavar="KEY",
+        show_default="generated",
+        help="Idempotency key: a repeated request with the same key has no effect.",
+    ),
 ]
 
 
@@ -47,10 +52,17 @@ def trigger_command(
     remote: Remote,
     schedule_id: OneOfMany = None,
     overlap_policy: Overlap = None,
-    even_if_paused: Annotated[bool, typer.Option("--even-if-paused", help="Run even if the schedule is paused.")] = False,
+    even_if_paused: Annotated[
+        bool, typer.Option("--even-if-paused", help="Run even if the schedule is paused.")
+    ] = False,
     inputs: Annotated[
         str | None,
-        typer.Option("--input", metavar="JSON", show_default="the schedule's", help="Inputs of this run, as JSON; @FILE reads a file."),
+        typer.Option(
+            "--input",
+            metavar="JSON",
+            show_default="the schedule's",
+            help="Inputs of this run, as JSON; @FILE reads a file.",
+        ),
     ] = None,
     reason: Reason = None,
     key: Key = None,
@@ -126,9 +138,14 @@ def backfill_command(
     times: Times,
     schedule_id: ScheduleId,
     start: Annotated[
-        str, typer.Option("--from", metavar=TIME, show_default=False, help="Start of the window, inclusive; 7d means seven days ago.")
+        str,
+        typer.Option(
+            "--from", metavar=TIME, show_default=False, help="Start of the window, inclusive; 7d means seven days ago."
+        ),
     ],
-    end: Annotated[str, typer.Option("--to", metavar=TIME, show_default=False, help="End of the window, exclusive, such as now.")],
+    end: Annotated[
+        str, typer.Option("--to", metavar=TIME, show_default=False, help="End of the window, exclusive, such as now.")
+    ],
     overlap_policy: Overlap = None,
     reverse: Annotated[bool, typer.Option("--reverse", help="Start with the newest occurrence.")] = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Show the outcomes without starting runs.")] = False,

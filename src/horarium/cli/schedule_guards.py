@@ -39,7 +39,10 @@ calendar.command("create", help=_HELP)(create_command)
 Names = Annotated[
     list[str],
     typer.Argument(
-        metavar="CALENDAR", show_default=False, help="One or more calendar names.", autocompletion=completion.calendar_names
+        metavar="CALENDAR",
+        show_default=False,
+        help="One or more calendar names.",
+        autocompletion=completion.calendar_names,
     ),
 ]
 
@@ -65,7 +68,10 @@ def detach_command(
     names: Annotated[
         list[str] | None,
         typer.Argument(
-            metavar="CALENDAR", show_default=False, help="One or more calendar names.", autocompletion=completion.calendar_names
+            metavar="CALENDAR",
+            show_default=False,
+            help="One or more calendar names.",
+            autocompletion=completion.calendar_names,
         ),
     ] = None,
     everything: Annotated[bool, typer.Option("--all", help="Detach all calendars.")] = False,
@@ -91,7 +97,10 @@ def set_condition_command(
     remote: Remote,
     schedule_id: ScheduleId,
     text: Annotated[
-        str, typer.Argument(metavar="CONDITION", show_default=False, help="Condition as JSON or YAML; @FILE reads a file, @- stdin.")
+        str,
+        typer.Argument(
+            metavar="CONDITION", show_default=False, help="Condition as JSON or YAML; @FILE reads a file, @- stdin."
+        ),
     ],
     if_version: IfVersion = None,
 ) -> None:
@@ -114,7 +123,9 @@ def try_condition_command(
     schedule_id: ScheduleId,
     text: Annotated[
         str | None,
-        typer.Argument(metavar="CONDITION", show_default="the schedule's", help="Condition to test; @FILE reads a file."),
+        typer.Argument(
+            metavar="CONDITION", show_default="the schedule's", help="Condition to test; @FILE reads a file."
+        ),
     ] = None,
 ) -> None:
     """Evaluate a condition against the current context of the schedule, clause by clause.
@@ -156,7 +167,10 @@ def set_rotation_command(
     remote: Remote,
     schedule_id: ScheduleId,
     text: Annotated[
-        str, typer.Argument(metavar="INPUTS", show_default=False, help="Array of inputs as JSON or YAML; @FILE reads a file.")
+        str,
+        typer.Argument(
+            metavar="INPUTS", show_default=False, help="Array of inputs as JSON or YAML; @FILE reads a file."
+        ),
     ],
     if_version: IfVersion = None,
 ) -> None:

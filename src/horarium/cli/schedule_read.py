@@ -62,7 +62,8 @@ Source = Annotated[
     ),
 ]
 Text = Annotated[
-    str | None, typer.Option("--text", metavar="TEXT", show_default=False, help="Filter by a part of the ID or the name.")
+    str | None,
+    typer.Option("--text", metavar="TEXT", show_default=False, help="Filter by a part of the ID or the name."),
 ]
 Bundle = Annotated[
     str | None,
@@ -70,11 +71,18 @@ Bundle = Annotated[
 ]
 Label = Annotated[
     list[str] | None,
-    typer.Option("--label", metavar="NAME=VALUE", show_default=False, help="Filter by label; repeatable, all must match."),
+    typer.Option(
+        "--label", metavar="NAME=VALUE", show_default=False, help="Filter by label; repeatable, all must match."
+    ),
 ]
 Query = Annotated[
     str | None,
-    typer.Option("--query", metavar="QUERY", show_default=False, help="Filter by search attributes, such as 'tenant = 42'; AND combines."),
+    typer.Option(
+        "--query",
+        metavar="QUERY",
+        show_default=False,
+        help="Filter by search attributes, such as 'tenant = 42'; AND combines.",
+    ),
 ]
 
 Health = Annotated[
@@ -172,13 +180,21 @@ def history_command(
     limit: Limit = 100,
     after_sequence: Annotated[
         int | None,
-        typer.Option("--after-sequence", min=0, metavar="N", show_default="0", help="Show only events after this sequence number."),
+        typer.Option(
+            "--after-sequence",
+            min=0,
+            metavar="N",
+            show_default="0",
+            help="Show only events after this sequence number.",
+        ),
     ] = None,
     everything: All = False,
     reverse: Annotated[bool, typer.Option("--reverse", help="List newest events first.")] = False,
     uid: Annotated[
         str | None,
-        typer.Option("--uid", metavar="UID", show_default="the newest", help="UID of an earlier schedule with the same ID."),
+        typer.Option(
+            "--uid", metavar="UID", show_default="the newest", help="UID of an earlier schedule with the same ID."
+        ),
     ] = None,
 ) -> None:
     """Show the history of a schedule, oldest first; also of a deleted schedule.
@@ -267,9 +283,7 @@ def health_command(
     remote: Remote,
     schedule_id: Annotated[
         str | None,
-        typer.Argument(
-            metavar="ID", show_default="all", help="Schedule ID.", autocompletion=completion.schedule_ids
-        ),
+        typer.Argument(metavar="ID", show_default="all", help="Schedule ID.", autocompletion=completion.schedule_ids),
     ] = None,
     unwell: Annotated[
         bool, typer.Option("--unwell", help="List only unhealthy schedules and those awaiting approval.")
@@ -292,7 +306,9 @@ def health_command(
         refuse("--all-namespaces cannot be combined with an ID: IDs are unique only within a namespace")
     namespace = listed_namespace(all_namespaces)
     page = health_of(remote, schedule_id, unwell=unwell, namespace=namespace)
-    columns, row = with_namespace(("Schedule ID", "Status", "Last Run", "Next Expected", "Explanation"), _health, namespace)
+    columns, row = with_namespace(
+        ("Schedule ID", "Status", "Last Run", "Next Expected", "Explanation"), _health, namespace
+    )
     show_list(remote, "schedules", page, columns, row)
     if remote.output is Format.TABLE:
         for each in page:

@@ -54,13 +54,20 @@ Reason = Annotated[
 ]
 Note = Annotated[
     str | None,
-    typer.Option("--note", metavar="TEXT", show_default=False, help="Replace the note of the schedule; not with --label or --all."),
+    typer.Option(
+        "--note",
+        metavar="TEXT",
+        show_default=False,
+        help="Replace the note of the schedule; not with --label or --all.",
+    ),
 ]
 Until = Annotated[
     str | None,
     typer.Option("--until", metavar=TIME, show_default="until resumed", help="Time of the automatic resume."),
 ]
-DryRun = Annotated[bool, typer.Option("--dry-run", help="Show the definition, its next fires and the changes without writing.")]
+DryRun = Annotated[
+    bool, typer.Option("--dry-run", help="Show the definition, its next fires and the changes without writing.")
+]
 
 
 @with_options(document=definition, remote=remote_options)
@@ -107,7 +114,12 @@ def update_command(
     schedule_id: ScheduleId,
     clear: Annotated[
         list[str] | None,
-        typer.Option("--clear", metavar="FIELD", show_default=False, help="Reset a field to its default, such as note or spec.end_at; repeatable."),
+        typer.Option(
+            "--clear",
+            metavar="FIELD",
+            show_default=False,
+            help="Reset a field to its default, such as note or spec.end_at; repeatable.",
+        ),
     ] = None,
     if_version: IfVersion = None,
     confirm: Confirm = False,
@@ -205,10 +217,12 @@ def label_command(
     remote: Remote,
     schedule_id: OneOfMany = None,
     put_on: Annotated[
-        list[str] | None, typer.Option("--set", metavar="NAME=VALUE", show_default=False, help="Set a label; repeatable.")
+        list[str] | None,
+        typer.Option("--set", metavar="NAME=VALUE", show_default=False, help="Set a label; repeatable."),
     ] = None,
     take_off: Annotated[
-        list[str] | None, typer.Option("--unset", metavar="NAME", show_default=False, help="Remove a label; repeatable.")
+        list[str] | None,
+        typer.Option("--unset", metavar="NAME", show_default=False, help="Remove a label; repeatable."),
     ] = None,
     if_version: IfVersion = None,
     label: Labels = None,

@@ -30,7 +30,9 @@ _FLAGS = {"name": "NAME", "value": "value", "hosts": "--host"}
 
 Name = Annotated[
     str,
-    typer.Argument(metavar="NAME", show_default=False, help="Name of the secret.", autocompletion=completion.secret_names),
+    typer.Argument(
+        metavar="NAME", show_default=False, help="Name of the secret.", autocompletion=completion.secret_names
+    ),
 ]
 
 
@@ -42,7 +44,10 @@ def set_command(
     value_file: Annotated[
         str | None,
         typer.Option(
-            "--value-file", metavar="FILE", show_default="stdin, or a prompt", help="File with the value; - reads stdin."
+            "--value-file",
+            metavar="FILE",
+            show_default="stdin, or a prompt",
+            help="File with the value; - reads stdin.",
         ),
     ] = None,
     host: Annotated[
@@ -139,7 +144,11 @@ def rekey_command(
         raise typer.Exit(1) from None
     typer.echo(f"re-encrypted: {done.resealed.count}; the new key is in {done.new_key}")
     for each in done.resealed.unreadable:
-        talk(printable(f"warning: {each.table} {each.namespace}/{each.name} could not be decrypted with the old key; set it again"))
+        talk(
+            printable(
+                f"warning: {each.table} {each.namespace}/{each.name} could not be decrypted with the old key; set it again"
+            )
+        )
     if done.old_key is None:
         talk(f"set HORARIUM_SECRET_KEY to the content of {done.new_key} in all processes, then start them")
     else:

@@ -23,17 +23,28 @@ if TYPE_CHECKING:
 
 DataDir = Annotated[
     Path | None,
-    typer.Option("--data-dir", metavar="DIR", show_default=".horarium", help="Directory of the database, the token and the secret key."),
+    typer.Option(
+        "--data-dir",
+        metavar="DIR",
+        show_default=".horarium",
+        help="Directory of the database, the token and the secret key.",
+    ),
 ]
 DatabaseUrl = Annotated[
     str | None,
-    typer.Option("--database", metavar="URL", show_default="SQLite in the data directory", help="Database URL, such as postgresql://horarium@db/horarium."),
+    typer.Option(
+        "--database",
+        metavar="URL",
+        show_default="SQLite in the data directory",
+        help="Database URL, such as postgresql://horarium@db/horarium.",
+    ),
 ]
 Host = Annotated[
     str | None, typer.Option("--host", metavar="ADDRESS", show_default="127.0.0.1", help="Listen address of the API.")
 ]
 Port = Annotated[
-    int | None, typer.Option("--port", metavar="PORT", show_default="8765", help="Listen port of the API; 0 = any free port.")
+    int | None,
+    typer.Option("--port", metavar="PORT", show_default="8765", help="Listen port of the API; 0 = any free port."),
 ]
 BehindProxy = Annotated[
     bool | None,
@@ -50,12 +61,20 @@ TlsKey = Annotated[
 TlsClientCa = Annotated[
     Path | None,
     typer.Option(
-        "--tls-client-ca", metavar="FILE", show_default=False, help="CA certificates (PEM) that verify client certificates."
+        "--tls-client-ca",
+        metavar="FILE",
+        show_default=False,
+        help="CA certificates (PEM) that verify client certificates.",
     ),
 ]
 App = Annotated[
     str | None,
-    typer.Option("--app", metavar="MODULE:ATTR", show_default=False, help="Application with tasks and schedules: a Horarium() object."),
+    typer.Option(
+        "--app",
+        metavar="MODULE:ATTR",
+        show_default=False,
+        help="Application with tasks and schedules: a Horarium() object.",
+    ),
 ]
 
 

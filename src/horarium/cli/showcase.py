@@ -25,7 +25,9 @@ EXHIBITS = (
     Exhibit("DST end: */30 fires in both hours", "*/30 1 * * *", "America/New_York", "2026-11-01T04:00:00Z", 4),
     Exhibit("A DST change of 30 minutes", "15 2 * * *", "Australia/Lord_Howe", "2026-10-02T00:00:00Z", 3),
     Exhibit("Day of month and day of week: either matches", "0 0 13 * 5", "Europe/Istanbul", "2026-11-09T00:00:00Z", 4),
-    Exhibit("H: a time derived from the schedule ID", "H H * * *", "UTC", "2026-11-09T00:00:00Z", 2, key="nightly-report"),
+    Exhibit(
+        "H: a time derived from the schedule ID", "H H * * *", "UTC", "2026-11-09T00:00:00Z", 2, key="nightly-report"
+    ),
     Exhibit("An interval is independent of the time zone", "@every PT90M", "UTC", "2026-11-09T00:00:00Z", 3),
     Exhibit("The last Friday of the month", "0 17 * * 5L", "Europe/London", "2026-11-09T00:00:00Z", 3),
     Exhibit("The 31st does not exist in every month", "5 6 31 * *", "UTC", "2026-11-09T00:00:00Z", 3),

@@ -55,9 +55,7 @@ def create_command(
     ] = None,
     gate: Annotated[
         list[str] | None,
-        typer.Option(
-            "--gate", metavar="GATE", show_default="approval of runs", help="Gate to approve; repeatable."
-        ),
+        typer.Option("--gate", metavar="GATE", show_default="approval of runs", help="Gate to approve; repeatable."),
     ] = None,
     until: Annotated[
         str | None,
@@ -121,7 +119,10 @@ def delete_command(
     standing_id: Annotated[
         str,
         typer.Argument(
-            metavar="STANDING_ID", show_default=False, help="Standing approval ID.", autocompletion=completion.standing_ids
+            metavar="STANDING_ID",
+            show_default=False,
+            help="Standing approval ID.",
+            autocompletion=completion.standing_ids,
         ),
     ],
 ) -> None:

@@ -54,14 +54,19 @@ def create_command(
     kind: Annotated[
         list[str], _many("--kind", "KIND", "Event kind to send, such as run_finished or schedule_health; repeatable.")
     ],
-    schedule: Annotated[list[str] | None, _many("--schedule", "ID", "Send only events of this schedule; repeatable.")] = None,
-    label: Annotated[list[str] | None, _many("--label", "NAME=VALUE", "Send only events of schedules with this label; repeatable.")] = None,
+    schedule: Annotated[
+        list[str] | None, _many("--schedule", "ID", "Send only events of this schedule; repeatable.")
+    ] = None,
+    label: Annotated[
+        list[str] | None, _many("--label", "NAME=VALUE", "Send only events of schedules with this label; repeatable.")
+    ] = None,
     state: Annotated[
         list[str] | None,
         _many("--state", "STATE", "Send run_finished only for this state, or unsuccessful; repeatable."),
     ] = None,
     status: Annotated[
-        list[str] | None, _many("--status", "STATUS", "Send schedule_health only for this status, such as late; repeatable.")
+        list[str] | None,
+        _many("--status", "STATUS", "Send schedule_health only for this status, such as late; repeatable."),
     ] = None,
     secret: Annotated[
         str | None,

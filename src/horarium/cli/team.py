@@ -32,7 +32,9 @@ TeamId = Annotated[
 
 
 def team_fields(
-    name: Annotated[str | None, typer.Option("--name", metavar="TEXT", show_default=False, help="Display name.")] = None,
+    name: Annotated[
+        str | None, typer.Option("--name", metavar="TEXT", show_default=False, help="Display name.")
+    ] = None,
     member: Annotated[
         list[str] | None,
         typer.Option(
@@ -44,7 +46,13 @@ def team_fields(
         ),
     ] = None,
     strategy: Annotated[
-        str | None, typer.Option("--strategy", metavar="WORD", show_default="lead", help="Strategy: lead (one agent does all runs) or round_robin.")
+        str | None,
+        typer.Option(
+            "--strategy",
+            metavar="WORD",
+            show_default="lead",
+            help="Strategy: lead (one agent does all runs) or round_robin.",
+        ),
     ] = None,
     lead: Annotated[
         str | None,
@@ -58,10 +66,16 @@ def team_fields(
     ] = None,
     spending_limit: Annotated[
         float | None,
-        typer.Option("--spending-limit", metavar="CREDITS", show_default=False, help="Maximum cost of its runs per day (UTC), in credits."),
+        typer.Option(
+            "--spending-limit",
+            metavar="CREDITS",
+            show_default=False,
+            help="Maximum cost of its runs per day (UTC), in credits.",
+        ),
     ] = None,
     max_daily_runs: Annotated[
-        int | None, typer.Option("--max-daily-runs", metavar="N", show_default=False, help="Maximum runs per day (UTC).")
+        int | None,
+        typer.Option("--max-daily-runs", metavar="N", show_default=False, help="Maximum runs per day (UTC)."),
     ] = None,
 ) -> Writing:
     """The fields of a team, as options."""

@@ -16,7 +16,9 @@ _COLUMNS = ("schedule_id", "instance_id", "outcome", "occurrence_time", "last_fi
 def tick_command(
     limit: Annotated[
         int | None,
-        typer.Option("--limit", min=1, max=10_000, metavar="N", show_default="all", help="Maximum number of schedules."),
+        typer.Option(
+            "--limit", min=1, max=10_000, metavar="N", show_default="all", help="Maximum number of schedules."
+        ),
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the decisions as JSON.")] = False,
     data_dir: DataDir = None,

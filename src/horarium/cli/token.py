@@ -45,14 +45,15 @@ def create_command(
     subject: Annotated[
         str | None,
         typer.Option(
-            "--subject", metavar="WHO", show_default="NAME", help="Subject of the token; for the role agent, the agent ID."
+            "--subject",
+            metavar="WHO",
+            show_default="NAME",
+            help="Subject of the token; for the role agent, the agent ID.",
         ),
     ] = None,
     expires_at: Annotated[
         str | None,
-        typer.Option(
-            "--expires-at", metavar=TIME, show_default="never", help="Expiry time; 90d means in 90 days."
-        ),
+        typer.Option("--expires-at", metavar=TIME, show_default="never", help="Expiry time; 90d means in 90 days."),
     ] = None,
     queue: Annotated[
         list[str] | None,
@@ -105,7 +106,11 @@ def rotate_command(
     overlap: Annotated[
         int | None,
         typer.Option(
-            "--overlap", min=0, metavar="SECONDS", show_default="86400", help="Time that the old secret stays valid, in seconds; 0 = not at all."
+            "--overlap",
+            min=0,
+            metavar="SECONDS",
+            show_default="86400",
+            help="Time that the old secret stays valid, in seconds; 0 = not at all.",
         ),
     ] = None,
 ) -> None:
@@ -127,9 +132,7 @@ def revoke_command(
     remote: Remote,
     token_id: Annotated[
         str,
-        typer.Argument(
-            metavar="TOKEN_ID", show_default=False, help="Token ID.", autocompletion=completion.token_ids
-        ),
+        typer.Argument(metavar="TOKEN_ID", show_default=False, help="Token ID.", autocompletion=completion.token_ids),
     ],
 ) -> None:
     """Revoke a token. It is invalid immediately.

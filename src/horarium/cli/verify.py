@@ -84,7 +84,11 @@ def _row(finding: Finding) -> tuple[str, str, str]:
         case Double(nominal=nominal, sequence=sequence):
             return finding.schedule_id, "double", f"{to_rfc3339(nominal)} has a second decision, event {sequence}"
         case Stray(nominal=nominal, sequence=sequence):
-            return finding.schedule_id, "stray", f"event {sequence} decides {to_rfc3339(nominal)}, which is not an occurrence"
+            return (
+                finding.schedule_id,
+                "stray",
+                f"event {sequence} decides {to_rfc3339(nominal)}, which is not an occurrence",
+            )
         case CannotVerify(detail=detail):
             return finding.schedule_id, "unreadable", detail
         case Gap(sequence=first_gone, last=last_gone):

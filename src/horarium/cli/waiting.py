@@ -1,5 +1,4 @@
-"""Polling with backoff until runs end, also through a restart of the server.
-"""
+"""Polling with backoff until runs end, also through a restart of the server."""
 
 from __future__ import annotations
 

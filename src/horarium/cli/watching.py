@@ -43,8 +43,7 @@ class Growing(Generic[A]):
 
 
 def fresh(seen: dict[Hashable, Hashable], rows: Iterable[tuple[Hashable, Hashable, A]]) -> list[A]:
-    """Return the rows (name, state, row) that are new or changed, and set `seen` to the listed rows.
-    """
+    """Return the rows (name, state, row) that are new or changed, and set `seen` to the listed rows."""
     listed = list(rows)
     news = [item for name, look, item in listed if seen.get(name) != look]
     seen.clear()

@@ -124,9 +124,12 @@ def show_command(remote: Remote, workflow_id: WorkflowId, version: Version = Non
 def list_command(
     remote: Remote,
     text: Annotated[
-        str | None, typer.Option("--text", metavar="TEXT", show_default=False, help="Filter by a part of the ID or the name.")
+        str | None,
+        typer.Option("--text", metavar="TEXT", show_default=False, help="Filter by a part of the ID or the name."),
     ] = None,
-    owner: Annotated[str | None, typer.Option("--owner", metavar="WHO", show_default="any", help="Filter by owner.")] = None,
+    owner: Annotated[
+        str | None, typer.Option("--owner", metavar="WHO", show_default="any", help="Filter by owner.")
+    ] = None,
     limit: Limit = 50,
     everything: All = False,
     page_token: PageToken = None,
@@ -194,7 +197,9 @@ def run_command(
     workflow_id: WorkflowId,
     inputs: Annotated[
         str | None,
-        typer.Option("--input", metavar="JSON", show_default="none", help="Inputs of the run, as JSON; @FILE reads a file."),
+        typer.Option(
+            "--input", metavar="JSON", show_default="none", help="Inputs of the run, as JSON; @FILE reads a file."
+        ),
     ] = None,
     version: Version = None,
     assignee: Annotated[
@@ -223,7 +228,12 @@ def run_command(
     ] = None,
     key: Annotated[
         str | None,
-        typer.Option("--key", metavar="KEY", show_default="generated", help="Idempotency key: a repeated request with the same key returns the same run."),
+        typer.Option(
+            "--key",
+            metavar="KEY",
+            show_default="generated",
+            help="Idempotency key: a repeated request with the same key returns the same run.",
+        ),
     ] = None,
     wait: Annotated[bool, typer.Option("--wait", help="Wait until the run ends.")] = False,
     timeout: Timeout = None,
