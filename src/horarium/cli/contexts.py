@@ -4,8 +4,8 @@ The file `horarium/contexts.json` in the configuration directory of the user (`X
 readable only by the user. It has a token, or the name of a variable or file with the token.
 
 The current context applies where neither a flag nor the environment sets the server, and takes precedence over the data
-directory of a local `up`. `--token` and `--namespace`, or their variables, replace its values. The token of a context is
-sent only to the server of the context.
+directory of a local `up`. `--token` and `--namespace`, or their variables, replace its values. The token of a context
+is sent only to the server of the context.
 """
 
 from __future__ import annotations

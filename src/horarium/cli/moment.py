@@ -198,7 +198,7 @@ def _no_hour(question: _Question, text: str) -> NoReturn:
 
 def _refuse(question: _Question, text: str) -> NoReturn:
     raise InvalidSpec(
-        f'{question.flag}: {text!r} is not a time; use such as 2026-11-08, "2026-11-08 14:00", 7d, +30m, "tomorrow 09:00" '
-        "or RFC 3339 such as 2026-11-08T14:00:00Z",
+        f'{question.flag}: {text!r} is not a time; use such as 2026-11-08, "2026-11-08 14:00", 7d, +30m, '
+        '"tomorrow 09:00" or RFC 3339 such as 2026-11-08T14:00:00Z',
         field=question.flag,
     )

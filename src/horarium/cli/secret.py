@@ -56,7 +56,7 @@ def set_command(
             "--host",
             metavar="HOST",
             show_default="unchanged; any host for a new secret",
-            help="Host that may receive the secret: HOST (https, port 443) or scheme://host:port, '*' = any; repeatable.",
+            help="Allowed host: HOST (https, port 443) or scheme://host:port, '*' = any; repeatable.",
         ),
     ] = None,
 ) -> None:
