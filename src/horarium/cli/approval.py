@@ -275,7 +275,8 @@ def _question_of(remote: Remote, run_id: str) -> str:
         return str(waiting[0])
     if waiting:
         talk(
-            f"{len(waiting)} steps of run {run_id} await approval: {', '.join(map(printable, waiting))}; use approval approve"
+            f"{len(waiting)} steps of run {run_id} await approval: {', '.join(map(printable, waiting))}; "
+            "use approval approve"
         )
     else:
         talk(f"run {run_id} does not await approval; its state is {run.state}")

@@ -146,7 +146,7 @@ def rekey_command(
     for each in done.resealed.unreadable:
         talk(
             printable(
-                f"warning: {each.table} {each.namespace}/{each.name} could not be decrypted with the old key; set it again"
+                f"warning: cannot decrypt {each.table} {each.namespace}/{each.name} with the old key; set it again"
             )
         )
     if done.old_key is None:

@@ -207,9 +207,9 @@ def _asking() -> Mapping[str, Any]:
         "action": {"kind": "workflow", "workflow_id": _BRIEF, "version": "latest"},
         "workflow_assignment_id": _ASSIGNMENT,
         "approval_policy": {"requires_approval": False, "mode": "sensitive_actions", "allow_requester": True},
-        "note": "The last step awaits approval; occurrences are skipped meanwhile. Run `horarium approval list`, "
-        "then `horarium approval approve ID`. The demo has one user, so the policy sets allow_requester; without it, another "
-        "user must approve.",
+        "note": "The last step awaits approval; occurrences are skipped meanwhile. Run "
+        "`horarium approval list`, then `horarium approval approve ID`. The demo has one user, so the policy sets "
+        "allow_requester; without it, another user must approve.",
     }
 
 
