@@ -1,4 +1,4 @@
-"""Many at once from a terminal: a count, a question, and what became of each."""
+"""Bulk selection from a terminal: a count, a question, and what became of each."""
 
 from __future__ import annotations
 

@@ -69,7 +69,7 @@ def test_flags_go_before_the_environment_and_that_before_the_context(
     ids=["kept", "variable", "file"],
 )
 def test_another_server_does_not_get_the_token_of_a_context(context: Context) -> None:
-    with pytest.raises(InvalidDefinition, match="the token of the context prod is for http://prod"):
+    with pytest.raises(InvalidDefinition, match="the token of context prod is for http://prod"):
         applied(Target("http://else"), "prod", by_flag=False, contexts=Contexts({"prod": context}, "prod"), environ={})
 
 
@@ -143,7 +143,7 @@ def test_a_context_says_where_commands_go(by_context: Server, monkeypatch: pytes
     server = by_context
     server.told("context", "create", "prod", "--server", server.url, "--token", TOKEN)
     assert server.ask("schedule", "list").code == 3
-    assert server.ask("context", "use", "prod").err == "commands go to prod\n"
+    assert server.ask("context", "use", "prod").err == "current context: prod\n"
     assert server.ask("schedule", "list").code == 0
     listed = server.told("context", "list")
     assert (TOKEN in listed, [line.split()[:2] for line in listed.splitlines()[1:]]) == (
@@ -164,7 +164,7 @@ def test_a_token_may_stay_in_a_variable_or_a_file(by_context: Server, monkeypatc
     server = by_context
     server.told("context", "create", "env", "--server", server.url, "--token-env", "OTHER_TOKEN")
     answer = server.ask("schedule", "list", "--context", "env")
-    assert (answer.code, answer.err) == (2, "error: context env: the variable OTHER_TOKEN of its token is not set\n")
+    assert (answer.code, answer.err) == (2, "error: context env: the variable OTHER_TOKEN with its token is not set\n")
     monkeypatch.setenv("OTHER_TOKEN", TOKEN)
     assert server.ask("schedule", "list", "--context", "env").code == 0
     Path("secret").write_text(f"{TOKEN}\n")

@@ -29,7 +29,7 @@ def test_the_lines_of_a_run_are_printed(server: Server) -> None:
     run, http = claimed(server), server.service.http()
     run_id, epoch = run["run_id"], {"lease_epoch": run["lease_epoch"]}
     nothing = server.ask("run", "logs", run_id)
-    assert (nothing.code, nothing.out, nothing.err) == (0, "", f"run {run_id} has said nothing\n")
+    assert (nothing.code, nothing.out, nothing.err) == (0, "", f"run {run_id}logs of run \n")
     lines = ["one", {"text": "\x1b[2Jtwo", "stream": "stderr"}]
     http.post(f"/api/runs/{run_id}/logs", json={**epoch, "lines": lines, "dropped": 3}).raise_for_status()
     http.post(f"/api/runs/{run_id}/report", json={**epoch, "state": "succeeded"}).raise_for_status()

@@ -50,7 +50,7 @@ def test_a_workflow_is_put_drawn_listed_and_deleted(server: Server) -> None:
     assert [line.split()[:2] for line in server.told("workflow", "list").splitlines()[1:]] == [["brief", "2"]]
     assert len(server.told("workflow", "versions", "brief").splitlines()) == 3
     assert server.ask("workflow", "show", "brief", "--version", "7").code == 5
-    assert server.ask("workflow", "delete", "brief", "--yes").err == "workflow brief is deleted\n"
+    assert server.ask("workflow", "delete", "brief", "--yes").err == "workflow brief deleted\n"
     assert server.ask("workflow", "show", "brief").code == 5
 
 

@@ -213,7 +213,7 @@ def _check_tables(settings: Settings) -> None:
     if found.fit in UP_TO_DATE:
         talk(f"up to date: {found.sentence}")
         return
-    state = "migration available" if found.fit in USABLE else "migration required"
+    state = "migration available" if found.fit in USABLE else "incompatible schema"
     talk(f"{state}: {found.sentence}")
     raise typer.Exit(1)
 
