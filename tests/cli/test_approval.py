@@ -133,7 +133,7 @@ def test_a_standing_yes_is_made_listed_and_taken_back(server: Server, editor: tu
     made = server.told("approval", "standing", "create", "--schedule", "s", *flags, *editor)
     standing_id = made.split(":")[0]
     assert standing_id in server.told("approval", "standing", "list")
-    assert "is deleted" in server.ask("approval", "standing", "delete", standing_id, *editor).err
+    assert "deleted" in server.ask("approval", "standing", "delete", standing_id, *editor).err
     assert server.ask("approval", "standing", "list").err == "no standing\n"
     for wrong in ([], ["--schedule", "s", "--workflow", "w"]):
         assert server.ask("approval", "standing", "create", "--gate", "publish", *wrong).code == 2
@@ -150,7 +150,7 @@ def test_an_agent_is_told_what_it_asks(
 ) -> None:
     plain = question(server)
     no_agent = server.ask("approval", "answer", plain, "the third", "--yes", *editor)
-    assert (no_agent.code, "no question of an agent" in no_agent.err) == (1, True)
+    assert (no_agent.code, "is not a question of an agent" in no_agent.err) == (1, True)
     server.service.resources.database.write(
         lambda connection: connection.execute(
             sa.update(approvals).values(question="Which quarter?", gates='["agent_input"]')

@@ -52,7 +52,7 @@ def test_the_schedules_of_an_agent_that_goes_are_named(server: Server) -> None:
     server.service.create(
         schedule_id="s", cron_expressions=["@hourly"], workflow_type="w", assignee_type="agent", assignee_id="writer"
     )
-    assert server.ask("agent", "delete", "writer", "--yes").err.endswith("schedule s is paused\n")
+    assert server.ask("agent", "delete", "writer", "--yes").err.endswith("schedule s paused\n")
 
 
 @pytest.mark.parametrize(

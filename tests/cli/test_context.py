@@ -69,7 +69,7 @@ def test_flags_go_before_the_environment_and_that_before_the_context(
     ids=["kept", "variable", "file"],
 )
 def test_another_server_does_not_get_the_token_of_a_context(context: Context) -> None:
-    with pytest.raises(InvalidDefinition, match="the token of context prod is for http://prod"):
+    with pytest.raises(InvalidDefinition, match="the token of context prod is only sent to http://prod"):
         applied(Target("http://else"), "prod", by_flag=False, contexts=Contexts({"prod": context}, "prod"), environ={})
 
 
@@ -149,7 +149,7 @@ def test_a_context_says_where_commands_go(by_context: Server, monkeypatch: pytes
     assert (TOKEN in listed, [line.split()[:2] for line in listed.splitlines()[1:]]) == (
         False, [["local", "-"], ["prod", "*"]],
     )  # fmt: skip
-    assert json.loads(server.told("context", "show", "-o", "json"))["token"] == "kept here"
+    assert json.loads(server.told("context", "show", "-o", "json"))["token"] == "stored"
     rows = {row["name"]: row for row in json.loads(server.told("config", "-o", "json"))}
     assert (rows["context"]["value"], rows["context"]["origin"]) == ("prod", "file")
     assert server.ask("schedule", "list", "--context", "local").code == 3

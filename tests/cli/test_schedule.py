@@ -103,7 +103,7 @@ def test_a_schedule_without_an_id_gets_one(server: Server) -> None:
         (["--file", "array.json"], "file: 'array.json' is not an object"),
         (["--file", "spec.json", "--cron", "* * * * *"], "spec: must be an object"),
         (["--file", "other.json"], "the file has the schedule_id 'other', not 'nightly'"),
-        ([], "nothing is said about the schedule"),
+        ([], "the definition is empty"),
         (["--max-runs", "many"], "--max-runs"),
         (["--cron", "0 25 * * *", "--workflow-type", "w"], "hour: '25' is outside 0-23"),
         (["--every", "90"], "--every: '90' is not a duration; use such as 90m, 1h30m or PT90M"),
@@ -456,7 +456,7 @@ def test_a_backfill_says_what_waits_what_was_skipped_and_why_there_is_nothing(se
 def test_a_backfill_that_runs_out_of_runs_says_so(server: Server) -> None:
     server.told(*NIGHTLY, "--max-runs", "1", "--overlap-policy", "allow_all")
     window = ("--from", "2026-02-01T00:00:00Z", "--to", "2026-02-04T00:00:00Z")
-    assert "the schedule has run out of runs" in server.ask("schedule", "backfill", "nightly", *window).err
+    assert "the schedule reached max_runs" in server.ask("schedule", "backfill", "nightly", *window).err
 
 
 def test_local_times_are_those_of_the_schedule_where_nobody_names_a_zone(

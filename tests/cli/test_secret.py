@@ -60,9 +60,9 @@ def test_what_is_no_value_is_refused_before_anybody_is_asked(
     missing = empty_server.ask("secret", "set", "erp", "--value-file", str(tmp_path / "none"))
     assert (missing.code, "--value-file: cannot read" in missing.err) == (2, True)
     pipe(monkeypatch, b"\n")
-    assert empty_server.ask("secret", "set", "erp").err == "error: the value: is empty\n"
+    assert empty_server.ask("secret", "set", "erp").err == "error: value: is empty\n"
     monkeypatch.setattr(sys, "stdin", None)  # as after `<&-`
-    assert empty_server.ask("secret", "set", "erp").err == "error: the value: is empty\n"
+    assert empty_server.ask("secret", "set", "erp").err == "error: value: is empty\n"
     pipe(monkeypatch, b"x")
     wrong = empty_server.ask("secret", "set", "erp", "--host", "https://a.example/x")
     assert (wrong.code, wrong.err.startswith("error: --host: ")) == (2, True)

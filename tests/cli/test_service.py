@@ -145,7 +145,7 @@ def test_whether_a_migration_is_due_can_be_asked_without_making_anything(
     assert told.startswith("migration needed: ")
     migrate(here, until="0001")
     code, _, told = answer(capsys, "migrate", "--check")
-    assert (code, told[:45]) == (1, "incompatible schema: the database is at revisi")
+    assert (code, told[:44]) == (1, "incompatible schema: the database is at revi")
     migrate(here)
     assert answer(capsys, "migrate", "--check") == (0, None, "up to date: the tables are those of this program\n")
     become_later(monkeypatch, here)
@@ -232,7 +232,7 @@ def test_without_a_database_there_is_one_line_and_nothing_is_made(
         (["up", "--app", "nonsense"], "module:attribute"),
         (["up", "--app", "no.such.module:app"], "cannot be imported"),
         (["up", "--app", "json:loads"], "no Horarium application"),
-        (["up", "--demo", "--app", "jobs:app"], "leave out --app"),
+        (["up", "--demo", "--app", "jobs:app"], "--demo cannot be combined with --app"),
     ],
     ids=["form", "module", "object", "both"],
 )

@@ -102,7 +102,7 @@ def test_a_wait_survives_a_restart_and_says_so_once(capsys: pytest.CaptureFixtur
     patient, _ = patience()
     client: Any = Away(5, {"a": RunState.SUCCEEDED})
     assert [run.run_id for run in ended_runs(client, ["a", "a"], patient)] == ["a"]
-    assert capsys.readouterr().err == "nobody there; asking again\n"
+    assert capsys.readouterr().err == "nobody there; retrying for 120 s\n"
 
 
 def test_a_server_that_stays_away_is_given_up() -> None:
@@ -263,7 +263,7 @@ def test_a_stream_survives_a_restart_and_loses_and_repeats_nothing(capsys: pytes
     remote: Any = SimpleNamespace(client=SimpleNamespace(events=listen))
     assert [entry.id for entry in events.stream(remote, "0-0", patient)] == ["1", "2", "3"]
     assert asked == ["0-0", "1", "3"]
-    assert capsys.readouterr().err == "it restarts; asking again\n" * 2
+    assert capsys.readouterr().err == "it restarts; retrying for 120 s\n" * 2
 
 
 def test_a_refusal_ends_a_wait_at_once() -> None:

@@ -77,7 +77,7 @@ def test_a_run_is_drawn_with_the_state_of_each_step(server: Server) -> None:
     shown = server.told("run", "show", started["run_id"])
     assert "│ ✓ fetch   │" in shown
     assert "▶ write" in shown
-    assert "not yet" in shown
+    assert "not started" in shown
     [step] = [line.split() for line in shown.splitlines() if line.startswith("fetch")]
     assert step[1] == "succeeded"
     finish_open(server, {"text": "seven"})

@@ -59,7 +59,7 @@ def test_words_mean_what_they_mean_in_json(text: str, value: Any) -> None:
 @pytest.mark.parametrize(
     ("text", "why"),
     [
-        ("a: &x [*x]", r"repeats itself \(\*\) without an end \(line 1\)"),
+        ("a: &x [*x]", r"an alias \(\*\) refers to itself \(line 1\)"),
         ("a: *x", "undefined alias"),
         ("<<: [1]", r"only objects can be merged \(<<\) \(line 1\)"),
         ("a: 1\na: 2", r"duplicate key 'a' \(line 2\)"),
