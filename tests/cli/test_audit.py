@@ -50,7 +50,9 @@ def test_what_an_attacker_did_to_the_record_is_named(server: Server) -> None:
     force(server, f"UPDATE audit_heads SET {checkpoint}")
     for where in ((), file):
         cut = server.ask("audit", "verify", *where)
-        assert (cut.code, cut.out) == (0, "default: intact, 2 entries from sequence 2\n"), "nobody takes it for the whole"
+        assert (cut.code, cut.out) == (0, "default: intact, 2 entries from sequence 2\n"), (
+            "nobody takes it for the whole"
+        )
     force(server, f"UPDATE audit_heads SET trimmed_sequence = 0, trimmed_hash = '{'0' * 64}'")
     force(server, "UPDATE audit SET principal = 'mallory' WHERE sequence = 2")
     for where in ((), file):
