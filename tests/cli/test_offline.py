@@ -85,7 +85,7 @@ def test_lint_tells_that_a_calendar_ends_soon(capsys: pytest.CaptureFixture[str]
     assert run(capsys, *asked, "2026-10-02T00:00:00Z") == (1, ends, "")
     assert run(capsys, *asked, "2026-10-01T00:00:00Z") == (0, "", "no findings\n")
     code, _, err = run(capsys, "lint", "7 3 * * *", "--calendar", "mine")
-    assert (code, "no built-in calendar 'mine'" in err) == (2, True)
+    assert (code, "unknown built-in calendar 'mine'" in err) == (2, True)
 
 
 def test_lint_tells_what_next_refuses(capsys: pytest.CaptureFixture[str]) -> None:
