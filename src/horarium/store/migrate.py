@@ -30,14 +30,13 @@ from horarium.store import audit, schema_state
 from horarium.store.database import Database
 from horarium.store.errors import SchemaMissing, SchemaTooNew, StoreUnavailable, Transient
 from horarium.store.installation import set_planned_with
-from horarium.store.plain_credentials import set_moved
 from horarium.store.schema_state import REVISION_TABLE, Fit, SchemaState
 from horarium.store.tables import namespaces
 
 DEFAULT_NAMESPACE = "default"
 DIRECTORY = Path(__file__).parent / "migrations"
 # The tables of the release before: this program works on them as well, without what came later.
-OLDEST_SCHEMA = "0018"
+OLDEST_SCHEMA = "0021"
 
 # "horarium" in ASCII: a number that no other program's advisory lock is likely to have.
 _LOCK = int.from_bytes(b"horarium", "big")
@@ -159,18 +158,15 @@ def _upgrade(connection: Connection, now: Instant, until: str) -> list[str]:
         applied.extend(step.revision.revision for step in found)
         return found
 
-    if before is not None:
-        schema_state.begin(connection, before.revision)
     with EnvironmentContext(Config(), scripts, fn=steps) as environment:
         environment.configure(connection=connection, version_table=REVISION_TABLE)
         environment.run_migrations()
     if applied:
         schema_state.set_oldest_code(connection, oldest_code(applied[-1]))
-    if "0001" in applied and until == "head":
+    if before is None:
         _seed(connection, now)
-    elif applied and until == "head":
-        current = None if before is None else before.revision
-        told = audit.local_deed(Act.DATABASE_MIGRATED, "service", before=current, after=applied[-1])
+    elif applied:
+        told = audit.local_deed(Act.DATABASE_MIGRATED, "service", before=before.revision, after=applied[-1])
         audit.append(connection, DEFAULT_NAMESPACE, [told], now=now)
     return applied
 
@@ -191,7 +187,6 @@ def _seed(connection: Connection, now: Instant) -> None:
     """What a new database holds: the namespace of callers who name none, and who planned what is stored."""
     connection.execute(insert(namespaces).values(namespace=DEFAULT_NAMESPACE, description="", created_at=now))
     set_planned_with(connection, tzdata_version())
-    set_moved(connection)
 
 
 @cache
