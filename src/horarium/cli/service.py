@@ -155,9 +155,7 @@ def migrate_command(
     if check:
         _check_tables(settings_of(data_dir=data_dir, database=database))
         return
-    from horarium.clock import SystemClock
     from horarium.serve.admin import make_data_dir
-    from horarium.serve.plain_credentials import move_with_known_key
     from horarium.store.database import open_database
     from horarium.store.migrate import migrate
 
@@ -167,12 +165,9 @@ def migrate_command(
         opened = open_database(settings.database_url)
         try:
             applied = migrate(opened)
-            moved = move_with_known_key(settings, opened, SystemClock())
         finally:
             opened.close()
     talk("applied " + ", ".join(applied) if applied else "nothing to do")
-    if not moved:
-        talk("credentials in headers are moved into secrets when the first process starts that has the secret key")
 
 
 def _check_tables(settings: Settings) -> None:

@@ -170,7 +170,7 @@ runs = Table(
 archived_columns = tuple(runs.c.keys())
 """Of a run in the archive: those of `runs`, in the same order."""
 
-# Runs that are over and overtaken, on PostgreSQL (migration 0019), by weeks of their birth. A run is in one of the two
+# Runs that are over and overtaken, on PostgreSQL, by weeks of their birth. A run is in one of the two
 # tables; the indexes here are those of the doors that read, and the promises of `runs` are kept there.
 runs_archive = Table(
     "runs_archive",

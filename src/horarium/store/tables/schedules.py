@@ -6,7 +6,7 @@ from sqlalchemy import BigInteger, Column, Index, Integer, LargeBinary, PrimaryK
 
 from horarium.store.tables.schema import metadata, partial_index
 
-# The condition of the index `positions_failing`.
+# The condition of the index `positions_failed`.
 FAILED = "failures_in_a_row > 0 AND status <> 'deleted'"
 
 schedules = Table(
