@@ -248,13 +248,13 @@ def failing_with_1() -> Iterator[None]:
     from horarium.serve.data_dir_lock import DataDirInUse
     from horarium.serve.open_files import TooFewResources
     from horarium.serve.process import AddressTaken
-    from horarium.store.errors import SchemaMissing, SchemaTooNew, StoreUnavailable
+    from horarium.store.errors import SchemaMissing, SchemaTooNew, SchemaTooOld, StoreUnavailable
 
     try:
         yield
     except SchemaMissing as wrong:
         talk(f"error: {wrong.message}: horarium migrate")
-    except (AddressTaken, DataDirInUse, StoreUnavailable, SchemaTooNew, TooFewResources) as wrong:
+    except (AddressTaken, DataDirInUse, StoreUnavailable, SchemaTooNew, SchemaTooOld, TooFewResources) as wrong:
         talk("error: " + " ".join(wrong.message.split()))  # what a driver says may have lines of its own
     except (OSError, RuntimeError) as wrong:
         if (lacking := shortage_of(wrong)) is None:

@@ -72,8 +72,6 @@ END $$
 
 
 def create_triggers(on_postgres: bool) -> None:
-    statements = _AUDIT_SQLITE
-    if on_postgres:
-        statements = (*_AUDIT_POSTGRES, _SERVER, _NOTICE, "SELECT horarium_notice_server()")
-    for statement in statements:
+    postgres = (*_AUDIT_POSTGRES, _SERVER, _NOTICE, "SELECT horarium_notice_server()")
+    for statement in postgres if on_postgres else _AUDIT_SQLITE:
         op.execute(statement)
