@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from horarium.store.migrations.versions.r0018_agents import _workspace
 
 from horarium.schedule.workspace import workspace_of
-from horarium.store.migrations.versions.r0018_agents import _workspace
 
 ASK = {"kind": "prompt", "prompt": "Report"}
 # fmt: off
