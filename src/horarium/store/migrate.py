@@ -38,6 +38,9 @@ DIRECTORY = Path(__file__).parent / "migrations"
 # The newest revision of the previous release, whose schema this program can use. The first release has none before it.
 OLDEST_SCHEMA = "0021"
 
+# How long a migration waits for a table that another transaction has locked: all others wait behind it.
+LOCK_WAIT = "5s"
+
 # "horarium" in ASCII: a number that no other program's advisory lock is likely to have.
 _LOCK = int.from_bytes(b"horarium", "big")
 # Alembic keeps the environment of the running migration in a global variable.
@@ -149,6 +152,7 @@ def _upgrade(connection: Connection, now: Instant, until: str) -> list[str]:
     if connection.dialect.name == "postgresql":  # on SQLite the write transaction is the lock
         connection.exec_driver_sql("SET LOCAL statement_timeout = 0")
         connection.exec_driver_sql(f"SELECT pg_advisory_xact_lock({_LOCK})")
+        connection.exec_driver_sql(f"SET LOCAL lock_timeout = '{LOCK_WAIT}'")
     before = schema_state.read_state(connection)
     found = _report(before)
     if found.fit in (Fit.TOO_NEW, Fit.UNSUPPORTED):

@@ -1,11 +1,10 @@
-"""Whose workspace a schedule stands in; what the migration fills in says the same."""
+"""The workspace of a schedule."""
 
 from __future__ import annotations
 
 from typing import Any
 
 import pytest
-from horarium.store.migrations.versions.r0018_agents import _workspace
 
 from horarium.schedule.workspace import workspace_of
 
@@ -26,4 +25,4 @@ CASES: dict[str, tuple[dict[str, Any], str | None]] = {
 @pytest.mark.parametrize("name", CASES)
 def test_a_prompt_to_one_agent_stands_in_its_workspace(name: str) -> None:
     document, expected = CASES[name]
-    assert workspace_of(document) == _workspace(document) == expected
+    assert workspace_of(document) == expected
