@@ -180,7 +180,7 @@ def test_a_migration_notes_itself_in_the_audit(
 ) -> None:
     become_later(monkeypatch, tmp_path)
     assert migrate(database) == [LATER]
-    noted = "SELECT detail FROM audit WHERE act = 'database.migrated'"
+    noted = "SELECT detail FROM audit WHERE act = 'database_migrated'"
     [detail] = database.read(lambda c: c.exec_driver_sql(noted).scalars().all())
     assert json.loads(detail) == {"before": REVISIONS[-1], "after": LATER}
 
