@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -11,7 +12,7 @@ from later_release import HEAD, LATER, become_later
 
 from horarium.instant import SECOND
 from horarium.store import migrate, schema_state
-from horarium.store.database import Database
+from horarium.store.database import Connection, Database
 from horarium.store.errors import SchemaTooNew
 from horarium.store.schema_state import Fit, SchemaState, read_state
 
@@ -23,8 +24,11 @@ def test_programs_of_this_release_may_start_again(
 ) -> None:
     become_later(monkeypatch, tmp_path)
     migrate.migrate(database)
-    later = [database.write(lambda c, at=at: schema_state.may_use(c, LATER, at * SECOND)) for at in (1_000, 1_030)]
-    assert later == [False, True]
+
+    def may_use(connection: Connection, seconds: int) -> bool:
+        return schema_state.may_use(connection, LATER, seconds * SECOND)
+
+    assert [database.write(partial(may_use, seconds=seconds)) for seconds in (1_000, 1_030)] == [False, True]
     monkeypatch.undo()
     with pytest.raises(SchemaTooNew):
         migrate.check_schema(database)

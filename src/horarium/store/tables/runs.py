@@ -274,7 +274,7 @@ standing_approvals = Table(
     Column("made_by", Text, nullable=False),
     Column("created_at", BigInteger, nullable=False),
     Column("made_role", Text, nullable=False),  # the maker's, when it was made: a list of approvers may name roles
-    Column("made_token", LargeBinary(16)),  # empty = no stored token; NULL = not recorded before revision 0020
+    Column("made_token", LargeBinary(16)),  # empty = no stored token
     Column("bound_to", Text),  # digests of the workflows and nodes that it was given for
     Column("ended_at", BigInteger),
     Column("ended_reason", Text),
