@@ -160,7 +160,7 @@ def test_without_an_end_or_a_number_of_uses_it_lasts_ninety_days(horarium: TestS
 def test_one_without_a_record_of_what_it_depends_on_has_ended(horarium: TestService, lost: str) -> None:
     assert horarium.http().put("/api/workflows/flow", json=FLOW).status_code == 201
     horarium.create(schedule_id="s", cron_expressions=["0 0 1 1 *"], action={"workflow_id": "flow"})
-    door(horarium, "ada").post("/api/approvals/standing", json={**STANDING, "gates": ["publish"]})
+    door(horarium, "ada").post("/api/approvals/standing", json={**STANDING, "schedule_id": "s"})
     cleared = sa.update(standing_approvals).values({lost: None})
     horarium.resources.database.write(lambda connection: connection.execute(cleared))
     assert state_of(horarium) == ["credential_ended" if lost == "made_token" else "workflow_changed"]
