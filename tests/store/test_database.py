@@ -407,7 +407,7 @@ def test_a_pool_that_stays_used_up_is_unavailable_and_says_which_setting_helps(
     holder.start()
     taken.wait(30)
     try:
-        with pytest.raises(StoreUnavailable, match=r"no connection to the database became free .* see pool_size"):
+        with pytest.raises(StoreUnavailable, match=r"no database connection became free .* increase pool_size"):
             database.read(lambda connection: None)
     finally:
         over.set()

@@ -244,7 +244,7 @@ def test_behind_a_pgbouncer_nothing_is_used_that_it_cannot_carry(database_url: s
 
 def test_a_statement_that_takes_too_long_is_stopped(database_url: str) -> None:
     database = open_database(database_url, statement_timeout_seconds=0.05)
-    with pytest.raises(StoreUnavailable, match="longer than the database allows"):
+    with pytest.raises(StoreUnavailable, match="exceeded the timeout of the database"):
         database.read(lambda c: c.exec_driver_sql("SELECT pg_sleep(5)"))
     database.close()
 
