@@ -129,7 +129,10 @@ def test_it_is_logged_once_however_often_somebody_looks() -> None:
             for path in ("", "/b", "/b/revisions"):
                 horarium.http().get(f"/api/schedules{path}").raise_for_status()
     told = [line for line in log.getvalue().splitlines() if "a stored row cannot be read" in line]
-    assert [("default/b 1" in line, "it is not a JSON object" in line) for line in told] == [(False, True), (True, True)]
+    assert [("default/b 1" in line, "it is not a JSON object" in line) for line in told] == [
+        (False, True),
+        (True, True),
+    ]
 
 
 # ── runs and workflows ───────────────────────────────────────────────────────────────────────────────
