@@ -131,7 +131,7 @@ def test_an_error_that_the_work_swallowed_cannot_pass_for_a_commit(database: Dat
         with pytest.raises(Conflict):
             add(connection, "tzdata")
 
-    with pytest.raises(RuntimeError, match="already undone"):
+    with pytest.raises(RuntimeError, match="rolled back its transaction"):
         database.write(work)
     assert count(database, "lost") == 0
 
