@@ -112,7 +112,12 @@ def strings_of_python(root: Path = ROOT) -> Iterator[Text]:
         documented = {id(doc) for node in ast.walk(tree) if (doc := _docstring(node)) is not None}
         for node in ast.walk(tree):
             if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in documented:
+                if " " not in node.value.strip() or _SQL.match(node.value):  # a name, or no text at all
+                    continue
                 yield Text(str(path.relative_to(root)), node.lineno, node.value)
+
+
+_SQL = re.compile(r"\s*(SELECT|INSERT|UPDATE|DELETE|WITH|CREATE) ")
 
 
 def docstrings(root: Path = ROOT) -> Iterator[Text]:

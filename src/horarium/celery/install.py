@@ -42,7 +42,7 @@ def report_to(
     said = os.environ
     url = url or said.get("HORARIUM_SERVER") or said.get("HORARIUM_URL") or None
     if token and url is None:
-        log.warning("report_to was given a token and no address: it goes to nobody, those of the runs are used")
+        log.warning("report_to: the token is ignored because url is not set; the tokens of the runs are used")
     token = (token or said.get("HORARIUM_TOKEN") or None) if url is not None else None
     trust = trust_of(said)
     if url is not None:

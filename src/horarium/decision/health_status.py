@@ -30,4 +30,4 @@ UNWELL = frozenset({HealthStatus.BROKEN, HealthStatus.FAILING, HealthStatus.STAL
 """Those that a command says by its exit code."""
 
 NEEDS_SOMEBODY = UNWELL | {HealthStatus.WAITING_FOR_APPROVAL}
-"""Those that somebody is told of when they begin and when they end."""
+"""Statuses whose beginning and end create an event."""

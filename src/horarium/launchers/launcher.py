@@ -136,8 +136,8 @@ class Launcher(Protocol):
 
     kind: str
     declares: Kind | None = None
-    """What an action of its kind holds: its fields with their checks, its target, its time. None: no fields of its
-    own, or a kind that is shipped."""
+    """Fields of an action of this kind with their checks, its target and its timeout. None for a built-in kind, or one
+    without fields."""
     honours_key: bool
     """Whether the target ignores a second delivery of the same key."""
     concurrency: int | None
