@@ -53,11 +53,7 @@ def test_the_guards_stand_in_the_order_in_which_they_ask() -> None:
 
 @pytest.mark.parametrize("guard", GUARDS, ids=lambda guard: guard.reason.value)
 def test_the_page_says_for_whom_each_guard_is_asked(guard) -> None:
-    [row] = [
-        line
-        for line in section(PAGE, "Decisions").splitlines()
-        if line.startswith(f"| `{guard.reason.value}`")
-    ]
+    [row] = [line for line in section(PAGE, "Decisions").splitlines() if line.startswith(f"| `{guard.reason.value}`")]
     columns = [cell.strip() for cell in row.strip("|").split("|")]
     assert {origin for origin in Origin if origin.value in columns[2]} == guard.asked_of
     assert columns[3] == ("–" if guard.fact is None else f"`{guard.fact.value}`")

@@ -83,7 +83,7 @@ def _found(horarium: TestService, schedule_id: str) -> dict[str, Any]:
 def _rows() -> tuple[list[str], list[list[str]]]:
     table = [
         [cell.strip() for cell in line.strip("|\n").split("|")]
-        for line in section(PAGE, "The table").splitlines()
+        for line in section(PAGE, "Defaults").splitlines()
         if line.startswith("|")
     ]
     return table[0][1:], table[2:]

@@ -27,13 +27,14 @@ def test_every_setting_on_the_page_is_one() -> None:
 def test_the_numbers_on_the_page_are_those_of_the_code() -> None:
     numbers = (
         f"{heads.MAX_TARGET_BYTES:,} bytes",
-        f"{heads.MAX_HEADERS}, and {heads.MAX_HEADER_BYTES:,} bytes together; {http_protocol.HEAD_BYTES:,}",
+        f"{heads.MAX_HEADERS} headers and {heads.MAX_HEADER_BYTES:,} bytes in total; {http_protocol.HEAD_BYTES:,}",
         f"{requests.MAX_DEPTH} levels",
-        f"a reserve of {seats.RESERVE}, of which one address has {seats.RESERVE_OF_ADDRESS}",
-        f"{turns.WAIT_SECONDS:g} seconds at most",
-        f"rows that stay of a week that is over | {partition_upkeep.MOST_MOVED:,} |",
+        f"{seats.RESERVE} more connections are reserved for probes, of which one address can use "
+        f"{seats.RESERVE_OF_ADDRESS}",
+        f"wait up to {turns.WAIT_SECONDS:g} seconds",
+        f"rows to keep in the partition of an expired week | {partition_upkeep.MOST_MOVED:,} |",
         f"waiting for a lock | {partition_upkeep.LOCK_WAIT.removesuffix('s')} seconds |",
-        f"weeks made ahead | {partitions.AHEAD} |",
+        f"partitions created in advance | {partitions.AHEAD} weeks |",
     )
     assert [number for number in numbers if number not in TEXT] == []
     assert MAX_PAGE_BYTES == 2 * 1024 * 1024

@@ -25,12 +25,12 @@ MACROS = ("@yearly", "@annually", "@monthly", "@weekly", "@daily", "@midnight", 
 
 
 def test_every_reason_is_documented() -> None:
-    assert first_cells(section(REFERENCE / "reasons.md", "The list")) == [reason.value for reason in Reason]
+    assert first_cells(section(REFERENCE / "reasons.md", "List of reasons")) == [reason.value for reason in Reason]
 
 
 @pytest.mark.parametrize(("reason", "alias"), REASON_ALIASES.items(), ids=str)
 def test_every_alias_stands_beside_its_reason(reason: Reason, alias: str) -> None:
-    rows = section(REFERENCE / "reasons.md", "Names used elsewhere").splitlines()
+    rows = section(REFERENCE / "reasons.md", "Aliases").splitlines()
     assert any(f"`{reason}`" in row and f"`{alias}`" in row for row in rows)
 
 
@@ -39,7 +39,7 @@ def test_every_operator_is_documented() -> None:
 
 
 def test_every_finding_of_the_linter_is_documented() -> None:
-    assert set(first_cells(section(CRON, "What the linter finds"))) == {code.value for code in FindingCode}
+    assert set(first_cells(section(CRON, "Lint findings"))) == {code.value for code in FindingCode}
 
 
 def test_every_field_is_documented_with_its_range() -> None:
@@ -59,7 +59,7 @@ def test_every_macro_means_what_its_row_says(macro: str) -> None:
 
 @pytest.mark.parametrize("choice", [*DstGap, *DstFold], ids=str)
 def test_every_dst_choice_is_documented(choice: str) -> None:
-    assert f"`{choice}`" in section(CRON, "Clock changes")
+    assert f"`{choice}`" in section(CRON, "Daylight saving time")
 
 
 def test_the_generated_pages_are_what_the_code_says() -> None:
