@@ -1,9 +1,9 @@
-"""Writes the reference pages that can be read off the code: fields, settings, events, metrics, CLI, HTTP, delivery.
+"""Generate reference pages from the code: fields, settings, events, metrics, CLI, HTTP, delivery.
 
-    python docs/generate.py            write them
-    python docs/generate.py --check    say which are out of date; exit code 1 if any is
+    python docs/generate.py            write the pages
+    python docs/generate.py --check    list outdated pages; exit code 1 if there are any
 
-A test compares the pages with what this writes, so a knob, a route or a command cannot change without its page.
+A test compares the pages with the generated text, so a setting, route or command cannot change without its page.
 """
 
 from __future__ import annotations
@@ -42,19 +42,23 @@ def settings_page() -> str:
     parts: list[str] = []
     for heading, names in _sections().items():
         rows = [(code(name), _default(name), code(variable(name)), _meaning(name)) for name in names]
-        parts += [f"## {heading[0].upper()}{heading[1:]}", table(("setting", "default", "variable", "meaning"), rows)]
+        parts += [
+            f"## {heading[0].upper()}{heading[1:]}",
+            table(("setting", "default", "environment variable", "description"), rows),
+        ]
     return page(
         "Settings",
-        "A flag wins over the environment, the environment over the file `horarium.toml` in the working directory "
-        "(or the file that `HORARIUM_CONFIG` names), the file over the default. `horarium config` prints the values "
-        "in force and where each comes from. In the file the names are those of the first column; maps such as "
-        "`commands` are tables there, and JSON in a variable.",
+        "Horarium reads a setting from the first of these sources that sets it: command line option, environment "
+        "variable, configuration file, default. The configuration file is `horarium.toml` in the working directory, or "
+        "the file named by `HORARIUM_CONFIG`.",
+        "In the file, use the names of the first column. Maps such as `commands` are tables in the file and JSON in an "
+        "environment variable. `horarium config` prints the current values and their sources.",
         *parts,
     )
 
 
 def _sections() -> dict[str, list[str]]:
-    """The headings are the comments between the fields."""
+    """Group the settings by the comments between the fields."""
     source = Path(sys.modules[Settings.__module__].__file__ or "").read_text("utf-8")
     body = source[source.index("class Settings(") :]
     found: dict[str, list[str]] = {}
@@ -87,7 +91,7 @@ def _meaning(name: str) -> str:
     alias = getattr(field.validation_alias, "choices", ())
     also = [str(each) for each in alias if each != variable(name)]
     bounds = [_BOUNDS[type(each).__name__](each) for each in field.metadata if type(each).__name__ in _BOUNDS]
-    extra = [", ".join(bounds), f"also read as {codes(also)}" if also else ""]
+    extra = [", ".join(bounds), f"other names: {codes(also)}" if also else ""]
     told = "; ".join(part for part in extra if part)
     return (field.description or "") + (f" ({told})" if told else "")
 
@@ -109,20 +113,20 @@ def events_page() -> str:
     ]
     return page(
         "History events",
-        "A schedule has one audit stream, numbered from 1 without gaps: `GET /api/schedules/{schedule_id}/history`. "
-        "A run has a stream of its own: `GET /api/runs/{run_id}/events`. A payload has no other keys than these, and "
-        "a key without a value is left out. `command_context` holds `principal`, `request_id`, `source` and `reason` "
-        "of whoever asked; events that happen by themselves have none.",
-        "## The stream of a schedule",
-        "The keys of the contract are those of the Durable Workflow schedule contract; ours stand beside them.",
-        table(("event", "keys of the contract", "our keys"), rows),
-        "## The stream of a run",
-        f"A run that a schedule started begins with `ScheduleTriggered`, which says why it exists, with the keys "
-        f"{codes(sorted(LINEAGE_KEYS))}. `node.*` tell of the steps of a workflow, on the stream of its root. What "
-        "somebody asked for - a run that was triggered, cancelled, terminated or reported on - names `principal`, "
-        "`request_id`, `source` and `reason` beside the rest; a target that reports with the token of its run is "
-        "`run:` and the id of the run.",
-        table(("what happened", "to a run", "to a step"), _run_events()),
+        "Each schedule and each run has a history of events. Get them with `GET /api/schedules/{schedule_id}/history` "
+        "and `GET /api/runs/{run_id}/events`. Event payloads contain only the keys listed here. Keys without a value "
+        "are omitted.",
+        "## Schedule events",
+        "The events of a schedule are numbered from 1 without gaps. `command_context` contains `principal`, "
+        "`request_id`, `source` and `reason` of the request that caused the event. Events without a request omit it.",
+        "Standard keys are those of the Durable Workflow schedule contract. Additional keys are specific to Horarium.",
+        table(("event", "standard keys", "additional keys"), rows),
+        "## Run events",
+        f"The events of a run that a schedule started begin with `ScheduleTriggered`, which records the cause in the "
+        f"keys {codes(sorted(LINEAGE_KEYS))}. `node.*` are events of workflow steps, recorded on the root run.",
+        "Events caused by a request (trigger, cancel, terminate, report) also have `principal`, `request_id`, `source` "
+        "and `reason`. If a target reports with the token of its run, `principal` is `run:` and the run ID.",
+        table(("event", "of a run", "of a step"), _run_events()),
     )
 
 
@@ -158,25 +162,30 @@ def metrics_page() -> str:
         rows.append((code(name), family.type, codes(labels) or "–", who, family.documentation))
     return page(
         "Metrics",
-        "`GET /metrics` in the text format of Prometheus. No label names a schedule, a run or a tenant, so the number "
-        "of series does not grow with them. Series whose labels are known beforehand exist from the start, at zero. "
-        "The request needs a token of the default namespace, unless the setting `metrics_open` shows them to all.",
-        "`up` and `server` serve them with the API, a `worker` on `metrics_host` and `metrics_port` (127.0.0.1:9465). "
-        "A worker on loopback needs no token. A process exports the metrics of what it does. The gauges that `up` and "
-        "`server` export cover the whole installation: they are read from the database, at most every five seconds, "
-        "and left out while it does not answer. One scrape of one server is enough for alerts.",
-        table(("metric", "type", "labels", "exported by", "meaning"), rows),
+        "`GET /metrics` returns metrics in the Prometheus text format. The request needs a token of the default "
+        "namespace, unless the setting `metrics_open` is on.",
+        "`up` and `server` serve metrics with the API. A `worker` serves them on `metrics_host` and `metrics_port` "
+        "(default 127.0.0.1:9465) and needs no token on loopback.",
+        "Each process exports metrics about its work. The gauges of `up` and `server` cover the whole installation. "
+        "They are read from the database at most every 5 seconds and omitted while it does not respond. For alerts, "
+        "scrape one server.",
+        "No label identifies a schedule, run or tenant, so the number of series does not grow with them. Series with "
+        "known labels exist from the start, with the value 0.",
+        table(("metric", "type", "labels", "exported by", "description"), rows),
         "## Alerts",
-        "Each of these needs one server as its target:",
+        "These expressions need one server as the scrape target:",
         table(
             ("expression", "meaning"),
             [
-                (code("horarium_newest_tick_age_seconds > 60"), "No ticker works."),
-                (code("horarium_oldest_undecided_seconds > 60"), "The tickers fall behind."),
-                (code("horarium_schedules_failing > 0"), "Schedules fail; `horarium schedule health` names them."),
-                (code("horarium_schedules_broken > 0"), "Schedules cannot be planned."),
-                (code("sum(horarium_queue_depth) > 10000"), "More is started than ends."),
-                (code("absent(horarium_schedules_failing)"), "The database or every server is away."),
+                (code("horarium_newest_tick_age_seconds > 60"), "No ticker is running."),
+                (code("horarium_oldest_undecided_seconds > 60"), "Scheduling is delayed."),
+                (
+                    code("horarium_schedules_failing > 0"),
+                    "Schedules are failing. List them with `horarium schedule health`.",
+                ),
+                (code("horarium_schedules_broken > 0"), "Schedules are broken and do not fire."),
+                (code("sum(horarium_queue_depth) > 10000"), "Runs start faster than they end."),
+                (code("absent(horarium_schedules_failing)"), "The database or all servers are unavailable."),
             ],
         ),
         "## Labels",
@@ -187,7 +196,8 @@ def metrics_page() -> str:
                 (code("reason"), codes(Reason)),
                 (
                     code("state"),
-                    codes(sorted(FINAL)) + " for `horarium_run_ends_total`; the others for the queue depth",
+                    codes(sorted(FINAL))
+                    + " for `horarium_run_ends_total`; all other states for `horarium_queue_depth`",
                 ),
             ],
         ),
@@ -209,7 +219,7 @@ def _buckets(histogram: Histogram) -> tuple[str, str]:
 
 
 def delivery_page() -> str:
-    # An extra of its own, and a kind of ours all the same.
+    # Celery is an optional extra, but a shipped kind.
     brokers = {"default": {"broker": "memory://"}}
     registry, _ = make_registry(Settings(celery_connections=brokers), SystemClock(), TaskRegistry())
     rows = [
@@ -219,15 +229,15 @@ def delivery_page() -> str:
     waiting = [state.value for state in RunState if state not in FINAL]
     return page(
         "Delivery",
-        "Each kind of action has a launcher, which gives a run to its target. What is promised about a delivery that "
-        "may have arrived depends on the target. [Exactly once](../explanation/exactly-once.md) says why.",
-        table(("kind", "honours the key", "promise"), rows),
-        "## States of a run",
+        "Each kind of action has a launcher, which delivers a run to its target. The delivery guarantee depends on "
+        "whether the target honours the idempotency key. See [Exactly once](../explanation/exactly-once.md).",
+        table(("kind", "honours the key", "guarantee"), rows),
+        "## Run states",
         table(("state", "final"), [*((code(s), "no") for s in waiting), *((code(s), "yes") for s in sorted(FINAL))]),
     )
 
 
-# ── all of them ──────────────────────────────────────────────────────────────────────────────────────
+# ── all pages ──────────────────────────────────────────────────────────────────────────────────────
 
 PAGES: Mapping[str, Callable[[], str]] = {
     "schedule.md": schedule_page,

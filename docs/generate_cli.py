@@ -1,4 +1,4 @@
-"""The page of the command line, read off the program itself."""
+"""The page about the command line, generated from the program."""
 
 from __future__ import annotations
 
@@ -9,25 +9,23 @@ from typing import Any
 from generate_text import clean, code, page, table
 from typer.main import get_command
 
+from horarium.cli.help import CONNECTION, EXIT_CODES
 from horarium.cli.main import app as program
 
 _HEAD = ("option", "default", "meaning")
-# The panel of the help under which every command that speaks to a server has the same options.
-_SERVER = "Which server"
 
 
 def cli_page() -> str:
     root: Any = get_command(program)
     found = list(_commands(root, ("horarium",)))
     shared = next(_shared(command) for _, command in found if _shared(command))
-    codes = clean(root.epilog or "").partition("Example:")[0].strip()
     return page(
-        "The command line",
-        f"{clean(root.help or '')} `--help` after any command says the same as this page. Data goes to stdout, talk to "
-        f"stderr. {codes}.",
-        "## Which server",
-        "Every command that speaks to a server has these options; below they are left out. They may also stand before "
-        "the noun, and so may `-o`.",
+        "Command line",
+        "All commands and options of `horarium`, as `--help` prints them. Results on stdout, messages on stderr. "
+        f"{EXIT_CODES}.",
+        "## Connection options",
+        "Every command that calls a server accepts these options; they are not repeated below. They and `-o` may also "
+        "precede the command.",
         table(_HEAD, [_option(param) for param in shared]),
         *(part for path, command in found for part in _command(path, command)),
     )
@@ -43,18 +41,18 @@ def _commands(command: Any, path: tuple[str, ...]) -> Iterable[tuple[tuple[str, 
 
 
 def _shared(command: Any) -> list[Any]:
-    return [param for param in command.params if param.rich_help_panel == _SERVER]
+    return [param for param in command.params if param.rich_help_panel == CONNECTION]
 
 
 def _command(path: tuple[str, ...], command: Any) -> list[str]:
     text, _, example = clean(command.help or "").partition("Example: ")
     arguments = [param for param in command.params if _is_argument(param)]
-    rows = [_option(p) for p in command.params if not _is_argument(p) and p.rich_help_panel != _SERVER]
+    rows = [_option(p) for p in command.params if not _is_argument(p) and p.rich_help_panel != CONNECTION]
     usage = " ".join([*path, *(_argument(param) for param in arguments), *(["[options]"] if rows else [])])
     return [
         f"## {' '.join(path)}",
         f"```text\n{usage}\n```",
-        text.strip() + (" Speaks to a server." if _shared(command) else ""),
+        text.strip() + (" Calls a server." if _shared(command) else ""),
         table(_HEAD, rows) if rows else "",
         f"Example: `{example.strip()}`" if example else "",
     ]
@@ -86,7 +84,7 @@ def _kind(param: Any) -> str:
 
 
 def _default(param: Any) -> str:
-    """What the help shows, which is sometimes a word for what happens without the option."""
+    """Return the default that the help shows, which may be a description."""
     if isinstance(param.show_default, str):
         return param.show_default
     if param.is_flag or not param.show_default or param.default in (None, (), []):

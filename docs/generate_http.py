@@ -1,4 +1,4 @@
-"""The page of the HTTP interface, read off its OpenAPI document and the table of permissions."""
+"""The reference page of the HTTP API, generated from the OpenAPI document and the table of permissions."""
 
 from __future__ import annotations
 
@@ -24,21 +24,23 @@ def http_page() -> str:
         for method, operation in methods.items():
             by_tag.setdefault(operation["tags"][0], []).append((method.upper(), path, operation))
     return page(
-        "The HTTP interface",
-        "JSON in, JSON out, times in RFC 3339 and UTC. The service itself tells all of it as OpenAPI at "
-        "`/openapi.json`, and as a page at `/docs`.",
-        "Every request but the open ones carries `Authorization: Bearer …`. `X-Namespace` names the "
-        "namespace. Without it, `namespace` in the body names it, if the token is valid there; else it is the token's "
-        "own. A header and a body that contradict each other are refused. A write may carry an `Idempotency-Key`: "
-        "repeated with the same body it has the same answer and no second effect. Where `If-Match` is listed, the "
-        "`ETag` of an earlier answer makes the write conditional.",
-        "## Who may do what",
+        "HTTP API",
+        "The HTTP API uses JSON. Times are RFC 3339 in UTC. The service publishes the complete description as OpenAPI "
+        "at `/openapi.json` and as a page at `/docs`.",
+        "## Requests",
+        "Requests need the header `Authorization: Bearer …`, unless the table lists no permission.",
+        "The namespace of a request is the header `X-Namespace`, then `namespace` in the body, then the namespace of "
+        "the token. A request is rejected if header and body differ, or if the token is not valid for the namespace.",
+        "A write may have an `Idempotency-Key`. A repeated request with the same key and body returns the first answer "
+        "and changes nothing.",
+        "If a route accepts `If-Match`, send the `ETag` of an earlier answer to make the write conditional.",
+        "## Roles and permissions",
         table(("role", *Permission), [_role(role) for role in Role]),
         *(part for tag, operations in by_tag.items() for part in _tag(tag, operations)),
-        "## Answers",
-        "What is not 2xx is `application/problem+json` with `reason`, one word for a program, `message`, one sentence "
-        "for a person, and where fields are wrong `errors`.",
-        table(("status", "means"), _answers(document)),
+        "## Errors",
+        "An error is an `application/problem+json` document. `reason` is an error code for programs, `message` a text "
+        "for people, and `errors` lists invalid fields.",
+        table(("status", "meaning"), _answers(document)),
     )
 
 
@@ -56,32 +58,33 @@ def _role(role: Role) -> tuple[str, ...]:
 
 def _tag(tag: str, operations: Iterable[tuple[str, str, Mapping[str, Any]]]) -> list[str]:
     rows = [
-        (code(f"{method} {path}"), _needs(method, path), _told(operation)) for method, path, operation in operations
+        (code(f"{method} {path}"), _permission(method, path), _description(found)) for method, path, found in operations
     ]
-    return [f"## {tag[0].upper()}{tag[1:]}", table(("request", "needs", "about"), rows)]
+    return [f"## {tag[0].upper()}{tag[1:]}", table(("request", "permission", "description"), rows)]
 
 
-def _needs(method: str, path: str) -> str:
+def _permission(method: str, path: str) -> str:
     needed = OPERATIONS[method, path].needs
-    return "nothing" if isinstance(needed, Open) else needed.value
+    return "–" if isinstance(needed, Open) else code(needed.value)
 
 
 _UNLISTED = {"X-Namespace", "Idempotency-Key"}
 
 
-def _told(operation: Mapping[str, Any]) -> str:
+def _description(operation: Mapping[str, Any]) -> str:
     described = operation.get("description") or ""
-    text = clean(re.sub(r"Needs the permission to \w+\.", "", described)) or f"{operation['summary'].capitalize()}."
+    details = clean(re.sub(r"Requires the permission `\w+`\.", "", described))
+    text = f"{operation['summary']}." + (f" {details}" if details else "")
     given = [each for each in operation.get("parameters", ()) if each["name"] not in _UNLISTED and each["in"] != "path"]
     parameters = [f"{code(each['name'])}{_described(each)}" for each in given]
-    return text + (f" Takes {', '.join(parameters)}." if parameters else "")
+    return "<br>".join([text, *parameters])
 
 
 def _described(parameter: Mapping[str, Any]) -> str:
     if parameter["name"] == "If-Match":
         return ""
-    text = clean(parameter.get("description") or "").rstrip(".")
-    return f" ({text})" if text else ""
+    text = clean(parameter.get("description") or "")
+    return f": {text}" if text else ""
 
 
 def _answers(document: Mapping[str, Any]) -> list[tuple[str, str]]:

@@ -1,4 +1,4 @@
-"""The page about the fields of a schedule, read off the table in `horarium.schedule.fields`."""
+"""The reference page of schedule fields, generated from the table in `horarium.schedule.fields`."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from horarium.schedule.aliases import other_names
 from horarium.schedule.schema import schema_of
 
 _PARTS = {
-    "": "The schedule itself",
-    "spec": "`spec`: when",
-    "action": "`action`: what",
-    "budget": "`budget`: how much in a day",
-    "limits": "`limits`: how much in one run",
+    "": "Schedule",
+    "spec": "`spec`",
+    "action": "`action`",
+    "budget": "`budget`: daily limits",
+    "limits": "`limits`: limits of a run",
     "retry_policy": "`retry_policy`",
     "failure_policy": "`failure_policy`",
     "approval_policy": "`approval_policy`",
@@ -40,15 +40,16 @@ def schedule_page() -> str:
             )
             for name, schema in inside.items()
         ]
-        parts += [f"## {heading}", table(("field", "holds", "default", "meaning", "also read"), rows)]
+        parts += [f"## {heading}", table(("field", "type", "default", "description", "other names"), rows)]
     return page(
-        "The fields of a schedule",
-        "A document may be nested, as here, or flat: the fields of `spec` and `action` may stand beside `schedule_id`. "
-        "Names may be written in camelCase. The names in the last column are read as the field they stand beside, in "
-        "their own unit and sense, and the same thing said twice must be the same. A field that is none of these is "
-        "refused with a guess at what was meant. What answers carry beside the definition (`status`, `next_due` …) is "
-        "ignored in a request.",
-        "Only one thing is always needed: something to do, and a time to do it. A request has at most 1 MiB.",
+        "Schedule fields",
+        "A schedule needs an action and a time: a field of `action`, and a cron expression, interval or one-time run "
+        "in `spec`. All other fields are optional. A request has at most 1 MiB.",
+        "A document may be nested, as shown here, or flat: the fields of `spec` and `action` may be at the top level. "
+        "Field names may be camelCase. The last column lists other names of a field, in their own unit. If a "
+        "document sets a field under two names, the values must be equal.",
+        "Unknown fields are rejected with a suggestion. Computed fields of answers (such as `status`) are "
+        "ignored in requests.",
         *parts,
     )
 
@@ -74,7 +75,7 @@ def _bounds(schema: Mapping[str, Any]) -> str:
     if least is not None and most not in (None, 2**31 - 1):
         said.append(f"{least} to {most:,}")
     elif least == 1:
-        said.append("from 1")
+        said.append("at least 1")
     for name, word in (("maxLength", "characters"), ("maxItems", "entries")):
         if name in schema:
             said.append(f"at most {schema[name]:,} {word}")

@@ -74,7 +74,7 @@ class Horarium:
         if isinstance(signal_provider, str):
             knobs["signal_provider"] = signal_provider
         if settings is not None and knobs:
-            raise TypeError("give settings or single knobs, not both")
+            raise TypeError("pass either settings or single options, not both")
         self.name = None if name is None else _checked("name", name)
         self.release = None if release is None else _checked("release", release)
         self._given = settings
@@ -137,7 +137,7 @@ class Horarium:
 
     def _living(self) -> _Inside:
         if self._inside is None:
-            raise RuntimeError("the service does not run: use `async with app:`, `app.run()` or `horarium up --app`")
+            raise RuntimeError("the service is not running; use `async with app:`, `app.run()` or `horarium up --app`")
         return self._inside
 
     # ── declaring ────────────────────────────────────────────────────────────────────────────────
@@ -205,7 +205,7 @@ class Horarium:
         """
         key = namespace, _checked("workflow_id", workflow_id)
         if key in self._workflows:
-            raise InvalidDefinition({"workflow_id": [f"two workflows are named {workflow_id!r}"]})
+            raise InvalidDefinition({"workflow_id": [f"the workflow ID {workflow_id!r} is used twice"]})
         self._workflows[key] = {**(document or {}), **fields}
 
     def _known_name(self, function: Callable[..., Any]) -> str | None:
@@ -223,7 +223,7 @@ class Horarium:
         place: str,
     ) -> None:
         if schedule_id in self._templates:
-            other = f"two schedules are named {schedule_id!r}; the other is at {self._places[schedule_id]}"
+            other = f"the schedule ID {schedule_id!r} is used twice; the other one is at {self._places[schedule_id]}"
             raise InvalidDefinition({"schedule_id": [other]}, place=place)
         spec = {**fields.get("spec", {})}
         if expr is not None:
@@ -264,7 +264,7 @@ class Horarium:
 
     async def __aenter__(self) -> Horarium:
         if self._open is not None:
-            raise RuntimeError("the service runs already")
+            raise RuntimeError("the service is already running")
         self._open = await _Open.start(self)
         return self
 

@@ -38,7 +38,7 @@ class Audience:
 
 EVERYBODY = Audience(None)
 USUAL = Audience(frozenset({"default"}))
-"""What is for nobody in particular is for the namespace that an installation begins with."""
+"""Without a list of namespaces, the default namespace only."""
 
 
 def parse_audience(names: Iterable[object]) -> Audience:
@@ -49,10 +49,10 @@ def parse_audience(names: Iterable[object]) -> Audience:
     if given == [EVERY]:
         return EVERYBODY
     if len(given) > MAX_NAMESPACES:
-        raise ValueError(f"names more than {MAX_NAMESPACES} namespaces; say ['{EVERY}'] for all of them")
+        raise ValueError(f"lists more than {MAX_NAMESPACES} namespaces; use ['{EVERY}'] for all")
     if EVERY in given:
-        raise ValueError(f"'{EVERY}' means every namespace and stands alone")
+        raise ValueError(f"'{EVERY}' means every namespace, so it must be the only entry")
     for each in given:
         if not isinstance(each, str) or _NAMESPACE.fullmatch(each) is None:
-            raise ValueError(f"{str(each)[:100]!r} is no name of a namespace")
+            raise ValueError(f"{str(each)[:100]!r} is not a valid name of a namespace")
     return Audience(frozenset(str(each) for each in given))

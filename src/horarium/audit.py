@@ -89,7 +89,7 @@ def parse_link(text: str) -> Link:
     found = _HEAD.fullmatch(text.strip())
     if found is None:
         raise InvalidDefinition(
-            {"head": ["must be a sequence, a colon and 64 hexadecimal digits, as verify prints it"]}
+            {"head": ["must be a sequence number, a colon and 64 hexadecimal digits, as printed by verify"]}
         )
     return Link(int(found[1]), found[2])
 
@@ -112,32 +112,34 @@ def check_end(last: Link, begin: Link, head: Link | None, kept: Link | None = No
     """Whether the chain ends where it says that it ends; None = it does."""
     if head is None:
         return (
-            None if last == BEGINNING and kept is None else Broken(last.sequence + 1, "the head of the chain is gone")
+            None
+            if last == BEGINNING and kept is None
+            else Broken(last.sequence + 1, "the head of the chain is missing")
         )
     if head.sequence > last.sequence:
-        return Broken(last.sequence + 1, f"entries {last.sequence + 1} to {head.sequence} are gone")
+        return Broken(last.sequence + 1, f"entries {last.sequence + 1} to {head.sequence} are missing")
     if head.sequence < last.sequence:
-        return Broken(head.sequence + 1, "it stands behind the head of the chain")
+        return Broken(head.sequence + 1, "it follows the head of the chain")
     if head.hash != last.hash:
-        return Broken(last.sequence, "the head of the chain is another")
+        return Broken(last.sequence, "the head of the chain does not match")
     if kept is not None and kept.sequence > last.sequence:
-        return Broken(last.sequence + 1, f"entries {last.sequence + 1} to {kept.sequence} are gone")
+        return Broken(last.sequence + 1, f"entries {last.sequence + 1} to {kept.sequence} are missing")
     if kept is not None and kept.sequence == begin.sequence and kept.hash != begin.hash:
-        return Broken(kept.sequence, "it is not the entry that was kept elsewhere")
+        return Broken(kept.sequence, "it differs from the checkpoint")
     return None
 
 
 def _check_entry(before: Link, entry: Entry, kept: Link | None) -> Broken | None:
     due = before.sequence + 1
     if entry.sequence > due:
-        gone = f"entries {due} to {entry.sequence - 1} are gone" if entry.sequence - 1 > due else "it is gone"
+        gone = f"entries {due} to {entry.sequence - 1} are missing" if entry.sequence - 1 > due else "it is missing"
         return Broken(due, gone)
     if entry.sequence < due:
-        return Broken(entry.sequence, "it is there twice")
+        return Broken(entry.sequence, "it occurs twice")
     if entry.hash != _hash(before.hash, entry.namespace, entry.sequence, entry.recorded_at, entry.deed):
-        return Broken(due, "it is not what was written")
+        return Broken(due, "its content was changed")
     if kept is not None and kept.sequence == due and kept.hash != entry.hash:
-        return Broken(due, "it is not the entry that was kept elsewhere")
+        return Broken(due, "it differs from the checkpoint")
     return None
 
 

@@ -37,7 +37,7 @@ class _Missing(Enum):
 
 
 MISSING: Final = _Missing.MISSING
-"""What a pointer finds where the context ends before the path does; it is not null."""
+"""Result of a pointer without a value; differs from null."""
 
 
 class Operator(StrEnum):
@@ -129,7 +129,7 @@ def find(path: tuple[str, ...], context: object) -> object:
 
 def _compile_clause(pointer: object, body: object, reader: _OperandReader) -> Clause:
     if not isinstance(pointer, str):
-        raise ConditionError(f"a clause is named by a JSON pointer, not by {_kind(pointer)}")
+        raise ConditionError(f"the name of a clause must be a JSON pointer, not {_kind(pointer)}")
     where = f"clause {_shown(pointer)}"
     path = parse_pointer(pointer, where)
     if not isinstance(body, dict):
@@ -145,7 +145,7 @@ def parse_pointer(pointer: str, where: str) -> tuple[str, ...]:
     if len(pointer) > MAX_POINTER_LENGTH:
         raise ConditionError(f"{where}: the pointer is longer than {MAX_POINTER_LENGTH} characters")
     if not _is_unicode(pointer):
-        raise ConditionError(f"{where}: the pointer holds half of a surrogate pair")
+        raise ConditionError(f"{where}: the pointer contains an unpaired surrogate")
     if pointer == "":
         return ()
     if not pointer.startswith("/"):
@@ -177,14 +177,14 @@ class _OperandReader:
     def _count(self, values: int, where: str) -> None:
         self._left -= values
         if self._left < 0:
-            raise ConditionError(f"{where}: the operands hold more than {MAX_OPERAND_VALUES} values")
+            raise ConditionError(f"{where}: the operands have more than {MAX_OPERAND_VALUES} values")
 
     def _copy(self, value: object, where: str, depth: int) -> Json:
         if isinstance(value, dict | list):
             # The members are counted before they are read, so that a long array costs nothing.
             self._count(len(value), where)
             if depth >= MAX_OPERAND_DEPTH:
-                raise ConditionError(f"{where}: the operand is nested deeper than {MAX_OPERAND_DEPTH} levels")
+                raise ConditionError(f"{where}: the operand has more than {MAX_OPERAND_DEPTH} levels")
         match value:
             case dict():
                 return {self._key(key, where): self._copy(item, where, depth + 1) for key, item in value.items()}
@@ -193,20 +193,20 @@ class _OperandReader:
             case bool() | None:
                 return value
             case int() if value.bit_length() > MAX_INTEGER_BITS:
-                raise ConditionError(f"{where}: the operand holds an integer of more than {MAX_INTEGER_BITS} bits")
+                raise ConditionError(f"{where}: the operand contains an integer of more than {MAX_INTEGER_BITS} bits")
             case float() if not math.isfinite(value):
-                raise ConditionError(f"{where}: the operand holds a number that JSON does not have (NaN or Infinity)")
+                raise ConditionError(f"{where}: the operand contains NaN or Infinity, which are not valid JSON")
             case str() if not _is_unicode(value):
-                raise ConditionError(f"{where}: the operand holds half of a surrogate pair")
+                raise ConditionError(f"{where}: the operand contains an unpaired surrogate")
             case int() | float() | str():
                 return value
             case _:
-                raise ConditionError(f"{where}: the operand holds {_kind(value)}, which is no JSON value")
+                raise ConditionError(f"{where}: the operand contains {_kind(value)}, which is not a JSON value")
 
     def _key(self, key: object, where: str) -> str:
         if isinstance(key, str) and _is_unicode(key):
             return key
-        raise ConditionError(f"{where}: the operand has an object key that is no JSON text")
+        raise ConditionError(f"{where}: the operand has an object key that is not a string")
 
 
 def _resolve(path: tuple[str, ...], context: object) -> object:

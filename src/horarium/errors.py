@@ -95,7 +95,7 @@ class CycleDetected(InvalidWorkflow):
     def __init__(self, nodes: Sequence[str], *, path: str = "edges") -> None:
         # Of a thousand nodes the first ones are enough for a person; a program has them all.
         shown = [*nodes[:20], *(["…"] if len(nodes) > 20 else []), *nodes[:1]]
-        super().__init__("the workflow has a cycle: " + " → ".join(shown))
+        super().__init__("the workflow contains a cycle: " + " → ".join(shown))
         self.errors = {path: [self.message]}
         self.nodes = tuple(nodes)
 
@@ -111,6 +111,6 @@ class BackfillTooLarge(HorariumError, ValueError):
 
     def __init__(self, count: int | None, limit: int) -> None:
         held = f"more than {limit}" if count is None else str(count)
-        super().__init__(f"the window holds {held} occurrences; at most {limit} fit in one request")
+        super().__init__(f"the window has {held} occurrences; a request may have at most {limit}")
         self.count = count
         self.limit = limit

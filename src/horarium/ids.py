@@ -38,7 +38,9 @@ def parse_id(text: object, field: str) -> bytes:
     """Raises InvalidDefinition, which is a ValueError, with one message for `field`."""
     spelled = text.upper() if isinstance(text, str) and len(text) == 26 else ""
     if _TEXT.fullmatch(spelled) is None:
-        raise InvalidDefinition({field: [f"{_shown(text)} is not an id: 26 of 0-9 A-Z without I L O U, at most 7ZZ…"]})
+        raise InvalidDefinition(
+            {field: [f"{_shown(text)} is not an ID: 26 characters of 0-9 A-Z without I L O U, at most 7ZZ…"]}
+        )
     number = 0
     for character in spelled:
         number = number << 5 | _VALUES[character]

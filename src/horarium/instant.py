@@ -25,7 +25,7 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
 
 LAST: Instant = (datetime.max.replace(tzinfo=UTC) - _EPOCH) // _MICROSECOND
-"""The last one that can be shown as text."""
+"""The last instant that can be formatted as text."""
 
 # RFC 3339 section 5.6; a space instead of `T` is allowed there, a missing offset is not.
 _RFC3339 = re.compile(r"\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d:\d\d(\.\d{1,9})?([Zz]|[+-]\d\d:[0-5]\d)", re.ASCII)
@@ -34,7 +34,7 @@ _RFC3339 = re.compile(r"\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d:\d\d(\.\d{1,9})?([Zz]|[+-]
 def from_datetime(moment: datetime, *, field: str = "time") -> Instant:
     """A naive datetime is refused: guessing its zone is how schedulers come to be wrong."""
     if moment.tzinfo is None:
-        raise InvalidSpec(f"{field}: the datetime has no time zone; give an aware one", field=field)
+        raise InvalidSpec(f"{field}: the datetime has no time zone; pass an aware datetime", field=field)
     return (moment - _EPOCH) // _MICROSECOND
 
 
@@ -44,7 +44,7 @@ def to_datetime(instant: Instant) -> datetime:
         return _EPOCH + timedelta(microseconds=instant)
     except (OverflowError, TypeError):
         shown = repr(instant)[:60]
-        raise NotAnInstant(f"{shown} microseconds are not an instant between the years 1 and 9999") from None
+        raise NotAnInstant(f"{shown} microseconds are outside the years 1 to 9999") from None
 
 
 def from_rfc3339(text: str, *, field: str = "time") -> Instant:
@@ -60,7 +60,7 @@ def from_rfc3339(text: str, *, field: str = "time") -> Instant:
         to_datetime(instant)  # an offset may lead out of the years that can be shown
         return instant
     except (ValueError, OverflowError) as wrong:
-        raise InvalidSpec(f"{field}: {text!r} is no moment of any calendar ({wrong})", field=field) from None
+        raise InvalidSpec(f"{field}: {text!r} is not a valid date and time ({wrong})", field=field) from None
 
 
 def rfc3339_or_none(instant: Instant | None) -> str | None:

@@ -135,7 +135,7 @@ def _speak_with_its_agents(service: Up) -> None:
     for name in ("demo-prompt", "demo-prompt-question"):
         assert service.http.post(f"/api/schedules/{name}/trigger", json={"overlap_policy": "allow_all"}).is_success
     done = service.wait_for("answer", lambda: _one_of(service, "demo-prompt", "succeeded"), 60)
-    assert done["result"]["text"] == "Done: Say good morning to whoever is here."
+    assert done["result"]["text"] == "Done: Say good morning to the team."
     asks = service.wait_for("question", lambda: _one_of(service, "demo-prompt-question", "awaiting_approval"), 60)
     assert asks["approval"]["question"] == "which colour?"
 

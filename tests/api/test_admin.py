@@ -216,7 +216,7 @@ def test_three_failed_runs_make_a_schedule_failing_and_a_success_makes_it_well(
     assert outcomes == {
         "name": "outcomes",
         "passed": True,
-        "detail": "failing schedules: 1; schedules that are broken: 0",
+        "detail": "failing schedules: 1; broken schedules: 0",
         "remedy": None,
     }
     http.post("/api/schedules/s/trigger")

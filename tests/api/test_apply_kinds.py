@@ -143,7 +143,7 @@ def test_an_assignment_is_refused_with_a_workflow_of_neither_bundle_nor_namespac
     for dry_run in (True, False):
         told = refused(http, **documents, dry_run=dry_run)
         assert (told["status"], list(told["errors"])) == (422, ["assignments.0.workflow_id"])
-        assert "there is no workflow 'w'" in told["message"]
+        assert "workflow 'w' not found" in told["message"]
     http.put("/api/workflows/w", json={"nodes": [STEP]})
     assert set(changes(http, **documents).values()) == {"create"}
 

@@ -99,7 +99,7 @@ def test_a_schedule_of_the_same_name_that_somebody_made_is_left_alone(http: http
     assert http.post("/api/schedules", json=own).status_code == 201
     told = {each["name"]: each for each in apply(http, **org())["changes"]}
     assert told[AUDIT]["change"] == "keep"
-    assert "'mine', which stays as it is" in told[AUDIT]["warnings"][0]
+    assert "'mine'), which is unchanged" in told[AUDIT]["warnings"][0]
     assert (ids(http), shown(http, "mine")["source"]) == (sorted(["mine", RETRO]), "runtime")
     # Nor does a bundle of an organisation take it over: names it by its own id, which is free when the other goes.
     assert changes(http, **org(), adopt=True)[AUDIT] == "keep"

@@ -99,7 +99,7 @@ def test_an_assignment_needs_a_workflow_of_its_namespace(horarium: TestService, 
     assert http.delete("/api/workflows/brief").status_code == 200
     again = http.put("/api/assignments/g", json=given)
     assert refused(again) == (422, "validation_failed", ["workflow_id"])
-    assert "there is no workflow 'brief'" in again.text
+    assert "workflow 'brief' not found" in again.text
 
 
 @pytest.mark.parametrize("dialect", ["sqlite"], indirect=True)
@@ -256,7 +256,7 @@ def test_who_is_to_take_over_and_is_not_there_is_warned_of(horarium: TestService
     policy = {"mode": "fallback", "fallback_assignee_id": "spare"}
     document = {"schedule_id": "s", "cron_expr": "0 * * * *", "workflow_type": "w", "failure_policy": policy}
     [warning] = [each for each in http.post("/api/schedules", json=document).json()["warnings"] if "fallback" in each]
-    assert "there is no agent and no team 'spare'" in warning
+    assert "no agent or team 'spare' exists" in warning
     made(http, "/api/agents", id="spare")
     again = http.patch("/api/schedules/s", json={"failure_policy": policy, "name": "n"}).json()
     assert not [each for each in again.get("warnings", ()) if "fallback" in each]

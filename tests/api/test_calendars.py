@@ -60,13 +60,13 @@ def test_a_calendar_without_a_zone_is_read_in_the_zone_of_each_schedule(
 @pytest.mark.parametrize("dialect", ["sqlite"], indirect=True)
 def test_whoever_attaches_a_calendar_of_another_zone_is_told(http: httpx.Client, ours: httpx.Response) -> None:
     daily = {"schedule_id": "s", "cron_expressions": ["0 2 * * *"], "workflow_type": "w", "calendars": ["ours"]}
-    told = ["calendars: ours counts days in Europe/Istanbul, while the schedule is in UTC"]
+    told = ["calendars: ours uses days of the time zone Europe/Istanbul, but the schedule uses UTC"]
     at = "/api/schedules/s"
     assert http.post("/api/schedules", json=daily).json()["warnings"] == told
     assert "warnings" not in http.patch(at, json={"note": "n", "labels": {"a": "b"}}).json()
     assert http.put(f"{at}/calendars", json=["ours", "weekdays"]).json()["warnings"] == told
     assert "warnings" not in http.patch(at, json={"spec": {"timezone": "Europe/Istanbul"}}).json()
-    new_york = "calendars: us-federal-holidays-2026 counts days in America/New_York, while the schedule is in "
+    new_york = "calendars: us-federal-holidays-2026 uses days of the time zone America/New_York, but the schedule uses "
     assert http.put(f"{at}/calendars", json=["ours", "us-federal-holidays-2026"]).json()["warnings"] == [
         f"{new_york}Europe/Istanbul"
     ]

@@ -72,7 +72,7 @@ def test_each_process_is_told_with_its_roles_and_what_it_runs(http: httpx.Client
 def test_versions_that_differ_are_pointed_out(http: httpx.Client, horarium: TestService) -> None:
     beat(horarium, "a", *ENGINE)
     beat(horarium, "b", *ENGINE, version="1.1.0")
-    assert cluster(http)["notes"] == ["processes of different versions: 1.0.0 (1), 1.1.0 (1)"]
+    assert cluster(http)["notes"] == ["processes run different versions: 1.0.0 (1), 1.1.0 (1)"]
 
 
 @pytest.mark.parametrize("dialect", ["sqlite"])
@@ -85,7 +85,7 @@ def test_a_process_that_leaves_and_one_that_dies_are_told_apart(http: httpx.Clie
     horarium.clock.advance(13)
     beat(horarium, "stays", *ENGINE)
     assert states(http) == {"dies": "silent", "stays": "alive"}
-    assert cluster(http)["notes"] == ["dies has been silent for 13 s; its runs go to others when their leases end"]
+    assert cluster(http)["notes"] == ["dies has sent no heartbeat for 13 s; its runs move when their leases expire"]
     horarium.clock.advance(18)
     beat(horarium, "stays", *ENGINE)
     assert (states(http), cluster(http)["notes"]) == ({"dies": "gone", "stays": "alive"}, [])

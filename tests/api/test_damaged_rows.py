@@ -70,7 +70,7 @@ def test_a_definition_that_cannot_be_read_is_marked_and_the_rest_of_the_list_is_
         damage(horarium, "b", text)
         found = {each["schedule_id"]: each for each in http.get("/api/schedules").json()["schedules"]}
         assert sorted(found) == ["a", "b", "c"], name
-        assert found["b"]["broken"].startswith("its definition cannot be read: "), name
+        assert found["b"]["broken"].startswith("The definition cannot be read: "), name
         assert (found["b"]["status"], found["b"]["spec"], found["b"]["words"]) == ("active", {}, None)
         assert "broken" not in found["a"]
         assert found["a"]["words"]

@@ -134,7 +134,7 @@ def test_without_an_id_none_is_made_up_and_nothing_is_remembered(http: httpx.Cli
     told = draft(http, {**nameless, "spec": {"cron_expressions": ["H 2 * * *"]}})
     assert told["valid"]
     assert "schedule_id" not in told["document"]
-    assert any("`H` is chosen by the id" in each for each in told["warnings"])
+    assert any("`H` depends on the schedule ID" in each for each in told["warnings"])
     assert compile_planning.cache_info().currsize == before
 
 

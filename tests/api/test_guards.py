@@ -131,7 +131,7 @@ def test_an_unknown_schedule_is_not_found(http: httpx.Client) -> None:
 
 def test_a_pointer_that_can_never_be_there_is_a_warning_with_the_nearest_name(http: httpx.Client) -> None:
     misspelt = {"/last_24h_stats/faild": {"lt": 3}}
-    said = ["pre_dispatch_condition: '/last_24h_stats/faild' is never there; did you mean /last_24h_stats/failed?"]
+    said = ["pre_dispatch_condition: '/last_24h_stats/faild' never exists; did you mean /last_24h_stats/failed?"]
     made = http.post(
         "/api/schedules",
         json={"schedule_id": "s", "cron_expr": "0 2 * * *", "workflow_type": "w", "pre_dispatch_condition": misspelt},

@@ -222,7 +222,7 @@ def test_a_last_run_that_failed_is_shown_though_the_schedule_is_not_failing(
         assert (shown["last_status"], shown["consecutive_failures"]) == ("error", 1)
     examined = http.get("/api/schedules/a/health").json()
     assert examined["status"] == "ok"
-    assert "Its last run failed" in examined["sentence"]
+    assert "The last run failed" in examined["sentence"]
 
 
 def test_due_schedules_do_not_hide_late_ones(http: httpx.Client, horarium: TestService) -> None:

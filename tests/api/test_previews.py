@@ -137,7 +137,7 @@ def test_where_history_is_trimmed_the_guards_are_those_of_now(http: httpx.Client
     http.post("/api/schedules/nightly/resume")
     monday = explain(http, "2026-03-02T02:00:00Z")
     assert (monday["source"], monday["recorded"]) == ("prediction", None)
-    assert monday["sentence"].endswith("computed as of now.")
+    assert monday["sentence"].endswith("use the current definition.")
     assert from_rfc3339(monday["as_of"]) == horarium.clock.now()
 
 

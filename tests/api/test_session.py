@@ -355,7 +355,7 @@ def test_a_dry_run_says_whose_code_it_is_and_leaves_it_good(horarium: TestServic
     other = browser(horarium)
     for dry_run in (True, False):
         used = other.post("/api/session", json={"token": made, "dry_run": dry_run})
-        assert (used.status_code, "used before" in used.json()["message"]) == (401, True)
+        assert (used.status_code, "already used" in used.json()["message"]) == (401, True)
 
 
 def test_a_code_that_is_refused_stays_good(horarium: TestService) -> None:

@@ -168,7 +168,7 @@ def test_mounted_in_another_application_it_stays_inside(horarium: TestService, s
 
 def test_a_base_path_that_is_one_of_ours_is_refused_at_the_start(database_url: str) -> None:
     with (
-        pytest.raises(InvalidDefinition, match="choose another"),
+        pytest.raises(InvalidDefinition, match="Choose another"),
         service(database=database_url, settings={"base_path": "/api"}),
     ):
         pass

@@ -35,7 +35,7 @@ def test_a_prompt_without_a_place_says_at_which_agent(horarium: TestService) -> 
     [waits] = [run for run in runs if shown[run]["state"] == "ready"]
     assert shown[waits]["waiting_for"] == {"agent_id": "writer", "in_use": 2, "capacity": 2}
     assert [shown[run].get("waiting_for") for run in runs if run != waits] == [None, None]
-    assert dict(described(client.get_run(waits)))["waits for"] == "a place at agent writer (2 of 2 in use)"
+    assert dict(described(client.get_run(waits)))["waiting for"] == "capacity of agent writer (2 of 2 in use)"
 
     http.put("/api/agents/writer", json={"url": "http://agent.test", "capacity": 3})
     assert http.get(f"/api/runs/{waits}").json().get("waiting_for") is None

@@ -154,13 +154,13 @@ def test_a_step_s_target_is_told_its_place_and_its_terms(http: httpx.Client, hor
 def test_a_step_that_waits_makes_its_schedule_wait_and_is_told_of(http: httpx.Client, root: str) -> None:
     health = http.get("/api/schedules/brief/health").json()
     assert health["status"] == "waiting_for_approval"
-    assert health["sentence"] == "A step of a run has waited for approval since 2026-03-01T01:00:00Z."
+    assert health["sentence"] == "A step of a run has been awaiting approval since 2026-03-01T01:00:00Z."
     [unwell] = http.get("/api/health/schedules", params={"unwell": "true"}).json()["schedules"]
     assert (unwell["schedule_id"], unwell["status"]) == ("brief", "waiting_for_approval")
     told = http.get("/api/schedules/brief/explain", params={"at": "2026-03-01T01:00:00Z"}).json()["sentence"]
-    assert told.endswith(f"Its run {root} is running. {health['sentence']} The question is about publish.")
+    assert told.endswith(f"Its run {root} is in state running. {health['sentence']} Approval is required for publish.")
     ahead = http.get("/api/schedules/brief/explain", params={"at": "2026-03-01T02:00:00Z"}).json()["sentence"]
-    assert "would be skipped: overlap_policy_skip." in ahead, "until the request expires, and not until a timeout"
+    assert "be skipped: previous run still active." in ahead, "until the request expires, and not until a timeout"
     assert ahead.endswith(health["sentence"])
 
 
@@ -246,7 +246,7 @@ def test_a_rerun_is_of_the_same_version_and_asked_about_anew(http: httpx.Client,
     horarium.settle()
     refused = http.post(f"/api/runs/{step(http, run_id, 'fetch')['run_id']}/rerun")
     assert (refused.status_code, refused.json()["reason"]) == (409, "run_not_repeatable")
-    assert "with the run that it is a part of" in refused.json()["detail"]
+    assert "rerun its workflow run" in refused.json()["detail"]
     end(http, horarium, run_id, "fetch")
     again = http.post(f"/api/runs/{run_id}/rerun").json()
     assert (again["outcome"], again["state"]) == ("triggered", "awaiting_approval")

@@ -181,9 +181,7 @@ def test_validate_answers_with_the_document_as_it_would_be_kept(http: httpx.Clie
     assert [(node["id"], node.get("needs")) for node in body["document"]["nodes"]] == [("a", None), ("b", ["a"])]
     assert body["graph"] == {"order": ["a", "b"], "starts": ["a"], "ends": ["b"]}
     assert "s3cret" not in answer.text
-    assert body["warnings"] == [
-        "nodes.1.action: the secret 'not-yet' is not set; without it the step cannot be launched"
-    ]
+    assert body["warnings"] == ["nodes.1.action: the secret 'not-yet' is not set; the step fails to launch without it"]
     assert http.get("/api/workflows").json()["workflows"] == []
 
 
@@ -289,7 +287,7 @@ def test_workflows_that_are_parts_of_each_other_are_refused(http: httpx.Client) 
         answer = put(http, name, brief(part(used))).json()
         assert (answer["reason"], list(answer["errors"])) == ("cycle_detected", ["nodes.0.action"]), name
     missing = put(http, "d", brief(part("c", version=7))).json()
-    assert missing["errors"] == {"nodes.0.action.version": ["there is no version 7 of 'c'"]}
+    assert missing["errors"] == {"nodes.0.action.version": ["version 7 of 'c' not found"]}
     # A name that nobody has stored may be a task's, or a worker's.
     assert written(put(http, "d", brief(part("nobody"), part("c", version=1)))) == (201, 1, "created")
 
@@ -301,9 +299,9 @@ def test_what_a_workflow_names_must_be_there_and_all_that_is_not_is_told_at_once
     calendars = {"key": "k", "schedule": {"cron_expressions": ["0 * * * *"], "calendars": ["no-such"]}}
     asked = brief({"id": "a", "action": CALL, **lost}, part("part", version=7), triggers=[calendars])
     found = {"nodes.0.assignee_id": ["there is no agent 'writer'"]}
-    found["nodes.1.action.version"] = ["there is no version 7 of 'part'"]
+    found["nodes.1.action.version"] = ["version 7 of 'part' not found"]
     assert put(http, "brief", asked).json()["errors"] == found
-    found["triggers.0.schedule.calendars.0"] = ["there is no calendar 'no-such'"]
+    found["triggers.0.schedule.calendars.0"] = ["calendar 'no-such' not found"]
     assert http.post("/api/workflows/validate", json=asked).json()["errors"] == found
     made = http.post("/api/agents", json={"id": "writer", "name": "Writer", "url": "https://agents.example.com/"})
     assert made.status_code == 201, made.text
@@ -318,7 +316,7 @@ def test_a_schedule_on_a_version_that_is_not_there_yet_is_warned_about(http: htt
     put(http, "brief", brief())
     schedule = {"schedule_id": "s", "cron_expressions": ["0 * * * *"], "workflow_id": "brief", "version": 2}
     said = http.post("/api/schedules", json=schedule).json()["warnings"]
-    assert said == ["action.version: there is no version 2 of 'brief'; runs end launch_failed until there is"]
+    assert said == ["action.version: version 2 of 'brief' not found; runs end in state launch_failed until it exists"]
     put(http, "brief", brief(name="Second"))
     assert "warnings" not in http.post("/api/schedules", json={**schedule, "schedule_id": "t"}).json()
     unknown = http.post("/api/schedules", json={**schedule, "schedule_id": "u", "workflow_id": "nobody", "version": 9})

@@ -90,7 +90,7 @@ WRONG: list[tuple[dict[str, Any], str]] = [
     ({"cron_expr": "61 * * * *"}, "invalid request body: cron_expr: "),
     ({"cron_expr": "0 0 30 2 *"}, "invalid request body: cron_expr: "),
     ({"cron_expr": "TZ=Asia/Tokyo 0 9 * * *"}, "invalid request body: cron_expr: "),
-    ({"name": 5}, "invalid request body: name must be text"),
+    ({"name": 5}, "invalid request body: name must be a string"),
     ({"enabled": "yes"}, "invalid request body: enabled must be true or false"),
     ({"name": "a\0b"}, "invalid request body: name: "),
 ]

@@ -107,7 +107,7 @@ def test_a_prompt_that_reaches_no_agent_warns_when_it_is_written(http: httpx.Cli
     for name, url in (("writer", None), ("editor", "https://agents.example.com/e")):
         http.put(f"/api/agents/{name}", json={"url": url})
     http.put("/api/teams/desk", json={"members": ["editor", "writer"], "strategy": "round_robin"})
-    nobody = "assignee_id: a prompt needs an agent or a team"
+    nobody = "assignee_id: is required for a prompt"
     unreachable = "assignee_id: the agent 'writer' has no URL"
     cases: list[tuple[dict[str, Any], str | None]] = [
         ({}, nobody),

@@ -119,7 +119,7 @@ def routes() -> dict[tuple[str, str], Any]:
         for route in declared.router.routes:
             assert isinstance(route, APIRoute)
             for method in route.methods or ():
-                assert (method, route.path_format) not in found, f"{method} {route.path_format} is there twice"
+                assert (method, route.path_format) not in found, f"{method} {route.path_format} appears twice"
                 found[method, route.path_format] = route.endpoint
     return found
 

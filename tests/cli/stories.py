@@ -150,7 +150,7 @@ STORIES: dict[str, list[Step]] = {
         "token revoke ID000000000000000000000009",
     ],
     "namespaces": [
-        'namespace create staging --description "before it is real"',
+        'namespace create staging --description "pre-production"',
         "namespace create staging",
         NIGHTLY + " --namespace staging",
         "schedule list --namespace staging",

@@ -211,7 +211,7 @@ def test_a_bundle_may_be_yaml(server: Server) -> None:
     assert json.loads(server.told(*asked, "again.yml"))["change"] == "unchanged"
     Path("bad.yaml").write_text("schedules: &a [*a]")
     refused = server.ask("apply", "-f", "bad.yaml")
-    assert (refused.code, "is not YAML: an anchor repeats itself" in refused.err) == (1, True)
+    assert (refused.code, "is not YAML: an alias (*) refers to itself" in refused.err) == (1, True)
 
 
 def test_several_files_and_folders_are_one_bundle(server: Server) -> None:
@@ -227,8 +227,8 @@ def test_several_files_and_folders_are_one_bundle(server: Server) -> None:
     told = json.loads(server.told("apply", "-f", "all", "-f", "c.json", "-o", "json"))
     assert (told["bundle"], [row["name"] for row in told["changes"]]) == ("billing", ["a", "b", "c"])
     for other, why in (
-        ({"schedules": [{"schedule_id": "a"}]}, "'a' is in 'all/below/a.yaml' and in 'd.json'"),
-        ({"bundle": "crm"}, "the bundle is called 'billing' by all/below/a.yaml and 'crm' by d.json"),
+        ({"schedules": [{"schedule_id": "a"}]}, "duplicate schedule_id 'a' in 'all/below/a.yaml' and 'd.json'"),
+        ({"bundle": "crm"}, "conflicting bundle names: 'billing' (all/below/a.yaml) and 'crm' (d.json)"),
     ):
         Path("d.json").write_text(json.dumps(other))
         refused = server.ask("apply", "-f", "all", "-f", "d.json")
@@ -253,7 +253,7 @@ def test_nothing_is_deleted_unless_it_is_told_to(server: Server, monkeypatch: py
     monkeypatch.setattr("sys.stdin", Terminal("n\n"))
     asked = server.ask("apply", "-f", "bundle.json", "--prune")
     assert (asked.code, asked.out.strip()) == (1, "")
-    assert "delete schedule other\nDelete 1? [y/N]:" in asked.err
+    assert "delete schedule other\nDelete 1 object? [y/N]:" in asked.err
     assert server.ask("schedule", "describe", "other").code == 0
     monkeypatch.setattr("sys.stdin", Terminal("y\n"))
     server.told("apply", "-f", "bundle.json", "--prune")
@@ -266,7 +266,7 @@ def test_pruning_several_objects_needs_their_number(server: Server, monkeypatch:
     for line, code in (("y", 1), ("2", 0)):
         monkeypatch.setattr("sys.stdin", Terminal(f"{line}\n"))
         asked = server.ask("apply", "-f", "bundle.json", "--prune")
-        assert (asked.code, "Delete 2? Enter 2 to confirm" in asked.err) == (code, True), asked.err
+        assert (asked.code, "Delete 2 objects? Enter 2 to confirm" in asked.err) == (code, True), asked.err
 
 
 class Terminal(io.StringIO):
@@ -319,13 +319,13 @@ def test_a_built_in_calendar_is_kept(empty_server: Server) -> None:
 @pytest.mark.parametrize(
     ("text", "why"),
     [
-        ("[]", "holds no object"),
+        ("[]", "is not an object"),
         ('{"schedule": []}', "unknown field 'schedule'"),
         ('{"schedules": 1}', "must be an array of objects"),
         ('{"schedules": [1]}', "must be an array of objects"),
         ('{"schedules": [{}]}', "schedules.0: needs a schedule_id"),
         ('{"calendars": [{"name": 1}]}', "calendars.0: needs a name"),
-        ('{"schedules": [{"schedule_id": "a"}, {"schedule_id": "a"}]}', "'a' is there twice"),
+        ('{"schedules": [{"schedule_id": "a"}, {"schedule_id": "a"}]}', "'a' appears twice"),
         (
             '{"schedules": [{"schedule_id": "a", "cron_expr": "61 * * * *", "workflow_type": "w"}]}',
             "schedule 'a': cron",

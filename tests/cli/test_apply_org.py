@@ -65,10 +65,10 @@ def test_no_prompt_lies_outside_of_what_was_given(folder: Path) -> None:
     (folder / "large.md").write_bytes(b"x" * 1_000_001)
     alone = folder / "agents" / "org.yaml"
     for place, name, why in (
-        (folder, "../../secret.txt", "outside of the bundle's folder"),
-        (folder, str(folder / "retro.md"), "outside of the bundle's folder"),
-        (folder, "../link.md", "outside of the bundle's folder"),
-        (alone, "../retro.md", "outside of the bundle's folder"),
+        (folder, "../../secret.txt", "outside of the directory of the bundle"),
+        (folder, str(folder / "retro.md"), "outside of the directory of the bundle"),
+        (folder, "../link.md", "outside of the directory of the bundle"),
+        (alone, "../retro.md", "outside of the directory of the bundle"),
         (folder, "prompts", "is not a file"),
         (folder, "missing.md", "is not a file"),
         (folder, "a\x00b", "cannot read"),

@@ -39,9 +39,9 @@ def test_a_yes_is_said_after_it_was_shown_what_it_is_for(server: Server, editor:
     assert asked in server.told("approval", "list", "--mine", *editor)
     assert server.ask("approval", "list", "--mine").err == "no approvals in namespace default\n"
     assert '{"day": 1}' in server.told("approval", "show", asked)
-    assert "may not decide: " in server.told("approval", "show", asked)
+    assert "not allowed: " in server.told("approval", "show", asked)
     assert "allow_requester" in server.told("approval", "show", asked)
-    assert "may decide\n" in server.told("approval", "show", asked, *editor)
+    assert "allowed\n" in server.told("approval", "show", asked, *editor)
 
     unasked = server.ask("approval", "approve", asked, *editor)
     assert (unasked.code, "--yes" in unasked.err, '{"day": 1}' in unasked.err) == (2, True, True)
@@ -58,7 +58,7 @@ def test_the_agent_its_url_and_the_prompt_are_shown_before_the_decision(
     server: Server, editor: tuple[str, ...]
 ) -> None:
     client = server.service.client()
-    client.put_agent("writer", name="The writer", url="https://agents.example.com/w", token="t0p-secret-token")
+    client.put_agent("writer", name="Writer", url="https://agents.example.com/w", token="t0p-secret-token")
     client.create_schedule(
         schedule_id="brief",
         name="Morning brief",
@@ -73,7 +73,7 @@ def test_the_agent_its_url_and_the_prompt_are_shown_before_the_decision(
     lines = [line.split(maxsplit=1) for line in shown.splitlines()]
     for line in (
         ["schedule", "brief (Morning brief)"],
-        ["agent", "writer (The writer)"],
+        ["agent", "writer (Writer)"],
         ["url", "https://agents.example.com/w"],
         ["prompt", "Write the brief."],
     ):
@@ -86,7 +86,7 @@ def test_the_agent_its_url_and_the_prompt_are_shown_before_the_decision(
         assert re.search(r"brief +Morning brief ", listed)
     run = server.told("run", "show", str(run_id))
     assert "brief (Morning brief)" in run
-    assert "agent:writer (The writer)" in run
+    assert "agent:writer (Writer)" in run
 
 
 def test_a_yes_may_change_the_inputs_and_a_no_ends_the_run(server: Server, editor: tuple[str, ...]) -> None:
@@ -133,7 +133,7 @@ def test_a_standing_yes_is_made_listed_and_taken_back(server: Server, editor: tu
     made = server.told("approval", "standing", "create", "--schedule", "s", *flags, *editor)
     standing_id = made.split(":")[0]
     assert standing_id in server.told("approval", "standing", "list")
-    assert "is deleted" in server.ask("approval", "standing", "delete", standing_id, *editor).err
+    assert "deleted" in server.ask("approval", "standing", "delete", standing_id, *editor).err
     assert server.ask("approval", "standing", "list").err == "no standing\n"
     for wrong in ([], ["--schedule", "s", "--workflow", "w"]):
         assert server.ask("approval", "standing", "create", "--gate", "publish", *wrong).code == 2
@@ -150,7 +150,7 @@ def test_an_agent_is_told_what_it_asks(
 ) -> None:
     plain = question(server)
     no_agent = server.ask("approval", "answer", plain, "the third", "--yes", *editor)
-    assert (no_agent.code, "no question of an agent" in no_agent.err) == (1, True)
+    assert (no_agent.code, "is not a question of an agent" in no_agent.err) == (1, True)
     server.service.resources.database.write(
         lambda connection: connection.execute(
             sa.update(approvals).values(question="Which quarter?", gates='["agent_input"]')

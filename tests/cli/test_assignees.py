@@ -13,7 +13,7 @@ BRIEF = {"nodes": [{"id": "write", "action": {"kind": "pull", "queue": "q", "wor
 
 def test_agents_teams_and_assignments_are_kept_shown_and_deleted(server: Server) -> None:
     Path("token").write_text("hunter2\n")
-    writer = ("--name", "The writer", "--capacity", "2", "--token-file", "token", "--max-daily-runs", "5")
+    writer = ("--name", "Writer", "--capacity", "2", "--token-file", "token", "--max-daily-runs", "5")
     assert server.told("agent", "put", "writer", *writer) == "writer: created; version 1\n"
     assert (
         server.told("agent", "put", "writer", *writer[:4], "--max-daily-runs", "5") == "writer: unchanged; version 1\n"
@@ -43,7 +43,7 @@ def test_agents_teams_and_assignments_are_kept_shown_and_deleted(server: Server)
     answer = server.ask("agent", "delete", "writer", "--yes")
     assert (answer.code, answer.out) == (1, "")
     for noun, name in (("assignment", "b"), ("team", "desk"), ("agent", "editor")):
-        assert server.ask(noun, "delete", name, "--yes").err == f"{noun} {name} is deleted\n"
+        assert server.ask(noun, "delete", name, "--yes").err == f"{noun} {name} deleted\n"
         assert server.ask(noun, "show", name).code == 5
 
 
@@ -52,7 +52,7 @@ def test_the_schedules_of_an_agent_that_goes_are_named(server: Server) -> None:
     server.service.create(
         schedule_id="s", cron_expressions=["@hourly"], workflow_type="w", assignee_type="agent", assignee_id="writer"
     )
-    assert server.ask("agent", "delete", "writer", "--yes").err.endswith("schedule s is paused\n")
+    assert server.ask("agent", "delete", "writer", "--yes").err.endswith("schedule s paused\n")
 
 
 @pytest.mark.parametrize(
@@ -113,7 +113,7 @@ def test_a_put_that_would_reset_fields_names_them_and_changes_nothing(server: Se
     Path("token").write_text("hunter2\n")
     server.service.client().put_workflow("brief", BRIEF)
     wishes = {
-        "agent": (["writer", "--name", "The writer", "--capacity", "2", "--token-file", "token"], ["--name", "Ada"]),
+        "agent": (["writer", "--name", "Writer", "--capacity", "2", "--token-file", "token"], ["--name", "Ada"]),
         "team": (["desk", "--member", "writer", "--max-daily-runs", "4"], ["--member", "writer"]),
         "assignment": (
             ["b", "--workflow", "brief", "--assignee", "agent:writer", "--gate", "publish"],
@@ -140,7 +140,7 @@ def test_a_put_that_would_reset_fields_names_them_and_changes_nothing(server: Se
 def test_update_changes_single_fields_and_clears_those_that_are_named(server: Server) -> None:
     server.service.client().put_workflow("brief", BRIEF)
     rules = ("--max-daily-runs", "5", "--requires-approval", "--native-scheduler")
-    server.told("agent", "put", "writer", "--name", "The writer", *rules)
+    server.told("agent", "put", "writer", "--name", "Writer", *rules)
     assert server.told("agent", "update", "writer", "--capacity", "3") == "writer: updated; version 2\n"
     cleared = ("--clear", "name", "--no-native-scheduler", "--spending-limit", "2.5")
     server.told("agent", "update", "writer", *cleared)

@@ -26,7 +26,7 @@ def test_what_an_admin_did_is_listed_with_the_door_it_came_through(server: Serve
     assert (entry["act"], entry["principal"], entry["source"]) == ("issue_token", "admin", "cli")
     assert (entry["detail"]["name"], entry["detail"]["role"], entry["address"]) == ("ci", "viewer", "127.0.0.1")
     assert "issue_token" in server.told("audit", "list", "--act", "issue_token", "--oldest")
-    assert server.ask("audit", "list", "--principal", "nobody").err.startswith("no entries in the audit")
+    assert server.ask("audit", "list", "--principal", "nobody").err.startswith("no audit entries in namespace")
     viewer = server.told("token", "create", "v", "--role", "viewer").strip()
     assert server.ask("audit", "list", "--token", viewer).code == 4
 
@@ -44,18 +44,20 @@ def test_what_an_attacker_did_to_the_record_is_named(server: Server) -> None:
     file = ("--database", server.service.resources.database.url)
     whole = server.ask("audit", "verify")
     head = whole.err.split()[-1]
-    assert (whole.code, whole.out, head[:2]) == (0, "default: whole, 3 entries\n", "3:")
+    assert (whole.code, whole.out, head[:2]) == (0, "default: intact, 3 entries\n", "3:")
     assert server.ask("audit", "verify", *file, "--namespace", "default", "--head", head).code == 0
     checkpoint = "trimmed_hash = (SELECT hash FROM audit WHERE sequence = 1), trimmed_sequence = 1"
     force(server, f"UPDATE audit_heads SET {checkpoint}")
     for where in ((), file):
         cut = server.ask("audit", "verify", *where)
-        assert (cut.code, cut.out) == (0, "default: whole, 2 entries from 2 on\n"), "nobody takes it for the whole"
+        assert (cut.code, cut.out) == (0, "default: intact, 2 entries from sequence 2\n"), (
+            "nobody takes it for the whole"
+        )
     force(server, f"UPDATE audit_heads SET trimmed_sequence = 0, trimmed_hash = '{'0' * 64}'")
     force(server, "UPDATE audit SET principal = 'mallory' WHERE sequence = 2")
     for where in ((), file):
         broken = server.ask("audit", "verify", *where)
-        assert (broken.code, broken.out) == (1, "default: entry 2 is broken: it is not what was written\n")
+        assert (broken.code, broken.out) == (1, "default: entry 2 is broken: its content was changed\n")
     force(server, "DELETE FROM audit WHERE sequence > 1")
     for where in ((), file):
         broken = server.ask("audit", "verify", *where, "-o", "json")
@@ -63,7 +65,7 @@ def test_what_an_attacker_did_to_the_record_is_named(server: Server) -> None:
     force(server, "UPDATE audit_heads SET sequence = 1, hash = (SELECT hash FROM audit)")
     assert server.ask("audit", "verify").code == 0, "those who reach all of it are found by what was kept"
     cut = server.ask("audit", "verify", "--head", head)
-    assert (cut.code, cut.out) == (1, "default: entry 2 is broken: entries 2 to 3 are gone\n")
+    assert (cut.code, cut.out) == (1, "default: entry 2 is broken: entries 2 to 3 are missing\n")
 
 
 def test_a_head_that_is_none_is_refused_in_one_line(empty_server: Server) -> None:

@@ -69,7 +69,7 @@ def test_the_token_of_a_context_is_not_sent_to_another_server(thief: Thief, caps
     run(capsys, "context", "use", "prod")
     code, err = run(capsys, "schedule", "list", "--server", thief.url)
     assert (code, thief.heard, err.count("\n")) == (2, [], 1)
-    assert "the token of the context prod is for http://127.0.0.1:9" in err
+    assert "the token of context prod is only sent to http://127.0.0.1:9" in err
     assert "--token" in err
     assert SECRET not in err
     run(capsys, "schedule", "list", "--server", thief.url, "--token", "hor_other")

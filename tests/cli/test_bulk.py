@@ -1,4 +1,4 @@
-"""Many at once from a terminal: a count, a question, and what became of each."""
+"""Bulk selection from a terminal: a count, a question, and what became of each."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def statuses(server: Server) -> dict[str, str]:
 def test_without_a_terminal_nothing_happens_unless_somebody_says_yes(team: Server) -> None:
     refused = team.ask("schedule", "pause", "--label", "team=data")
     assert (refused.code, refused.out) == (2, "")
-    assert "pause 3 schedules?" in refused.err
+    assert "Pause 3 schedules?" in refused.err
     assert set(statuses(team).values()) == {"active"}
     done = team.ask("schedule", "pause", "--label", "team=data", "--yes", "--reason", "the warehouse moves")
     assert (done.code, done.err) == (0, "pause: 3 of 3 done\n")
@@ -40,7 +40,7 @@ def test_without_a_terminal_nothing_happens_unless_somebody_says_yes(team: Serve
     skipped = team.ask("schedule", "trigger", "--all", "--yes", "-o", "json")
     assert (skipped.code, skipped.err) == (1, "trigger: 1 of 4 done\n")
     assert team.ask("run", "cancel", "--all", "--yes").err == "cancel: 1 of 1 done\n"
-    assert team.ask("schedule", "resume", "--label", "team=nobody").err == "no schedule fits\n"
+    assert team.ask("schedule", "resume", "--label", "team=nobody").err == "no matching schedules\n"
 
 
 def test_labels_of_one_and_of_many(team: Server) -> None:
@@ -76,7 +76,7 @@ def test_deleting_several_schedules_needs_their_number(team: Server, terminal: C
     for line in ("y", "3", ""):
         terminal(line)
         refused = team.ask("schedule", "delete", "--all")
-        assert (refused.code, "delete 4 schedules? Enter 4 to confirm" in refused.err) == (1, True), line
+        assert (refused.code, "Delete 4 schedules? Enter 4 to confirm" in refused.err) == (1, True), line
         assert len(statuses(team)) == 4
     terminal("4")
     assert team.ask("schedule", "delete", "--all").code == 0
@@ -98,7 +98,7 @@ def test_purging_an_agent_or_deleting_a_namespace_needs_the_number_of_schedules(
         team.told("schedule", "create", f"w{number}", "--every", "PT1H", "--prompt", "go", "--assignee", "agent:writer")
     terminal("y")
     refused = team.ask("agent", "delete", "writer", "--purge")
-    assert (refused.code, "delete agent writer with 2 schedules? Enter 2" in refused.err) == (1, True), refused.err
+    assert (refused.code, "Delete agent writer with 2 schedules? Enter 2" in refused.err) == (1, True), refused.err
     terminal("2")
     assert team.ask("agent", "delete", "writer", "--purge").code == 0
     assert set(statuses(team)) == {"s0", "s1", "s2", "other"}
@@ -144,5 +144,5 @@ def test_a_storm_is_told_with_its_number_and_wants_a_word(server: Server) -> Non
     server.told("schedule", "update", "s", "--overlap-policy", "allow_all")
     for words in (["s"], ["--all", "--yes"]):
         refused = server.ask("schedule", "resume", *words)
-        assert (refused.code, "start 1001 runs at once?" in refused.err) == (2, True), refused.err
+        assert (refused.code, "Start 1001 runs at once?" in refused.err) == (2, True), refused.err
     assert "resumed" in server.told("schedule", "resume", "s", "--confirm")

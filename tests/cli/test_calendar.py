@@ -44,22 +44,22 @@ def test_a_file_lists_days(tmp_path: Path, text: str, days: list[str]) -> None:
 @pytest.mark.parametrize(
     ("text", "why"),
     [
-        ("", "lists no day"),
-        ("# nothing\n", "lists no day"),
+        ("", "contains no days"),
+        ("# nothing\n", "contains no days"),
         ("2026-02-30", "line 1: '2026-02-30' is not a date"),
         ("2026-01-02\n20260103", "line 2: '20260103' is not a date"),
         ("2026-W01-1", "is not a date"),
         ("x" * 100_000, "is not a date"),
         ("٢٠٢٦-٠١-٠٢", "is not a date"),
-        (event(DAY, "RRULE:FREQ=YEARLY"), "line 4: an event that repeats (RRULE)"),
-        (event(DAY, "RDATE;VALUE=DATE:20270101"), "an event that repeats (RDATE)"),
+        (event(DAY, "RRULE:FREQ=YEARLY"), "line 4: recurring events (RRULE)"),
+        (event(DAY, "RDATE;VALUE=DATE:20270101"), "recurring events (RDATE)"),
         (event("DTSTART:20260102T090000Z"), "line 3: DTSTART has a time of day"),
-        (event(DAY, "DURATION:P2D"), "an event with a DURATION"),
-        (event("SUMMARY:x"), "an event without DTSTART"),
+        (event(DAY, "DURATION:P2D"), "DURATION is not supported"),
+        (event("SUMMARY:x"), "the event has no DTSTART"),
         (event(DAY, "DTEND;VALUE=DATE:20260102"), "an event of 0 days"),
         (event(DAY, "DTEND;VALUE=DATE:99990101"), "an event of"),
         (event("DTSTART;VALUE=DATE:2026-01-02"), "is not a date such as 20260131"),
-        ("BEGIN:VCALENDAR\nEND:VCALENDAR", "lists no day"),
+        ("BEGIN:VCALENDAR\nEND:VCALENDAR", "contains no days"),
     ],
     ids=lambda text: ascii(text[:40]),
 )
@@ -95,8 +95,8 @@ def test_more_days_than_fit_are_refused(tmp_path: Path) -> None:
 
 def test_importing_twice_adds_nothing_the_second_time(server: Server) -> None:
     Path("days").write_text("2026-01-02\n2026-01-03\n")
-    assert server.told("calendar", "import", "ours", "days") == "ours: created; dates now: 2\n"
-    assert server.told("calendar", "import", "ours", "days") == "ours: 0 added, 0 removed; dates now: 2\n"
+    assert server.told("calendar", "import", "ours", "days") == "ours: created with 2 dates\n"
+    assert server.told("calendar", "import", "ours", "days") == "ours: 0 added, 0 removed; 2 dates in total\n"
     assert server.told("calendar", "import", "ours", "days", "--tz", "Asia/Tokyo")
     found = json.loads(server.told("calendar", "show", "ours", "-o", "json"))
     assert (found["timezone"], found["dates"]) == ("Asia/Tokyo", ["2026-01-02", "2026-01-03"])
@@ -123,7 +123,7 @@ def test_a_calendar_has_the_zone_that_it_is_given_and_else_none(server: Server) 
     assert zone() == "Asia/Tokyo"
     server.told("schedule", "create", "s", "--cron", "0 2 * * *", "--workflow-type", "w")
     attached = server.ask("schedule", "calendar", "attach", "s", "ours")
-    assert attached.err == "warning: calendars: ours counts days in Asia/Tokyo, while the schedule is in UTC\n"
+    assert attached.err == "warning: calendars: ours uses days of the time zone Asia/Tokyo, but the schedule uses UTC\n"
     server.told("calendar", "update", "ours", "--clear", "timezone")
     assert zone() is None
     for wrong in ([], ["--clear", "dates"]):
@@ -154,5 +154,5 @@ def test_a_calendar_that_cannot_be_read_is_named_on_stderr_beside_the_others(ser
     server.service.resources.database.write(lambda connection: connection.execute(damaged))
     answer = server.ask("calendar", "list")
     assert (answer.code, "good" in answer.out, "bad" in answer.out) == (0, True, False)
-    assert answer.err.startswith("calendars: bad is unreadable: document: ")
+    assert answer.err.startswith("calendars: bad cannot be read: document: ")
     assert "cannot be read: document: " in server.ask("calendar", "show", "bad").err

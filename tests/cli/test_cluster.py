@@ -28,10 +28,10 @@ def test_processes_are_shown_with_their_roles_and_what_is_wrong_is_said(server: 
     head, row, *rest = answer.out.splitlines()
     assert head.split()[:4] == ["Process", "State", "Roles", "Version"]
     assert row.split()[:6] == ["machine:7:a", "alive", "api", "engine", "1.0.0", schema]
-    assert "oldest run that nobody has taken: none" in rest
+    assert "oldest ready run: none" in rest
     beat(server, "machine:8:b", "ticker", schema="0001")
     answer = server.ask("cluster")
-    assert (answer.code, answer.err) == (1, f"the tables are at {schema}, which is not the newest of machine:8:b\n")
+    assert (answer.code, answer.err) == (1, f"the schema is at {schema}; other revision expected by machine:8:b\n")
 
 
 def test_it_is_shown_again_until_ctrl_c(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:

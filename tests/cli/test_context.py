@@ -69,7 +69,7 @@ def test_flags_go_before_the_environment_and_that_before_the_context(
     ids=["kept", "variable", "file"],
 )
 def test_another_server_does_not_get_the_token_of_a_context(context: Context) -> None:
-    with pytest.raises(InvalidDefinition, match="the token of the context prod is for http://prod"):
+    with pytest.raises(InvalidDefinition, match="the token of context prod is only sent to http://prod"):
         applied(Target("http://else"), "prod", by_flag=False, contexts=Contexts({"prod": context}, "prod"), environ={})
 
 
@@ -143,13 +143,13 @@ def test_a_context_says_where_commands_go(by_context: Server, monkeypatch: pytes
     server = by_context
     server.told("context", "create", "prod", "--server", server.url, "--token", TOKEN)
     assert server.ask("schedule", "list").code == 3
-    assert server.ask("context", "use", "prod").err == "commands go to prod\n"
+    assert server.ask("context", "use", "prod").err == "current context: prod\n"
     assert server.ask("schedule", "list").code == 0
     listed = server.told("context", "list")
     assert (TOKEN in listed, [line.split()[:2] for line in listed.splitlines()[1:]]) == (
         False, [["local", "-"], ["prod", "*"]],
     )  # fmt: skip
-    assert json.loads(server.told("context", "show", "-o", "json"))["token"] == "kept here"
+    assert json.loads(server.told("context", "show", "-o", "json"))["token"] == "stored"
     rows = {row["name"]: row for row in json.loads(server.told("config", "-o", "json"))}
     assert (rows["context"]["value"], rows["context"]["origin"]) == ("prod", "file")
     assert server.ask("schedule", "list", "--context", "local").code == 3
@@ -164,7 +164,7 @@ def test_a_token_may_stay_in_a_variable_or_a_file(by_context: Server, monkeypatc
     server = by_context
     server.told("context", "create", "env", "--server", server.url, "--token-env", "OTHER_TOKEN")
     answer = server.ask("schedule", "list", "--context", "env")
-    assert (answer.code, answer.err) == (2, "error: context env: the variable OTHER_TOKEN of its token is not set\n")
+    assert (answer.code, answer.err) == (2, "error: context env: the variable OTHER_TOKEN with its token is not set\n")
     monkeypatch.setenv("OTHER_TOKEN", TOKEN)
     assert server.ask("schedule", "list", "--context", "env").code == 0
     Path("secret").write_text(f"{TOKEN}\n")
@@ -251,7 +251,7 @@ def test_where_the_server_is_may_be_said_first(empty_server: Server, monkeypatch
 @pytest.mark.parametrize(
     ("arguments", "told"),
     [
-        (["--server", "http://x", "next", "@hourly"], "error: --server: horarium next does not take it\n"),
+        (["--server", "http://x", "next", "@hourly"], "error: --server: `horarium next` has no such option\n"),
         (["--server"], "error: Option '--server' requires an argument.\n"),
         (["-o", "json", "nonsense"], "error: No such command 'nonsense'.\n"),
     ],

@@ -39,9 +39,9 @@ def test_a_workflow_shows_what_each_node_does_and_what_its_edges_ask() -> None:
         ({"state": "failed", "attempt": 2, "error_class": "timeout"}, "✗ fetch │ │ failed (attempt 2) │ │ timeout"),
         ({"state": "skipped", "attempt": 0, "cause": "upstream_failed"}, "– fetch │ │ skipped │ │ upstream_failed"),
         ({"state": "awaiting_approval", "approval": {"gates": ["spend"]}}, "awaiting_approval │ │ for spend"),
-        ({"state": "awaiting_approval", "attempt": 0, "approval": {"gates": []}}, "for a yes"),
+        ({"state": "awaiting_approval", "attempt": 0, "approval": {"gates": []}}, "for approval"),
         ({"state": "a word of later", "attempt": 0}, "? fetch │ │ a word of later"),
-        ({}, "fetch │ │ not yet"),
+        ({}, "fetch │ │ not started"),
     ],
     ids=lambda value: str(value.get("state")) if isinstance(value, dict) else "",
 )  # fmt: skip

@@ -59,8 +59,8 @@ def test_an_app_is_shown_with_the_fires_that_differ_and_nothing_is_written(serve
     ]
     (moved,) = [line for line in answer.out.splitlines() if " moved " in line]
     assert "Sun 2026-03-08 03:30:00 -04:00  Sun 2026-03-08 03:00:00 -04:00" in moved
-    assert "note: half: anchor: counted from when beat began" in answer.out
-    assert "nothing was written; --apply writes 2 schedules as the bundle celery:shop" in answer.err
+    assert "note: half: anchor: beat counts from its start" in answer.out
+    assert "nothing written; --apply writes 2 schedules as bundle celery:shop" in answer.err
     assert "not json" not in answer.out + answer.err
     assert server.service.http().get("/api/schedules").json()["schedules"] == []
 
@@ -119,16 +119,16 @@ def test_somebody_at_a_terminal_is_asked(server: Server, monkeypatch: pytest.Mon
 @pytest.mark.parametrize(
     ("arguments", "told"),
     [
-        ([], "give MODULE:APP, or --from and a file"),
-        (["a:b", "--from", "x"], "give MODULE:APP, or --from and a file"),
+        ([], "give either MODULE:APP or --from FILE"),
+        (["a:b", "--from", "x"], "give either MODULE:APP or --from FILE"),
         (["--from", "missing.json"], "--from: cannot read 'missing.json'"),
         (["--from", "bad.json"], "entries.0.schedule.kind: is missing"),
         (["a:b", "--tz", "Mars/Olympus"], "timezone: 'Mars/Olympus' is not a zone"),
-        (["a:b", "--prefix", "-"], "--prefix: '-' is not an id"),
+        (["a:b", "--prefix", "-"], "--prefix: '-' is not a valid ID"),
         (["a:b", "--python", "no-such-python"], "--python: cannot start 'no-such-python'"),
-        (["leaves:app"], "leaves:app: cannot be loaded: SystemExit: 3; it printed: I go"),
-        (["dies:app"], "dies:app: the process that loads it ended with 4 and said nothing; it printed: gone"),
-        (["hangs:app", "--load-timeout", "1"], "the app was not loaded within 1 seconds"),
+        (["leaves:app"], "leaves:app: loading failed: SystemExit: 3; it printed: I go"),
+        (["dies:app"], "dies:app: the process that loads it exited with code 4 and no answer; it printed: gone"),
+        (["hangs:app", "--load-timeout", "1"], "loading the app took more than 1 seconds"),
     ],
 )
 def test_what_cannot_be_read_is_one_line(empty_server: Server, arguments: list[str], told: str) -> None:

@@ -77,7 +77,7 @@ def test_a_namespace_is_limited_and_shows_what_it_has(server: Server) -> None:
     create = ("schedule", "create", "--every", "PT1H", "--workflow-type", "w", "--namespace", "staging")
     server.told(*create, "a")
     told = server.told("namespace", "quota", "staging", "--schedules", "1", "--keep-runs", "30")
-    assert ["schedules", "1", "1", "own"] in [line.split() for line in told.splitlines()]
+    assert ["schedules", "1", "1", "namespace"] in [line.split() for line in told.splitlines()]
     assert ["keep_runs_days", "-", "30", "-"] in [line.split() for line in told.splitlines()]
     full = server.ask(*create, "b")
     assert (full.code, full.out) == (2, "")

@@ -81,16 +81,16 @@ def test_lint_says_on_stderr_that_it_found_nothing(capsys: pytest.CaptureFixture
 
 def test_lint_tells_that_a_calendar_ends_soon(capsys: pytest.CaptureFixture[str]) -> None:
     asked = ("lint", "7 3 * * *", "--calendar", "us-federal-holidays-2026", "--calendar", "weekdays", "--after")
-    ends = "calendar_ends: us-federal-holidays-2026: data ends 2026-12-31; after that nothing is skipped\n"
+    ends = "calendar_ends: us-federal-holidays-2026: its dates end on 2026-12-31; after that it excludes no day\n"
     assert run(capsys, *asked, "2026-10-02T00:00:00Z") == (1, ends, "")
     assert run(capsys, *asked, "2026-10-01T00:00:00Z") == (0, "", "no findings\n")
     code, _, err = run(capsys, "lint", "7 3 * * *", "--calendar", "mine")
-    assert (code, "no built-in calendar 'mine'" in err) == (2, True)
+    assert (code, "unknown built-in calendar 'mine'" in err) == (2, True)
 
 
 def test_lint_tells_what_next_refuses(capsys: pytest.CaptureFixture[str]) -> None:
     code, out, _ = run(capsys, "lint", "5 0 30 2 *")
-    assert (code, out) == (1, "never_fires: nothing matches within eight years\n")
+    assert (code, out) == (1, "never_fires: the expression has no occurrence within eight years\n")
 
 
 # ── condition test ───────────────────────────────────────────────────────────────────────────────────

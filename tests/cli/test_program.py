@@ -45,8 +45,9 @@ def test_a_terminal_without_utf8_gets_escapes_and_no_traceback(monkeypatch: pyte
     written = io.BytesIO()
     monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(written, encoding="ascii", write_through=True))
     assert main(["next", "0 9 * * *", "--tz", "Europe/Istanbul", "-o", "table"]) == 0
-    assert main(["--help"]) == 0
-    assert b"Exit codes: 0 done \\xb7 1" in written.getvalue()
+    assert main(["help", "options"]) == 0
+    assert main(["run", "list", "--help"]) == 0
+    assert b"Exit codes: 0 success \\xb7 1" in written.getvalue()
 
 
 def test_a_reader_who_leaves_early_is_no_error() -> None:
@@ -67,7 +68,7 @@ def test_a_disk_that_is_full_is_one_line(monkeypatch: pytest.MonkeyPatch, capfd:
         assert main(["next", "30 2 * * *", *AFTER]) == 1
         with suppress(OSError):  # what could not be written is still there
             full.close()
-    assert capfd.readouterr().err == "error: the answer cannot be written: No space left on device\n"
+    assert capfd.readouterr().err == "error: cannot write the output: No space left on device\n"
 
 
 @pytest.mark.parametrize(

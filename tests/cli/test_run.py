@@ -48,7 +48,7 @@ def test_a_run_shows_what_it_used_and_what_it_gave(server: Server) -> None:
     said["report_token"] = server.service.launcher.deliveries[-1].report_token
     server.service.http().post(f"/api/runs/{run_id}/report", json=said).raise_for_status()
     shown = server.told("run", "show", run_id)
-    assert 'result     {"rows": 42}' in shown
+    assert 'result         {"rows": 42}' in shown
     assert "cost 0.25, 1200 tokens, 3 tool calls" in shown
 
 
@@ -97,7 +97,7 @@ def test_a_traceback_has_its_own_lines_and_moves_no_cursor(server: Server) -> No
     lines = server.told("run", "show", run_id).splitlines()
     assert "failed (attempt 2)" in " ".join(lines)
     start = next(number for number, line in enumerate(lines) if line.startswith("error"))
-    assert [line[11:] for line in lines[start : start + 5]] == [
+    assert [line[15:] for line in lines[start : start + 5]] == [
         "provider_error",
         "Traceback (most recent call last):",
         '  File "jobs.py", line 7, in report',
@@ -148,7 +148,7 @@ def test_a_run_is_done_once_more(server: Server) -> None:
     server.told(*NIGHTLY)
     run_id = triggered(server)
     early = server.ask("run", "rerun", run_id)
-    assert (early.code, "only what has ended" in early.err) == (1, True)
+    assert (early.code, "only ended runs" in early.err) == (1, True)
     server.told("run", "cancel", run_id)
     done = json.loads(server.told("run", "rerun", run_id, "--reason", "by mistake", "-o", "json"))
     assert done["rerun_of"] == run_id

@@ -29,14 +29,14 @@ def test_the_lines_of_a_run_are_printed(server: Server) -> None:
     run, http = claimed(server), server.service.http()
     run_id, epoch = run["run_id"], {"lease_epoch": run["lease_epoch"]}
     nothing = server.ask("run", "logs", run_id)
-    assert (nothing.code, nothing.out, nothing.err) == (0, "", f"run {run_id} has said nothing\n")
+    assert (nothing.code, nothing.out, nothing.err) == (0, "", f"no logs of run {run_id}\n")
     lines = ["one", {"text": "\x1b[2Jtwo", "stream": "stderr"}]
     http.post(f"/api/runs/{run_id}/logs", json={**epoch, "lines": lines, "dropped": 3}).raise_for_status()
     http.post(f"/api/runs/{run_id}/report", json={**epoch, "state": "succeeded"}).raise_for_status()
     for follow in ((), ("--follow",)):
         shown = server.ask("run", "logs", run_id, *follow)
         assert (shown.code, shown.out) == (0, "one\n\\x1b[2Jtwo\n")
-        assert shown.err.startswith("… 3 lines were dropped")
+        assert shown.err.startswith("… 3 lines dropped")
     assert server.told("run", "logs", run_id, "--after", "4") == "\\x1b[2Jtwo\n"
     assert " 1 stderr \\x1b[2Jtwo\n" in server.told("run", "logs", run_id, "--times")
     rows = [json.loads(row) for row in server.told("run", "logs", run_id, "-o", "jsonl").splitlines()]

@@ -100,13 +100,13 @@ def test_a_schedule_without_an_id_gets_one(server: Server) -> None:
         (["--label", "novalue"], "--label: must be NAME=VALUE"),
         (["--label", "=x"], "--label: must be NAME=VALUE"),
         (["--file", "missing.json"], "file: cannot read 'missing.json'"),
-        (["--file", "array.json"], "file: 'array.json' holds no object"),
+        (["--file", "array.json"], "file: 'array.json' is not an object"),
         (["--file", "spec.json", "--cron", "* * * * *"], "spec: must be an object"),
-        (["--file", "other.json"], "the file is about 'other', not 'nightly'"),
-        ([], "nothing is said about the schedule"),
+        (["--file", "other.json"], "the file has the schedule_id 'other', not 'nightly'"),
+        ([], "the definition is empty"),
         (["--max-runs", "many"], "--max-runs"),
         (["--cron", "0 25 * * *", "--workflow-type", "w"], "hour: '25' is outside 0-23"),
-        (["--every", "90"], "--every: '90' is not a duration; write 90m, 1h30m or PT90M"),
+        (["--every", "90"], "--every: '90' is not a duration; use such as 90m, 1h30m or PT90M"),
         (["--every=-5m", "--workflow-type", "w"], "--every: '-5m' is not a duration"),
         (["--cron", "0 2 * * *"], "action: is required"),
         (["--cron", "0 2 * * *", "--prompt", "x", "--url", "http://x"], "belong to different kinds"),
@@ -188,7 +188,7 @@ def test_a_list_goes_on_for_as_long_as_it_was_asked_to(server: Server) -> None:
 def test_the_next_run_is_shown_where_a_calendar_forbids_the_next_fire(server: Server) -> None:
     """The first of March 2026 is a Sunday."""
     sunday, monday = "2026-03-01T02:00:00Z", "2026-03-02T02:00:00Z"
-    assert server.told(*NIGHTLY) == f"nightly: created; next fire {sunday}; retries: 1 after a failure\n"
+    assert server.told(*NIGHTLY) == f"nightly: created; next fire {sunday}; retries: up to 1\n"
     attached = server.told("schedule", "calendar", "attach", "nightly", "weekdays")
     assert attached == f"nightly: updated calendars; next fire {sunday}; next run {monday}\n"
     row = server.told("schedule", "list").splitlines()[1].split()
@@ -201,9 +201,9 @@ def test_the_next_run_is_shown_where_a_calendar_forbids_the_next_fire(server: Se
 
 def test_retries_are_set_by_one_word_and_told_when_written_and_described(server: Server) -> None:
     for flags, said in (
-        ([], "1 after a failure"),
+        ([], "up to 1"),
         (["--retries", "0"], "none"),
-        (["--max-retries", "3"], "3 after a failure"),
+        (["--max-retries", "3"], "up to 3"),
     ):
         name = "-".join(["s", *flags[1:]])
         written = server.told("schedule", "create", name, "--cron", "17 3 1 1 *", "--workflow-type", "w", *flags)
@@ -267,7 +267,7 @@ def test_one_schedule_may_be_deleted_with_yes(server: Server) -> None:
 def test_a_one_time_run_in_the_past_is_refused_with_its_reason(empty_server: Server) -> None:
     refused = empty_server.ask("schedule", "create", "--at", "2020-01-01T00:00:00Z", "--workflow-type", "w")
     assert (refused.code, refused.out) == (2, "")
-    assert "--at: never fires; the time is in the past; give a time in the future" in refused.err
+    assert "--at: never fires; the time is in the past; set a time in the future" in refused.err
 
 
 def test_what_others_have_written_cannot_move_the_cursor(server: Server) -> None:
@@ -349,7 +349,7 @@ def test_a_pointer_that_can_never_be_there_is_told(server: Server) -> None:
     server.told(*NIGHTLY)
     told = server.ask("schedule", "condition", "set", "nightly", '{"/last_24h_stats/faild": {"lt": 3}}')
     assert told.code == 0
-    assert "warning: pre_dispatch_condition: '/last_24h_stats/faild' is never there; did you mean" in told.err
+    assert "warning: pre_dispatch_condition: '/last_24h_stats/faild' never exists; did you mean" in told.err
 
 
 def test_explain_takes_the_nominal_time_of_the_next_fire(server: Server) -> None:
@@ -363,8 +363,8 @@ def test_explain_of_the_past_shows_the_guards_as_they_were_asked(server: Server)
     server.service.advance(days=1)
     server.told("schedule", "pause", "nightly")
     told = server.told("schedule", "explain", "nightly", "--at", "2026-03-01T02:00:00Z").splitlines()
-    assert told[0].endswith("history has ScheduleTriggerSkipped (calendar).")
-    assert told[1].startswith("The guards as they were asked at 2026-03-01T02:00:")
+    assert told[0].endswith('was skipped: excluded by calendar "weekdays".')
+    assert told[1].startswith("Checks at decision time (2026-03-01T02:00:")
     answers = {line.split()[0]: line.split()[1] for line in told[4:]}
     assert (answers["status_not_triggerable"], answers["calendar"], answers["overlap"]) == ("yes", "no", "not")
 
@@ -373,7 +373,7 @@ def test_explain_needs_a_moment_where_there_is_no_next_fire(server: Server) -> N
     server.told("schedule", "create", "once", "--at", "2026-03-01T01:00:00Z", "--workflow-type", "w")
     server.service.advance(hours=2)
     answer = server.ask("schedule", "explain", "once")
-    assert (answer.code, answer.err) == (2, "error: this schedule has no next fire; give --at\n")
+    assert (answer.code, answer.err) == (2, "error: the schedule has no next fire; give --at\n")
     assert server.ask("schedule", "explain", "once", "--at", "2026-03-01T01:00:00Z").code == 0
 
 
@@ -396,13 +396,13 @@ def test_a_schedule_whose_runs_fail_is_failing_and_1_and_health_counts_it(server
         server.service.fail(run, "no route to host", error_class="its own")  # which no policy retries
     answer = server.ask("schedule", "health", "--unwell")
     assert (answer.code, "failing" in answer.out, "no route to host" in answer.out) == (1, True, True)
-    assert "schedules: 1 failing (horarium schedule health says which)" in server.ask("health").out
+    assert "schedules: 1 failing (details: horarium schedule health)" in server.ask("health").out
 
 
 def test_a_calendar_that_ends_soon_is_a_warning_of_each_command(server: Server) -> None:
     days = ("calendar", "create", "soon", "--kind", "only_dates", "--date", "2026-05-15")
-    assert "warning: soon: data ends 2026-05-15" in server.ask(*days).err
-    warning = "calendars: soon: data ends 2026-05-15; after that nothing runs\n"
+    assert "warning: soon: its dates end on 2026-05-15" in server.ask(*days).err
+    warning = "calendars: soon: its dates end on 2026-05-15; after that it prevents every run\n"
     made = server.ask(*NIGHTLY, "--calendar", "soon")
     assert (made.code, f"warning: {warning}" in made.err) == (0, True)
     health = server.ask("schedule", "health")
@@ -439,7 +439,7 @@ def test_a_backfill_says_what_waits_what_was_skipped_and_why_there_is_nothing(se
     fill = ("schedule", "backfill", "nightly", "--from")
     week = (*fill, "2026-02-20T00:00:00Z", "--to", "2026-02-25T00:00:00Z")
     planned = server.ask(*week, "--dry-run")
-    assert planned.err == "3 of 5 would be started, 2 of them one after the other; skipped: 2 calendar\n"
+    assert planned.err == "3 of 5 would be started, 2 of them buffered; skipped: 2 calendar\n"
     done = server.ask(*week)
     assert [line.split()[1] for line in done.out.splitlines()[1:]] == [
         "started", "skipped", "skipped", "buffered", "buffered",
@@ -448,7 +448,7 @@ def test_a_backfill_says_what_waits_what_was_skipped_and_why_there_is_nothing(se
     history = server.told("schedule", "history", "nightly", "--all")
     assert (history.count("ScheduleTriggerSkipped"), history.count("ScheduleBuffered")) == (7, 2)
     empty = server.ask(*fill, "2026-02-20T03:00:00Z", "--to", "2026-02-20T04:00:00Z")
-    assert (empty.code, empty.err) == (0, "0 of 0 started\nthe schedule has no occurrence in this window\n")
+    assert (empty.code, empty.err) == (0, "0 of 0 started\nThe window contains no occurrences.\n")
     ahead = server.ask(*fill, "2026-03-05T00:00:00Z", "--to", "2026-03-07T00:00:00Z", "-o", "json")
     assert (ahead.code, "is still to come" in json.loads(ahead.out)["message"]) == (0, True)
 
@@ -456,7 +456,7 @@ def test_a_backfill_says_what_waits_what_was_skipped_and_why_there_is_nothing(se
 def test_a_backfill_that_runs_out_of_runs_says_so(server: Server) -> None:
     server.told(*NIGHTLY, "--max-runs", "1", "--overlap-policy", "allow_all")
     window = ("--from", "2026-02-01T00:00:00Z", "--to", "2026-02-04T00:00:00Z")
-    assert "the schedule has run out of runs" in server.ask("schedule", "backfill", "nightly", *window).err
+    assert "the schedule reached max_runs" in server.ask("schedule", "backfill", "nightly", *window).err
 
 
 def test_local_times_are_those_of_the_schedule_where_nobody_names_a_zone(

@@ -36,7 +36,7 @@ def test_a_value_comes_from_a_file_or_from_stdin_and_is_never_printed(
     file = tmp_path / "token.txt"
     file.write_text(VALUE + "\n")
     said = server.ask("secret", "set", "erp", "--value-file", str(file), "--host", "erp.example.com")
-    assert said.err == "secret erp is set (version 1); it may go to erp.example.com\n"
+    assert said.err == "secret erp set (version 1); allowed hosts: erp.example.com\n"
     assert kept(server, "erp") == VALUE
     pipe(monkeypatch, b"two\nlines\r\n")
     again = server.ask("secret", "set", "erp", "-o", "json")
@@ -45,7 +45,7 @@ def test_a_value_comes_from_a_file_or_from_stdin_and_is_never_printed(
     listed = [server.ask("secret", "list", "-o", output) for output in ("table", "json")]
     assert all("erp.example.com" in each.out for each in listed)
     assert not any(word in each.out + each.err for each in (said, again, *listed) for word in (VALUE, "two"))
-    assert server.ask("secrets", "delete", "erp").err == "secret erp is deleted\n"
+    assert server.ask("secrets", "delete", "erp").err == "secret erp deleted\n"
     assert server.ask("secret", "delete", "erp").code == 5
     assert server.ask("secret", "list").err == "no secrets in namespace default\n"
 
@@ -60,9 +60,9 @@ def test_what_is_no_value_is_refused_before_anybody_is_asked(
     missing = empty_server.ask("secret", "set", "erp", "--value-file", str(tmp_path / "none"))
     assert (missing.code, "--value-file: cannot read" in missing.err) == (2, True)
     pipe(monkeypatch, b"\n")
-    assert empty_server.ask("secret", "set", "erp").err == "error: the value: is empty\n"
+    assert empty_server.ask("secret", "set", "erp").err == "error: value: is empty\n"
     monkeypatch.setattr(sys, "stdin", None)  # as after `<&-`
-    assert empty_server.ask("secret", "set", "erp").err == "error: the value: is empty\n"
+    assert empty_server.ask("secret", "set", "erp").err == "error: value: is empty\n"
     pipe(monkeypatch, b"x")
     wrong = empty_server.ask("secret", "set", "erp", "--host", "https://a.example/x")
     assert (wrong.code, wrong.err.startswith("error: --host: ")) == (2, True)
@@ -86,6 +86,6 @@ def test_a_rekey_says_where_the_keys_are_and_shows_none(
     assert main(rekey) == 0
     said = capsys.readouterr()
     keys = [path.read_text().strip() for path in tmp_path.glob("secret.key*")]
-    assert said.out == f"sealed anew: 1; the new key is in {tmp_path / 'secret.key'}\n"
+    assert said.out == f"re-encrypted: 1; the new key is in {tmp_path / 'secret.key'}\n"
     assert "secret.key.previous" in said.err
     assert not any(key in said.out + said.err for key in keys)

@@ -100,7 +100,7 @@ def test_a_bad_setting_is_one_line(capsys: pytest.CaptureFixture[str], monkeypat
 
 def test_migrating_twice_is_harmless(capsys: pytest.CaptureFixture[str]) -> None:
     assert answer(capsys, "migrate")[0] == 0
-    assert answer(capsys, "migrate") == (0, None, "nothing to do\n")
+    assert answer(capsys, "migrate") == (0, None, "schema is current\n")
 
 
 def levels(rows: list[dict[str, str]]) -> dict[str, str]:
@@ -142,15 +142,15 @@ def test_whether_a_migration_is_due_can_be_asked_without_making_anything(
 ) -> None:
     code, _, told = answer(capsys, "migrate", "--check")
     assert (code, list(here.iterdir())) == (1, [])
-    assert told.startswith("needs a migration: ")
+    assert told.startswith("migration needed: ")
     migrate(here, until="0001")
     code, _, told = answer(capsys, "migrate", "--check")
-    assert (code, told[:40]) == (1, "cannot run: the database is at revision ")
+    assert (code, told[:44]) == (1, "incompatible schema: the database is at revi")
     migrate(here)
     assert answer(capsys, "migrate", "--check") == (0, None, "up to date: the tables are those of this program\n")
     become_later(monkeypatch, here)
     code, _, told = answer(capsys, "migrate", "--check")
-    assert (code, told[:24], "without second thoughts" in told) == (1, "runs on the older tables", True)
+    assert (code, told[:19], "without second thoughts" in told) == (1, "migration available", True)
     _, rows, _ = answer(capsys, "doctor", "--port", "0", "-o", "json")
     assert [(row["level"], "without second thoughts" in row["found"]) for row in rows if row["check"] == "tables"] == [
         ("warning", True)
@@ -160,7 +160,7 @@ def test_whether_a_migration_is_due_can_be_asked_without_making_anything(
     monkeypatch.chdir(here)
     code, _, told = answer(capsys, "migrate", "--check")
     assert (code, "newer" in told) == (0, True)
-    assert "nothing to do" in answer(capsys, "migrate")[2]
+    assert "schema is current" in answer(capsys, "migrate")[2]
 
 
 def migrate(here: Path, *, until: str = "head") -> None:
@@ -182,7 +182,7 @@ def test_a_tick_decides_what_is_due(capsys: pytest.CaptureFixture[str]) -> None:
     assert (row["schedule_id"], epoch.isdigit()) == ("hourly", True)
     assert row["last_fired_at"] is not None
     assert from_rfc3339(row["next_fire_at"]) > from_rfc3339(row["occurrence_time"])
-    assert answer(capsys, "tick", "--json") == (0, [], "nothing is due\n")
+    assert answer(capsys, "tick", "--json") == (0, [], "no occurrences due\n")
 
 
 def test_a_tick_prints_six_columns(capsys: pytest.CaptureFixture[str]) -> None:
@@ -199,7 +199,7 @@ def test_verify_is_silent_on_a_sound_history(capsys: pytest.CaptureFixture[str])
     plant()
     main(["tick"])
     capsys.readouterr()
-    assert answer(capsys, "verify") == (0, None, "every occurrence has its one decision\n")
+    assert answer(capsys, "verify") == (0, None, "verified: every occurrence has exactly one decision\n")
 
 
 def test_verify_finds_a_decision_that_was_taken_away(capsys: pytest.CaptureFixture[str], here: Path) -> None:
@@ -232,7 +232,7 @@ def test_without_a_database_there_is_one_line_and_nothing_is_made(
         (["up", "--app", "nonsense"], "module:attribute"),
         (["up", "--app", "no.such.module:app"], "cannot be imported"),
         (["up", "--app", "json:loads"], "no Horarium application"),
-        (["up", "--demo", "--app", "jobs:app"], "leave out --app"),
+        (["up", "--demo", "--app", "jobs:app"], "--demo cannot be combined with --app"),
     ],
     ids=["form", "module", "object", "both"],
 )

@@ -23,9 +23,9 @@ def test_a_subscription_is_made_shown_tried_and_deleted(server: Server) -> None:
         assert ("failures" in told, secret in told) == (True, False)
     tried = server.ask("subscription", "test", "failures")
     assert (tried.code, tried.out.startswith("not delivered: ")) == (1, True)
-    assert server.ask("subscription", "dead-letters", "failures").err == "nothing is undelivered\n"
-    assert server.told("subscription", "redeliver", "failures") == "0 will be sent once more\n"
-    assert server.ask("subscription", "delete", "failures").err == "subscription failures is deleted\n"
+    assert server.ask("subscription", "dead-letters", "failures").err == "no dead letters\n"
+    assert server.told("subscription", "redeliver", "failures") == "0 queued for redelivery\n"
+    assert server.ask("subscription", "delete", "failures").err == "subscription failures deleted\n"
     assert server.ask("subscription", "show", "failures").code == 5
 
 

@@ -32,6 +32,8 @@ def commands(group: object, path: tuple[str, ...] = ()) -> list[tuple[str, ...]]
 COMMANDS = commands(typer.main.get_command(app))
 CASES: dict[str, list[str]] = {
     **{"-".join(("help", *path)): [*path, "--help"] for path in COMMANDS},
+    "topic-commands": ["help", "commands"],
+    "topic-options": ["help", "options"],
     "no-arguments": [],
     "next-json": ["next", "30 2 * * *", *SPRING, "--count", "3"],
     "next-jsonl": ["next", "30 2 * * *", *SPRING, "-n", "3", "-o", "jsonl"],

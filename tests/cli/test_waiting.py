@@ -102,7 +102,7 @@ def test_a_wait_survives_a_restart_and_says_so_once(capsys: pytest.CaptureFixtur
     patient, _ = patience()
     client: Any = Away(5, {"a": RunState.SUCCEEDED})
     assert [run.run_id for run in ended_runs(client, ["a", "a"], patient)] == ["a"]
-    assert capsys.readouterr().err == "nobody there; asking again\n"
+    assert capsys.readouterr().err == "nobody there; retrying for 120 s\n"
 
 
 def test_a_server_that_stays_away_is_given_up() -> None:
@@ -157,7 +157,7 @@ def test_a_run_that_takes_too_long_is_1_and_goes_on(
     steps(nothing, lambda: passed.__setitem__(0, 61.0))
     answer = server.ask("run", "wait", run_id, "--timeout", "1m", "-o", "json")
     assert (answer.code, json.loads(answer.out)) == (1, {"runs": [], "not_ended": [run_id]})
-    assert answer.err == f"not ended within 60 s: {run_id}\n"
+    assert answer.err == f"not ended after 60 s: {run_id}\n"
 
 
 def test_run_wait_is_0_when_all_have_succeeded_and_1_when_one_has_not(server: Server, steps: Any) -> None:
@@ -227,7 +227,7 @@ def test_events_are_told_newest_last_and_by_kind_and_schedule(server: Server) ->
     assert "schedule_paused" in server.told("events", "--schedule", "work", "--limit", "1")
     told = json.loads(server.told("events", "--kind", "schedule_created", "--schedule", "other", "-o", "json"))
     assert [entry["schedule_id"] for entry in told["entries"]] == ["other"]
-    assert server.ask("events", "--kind", "schedule_resumed").err == "no such events in namespace default\n"
+    assert server.ask("events", "--kind", "schedule_resumed").err == "no matching events in namespace default\n"
 
 
 def test_following_goes_on_after_what_was_shown_until_ctrl_c(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -263,7 +263,7 @@ def test_a_stream_survives_a_restart_and_loses_and_repeats_nothing(capsys: pytes
     remote: Any = SimpleNamespace(client=SimpleNamespace(events=listen))
     assert [entry.id for entry in events.stream(remote, "0-0", patient)] == ["1", "2", "3"]
     assert asked == ["0-0", "1", "3"]
-    assert capsys.readouterr().err == "it restarts; asking again\n" * 2
+    assert capsys.readouterr().err == "it restarts; retrying for 120 s\n" * 2
 
 
 def test_a_refusal_ends_a_wait_at_once() -> None:

@@ -50,7 +50,7 @@ def test_a_workflow_is_put_drawn_listed_and_deleted(server: Server) -> None:
     assert [line.split()[:2] for line in server.told("workflow", "list").splitlines()[1:]] == [["brief", "2"]]
     assert len(server.told("workflow", "versions", "brief").splitlines()) == 3
     assert server.ask("workflow", "show", "brief", "--version", "7").code == 5
-    assert server.ask("workflow", "delete", "brief", "--yes").err == "workflow brief is deleted\n"
+    assert server.ask("workflow", "delete", "brief", "--yes").err == "workflow brief deleted\n"
     assert server.ask("workflow", "show", "brief").code == 5
 
 
@@ -77,7 +77,7 @@ def test_a_run_is_drawn_with_the_state_of_each_step(server: Server) -> None:
     shown = server.told("run", "show", started["run_id"])
     assert "│ ✓ fetch   │" in shown
     assert "▶ write" in shown
-    assert "not yet" in shown
+    assert "not started" in shown
     [step] = [line.split() for line in shown.splitlines() if line.startswith("fetch")]
     assert step[1] == "succeeded"
     finish_open(server, {"text": "seven"})

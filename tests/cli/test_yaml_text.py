@@ -59,15 +59,15 @@ def test_words_mean_what_they_mean_in_json(text: str, value: Any) -> None:
 @pytest.mark.parametrize(
     ("text", "why"),
     [
-        ("a: &x [*x]", r"repeats itself \(\*\) without an end \(line 1\)"),
+        ("a: &x [*x]", r"an alias \(\*\) refers to itself \(line 1\)"),
         ("a: *x", "undefined alias"),
         ("<<: [1]", r"only objects can be merged \(<<\) \(line 1\)"),
-        ("a: 1\na: 2", r"'a' is given twice \(line 2\)"),
-        ("1: one", r"the name 1 is no text; quote it \(line 1\)"),
-        ("[a]: b", r"is no text|unhashable|the name"),
-        ("a: !!python/object:os.system x", "the mark .* is not read"),
-        ("a: !mine x", "the mark '!mine' is not read"),
-        ("a: !!timestamp 2026-01-01", "the mark .* is not read"),
+        ("a: 1\na: 2", r"duplicate key 'a' \(line 2\)"),
+        ("1: one", r"the key 1 is not text; quote it \(line 1\)"),
+        ("[a]: b", r"is not text|unhashable|the key"),
+        ("a: !!python/object:os.system x", "the tag .* is not supported"),
+        ("a: !mine x", "the tag '!mine' is not supported"),
+        ("a: !!timestamp 2026-01-01", "the tag .* is not supported"),
         ("a: [1", "line 1|line 2"),
         ("a: b: c", "mapping values are not allowed here"),
         ("a\x00b", "special characters|unacceptable"),
@@ -83,9 +83,9 @@ def test_what_json_has_no_word_for_is_refused_in_one_line(text: str, why: str) -
 def test_a_few_lines_cannot_mean_a_billion() -> None:
     lines = ["a0: &a0 [x]"] + [f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 9)}]" for n in range(1, 10)]
     began = time.process_time()
-    with pytest.raises(ValueError, match="mean too much"):
+    with pytest.raises(ValueError, match="expand to too much data"):
         parse_yaml("\n".join(lines).encode())
-    with pytest.raises(ValueError, match="mean too much"):
+    with pytest.raises(ValueError, match="expand to too much data"):
         parse_yaml(f"a: &a {'x' * 100_000}\nb: [{', '.join(['*a'] * 100)}]".encode())
     assert time.process_time() - began < 2
 

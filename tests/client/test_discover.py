@@ -162,7 +162,7 @@ def test_a_variable_s_token_goes_to_the_variable_s_server(tmp_path: Path) -> Non
     assert discover(tmp_path, environ=ENVIRON).token == "hor_prod"
     assert discover(tmp_path, server="https://prod:443/", environ=ENVIRON).token == "hor_prod"
     assert discover(tmp_path, server="https://evil", token="hor_evil", environ=ENVIRON).token == "hor_evil"
-    with pytest.raises(InvalidDefinition, match="HORARIUM_TOKEN is for https://prod, and is not sent to https://evil"):
+    with pytest.raises(InvalidDefinition, match="HORARIUM_TOKEN is for https://prod and is not sent to https://evil"):
         discover(tmp_path, server="https://evil", environ=ENVIRON)
 
 
@@ -179,7 +179,7 @@ def test_a_directory_that_somebody_else_wrote_gets_no_token_of_ours(
     (trap / "server.json").write_text(json.dumps({"url": "https://evil.example"}))
     monkeypatch.chdir(tmp_path)
     for said in ({"environ": {"HORARIUM_TOKEN": "hor_mine"}}, {"token": "hor_mine", "environ": {}}):
-        with pytest.raises(InvalidDefinition, match=r"names https://evil.example, which may be anybody's"):
+        with pytest.raises(InvalidDefinition, match=r"names https://evil.example, which is on another machine"):
             discover(**said)
     assert discover(environ={}).token is None
     named = {"HORARIUM_TOKEN": "hor_mine", "HORARIUM_DATA_DIR": str(trap)}

@@ -213,5 +213,5 @@ def test_an_answer_is_read_by_the_calls_own_reader() -> None:
     "wrong", [{"attempts": 0}, {"base_ms": -1}, {"max_ms": -1}, {"longest_wait_seconds": -1}], ids=str
 )
 def test_a_policy_that_makes_no_sense_is_refused(wrong: dict[str, int]) -> None:
-    with pytest.raises(ValueError, match="attempts counts from 1"):
+    with pytest.raises(ValueError, match="attempts must be at least 1"):
         Retries(**wrong)

@@ -98,7 +98,7 @@ def test_an_exception_is_a_failure_with_its_class(
     [
         (lambda: object(), "cannot be written as JSON"),
         (lambda: float("nan"), "cannot be written as JSON"),
-        (lambda day: day, "does not fit the handler"),
+        (lambda day: day, "does not match the signature of the handler"),
     ],
     ids=["object", "nan", "arguments"],
 )

@@ -126,7 +126,7 @@ def test_what_finds_no_place_for_two_minutes_is_skipped_and_told_as_any_end(data
     tidied = world.tidy()
     assert (tidied.without_place, tidied.ended) == (2, ("skipped", "skipped"))
     ended = [run for run in world.runs() if run.state == "skipped"]
-    assert {(run.cause, run.error) for run in ended} == {("target_busy", "the target was busy for 120 seconds")}
+    assert {(run.cause, run.error) for run in ended} == {("target_busy", "target busy for 120 seconds")}
     assert world.events(ended[0].run_id)[-1] == "run.skipped"
     world.account()
 

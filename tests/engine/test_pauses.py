@@ -45,4 +45,4 @@ def test_what_cannot_be_resumed_waits_for_a_person(database: Database) -> None:
     assert [world.position(uid).status for uid in (taken, sound, unreadable)] == ["paused", "active", "broken"]
     kept = world.position(taken)
     assert kept.paused_until is None
-    assert kept.pause_reason.startswith("could not be resumed at its time")
+    assert kept.pause_reason.startswith("could not be resumed at the set time")

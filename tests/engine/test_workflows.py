@@ -160,7 +160,7 @@ def test_what_a_step_is_to_be_given_and_is_not_there_fails_it(database: Database
     root = flow.begin()
     broken = flow.step(root, "b")
     assert (broken.state, broken.error_class, broken.launches) == ("failed", "contract_violated", 0)
-    assert "'/results/a/no/such' finds nothing" in broken.error
+    assert "'/results/a/no/such' matches no value" in broken.error
     assert flow.events(broken.run_id) == ["node.failed"]
     assert (flow.run(root).state, flow.nodes(root)["c"]) == ("failed", "skipped")
 
@@ -442,7 +442,7 @@ def test_the_time_of_the_whole_run_ends_its_steps(database: Database) -> None:
 @on_sqlite
 @pytest.mark.parametrize(
     ("version", "error"),
-    [(7, "there is no version 7 of the workflow 'w'"), ("latest", None)],
+    [(7, "version 7 of the workflow 'w' not found"), ("latest", None)],
     ids=["missing", "latest"],
 )
 def test_a_version_that_is_not_there_cannot_be_launched(

@@ -106,13 +106,13 @@ def test_an_agent_is_asked_under_its_path_first_and_by_the_old_name_last() -> No
         (answer("404 Not Found"), "HTTP 404"),
         (answer("302 Found", location="http://127.0.0.1:1/card.json"), "HTTP 302"),
         (answer("304 Not Modified"), "HTTP 304"),
-        (answer("200 OK", "<html>"), "no JSON"),
-        (answer("200 OK", b"[]"), "no object"),
+        (answer("200 OK", "<html>"), "not JSON"),
+        (answer("200 OK", b"[]"), "not an object"),
         (answer("200 OK", {"url": "x"}), "no name"),
         (answer("200 OK", {"name": "a\x00"}), "U+0000"),
         (answer("200 OK", b'{"name":"a","more":' + b"[" * 300 + b"]" * 300 + b"}"), "nested"),
         (answer("200 OK", {"name": "a", "more": "x" * MAX_CARD_BYTES}), "larger than 262144"),
-        (answer("200 OK", CARD, content_encoding="gzip"), "packed"),
+        (answer("200 OK", CARD, content_encoding="gzip"), "compressed"),
     ],
 )
 def test_a_card_that_cannot_be_had_is_asked_for_again_soon(raw: bytes, says: str) -> None:
@@ -173,8 +173,8 @@ def test_those_who_ask_at_the_same_time_wait_for_one_answer() -> None:
 def test_an_agent_without_an_address_is_not_asked() -> None:
     async def test(world: World) -> None:
         nowhere = AgentLine("writer", None)
-        assert (await world.cards.of("default", nowhere)).error == "the agent has no address"
-        assert (await world.cards.check("default", nowhere)).error == "the agent has no address"
+        assert (await world.cards.of("default", nowhere)).error == "the agent has no URL"
+        assert (await world.cards.check("default", nowhere)).error == "the agent has no URL"
 
     in_world(test)
 

@@ -207,7 +207,7 @@ REFUSED = {"jsonrpc": "2.0", "id": "r1", "error": {"code": -32601, "message": f"
     [
         (
             answer("302 Found", location="http://127.0.0.1:1/"),
-            HttpStatus(302, "HTTP 302: redirects are not followed; register the final URL"),
+            HttpStatus(302, "HTTP 302: redirects are not followed; set the final URL"),
         ),
         (answer("429 Too Many", retry_after="7"), HttpStatus(429, "HTTP 429", "7")),
         (answer("503 Away", "later", retry_after="x" * 999), HttpStatus(503, "HTTP 503: later", "x" * 99 + "…")),
@@ -251,13 +251,13 @@ def deep(levels: int) -> Any:
     ("changes", "says"),
     [
         ({"url": "http://127.0.0.1/", "a2a": A2AClient(FixedClock(), Guard(), NO_TLS)}, "loopback"),
-        ({"url": "ftp://agent.test/"}, "only http and https"),
+        ({"url": "ftp://agent.test/"}, "must be http or https"),
         ({"url": "http://user:hunter2@agent.test/"}, "credentials"),
         ({"url": "http://"}, "host"),
         ({"url": "http://agent.test/" + "x" * 3_000}, "2048"),
         ({"token": "a\r\nx-evil: 1"}, "token"),
         ({"token": "ä"}, "token"),
-        ({"headers": {"traceparent": "a\r\nb: c"}}, "cannot be written"),
+        ({"headers": {"traceparent": "a\r\nb: c"}}, "cannot be encoded"),
         ({"body": {"id": "r1", "params": deep(300)}}, "nested"),
         ({"body": {"id": "r1", "params": float("nan")}}, "NaN"),
         ({"body": {"id": "r1", "params": "x" * 5_000_000}}, "at most"),

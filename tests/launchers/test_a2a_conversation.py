@@ -42,7 +42,7 @@ def task(state: str, text: str = "", ids: tuple[str, ...] = (), name: str = "t1"
 
 IDS = {"task_id": "t1", "context_id": "c1"}
 FAULTS = {
-    "empty": RunFailed("the agent answered without a text", "empty_response", IDS),
+    "empty": RunFailed("the agent returned an empty answer", "empty_response", IDS),
     "failed": RunFailed("the agent failed: no disk", "agent_failed", IDS),
     "rejected": RunFailed("the agent rejected the prompt: not my job", "agent_rejected", IDS),
 }
@@ -54,8 +54,8 @@ TASKS: dict[str, tuple[TaskSeen, Any]] = {
     "rejected": (task("rejected", "not my job"), FAULTS["rejected"]),
     "canceled": (task("canceled"), RunCancelled("the agent cancelled the task")),
     "asks": (task("input-required", "which city?"), Asked("agent_input", "which city?", "t1")),
-    "asks without a word": (task("input-required"), Asked("agent_input", "the agent asks for an answer", "t1")),
-    "asks for access": (task("auth-required"), Asked("agent_auth", "the agent asks to be given access", "t1")),
+    "asks without a word": (task("input-required"), Asked("agent_input", "the agent requires an answer", "t1")),
+    "asks for access": (task("auth-required"), Asked("agent_auth", "the agent requires authorization", "t1")),
 }
 
 
@@ -76,7 +76,7 @@ def error(code: int) -> RpcFailed:
 
 
 def said(code: int) -> str:
-    return f"the agent answered with the error {code}: why"
+    return f"the agent answered with error {code}: why"
 
 
 REFUSED = [-32700, -32600, -32602, -32004, -32005, -32003]
@@ -84,12 +84,15 @@ SENT: dict[str, tuple[Any, Any]] = {
     "a message": (MessageSeen("hi", "c1"), Done(Finished({"text": "hi", "task_id": None, "context_id": "c1"}))),
     "an empty message": (
         MessageSeen("", None),
-        Done(RunFailed("the agent answered without a text", "empty_response", {"task_id": None, "context_id": None})),
+        Done(RunFailed("the agent returned an empty answer", "empty_response", {"task_id": None, "context_id": None})),
     ),
     "too much text": (MessageSeen("x" * MAX_RESULT_BYTES, None), Done(outcomes.too_large())),
     "too much": (TooLarge(), Done(outcomes.too_large())),
-    "nonsense": (Malformed("no JSON"), Done(RunFailed("the agent's reply is none: no JSON", "contract_violated"))),
-    "a list": (TasksListed(()), Done(RunFailed("the agent's reply is none: it lists tasks", "contract_violated"))),
+    "nonsense": (Malformed("no JSON"), Done(RunFailed("the agent's reply is not valid: no JSON", "contract_violated"))),
+    "a list": (
+        TasksListed(()),
+        Done(RunFailed("the agent's reply is not valid: the response lists tasks", "contract_violated")),
+    ),
     "an exception": (error(-32603), Done(RunFailed(said(-32603), "agent_error"))),
     "a code of its own": (error(-32050), Done(RunFailed(said(-32050), "agent_error"))),
     **{f"refused {code}": (error(code), Done(Refused(said(code)))) for code in REFUSED},
@@ -159,12 +162,12 @@ def test_what_follows_from_looking_for_a_message(where: dict[str, Any], heard: A
     assert next_step(asked, heard, NOW) == step
 
 
-GONE = Done(Unknown("the agent does not know the task any more: why"))
+GONE = Done(Unknown("the agent no longer has the task: why"))
 FOLLOWED: dict[str, tuple[Any, Any]] = {
     "lost with its agent": (error(-32001), GONE),
     "another dialect": (
         error(-32601),
-        Leave(Left.DIALECT, Unknown("the agent cannot be asked what became of the task")),
+        Leave(Left.DIALECT, Unknown("the agent does not report the state of the task")),
     ),
     "broken down": (error(-32603), Pause()),
     "nonsense": (Malformed("no JSON"), Pause()),
@@ -196,7 +199,7 @@ CHECKED: dict[str, tuple[dict[str, Any], Any, Any]] = {
     "nobody knows": (
         {"heard": True, "once": True},
         ASKS,
-        Done(Unknown("the agent's task does not show whether the answer arrived")),
+        Done(Unknown("the agent's task does not show whether it received the answer")),
     ),
     "did not arrive in this launch": ({"otherwise": NOT_BEGUN}, ASKS, Done(NOT_BEGUN)),
     "arrived": ({"heard": True}, task("working", ids=("m1",)), Follow("t1")),

@@ -110,15 +110,15 @@ def test_the_runs_of_a_schedule_can_share_a_conversation() -> None:
 OUTCOMES: dict[str, tuple[str, Outcome]] = {
     "failed": ("failed no disk", RunFailed("the agent failed: no disk", "agent_failed")),
     "rejected": ("rejected not mine", RunFailed("the agent rejected the prompt: not mine", "agent_rejected")),
-    "empty": ("completed", RunFailed("the agent answered without a text", "empty_response")),
+    "empty": ("completed", RunFailed("the agent returned an empty answer", "empty_response")),
     "canceled": ("canceled", RunCancelled("the agent cancelled the task")),
     "asks": ("input which city?", Asked("agent_input", "which city?", "task-1")),
     "asks for access": ("auth a key, please", Asked("agent_auth", "a key, please", "task-1")),
-    "breaks down": ("-32603", RunFailed("the agent answered with the error -32603: it says None", "agent_error")),
-    "refuses": ("-32602", Refused("the agent answered with the error -32602: it says None")),
+    "breaks down": ("-32603", RunFailed("the agent answered with error -32603: it says None", "agent_error")),
+    "refuses": ("-32602", Refused("the agent answered with error -32602: it says None")),
     "has no time": ("http 503", Busy(7.0, sent=True)),
-    "redirects": ("http 302", Refused("HTTP 302: redirects are not followed; register the final URL")),
-    "says too much": ("big", RunFailed("the agent's reply is larger than what can be kept", "reply_too_large")),
+    "redirects": ("http 302", Refused("HTTP 302: redirects are not followed; set the final URL")),
+    "says too much": ("big", RunFailed("the agent's reply is too large to store", "reply_too_large")),
 }
 
 

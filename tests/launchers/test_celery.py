@@ -97,7 +97,7 @@ def test_a_connection_that_is_not_for_the_namespace_is_not_there(name: str | Non
     outcome = with_launcher(brokers, lambda launcher: launcher.launch(asked))
     assert isinstance(outcome, Refused)
     own = "default" if namespace == "default" else "none"
-    assert outcome.error == f"no connection is configured under the name {name or 'default'!r}; configured: {own}"
+    assert outcome.error == f"the connection {name or 'default'!r} is not configured; configured: {own}"
 
 
 # ── brokers in trouble ───────────────────────────────────────────────────────────────────────────────
@@ -107,7 +107,7 @@ def test_a_broker_that_is_away_is_unreachable_and_nothing_was_sent() -> None:
     (outcome,) = launched("redis://127.0.0.1:1/0", request())
     assert isinstance(outcome, Unreachable)
     assert not outcome.sent
-    assert outcome.error.startswith("the broker of the connection 'default' cannot be reached: ")
+    assert outcome.error.startswith("the broker of the connection 'default' is unreachable: ")
 
 
 def test_a_broker_that_comes_back_gets_what_waits_for_it() -> None:

@@ -45,7 +45,7 @@ def test_an_input_stands_for_the_arguments_that_are_not_given(
 
 
 def test_an_input_that_is_neither_is_refused() -> None:
-    with pytest.raises(BadArguments, match="an array of arguments, or an object"):
+    with pytest.raises(BadArguments, match="an array of positional arguments or an object"):
         arguments({}, "text", wins=False)
 
 

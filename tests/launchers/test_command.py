@@ -31,7 +31,7 @@ def test_without_configured_commands_the_launcher_is_off() -> None:
     async def run() -> Outcome:
         return await CommandLauncher({}, FixedClock()).launch(request_for("command", {"command": "ls"}))
 
-    assert asyncio.run(run()) == Refused("no command is configured under the name 'ls'")
+    assert asyncio.run(run()) == Refused("the command 'ls' is not configured")
 
 
 @pytest.mark.parametrize(
@@ -208,7 +208,7 @@ def test_cancel_kills_a_command() -> None:
 
 @pytest.mark.parametrize("argv", [(), "ls -l", ["ls"]])
 def test_argv_is_a_tuple(argv: Any) -> None:
-    with pytest.raises(ValueError, match="argv is the program"):
+    with pytest.raises(ValueError, match="argv must be a non-empty tuple"):
         CommandSpec(argv)
 
 

@@ -228,7 +228,7 @@ def test_a_launcher_answers_at_once_or_says_that_it_cannot(case: Case) -> None:
         if far.launcher.launches_at_once:
             assert far.launcher.answer_at_once(request) == await far.launcher.launch(request)
         else:
-            with pytest.raises(TypeError, match="no answer at once"):
+            with pytest.raises(TypeError, match="no immediate result"):
                 far.launcher.answer_at_once(request)
 
     _with(case, run)

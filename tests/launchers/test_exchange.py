@@ -127,14 +127,14 @@ def test_a_large_event_arrives_whole() -> None:
 def test_an_event_that_is_too_large_is_refused_before_anybody_is_dialled() -> None:
     outcome, received = launch(saying(OK + b"\r\n"), inputs="x" * (4 * 1_048_576 - 10), labels={"a": "y" * 1_000})
     assert isinstance(outcome, Refused)
-    assert "the event is" in outcome.error
+    assert "the event has" in outcome.error
     assert received == []
 
 
 @pytest.mark.parametrize("field", ["labels", "memo"])
 def test_an_event_that_is_no_json_is_refused(field: str) -> None:
     outcome, received = launch(saying(OK + b"\r\n"), **{field: {"a": float("nan")}})
-    assert outcome == Refused("the event holds NaN or an infinite number, which JSON cannot say")
+    assert outcome == Refused("the event contains NaN or an infinite number, which is not valid JSON")
     assert received == []
 
 
@@ -229,7 +229,7 @@ def test_a_deadline_within_the_handshake_has_sent_nothing_whatever_the_name(host
             return await launcher.launch(request_for("http", {"url": url}, seconds=0.2))
 
     # The far end does not speak TLS and waits for more.
-    assert asyncio.run(run()) == Unreachable("no answer before the deadline")
+    assert asyncio.run(run()) == Unreachable("no response before the deadline")
 
 
 @pytest.mark.parametrize("traceparent", ["a\r\nX-Forged: 1", "ü"], ids=["newline", "letter"])

@@ -85,7 +85,7 @@ def test_what_json_cannot_say_is_named(value: Any, part: str) -> None:
 
 
 def test_an_input_has_a_largest_size() -> None:
-    with pytest.raises(NotJson, match="at most 10 are taken"):
+    with pytest.raises(NotJson, match="at most 10 are allowed"):
         encode("x" * 20, limit=10)
 
 

@@ -251,7 +251,7 @@ def test_a_system_without_threads_has_started_nothing(cpu: bool, monkeypatch: py
         raise RuntimeError("can't start new thread")
 
     monkeypatch.setattr(threading.Thread, "start", none_left)
-    assert run_task(list, cpu=cpu) == Unreachable("no thread for the call: can't start new thread")
+    assert run_task(list, cpu=cpu) == Unreachable("no thread is available for the call: can't start new thread")
 
 
 def test_a_thread_that_listens_is_not_abandoned() -> None:

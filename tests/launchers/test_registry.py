@@ -131,7 +131,7 @@ class BrokenAtOnce(Broken):
     ("launcher", "expected"),
     [
         (BrokenAtOnce(error=KeyError("x")), Unreachable("the http launcher failed: KeyError: 'x'")),
-        (BrokenAtOnce(7), Unreachable("the http launcher answered with int, which is no outcome")),
+        (BrokenAtOnce(7), Unreachable("the http launcher answered with int, which is not an outcome")),
         (BrokenAtOnce(Busy(3)), Busy(3)),
     ],
     ids=["raises", "odd", "good"],
@@ -235,11 +235,11 @@ def make_no_number() -> Launcher:
 @pytest.mark.parametrize(
     ("makers", "text"),
     [
-        (["make_no_json"], "is described by what is no JSON"),
-        (["make_other_declaration"], "it declares the kind 'smoke'"),
+        (["make_no_json"], "must have a description that is JSON"),
+        (["make_other_declaration"], "the launcher declares the kind 'smoke'"),
         (["make_no_flag"], "can_poll must be true or false"),
-        (["make_no_number"], "concurrency must be a whole number"),
-        (["make_two", "make_two"], "another package brings a launcher of this kind"),
+        (["make_no_number"], "concurrency must be an integer"),
+        (["make_two", "make_two"], "another package provides a launcher of this kind"),
     ],
     ids=lambda each: each[-1] if isinstance(each, list) else "",
 )

@@ -26,22 +26,30 @@ PULL = Served({"pull": EVERYBODY})
 CASES: dict[str, tuple[Action, list[Served], str | None]] = {
     "a known task": (Action("python", {"task": "report"}), [PYTHON], None),
     "a known task elsewhere": (Action("python", {"task": "report"}), [SHELL, PYTHON], None),
-    "an unknown task": (Action("python", {"task": "x"}), [PYTHON], "action.task: no live process knows 'x'"),
+    "an unknown task": (Action("python", {"task": "x"}), [PYTHON], "action.task: no running process has 'x'"),
     "a process that cannot say": (Action("python", {"task": "x"}), [PYTHON, SILENT], None),
     "a known command": (Action("command", {"command": "backup"}), [SHELL], None),
-    "an unknown command": (Action("command", {"command": "x"}), [SHELL], "action.command: no live process knows 'x'"),
-    "a kind that nobody serves": (Action("prompt", {"prompt": "p"}), [PYTHON], "action.kind: no live process serves p"),
-    "no process at all": (Action("http", {"url": "u"}), [], "action.kind: no live process serves http"),
+    "an unknown command": (Action("command", {"command": "x"}), [SHELL], "action.command: no running process has 'x'"),
+    "a kind that nobody serves": (
+        Action("prompt", {"prompt": "p"}),
+        [PYTHON],
+        "action.kind: no running process executes p",
+    ),
+    "no process at all": (Action("http", {"url": "u"}), [], "action.kind: no running process executes http"),
     "a kind without names": (Action("pull", {"workflow_type": "x"}, queue="q"), [PULL], None),
     "a kind that is gone": (Action("echo", {"text": "x"}), [Served({"echo": USUAL})], None),
     "work that is a task": (Action("workflow", {"workflow_type": "report"}), [PYTHON], None),
     "work that nobody knows": (
         Action("workflow", {"workflow_type": "x"}, queue="q"),
         [PYTHON],
-        "action.workflow_type: nobody knows 'x' as a task or a stored workflow; runs wait on the queue 'q'",
+        "action.workflow_type: no task or stored workflow is named 'x'; runs wait in the queue 'q'",
     ),
-    "a workflow that is not stored": (Action("workflow", {"workflow_id": "x"}), [PYTHON], "action.workflow_id: nobody"),
-    "work and no queue": (Action("workflow", {"workflow_class": "x"}), [SHELL], "action.kind: no live process serves"),
+    "a workflow that is not stored": (
+        Action("workflow", {"workflow_id": "x"}),
+        [PYTHON],
+        "action.workflow_id: no task",
+    ),
+    "work and no queue": (Action("workflow", {"workflow_class": "x"}), [SHELL], "action.kind: no running process"),
 }
 
 

@@ -150,7 +150,7 @@ def test_what_nobody_can_wait_for_is_refused_at_once(monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(module, "MAX_OPEN", 8)
     with asking(Provider(1, hang="a")) as signals:
         found = [signals.take("a", f"s{n}", NOW) for n in range(3)]
-    assert found == [None, None, Signal(error="too many other signals are being asked for")]
+    assert found == [None, None, Signal(error="too many signal requests are in progress")]
 
 
 def test_a_question_whose_schedule_is_gone_frees_its_place(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -24,7 +24,7 @@ NEW = Interface(f"{HOME}/rpc", Dialect.V1_0)
         ("https://elsewhere.example.com/", [], False, False, "elsewhere.example.com is neither"),
         ("https://elsewhere.example.com/", ["elsewhere.example.com"], True, False, None),
         ("https://agents.example.com.evil.example/", [], False, False, "neither"),
-        ("https://[::1", [], False, False, "no address"),
+        ("https://[::1", [], False, False, "invalid"),
     ],
     ids=["its own", "another port", "in the clear", "elsewhere", "allowed", "looks alike", "broken"],
 )

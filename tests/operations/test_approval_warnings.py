@@ -30,7 +30,7 @@ def give(office: Office, subject: str, role: str = "operator", **values: Any) ->
 def test_a_mode_without_steps_is_a_warning_of_each_write(office: Office, mode: str) -> None:
     policy: dict[str, Any] = {"approval_policy": {"mode": mode, "allow_requester": True}}
     [said] = about(office.create(**policy).warnings, "mode")
-    assert f"{mode} applies to steps" in said
+    assert f"{mode} applies only to steps" in said
     office.create("other")
     assert about(schedules.update(office.resources, ADMIN, "other", policy).warnings, "mode") == [said]
     assert about(schedule_drafts.draft(office.resources, ADMIN, document("new", **policy)).warnings, "mode") == [said]
@@ -80,7 +80,7 @@ def test_every_node_of_an_agent_holds_its_prompts(office: Office) -> None:
 
 def test_a_sole_approver_is_told_before_the_first_run(office: Office) -> None:
     [said] = about(office.create(caller=ALICE, **ASKING).warnings, "allow_requester")
-    assert "alice may not approve their own schedule; set allow_requester (--allow-requester)" in said
+    assert "alice may not approve runs of their own schedule; set allow_requester (--allow-requester)" in said
     draft = schedule_drafts.draft(office.resources, ALICE, document("new", **ASKING))
     assert about(draft.warnings, "allow_requester") == [said]
     assert about(office.create("free", ALICE).warnings, "allow_requester") == []
@@ -117,7 +117,7 @@ def test_the_number_and_the_list_of_approvers_count(office: Office) -> None:
     assert said(approvers=["somebody-with-a-certificate"]) == []
     assert len(said(approvers=["alice"])) == 1
     assert said(approvers=["alice"], allow_requester=True) == []
-    assert "3 approvers are needed, and 2 may approve" in said(approvals_required=3, allow_requester=True)[0]
+    assert "is 3, but only 2 users may approve" in said(approvals_required=3, allow_requester=True)[0]
 
 
 def test_the_owner_of_a_schedule_may_not_approve_what_an_admin_edits(office: Office) -> None:

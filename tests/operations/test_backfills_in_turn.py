@@ -165,6 +165,6 @@ def test_a_window_that_brings_nothing_says_why(office: Office) -> None:
         return done.message
 
     for dry in (False, True):
-        assert said(NOON - MINUTE, NOON, dry_run=dry) == "the schedule has no occurrence in this window"
+        assert said(NOON - MINUTE, NOON, dry_run=dry) == "The window contains no occurrences."
         coming = to_rfc3339(NOON + DAY - 9 * 60 * MINUTE)
         assert coming in (said(NOON, NOON + 3 * DAY, dry_run=dry) or "")

@@ -52,7 +52,7 @@ def test_a_calendar_stops_a_schedule(office: Office) -> None:
 
 SOON = {"name": "soon", "kind": "only_dates", "dates": ["2026-06-13"]}  # 90 days after the clock
 LATER = {"name": "later", "kind": "only_dates", "dates": ["2026-06-14"]}
-ENDS = "calendars: soon: data ends 2026-06-13; after that nothing runs"
+ENDS = "calendars: soon: its dates end on 2026-06-13; after that it prevents every run"
 
 
 @pytest.fixture

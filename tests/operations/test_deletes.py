@@ -116,7 +116,7 @@ def test_a_few_more_than_fit_at_once_are_all_ended_by_the_delete(office: Office)
     assert states(office) == {("running", False): 1, ("cancelled", True): 12}
     assert counts(office, uid) == (1, 0)
     ended = office.runs()[-1]
-    assert (ended.cause, ended.error) == ("schedule_deleted", "its schedule was deleted before it started")
+    assert (ended.cause, ended.error) == ("schedule_deleted", "the schedule was deleted before the run started")
 
 
 def test_a_delete_cancels_runs_on_a_pull_queue_and_no_worker_claims_them(office: Office) -> None:

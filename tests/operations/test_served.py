@@ -50,8 +50,8 @@ def about_action(written: ScheduleChange) -> list[str]:
 @pytest.mark.parametrize(
     ("action", "begins"),
     [
-        (PROMPT, "action.kind: no live process serves prompt actions"),
-        (TASK, "action.task: no live process knows 'count'"),
+        (PROMPT, "action.kind: no running process executes prompt actions"),
+        (TASK, "action.task: no running process has 'count'"),
         ({"workflow_type": "unheard-of"}, "action.workflow_type: nobody knows 'unheard-of'"),
     ],
     ids=["kind", "task", "workflow"],

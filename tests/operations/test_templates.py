@@ -117,7 +117,7 @@ def test_a_trigger_provides_values_and_what_is_missing_is_named(office: Office) 
     ]
     with pytest.raises(InvalidDefinition) as wrong:
         trigger(office.resources, ADMIN, "nightly", inputs={"m": 2})
-    assert "there is no inputs.n" in wrong.value.errors["inputs"][0]
+    assert "inputs.n does not exist" in wrong.value.errors["inputs"][0]
     assert len(office.runs()) == 2
 
 
@@ -201,10 +201,10 @@ def test_a_rerun_of_a_run_whose_texts_are_damaged_or_lost_needs_inputs(office: O
     for text in ("{", "[]", '"x"', "null"):
         swap(office, lambda _, damaged=text: damaged)
         assert office.resources.database.read(lambda c: were_given(c, [run.run_id])) == {run.run_id}
-        with pytest.raises(RunNotRepeatable, match=r"cannot be read.*; give inputs"):
+        with pytest.raises(RunNotRepeatable, match=r"cannot be read.*; send inputs"):
             rerun(office.resources, ADMIN, id_text(run.run_id))
     office.resources.database.write(lambda c: c.execute(sa.delete(run_definitions)))
-    with pytest.raises(RunNotRepeatable, match="are gone; give inputs"):
+    with pytest.raises(RunNotRepeatable, match="do not exist any more; send inputs"):
         rerun(office.resources, ADMIN, id_text(run.run_id))
     rerun(office.resources, ADMIN, id_text(run.run_id), inputs={"n": 6})
     assert told(office, office.runs()[-1])[0] == "6"
@@ -384,7 +384,7 @@ def test_nodes_of_a_workflow_are_rendered_with_results_and_never_twice() -> None
         assert write.action.target["prompt"] == f"{{{{ nominal }}}} nightly {run['run_id']}"
         steps = {step["node_id"]: step for step in run["steps"]}
         assert (steps["send"]["state"], steps["send"]["error_class"]) == ("failed", "contract_violated")
-        assert "there is no results.fetch.none" in steps["send"]["error"]
+        assert "results.fetch.none does not exist" in steps["send"]["error"]
         shown = http.get(f"/api/runs/{steps['write']['run_id']}").json()
         assert shown["rendered"] == {"prompt": write.action.target["prompt"]}
 
@@ -396,7 +396,7 @@ def test_a_workflow_with_an_unknown_name_is_refused() -> None:
         http = horarium.http(namespace="default")
         answer = http.put("/api/workflows/w", json={"nodes": [node]})
         errors = answer.json()["errors"]
-        whys = ["names 'nope', which is no node", "unknown name 'foo'", "does not come before 'write'"]
+        whys = ["references 'nope', which is not a node", "unknown name 'foo'", "does not run before 'write'"]
         found = errors["nodes.0.action.prompt"]
         assert [why in text for why, text in zip(whys, found, strict=True)] == [True] * 3
         assert "never closed" in errors["nodes.0.input.0"][0]
@@ -424,4 +424,4 @@ def test_a_workflow_that_is_started_directly_has_its_creation_as_nominal_time() 
         sent = {each.node_id: each.inputs for each in horarium.launcher.deliveries}
         assert sent == {"a": [run["created_at"], run["created_at"], "api"], "b": encoded}
         for name in ("c", "d"):
-            assert "known to the runs of a schedule only" in steps[name]["error"]
+            assert "available only in runs of a schedule" in steps[name]["error"]

@@ -161,7 +161,7 @@ def test_an_application_says_for_whom_its_tasks_are() -> None:
         "own": Audience(frozenset({"b"})),
         name: Audience(frozenset({"a", "c"})),  # the code itself schedules it there
     }
-    with pytest.raises(InvalidDefinition, match="stands alone"):
+    with pytest.raises(InvalidDefinition, match="must be the only entry"):
         app.task(namespaces=["*", "a"])
     with pytest.raises(ValueError, match="for other namespaces"):
         app.tasks.add(app.tasks.get("own").function, name="own", audience=EVERYBODY)  # type: ignore[union-attr]  # it is there

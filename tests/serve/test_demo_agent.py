@@ -29,7 +29,7 @@ def test_it_answers_and_its_card_is_not_sent_twice(server: AgentServer) -> None:
         )
     assert first.json()["supportedInterfaces"][0]["url"] == server.url
     assert (again.status_code, again.content) == (304, b"")
-    assert said.json() == {"jsonrpc": "2.0", "id": 1, "error": {"code": -32001, "message": "task not found"}}
+    assert said.json() == {"jsonrpc": "2.0", "id": 1, "error": {"code": -32001, "message": "Task not found"}}
 
 
 @pytest.mark.parametrize(("length", "status"), [("99999999", 413), ("-1", 411), (None, 411)])

@@ -80,7 +80,7 @@ def test_its_actions_are_accepted_nested_flat_and_guessed(installed: dict[str, A
 @pytest.mark.parametrize(
     ("name", "path", "text"),
     [
-        ("wrong_type", "action.text", "must be text, not 5"),
+        ("wrong_type", "action.text", "must be a string, not 5"),
         ("missing", "action.text", "is required: an action of kind echo needs text"),
         ("of_another_kind", "action.text", "belongs to an action of kind echo, not http; null clears it"),
     ],
@@ -106,7 +106,9 @@ def test_without_the_package_the_kind_is_refused_with_those_that_are_there(gone:
     refused = gone["flat"]
     assert (refused["code"], refused["reason"]) == (422, "kind_not_available")
     shipped = "workflow, prompt, http, celery, python, command, pull"
-    assert refused["errors"]["kind"] == [f"must be one of {shipped}, not 'echo', which no launcher here declares"]
+    assert refused["errors"]["kind"] == [
+        f"must be one of {shipped}, not 'echo'; no installed launcher declares this kind"
+    ]
     assert gone["kinds"] == shipped.split(", ")
     assert "echo" not in gone["delivery"]
 

@@ -128,7 +128,7 @@ def test_it_says_so_first_answers_on_closes_its_door_and_is_forgotten_last(
                 for probe in ("/readyz", "/healthz"):
                     said = await house.http.get(probe)
                     assert (said.status_code, said.headers["connection"]) == (503, "close")
-                    assert "this process was told to stop" in said.text
+                    assert "this process is shutting down" in said.text
                 assert (await house.http.get("/livez")).status_code == 200
                 answered = await house.http.get("/api/schedules")
                 assert (answered.status_code, answered.headers["connection"]) == (200, "close")

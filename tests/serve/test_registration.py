@@ -14,7 +14,7 @@ from horarium.errors import InvalidDefinition, InvalidWorkflow
 from horarium.serve.service import put_templates
 from horarium.testing import TestService, service
 
-GONE = "the application 'billing' declares it no more: its function is gone"
+GONE = "the application 'billing' no longer declares this function"
 
 
 @pytest.fixture
@@ -123,9 +123,9 @@ def test_a_bundle_and_an_application_do_not_share_a_name(running: TestService) -
 
 
 def test_a_name_is_an_id() -> None:
-    with pytest.raises(InvalidDefinition, match=r"name: .* is not an id"):
+    with pytest.raises(InvalidDefinition, match=r"name: .* is not a valid ID"):
         Horarium(name="two words")
-    with pytest.raises(InvalidDefinition, match=r"release: .* is not an id"):
+    with pytest.raises(InvalidDefinition, match=r"release: .* is not a valid ID"):
         Horarium(release="two words")
 
 
@@ -241,12 +241,12 @@ def test_a_workflow_of_somebody_else_is_left_alone(running: TestService) -> None
 
 def test_a_workflow_is_declared_once_and_must_be_sound(running: TestService) -> None:
     made = flow("invoice")
-    with pytest.raises(InvalidDefinition, match="two workflows are named 'invoice'"):
+    with pytest.raises(InvalidDefinition, match="the workflow ID 'invoice' is used twice"):
         made.workflow("invoice", nodes=[STEP])
     with pytest.raises(InvalidDefinition, match="workflow_id"):
         made.workflow("not an id", nodes=[STEP])
     broken = Horarium(name="billing")
     broken.workflow("broken", {"nodes": [{**STEP, "needs": ["work"]}]})
-    with pytest.raises(InvalidWorkflow, match=r"nodes\.0\.needs: the node 'work' cannot wait for itself"):
+    with pytest.raises(InvalidWorkflow, match=r"nodes\.0\.needs: the node 'work' cannot depend on itself"):
         start(running, broken)
     assert stored(running) == {}

@@ -230,7 +230,8 @@ def test_a_key_from_the_settings_needs_a_file_for_the_next_one(settings: Setting
 @pytest.mark.parametrize("dialect", ["sqlite"])
 def test_what_cannot_begin_changes_nothing(settings: Settings, database: Database, tmp_path: Path) -> None:
     before = files(settings)
-    for raw, why in ((b"short", "one line"), (b"\xff" * 40, "not a text file"), (b"x" * 5_000, "one line"), (None, "current key")):
+    bad = ((b"short", "one line"), (b"\xff" * 40, "not a text file"), (b"x" * 5_000, "one line"), (None, "current key"))
+    for raw, why in bad:
         given = tmp_path / "given"
         given.write_bytes(before["secret.key"].encode() if raw is None else raw)
         with pytest.raises(RekeyRefused, match=why):

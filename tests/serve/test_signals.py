@@ -81,7 +81,7 @@ def test_the_signal_is_in_preview_explanation_and_decision() -> None:
 def test_without_a_provider_a_condition_that_needs_one_is_written_with_a_warning() -> None:
     with service() as horarium, horarium.http() as http:
         [said] = http.post("/api/schedules", json=HOURLY).json()["warnings"]
-        assert said.startswith("pre_dispatch_condition: '/signal_rpc_result/depth' is never there: no signal provider")
+        assert said.startswith("pre_dispatch_condition: '/signal_rpc_result/depth' never exists: no signal provider")
         assert http.patch("/api/schedules/s", json={"name": "n"}).json().get("warnings", []) == []
         null = {"/signal_rpc_result": {"eq": None}}
         assert http.put("/api/schedules/s/condition", json=null).json().get("warnings", []) == []

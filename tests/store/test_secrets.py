@@ -79,6 +79,6 @@ def test_a_process_with_a_replaced_key_seals_nothing(database: Database) -> None
     """Nobody could ever open what it wrote."""
     old, new = Sealer(b"o" * 32, "old"), Sealer(b"n" * 32, "new")
     database.write(lambda c: installation.set_key_fingerprint(c, "new"))
-    with pytest.raises(KeyReplaced, match="restart it"):
+    with pytest.raises(KeyReplaced, match="restart this process"):
         database.write(lambda c: secrets.put(c, old, "default", "erp", VALUE, None, False, 1))
     database.write(lambda c: secrets.put(c, new, "default", "erp", VALUE, None, False, 1))

@@ -30,7 +30,7 @@ def test_an_admin_of_the_installation_sees_all_namespaces_and_goes_into_one(open
     page.get_by_label(NAMESPACES).select_option(ALL)
     row = page.locator("tr[data-row]", has_text=fresh.namespace)
     expect(row).to_contain_text("far-away")
-    expect(page.get_by_label(re.compile("^Choose run"))).to_have_count(0)
+    expect(page.get_by_label(re.compile("^Select run"))).to_have_count(0)
     assert_accessible(page)
     row.get_by_role("link", name="far-away").click()
     expect(page.get_by_label(NAMESPACES)).to_have_value(fresh.namespace)

@@ -1,4 +1,4 @@
-"""What waits for a yes: the inbox, one question, decisions about one and about many, and what is agreed beforehand."""
+"""Approvals in the browser: pending requests, one request, decisions about one and many, and standing approvals."""
 
 from __future__ import annotations
 
@@ -54,13 +54,13 @@ def test_a_question_is_opened_from_the_inbox_and_answered_with_yes(open_page: Op
     page = alone(open_page, fresh, "/approvals")
     main = page.get_by_role("main")
     expect(main.get_by_text("Hello <b>there</b>")).to_be_visible()
-    expect(main.get_by_text("Gives send to a worker in the queue")).to_be_visible()
+    expect(main.get_by_text("Task send in queue")).to_be_visible()
     main.get_by_role("link", name="letter").click()
-    expect(main).to_contain_text("This run needs a yes before it starts.")
-    expect(main).to_contain_text("Gives send to a worker in the queue nobody-takes-from-it.")
+    expect(main).to_contain_text("This run requires approval before it starts.")
+    expect(main).to_contain_text("Task send in queue nobody-takes-from-it")
     expect(main).to_contain_text("0 of 1")
-    page.get_by_text("The whole action").click()
-    expect(page.get_by_label("Action", exact=True)).to_contain_text('"kind": "workflow"')
+    page.get_by_text("Full action").click()
+    expect(page.locator("pre[aria-label=Action]")).to_contain_text('"kind": "workflow"')
     assert status(fresh, asked) == "pending", "looking decides nothing"
     page.get_by_label("Reason").fill("read it, good")
     page.get_by_role("button", name="Approve").click()
@@ -92,17 +92,17 @@ def test_names_stand_before_ids_and_a_prompt_shows_its_agent_and_url(open_page: 
 def test_inputs_are_changed_and_what_was_proposed_is_kept(open_page: OpenPage, fresh: Fresh) -> None:
     asked = ask(fresh)
     page = alone(open_page, fresh, f"/approvals/{asked['approval_id']}")
-    page.get_by_role("button", name="Change inputs…").click()
-    editor, send = page.get_by_role("textbox", name="Inputs"), "Approve with these inputs"
+    page.get_by_role("button", name="Edit inputs…").click()
+    editor, send = page.get_by_role("textbox", name="Inputs"), "Approve with changes"
     editor.fill('{"to": ')
-    expect(page.get_by_role("alert")).to_contain_text("this is not JSON")
+    expect(page.get_by_role("alert")).to_contain_text("Invalid JSON")
     expect(page.get_by_role("button", name=send)).to_be_disabled()
     editor.fill('{"to": null, "text": "Hello"}')
-    expect(page.get_by_role("alert")).to_contain_text("null means to take it away")
+    expect(page.get_by_role("alert")).to_contain_text("A field cannot be set to null.")
     editor.fill('{"to": "team", "text": "Hello"}')
-    expect(page.get_by_label("What you change")).to_contain_text('"to": "team"')
+    expect(page.get_by_label("Changes", exact=True)).to_contain_text('"to": "team"')
     page.get_by_role("button", name=send).click()
-    changed = page.get_by_label("Proposed and effective inputs")
+    changed = page.get_by_label("Proposed and approved inputs")
     expect(changed).to_contain_text('"to": "all"')
     expect(changed).to_contain_text('"to": "team"')
     assert fresh.send("GET", f"/api/runs/{asked['run_id']}")["inputs"] == {"to": "team", "text": "Hello"}
@@ -116,11 +116,11 @@ def test_inputs_that_change_under_the_reader_are_seen_before_a_yes(open_page: Op
     address = f"/api/approvals/{asked['approval_id']}/decision"
     other = {"namespace": fresh.namespace, "token": fresh.tokens["admin"]}
     assert fresh.served.ask("POST", address, voted, **other).is_success
-    expect(page.get_by_role("alert")).to_contain_text("The inputs have changed since this page was opened.")
+    expect(page.get_by_role("alert")).to_contain_text("The inputs changed after you opened this page.")
     expect(page.get_by_role("button", name="Approve")).to_have_count(0)
-    page.get_by_role("button", name="I have seen them").click()
+    page.get_by_role("button", name="Continue with new inputs").click()
     page.get_by_role("button", name="Approve").click()
-    expect(page.get_by_role("main").get_by_text("approved with changes")).to_be_visible()
+    expect(page.get_by_role("main").get_by_text("Approved with changes").first).to_be_visible()
 
 
 def test_whoever_comes_second_is_told(open_page: OpenPage, fresh: Fresh, watch: Watch) -> None:
@@ -136,17 +136,17 @@ def test_whoever_comes_second_is_told(open_page: OpenPage, fresh: Fresh, watch: 
 
     page.route("**/decision", somebody_is_first)
     page.get_by_role("button", name="Approve").click()
-    expect(page.get_by_text(re.compile("^Your decision was not taken"))).to_be_visible()
-    expect(page.get_by_role("main").get_by_text("rejected")).to_be_visible()
+    expect(page.get_by_text(re.compile("^Decision failed"))).to_be_visible()
+    expect(page.get_by_role("main").get_by_text("Rejected").first).to_be_visible()
 
 
 def test_a_no_where_the_run_is_looked_at(open_page: OpenPage, fresh: Fresh) -> None:
     asked = ask(fresh)
     page = alone(open_page, fresh, f"/runs/{asked['run_id']}")
-    card = page.get_by_role("region", name="It waits for a yes")
+    card = page.get_by_role("region", name="Awaiting approval")
     card.get_by_label("Reason").fill("last week's numbers")
     card.get_by_role("button", name="Reject").click()
-    expect(page.get_by_role("main")).to_contain_text("Somebody said no")
+    expect(page.get_by_role("main")).to_contain_text("Rejected by")
     expect(page.get_by_role("main")).to_contain_text("last week's numbers")
     assert status(fresh, asked) == "rejected"
 
@@ -158,9 +158,9 @@ def test_many_are_decided_at_once_with_an_outcome_each(open_page: OpenPage, fres
     rows = page.locator("li[data-row]")
     expect(rows).to_have_count(3)
     expect(rows.filter(has_text="three").get_by_role("checkbox")).to_have_count(0)  # it is not theirs to decide
-    page.get_by_label("Choose one").check()
-    page.get_by_role("button", name="Choose all 2").click()
-    expect(page.get_by_label("Choose two")).to_be_checked()
+    page.get_by_label("Select one").check()
+    page.get_by_role("button", name="Select all 2 visible").click()
+    expect(page.get_by_label("Select two")).to_be_checked()
     page.get_by_role("button", name="Approve…").click()
     dialog = page.get_by_role("dialog")
     expect(dialog).to_contain_text("Hello <b>there</b>")
@@ -173,23 +173,23 @@ def test_many_are_decided_at_once_with_an_outcome_each(open_page: OpenPage, fres
 
     page.get_by_label("Status").select_option("approved")
     expect(rows).to_have_count(2)
-    page.get_by_label("that I may decide").click()
+    page.get_by_label("Assigned to me").click()
     page.wait_for_url(re.compile("mine=true"))
-    expect(page.get_by_role("heading", name="No question fits these filters")).to_be_visible()
+    expect(page.get_by_role("heading", name="No matching approval requests")).to_be_visible()
 
 
 def test_a_yes_is_given_beforehand_and_taken_back(open_page: OpenPage, fresh: Fresh) -> None:
     ask(fresh)
     page = alone(open_page, fresh, "/approvals?tab=standing")
-    expect(page.get_by_role("heading", name="Nothing was agreed to beforehand")).to_be_visible()
-    page.get_by_role("button", name="Agree beforehand…").click()
+    expect(page.get_by_role("heading", name="No standing approvals")).to_be_visible()
+    page.get_by_role("button", name="Create auto-approval…").click()
     dialog = page.get_by_role("dialog")
     dialog.get_by_role("textbox", name="Schedule").fill("letter")
     dialog.get_by_label("Gates").fill("publish, spend")
-    dialog.get_by_label("Uses").fill("5")
+    dialog.get_by_label("Max uses").fill("5")
     dialog.get_by_label("Reason").fill("while I am away")
     assert_accessible(page, inside=DIALOG)
-    dialog.get_by_role("button", name="Agree").click()
+    dialog.get_by_role("button", name="Create").click()
     row = page.get_by_role("row").filter(has_text="while I am away")
     expect(row).to_contain_text("0 of 5")
     row.get_by_role("button", name="Revoke…").click()
@@ -224,27 +224,27 @@ def test_an_agent_gets_its_answer(open_page: OpenPage, fresh: Fresh, asking: Age
     fresh.send("POST", "/api/schedules/flowers/trigger", {})
     expect(page.get_by_text("which colour?")).to_be_visible()  # it came by itself
     page.get_by_role("link", name="flowers").click()
-    send = page.get_by_role("button", name="Send the answer")
+    send = page.get_by_role("button", name="Send reply")
     expect(send).to_be_disabled()
-    page.get_by_label("Answer").fill("red")
+    page.get_by_label("Reply").fill("red")
     send.click()
     expect(page.get_by_role("main").get_by_text("red", exact=True)).to_be_visible()
-    page.get_by_role("link", name="the run").click()
+    page.get_by_role("link", name="View run").click()
     expect(page.get_by_label("Result", exact=True)).to_contain_text("Done (red)")
 
 
 def test_whoever_may_not_decide_sees_nothing_to_decide_with(open_page: OpenPage, fresh: Fresh) -> None:
     asked = ask(fresh)
     page = alone(open_page, fresh, f"/approvals/{asked['approval_id']}?ns={fresh.namespace}", role="viewer")
-    expect(page.get_by_role("main")).to_contain_text("This run needs a yes before it starts.")
-    decisive = re.compile("Approve|Reject|Change inputs")
+    expect(page.get_by_role("main")).to_contain_text("This run requires approval before it starts.")
+    decisive = re.compile("Approve|Reject|Edit inputs")
     expect(page.get_by_role("main").get_by_role("button", name=decisive)).to_have_count(0)
     page.goto("./approvals")
     expect(page.locator("li[data-row]")).to_have_count(1)
-    expect(page.get_by_role("checkbox", name=re.compile("Choose"))).to_have_count(0)
+    expect(page.get_by_role("checkbox", name=re.compile("Select"))).to_have_count(0)
     page.goto("./approvals?tab=standing")
-    expect(page.get_by_role("heading", name="Nothing was agreed to beforehand")).to_be_visible()
-    expect(page.get_by_role("button", name=re.compile("Agree"))).to_have_count(0)
+    expect(page.get_by_role("heading", name="No standing approvals")).to_be_visible()
+    expect(page.get_by_role("button", name=re.compile("auto-approval"))).to_have_count(0)
     assert status(fresh, asked) == "pending"
 
 
@@ -253,9 +253,9 @@ def test_a_decision_that_would_be_refused_is_disabled_and_says_why(open_page: Op
     page = alone(open_page, fresh, f"/approvals/{asked['approval_id']}?ns={fresh.namespace}", role="admin")
     main = page.get_by_role("main")
     expect(main).to_contain_text("allow_requester: true")
-    for name in ("Approve", "Reject", "Change inputs…"):
+    for name in ("Approve", "Reject", "Edit inputs…"):
         expect(main.get_by_role("button", name=name)).to_be_disabled()
     page.goto("./approvals")
     expect(page.locator("li[data-row]")).to_have_count(1)
-    expect(page.get_by_role("checkbox", name=re.compile("Choose"))).to_have_count(0)
+    expect(page.get_by_role("checkbox", name=re.compile("Select"))).to_have_count(0)
     assert_accessible(page)

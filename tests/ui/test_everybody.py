@@ -15,20 +15,20 @@ DIALOGS: dict[str, tuple[str, ...]] = {
     "/schedules?text=price": ("Columns", "Save view…"),
     "/schedules/price-sync": ("Trigger…", "Pause…", "Backfill…", "Delete…"),
     "/schedules/archive-mail": ("Resume…",),
-    "/runs?state=open&schedule=reindex": ("Stop all open runs of this schedule…",),
-    "/runs/{run_id}": ("Run again…",),
+    "/runs?state=open&schedule=reindex": ("Stop all open runs of this schedule",),
+    "/runs/{run_id}": ("Rerun",),
     "/approvals?tab=standing": ("Agree beforehand…",),
-    "/workflows": ("New workflow",),
-    "/workflows/brief": ("Change", "Delete", "Start it"),
-    "/calendars": ("New calendar",),
-    "/calendars/company-holidays": ("Clone", "Paste dates", "Delete"),
-    "/agents": ("New team", "New agent"),
-    "/agents/writer": ("New token", "Change", "Delete", "New prompt"),
-    "/teams/desk": ("Change", "Delete"),
-    "/access": ("New token", "Rotate", "Revoke"),
-    "/access?tab=secrets": ("New secret",),
-    "/access?tab=namespaces": ("New namespace",),
-    "/": ("Keys",),
+    "/workflows": ("Create workflow",),
+    "/workflows/brief": ("Edit", "Delete", "Run"),
+    "/calendars": ("Create calendar",),
+    "/calendars/company-holidays": ("Clone", "Import dates", "Delete"),
+    "/agents": ("Create team", "Create agent"),
+    "/agents/writer": ("Create token", "Edit", "Delete", "Create prompt"),
+    "/teams/desk": ("Edit", "Delete"),
+    "/access": ("Create token", "Rotate", "Revoke"),
+    "/access?tab=secrets": ("Create secret",),
+    "/access?tab=namespaces": ("Create namespace",),
+    "/": ("Shortcuts",),
 }
 
 
@@ -52,13 +52,13 @@ def test_a_dialog_fits_a_phone_and_can_be_read_in_the_dark(open_page: OpenPage, 
 
 def test_a_menu_fits_a_phone_and_can_be_read_in_the_dark(open_page: OpenPage) -> None:
     page = open_page("/schedules?text=price-sync", theme="dark", width=NARROW["width"])
-    page.get_by_role("button", name=re.compile("What can be done")).first.click()
+    page.get_by_role("button", name=re.compile("^Actions for")).first.click()
     expect(page.get_by_role("menuitem").first).to_be_focused()
     assert_fits(page)
     assert_accessible(page, inside="[role=menu]")
     page.keyboard.press("Escape")
     page.get_by_role("button", name="Menu").click()
-    expect(page.get_by_label("Times are shown in")).to_be_visible()
+    expect(page.get_by_label("Time zone")).to_be_visible()
     assert_fits(page)
     assert_accessible(page, inside=".side")
 
@@ -75,7 +75,7 @@ def test_states_are_told_apart_without_the_colours_of_the_page(open_page: OpenPa
     assert len(set(shapes)) == 11
     # What only a background would show is drawn by a line as well.
     for chosen, other in (
-        (page.get_by_role("link", name="Now", exact=True), page.get_by_role("link", name="Runs", exact=True)),
+        (page.get_by_role("link", name="Overview", exact=True), page.get_by_role("link", name="Runs", exact=True)),
         (page.get_by_role("button", name="12 h", exact=True), page.get_by_role("button", name="24 h", exact=True)),
     ):
         lines = [each.evaluate("it => getComputedStyle(it).outlineStyle") for each in (chosen, other)]

@@ -18,8 +18,8 @@ from ui.watching import Watch
 from horarium.clock import SystemClock
 from horarium.instant import DAY, to_rfc3339
 
-BANNER = "The connection to the service is lost"
-NO_ANSWER = "the service does not answer"
+BANNER = "Connection lost"
+NO_ANSWER = "Service unreachable"
 AGENDA = re.compile("/api/agenda")
 
 
@@ -55,7 +55,7 @@ def test_a_lost_connection_is_told_and_taken_up_again_without_loss(over: Page, l
     line.cut()
     expect(over.get_by_text(BANNER)).to_be_visible()
     over.get_by_role("button", name="Sign out").click()
-    expect(over.get_by_text(f"You are still signed in: {NO_ANSWER}")).to_be_visible()
+    expect(over.get_by_text(f"Sign-out failed: {NO_ANSWER}")).to_be_visible()
     expect(over.get_by_role("link", name="before")).to_be_visible()
     fresh.send("POST", "/api/schedules", schedule("meanwhile"))
     # The code of this page has not been asked for yet.
@@ -114,14 +114,14 @@ def test_what_is_asked_again_after_a_lost_answer_happens_once(open_page: OpenPag
     run_id = fresh.send("POST", "/api/schedules/once/trigger", {})["run_id"]
     fresh.send("POST", f"/api/runs/{run_id}/terminate", {})
     page = open_page(f"/runs/{run_id}", token=fresh.tokens["operator"])
-    page.get_by_role("button", name="Run again").click()
-    dialog = page.get_by_role("dialog", name="Run again")
+    page.get_by_role("button", name="Rerun").click()
+    dialog = page.get_by_role("dialog", name="Rerun")
     watch.expect("ERR_CONNECTION_RESET")
     lose_answers(page, "/rerun$")
-    dialog.get_by_role("button", name="Run again").click()
+    dialog.get_by_role("button", name="Rerun").click()
     expect(dialog.get_by_text(NO_ANSWER)).to_be_visible()
     page.unroute_all(behavior="wait")
-    dialog.get_by_role("button", name="Run again").dblclick()
+    dialog.get_by_role("button", name="Rerun").dblclick()
     expect(page).not_to_have_url(re.compile(run_id))
     assert len(fresh.send("GET", "/api/runs?schedule_id=once")["runs"]) == 2
 
@@ -185,8 +185,8 @@ def test_a_link_whose_token_was_cut_off_is_refused_in_words(open_page: OpenPage,
     ("status", "body", "said"),
     [
         (429, '{"status": 429, "title": "x", "detail": "wait a moment", "reason": "rate_limited"}', "wait a moment"),
-        (500, "<html>", "the service answered 500"),
-        (200, "<html>", "something else answers in place of the service"),
+        (500, "<html>", "The service returned HTTP 500"),
+        (200, "<html>", "Unexpected response: not JSON"),
     ],
 )
 def test_hours_that_could_not_be_asked_for_are_not_called_empty(
@@ -197,11 +197,11 @@ def test_hours_that_could_not_be_asked_for_are_not_called_empty(
     # Nothing is heard, and the hours stand still: the page does not come to ask again by itself before it is told to.
     page.route("**/api/events", lambda route: route.fulfill(status=403))
     page.goto(f"./?hours=6&from={to_rfc3339(SystemClock().now() - DAY)}")
-    fleet = page.get_by_role("region", name="The fleet over time")
+    fleet = page.get_by_role("region", name="Timeline")
     expect(fleet.get_by_role("alert").get_by_text(said)).to_be_visible()
-    expect(fleet.get_by_text("Nothing in these hours")).to_have_count(0)
+    expect(fleet.get_by_text("No occurrences in this time range")).to_have_count(0)
     page.unroute(AGENDA)
-    fleet.get_by_role("button", name="Try again").click()
+    fleet.get_by_role("button", name="Retry").click()
     expect(fleet.get_by_role("alert")).to_have_count(0)
 
 
@@ -228,8 +228,8 @@ def test_a_double_click_on_a_dry_run_is_only_that(open_page: OpenPage, fresh: Fr
     page = open_page("/schedules/hourly", token=fresh.tokens["operator"])
     page.get_by_role("button", name="Backfill").click()
     dialog = page.get_by_role("dialog", name="Backfill")
-    dialog.get_by_role("button", name="Show what it would do").dblclick(delay=100)
-    expect(dialog.get_by_role("button", name="Make 24 runs")).to_be_enabled()
+    dialog.get_by_role("button", name="Preview").dblclick(delay=100)
+    expect(dialog.get_by_role("button", name="Create 24 runs")).to_be_enabled()
     assert fresh.send("GET", "/api/runs?schedule_id=hourly")["runs"] == []
 
 

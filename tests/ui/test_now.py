@@ -1,4 +1,4 @@
-"""The page Now: counts that lead to their lists, lanes over time, herds, and why for any moment."""
+"""The page Overview: counts that lead to their lists, lanes over time, herds, and why for any moment."""
 
 from __future__ import annotations
 
@@ -55,10 +55,10 @@ def test_counts_say_what_the_service_says_and_lead_to_the_lists(page: Page, serv
     expect(broken).to_have_attribute("href", re.compile(r"/schedules\?status=broken$"))
     # What was missed lately has no list of its own: it is shown here, where it was.
     counts.get_by_role("link", name=re.compile("Missed")).click()
-    expect(page.get_by_role("button", name=re.compile("Only: missed"))).to_be_visible()
+    expect(page.get_by_role("button", name=re.compile("Reason: Scheduler was down"))).to_be_visible()
     expect(lane(page, "ledger-close")).to_be_visible()
     expect(lane(page, "invoice-export")).to_have_count(0)
-    page.get_by_role("button", name=re.compile("Only: missed")).click()
+    page.get_by_role("button", name=re.compile("Reason: Scheduler was down")).click()
     expect(lane(page, "invoice-export")).to_be_visible()
 
 
@@ -69,7 +69,7 @@ def test_lanes_show_first_what_needs_somebody_and_tell_the_schedule_s_own_clock(
         expect(lane(page, schedule_id)).to_be_visible()
     shown = lanes(page)
     assert shown.index("invoice-export") < shown.index("stock-check")
-    failed = lane(page, "invoice-export").get_by_role("button", name=re.compile("failed")).last
+    failed = lane(page, "invoice-export").get_by_role("button", name=re.compile("failed", re.IGNORECASE)).last
     # In the viewer's clock and, since it is another one, in the schedule's.
     expect(failed).to_have_attribute("aria-label", re.compile(r"\d\d:\d5.*Istanbul \+03:00"))
     # Twelve mailboxes at every full hour are a herd, and it is named by its number.
@@ -80,7 +80,7 @@ def test_a_run_that_goes_on_is_a_bar(page: Page) -> None:
     page.goto("./?hours=6")
     expect(lane(page, "crawl-suppliers").locator(".run-bar").first).to_be_visible()
     page.goto("./?hours=1")  # it began before that
-    expect(lane(page, "crawl-suppliers").get_by_role("button", name=re.compile("^running")).first).to_be_visible()
+    expect(lane(page, "crawl-suppliers").get_by_role("button", name=re.compile("^Running")).first).to_be_visible()
     expect(lane(page, "crawl-suppliers").locator(".run-bar").first).to_be_visible()
 
 
@@ -89,12 +89,12 @@ def test_any_mark_and_any_moment_is_explained(page: Page) -> None:
     now = SystemClock().now()
     odd_hour = now - now % (2 * HOUR) - HOUR
     page.goto(f"./?hours=6&from={to_rfc3339(odd_hour)}")
-    lane(page, "invoice-export").get_by_role("button", name=re.compile("failed")).last.click()
+    lane(page, "invoice-export").get_by_role("button", name=re.compile("failed", re.IGNORECASE)).last.click()
     dialog = page.get_by_role("dialog")
-    for said in ("fired", "failed"):  # that it was decided to run, and what became of it
+    for said in ("Fired", "Failed"):  # that it was decided to run, and what became of it
         expect(dialog.get_by_text(said, exact=True)).to_be_visible()
-    expect(dialog.get_by_role("link", name="Open its run")).to_be_visible()
-    expect(dialog.get_by_text("Is it one of the schedule's times?")).to_be_visible()
+    expect(dialog.get_by_role("link", name="Open run")).to_be_visible()
+    expect(dialog.get_by_text("Schedule times")).to_be_visible()
     at = dialog.locator("time").first.get_attribute("datetime")
     dialog.get_by_role("button", name="Next").click()
     expect(dialog.locator("time").first).not_to_have_attribute("datetime", str(at))
@@ -103,7 +103,7 @@ def test_any_mark_and_any_moment_is_explained(page: Page) -> None:
     expect(dialog).to_have_count(0)
     # A moment at which nothing happens: the lane has its marks after the even hours.
     lane(page, "ledger-close").locator("[data-plot]").click(position={"x": 3, "y": 3})
-    expect(dialog.get_by_text("nothing happens")).to_be_visible()
+    expect(dialog.get_by_text("No occurrence")).to_be_visible()
     expect(dialog.get_by_text(re.compile("no match in")).first).to_be_visible()
 
 
@@ -133,7 +133,7 @@ def test_the_view_is_moved_by_keys_alone(page: Page) -> None:
 
 def test_zoom_pan_and_back_to_now(page: Page) -> None:
     page.goto("./")
-    hours = page.get_by_role("group", name="Which hours")
+    hours = page.get_by_role("group", name="Time range")
     hours.get_by_role("button", name="3 h", exact=True).click()
     expect(hours.get_by_role("button", name="3 h", exact=True)).to_have_attribute("aria-pressed", "true")
     expect(page).to_have_url(re.compile(r"hours=3\b"))
@@ -141,7 +141,7 @@ def test_zoom_pan_and_back_to_now(page: Page) -> None:
         hours.get_by_role("button", name="Later").click()
     expect(page).to_have_url(re.compile("from="))
     expect(page.locator(".axis-now")).to_have_count(0)
-    hours.get_by_role("button", name="Back to now").click()
+    hours.get_by_role("button", name="Now", exact=True).click()
     expect(page.locator(".axis-now")).to_be_visible()
     plot = page.locator("[data-plot]").first
     plot.hover(position={"x": 500, "y": 5})
@@ -163,10 +163,10 @@ def test_lanes_are_found_and_filtered(page: Page) -> None:
     expect(page.locator("[data-lane]")).to_have_count(9)
     assert all(each.startswith("mailbox-0") for each in lanes(page))
     page.get_by_label("Filter schedules").fill("")
-    page.get_by_label("Filter by label, as name=value").fill("team=finance")
+    page.get_by_label("Filter by label (name=value)").fill("team=finance")
     expect(lane(page, "invoice-export")).to_be_visible()
     expect(lane(page, "stock-check")).to_have_count(0)
-    page.get_by_label("Filter by label, as name=value").fill("")
+    page.get_by_label("Filter by label (name=value)").fill("")
     expect(lane(page, "stock-check")).to_be_visible()
     page.get_by_label("Needs attention").click()
     expect(lane(page, "stock-check")).to_have_count(0)
@@ -205,7 +205,7 @@ def assert_counts_are_lengths(page: Page) -> dict[str, int]:
             expect(page.get_by_role("list", name="Overview")).to_have_count(1 if name.startswith("Missed") else 0)
             settled(page)
             if name.startswith("Missed"):
-                expect(page.get_by_role("button", name=re.compile("Only: missed"))).to_be_visible()
+                expect(page.get_by_role("button", name=re.compile("Reason: Scheduler was down"))).to_be_visible()
             rows = page.locator("[data-mark]" if name.startswith("Missed") else "main [data-row]")
             try:
                 expect(rows).to_have_count(count, timeout=5_000)
@@ -264,8 +264,8 @@ def test_the_night_on_which_the_clock_is_put_back_is_drawn(open_page: OpenPage) 
 def test_an_empty_fleet_teaches(open_page: OpenPage, fresh: Fresh, role: str, may: bool) -> None:
     page = open_page("/", token=fresh.tokens[role])
     expect(page.get_by_role("heading", name=re.compile("No schedules in"))).to_be_visible()
-    make = page.get_by_role("link", name="Make the first one")
+    make = page.get_by_role("link", name="Create schedule")
     expect(make).to_have_count(1 if may else 0)
     if may:
         make.click()
-        expect(page.get_by_role("heading", level=1)).to_have_text("New schedule")
+        expect(page.get_by_role("heading", level=1)).to_have_text("Create schedule")

@@ -41,28 +41,28 @@ class Shown:
 
 
 PAGES = (
-    Shown("/", "now", ("Now",)),
+    Shown("/", "now", ("Overview",)),
     Shown("/schedules", "schedules", ("Schedules",)),
-    Shown("/schedules/new", "create", ("New schedule", "What it would do")),
-    Shown("/schedules/$scheduleId", "schedule", ("Prices from suppliers", "Next decisions"), "/schedules/price-sync"),
+    Shown("/schedules/new", "create", ("Create schedule", "Preview")),
+    Shown("/schedules/$scheduleId", "schedule", ("Prices from suppliers", "Upcoming runs"), "/schedules/price-sync"),
     Shown(
         "/schedules/$scheduleId/edit",
         "edit",
-        ("The same as text", "What it would do"),
+        ("YAML", "What it would do"),
         "/schedules/nightly-report/edit",
     ),
     Shown("/runs", "runs", ("Runs",)),
-    Shown("/runs/$runId", "run", ("Steps", "Facts"), "/runs/{workflow_run_id}"),
+    Shown("/runs/$runId", "run", ("Steps", "Details"), "/runs/{workflow_run_id}"),
     Shown("/approvals", "approvals", ("Approvals",)),
     Shown("/approvals/$approvalId", "approval", ("What it would do", "Your decision"), "/approvals/{approval_id}"),
     Shown("/workflows", "workflows", ("Workflows",)),
     Shown("/workflows/$workflowId", "workflow", ("Graph", "Latest runs", "Versions"), "/workflows/brief"),
     Shown("/calendars", "calendars", ("Calendars",)),
     Shown("/calendars/$name", "calendar", ("company-holidays",), "/calendars/company-holidays"),
-    Shown("/agents", "agents", ("Agents and teams", "The writer")),
-    Shown("/agents/$agentId", "agent", ("Prompts on time", "Does it answer?"), "/agents/writer"),
+    Shown("/agents", "agents", ("Agents and Teams", "The writer")),
+    Shown("/agents/$agentId", "agent", ("Scheduled prompts", "Health"), "/agents/writer"),
     Shown("/teams/$teamId", "team", ("News desk", "Members"), "/teams/desk"),
-    Shown("/access", "access", ("Tokens and secrets",)),
+    Shown("/access", "access", ("API tokens and secrets",)),
     Shown("/audit", "audit", ("Audit",)),
     Shown("/cluster", "cluster", ("Cluster",)),
 )
@@ -110,7 +110,7 @@ def test_a_page_far_from_utc(open_page: OpenPage, served: Served, name: str) -> 
     page = open_page(shown.address(served), zone="Asia/Kathmandu")
     settled(page)
     assert_seen(page, shown)
-    expect(page.get_by_label("Times are shown in")).to_have_value(re.compile("Asia/(Kathmandu|Katmandu)"))
+    expect(page.get_by_label("Time zone")).to_have_value(re.compile("Asia/(Kathmandu|Katmandu)"))
 
 
 def test_hostile_names_are_shown_as_they_were_written(open_page: OpenPage) -> None:

@@ -80,8 +80,8 @@ def test_runs_are_filtered_by_the_address_and_opened_by_keys(open_page: OpenPage
     expect(rows.first).to_contain_text("stock-check")
     expect(page.locator("tr[data-row]", has_text="invoice-export")).to_have_count(0)
     page.get_by_label("Queue").fill("nothing-is-there")
-    page.get_by_role("button", name="Filter").click()
-    expect(page.get_by_role("heading", name="No run fits these filters")).to_be_visible()
+    page.get_by_role("button", name="Apply filters").click()
+    expect(page.get_by_role("heading", name="No matching runs")).to_be_visible()
     page.get_by_role("button", name="Show all runs").click()
     expect(rows.first).to_be_visible()
 
@@ -90,7 +90,7 @@ def test_runs_are_filtered_by_the_address_and_opened_by_keys(open_page: OpenPage
     page.keyboard.press("j")
     page.keyboard.press("Enter")
     page.wait_for_url("**/ui/runs/*")
-    expect(page.get_by_role("heading", name="Facts")).to_be_visible()
+    expect(page.get_by_role("heading", name="Details")).to_be_visible()
 
 
 def test_what_comes_in_does_not_move_what_is_read(open_page: OpenPage, fresh: Fresh) -> None:
@@ -117,10 +117,10 @@ def test_many_are_stopped_and_shown_first(open_page: OpenPage, fresh: Fresh) -> 
     ids = fire(fresh, times=3)
     page = alone(open_page, fresh, "/runs?state=open&schedule=report")
     for run_id in ids[:2]:
-        page.get_by_label(f"Choose run {run_id}").check()
-    page.get_by_role("button", name="Stop…").click()
+        page.get_by_label(f"Select run {run_id}").check()
+    page.get_by_role("button", name="Stop runs").click()
     dialog = page.get_by_role("dialog")
-    expect(dialog).to_contain_text("2 runs would be stopped")
+    expect(dialog).to_contain_text("2 runs will be stopped")
     assert_accessible(page, inside=DIALOG)
     assert [fresh.send("GET", f"/api/runs/{each}")["finished_at"] for each in ids] == [None] * 3, "only looked at"
     dialog.get_by_label("Action").select_option("terminate")
@@ -130,7 +130,7 @@ def test_many_are_stopped_and_shown_first(open_page: OpenPage, fresh: Fresh) -> 
     expect(page.locator("tr[data-row]")).to_have_count(1)
 
     until(lambda: fresh.send("GET", f"/api/runs/{ids[2]}")["state"] == "queued")
-    page.get_by_role("button", name="Stop all open runs of this schedule…").click()
+    page.get_by_role("button", name="Stop all open runs of this schedule").click()
     dialog.get_by_role("button", name="Cancel 1 run").click()
     expect(dialog).to_contain_text("1 cancel requested")  # a worker may have it
     assert fresh.send("GET", f"/api/runs/{ids[2]}")["stop_requested_at"]
@@ -144,29 +144,29 @@ def test_a_run_is_stopped_and_run_again_with_other_inputs(open_page: OpenPage, f
     (first,) = fire(fresh)
     page = alone(open_page, fresh, f"/runs/{first}")
     main, dialog = page.get_by_role("main"), page.get_by_role("dialog")
-    expect(main).to_contain_text("It waits in the queue nobody-takes-from-it until a worker takes it.")
-    page.get_by_role("button", name="Cancel…").click()
-    dialog.get_by_role("button", name="Cancel the run").click()
-    expect(main).to_contain_text("It was cancelled.")
+    expect(main).to_contain_text("Waiting in queue nobody-takes-from-it")
+    page.get_by_role("button", name="Cancel run").click()
+    dialog.get_by_role("button", name="Cancel run").click()
+    expect(main).to_contain_text("Cancelled")
 
     busy = fire(fresh)[0]
-    page.get_by_role("button", name="Run again…").click()
+    page.get_by_role("button", name="Rerun").click()
     dialog.get_by_label("Reason").fill("with another part")
-    dialog.get_by_label("with other inputs").check()
+    dialog.get_by_label("Change inputs").check()
     dialog.get_by_role("textbox", name="Inputs").fill('{"part": ')
-    expect(dialog.get_by_role("alert")).to_contain_text("this is not JSON")
-    expect(dialog.get_by_role("button", name="Run again")).to_be_disabled()
+    expect(dialog.get_by_role("alert")).to_contain_text("Invalid JSON")
+    expect(dialog.get_by_role("button", name="Rerun")).to_be_disabled()
     dialog.get_by_role("textbox", name="Inputs").fill('{"part": "b"}')
-    dialog.get_by_role("button", name="Run again").click()
-    expect(dialog.get_by_role("alert")).to_contain_text("It was not started: the run before was still going.")
-    dialog.get_by_label("If the schedule is busy").select_option("terminate_other")
-    dialog.get_by_role("button", name="Run again").click()
+    dialog.get_by_role("button", name="Rerun").click()
+    expect(dialog.get_by_role("alert")).to_contain_text("Not started: previous run still active.")
+    dialog.get_by_label("If a run is active").select_option("terminate_other")
+    dialog.get_by_role("button", name="Rerun").click()
     expect(main.get_by_text("Rerun of")).to_be_visible()
     expect(main.get_by_label("Inputs", exact=True)).to_contain_text('"part": "b"')
     assert fresh.send("GET", f"/api/runs/{busy}")["state"] == "terminated"
-    page.get_by_role("button", name="Terminate…").click()
-    dialog.get_by_role("button", name="Terminate the run").click()
-    expect(main).to_contain_text("It was terminated: somebody asked for it.")
+    page.get_by_role("button", name="Terminate run").click()
+    dialog.get_by_role("button", name="Terminate run").click()
+    expect(main).to_contain_text("Terminated: requested by a user")
 
     page.get_by_role("link", name=first).click()
     expect(main.get_by_text("Rerun as")).to_be_visible()
@@ -189,20 +189,20 @@ def test_attempts_events_and_a_log_that_follows(open_page: OpenPage, fresh: Fres
         page.wait_for_function(at_end, arg=log.element_handle())
         log.evaluate("box => { box.scrollTop = 0; }")
         expect(page.get_by_text("Not following")).to_be_visible()
-        page.get_by_role("button", name="To the end").click()
+        page.get_by_role("button", name="Scroll to end").click()
         expect(page.get_by_text("Following…")).to_be_visible()
         assert_accessible(page, inside=PANEL)
 
     broke = {"state": "failed", "error": "the printer is on fire", "error_class": "provider_error"}
     fresh.send("POST", report, {**broke, "lease_epoch": taken})
-    expect(page.get_by_role("main")).to_contain_text("for the 2nd time")
+    expect(page.get_by_role("main")).to_contain_text("attempt 2")
     fresh.send("POST", report, {**broke, "lease_epoch": claimed(fresh)})
-    expect(page.get_by_label("The error")).to_contain_text("the printer is on fire")
+    expect(page.get_by_label("Error message")).to_contain_text("the printer is on fire")
     page.get_by_role("tab", name="Attempts").click()
     expect(page.get_by_role("tabpanel").get_by_role("row")).to_have_count(3)
     page.get_by_role("tab", name="Events").click()
-    expect(page.get_by_text("run: retried")).to_be_visible()
-    page.get_by_text("run: failed").locator("xpath=ancestor::li").get_by_text("Details").click()
+    expect(page.get_by_text("Run: retried")).to_be_visible()
+    page.get_by_text("Run: failed").locator("xpath=ancestor::li").get_by_text("Details").click()
     expect(page.get_by_label("Details of run.failed")).to_contain_text("on fire")
 
 
@@ -210,20 +210,20 @@ def test_a_workflow_is_walked_by_keys_and_a_step_leads_back(open_page: OpenPage,
     page = open_page(f"/runs/{served.fleet.workflow_run_id}")
     graph = page.get_by_role("group", name="Graph of brief, version 2")
     expect(graph.get_by_role("button")).to_have_count(4)
-    graph.get_by_role("button", name=re.compile("^collect succeeded")).focus()
+    graph.get_by_role("button", name=re.compile("^collect Succeeded")).focus()
     page.keyboard.press("ArrowRight")
     expect(graph.get_by_role("button", name=re.compile("^compose"))).to_be_focused()
     page.keyboard.press("ArrowRight")
     expect(graph.get_by_role("button", name=re.compile("^send"))).to_be_focused()
     page.get_by_role("button", name="Zoom in").click()
-    page.get_by_role("button", name="Whole").click()
-    page.get_by_text("The same as a list").click()
+    page.get_by_role("button", name="Fit").click()
+    page.get_by_text("List view").click()
     expect(page.get_by_role("listitem").filter(has_text="after collect, weather")).to_be_visible()
     assert_accessible(page, inside="details[open]")
     graph.get_by_role("button", name=re.compile("^compose")).focus()
     page.keyboard.press("Enter")
     expect(page.get_by_role("heading", level=1)).to_contain_text("compose")
-    page.get_by_role("link", name="the run that it is a step of").click()
+    page.get_by_role("link", name="Parent run").click()
     expect(graph).to_be_visible()
 
 
@@ -235,9 +235,9 @@ def test_whoever_only_reads_sees_nothing_to_press(open_page: OpenPage, fresh: Fr
     expect(page.locator("tr[data-row] input")).to_have_count(0)
     expect(page.get_by_role("button", name=re.compile("Stop"))).to_have_count(0)
     page.locator("tr[data-row] a").first.click()
-    expect(page.get_by_role("heading", name="Facts")).to_be_visible()
+    expect(page.get_by_role("heading", name="Details")).to_be_visible()
     expect(page).to_have_url(re.compile(rf"/runs/{run_id}(\?|$)"))
-    expect(page.get_by_role("button", name=re.compile("Cancel|Terminate|Run again"))).to_have_count(0)
+    expect(page.get_by_role("button", name=re.compile("Cancel|Terminate|Rerun"))).to_have_count(0)
 
 
 def test_a_run_of_another_tenant_is_not_there(open_page: OpenPage, served: Served, watch: Watch) -> None:

@@ -24,7 +24,7 @@ def row(page: Page, schedule_id: str) -> Locator:
 
 
 def choose_in_menu(page: Page, schedule_id: str, item: str) -> None:
-    row(page, schedule_id).get_by_role("button", name=re.compile("What can be done")).click()
+    row(page, schedule_id).get_by_role("button", name=re.compile("^Actions for")).click()
     page.get_by_role("menuitem", name=item).click()
 
 
@@ -48,17 +48,17 @@ def test_a_row_tells_when_what_came_of_it_and_how_it_is_doing(open_page: OpenPag
     strip = seen.get_by_role("group", name=re.compile(r"^Last \d+: "))
     strip.focus()
     page.keyboard.press("End")
-    expect(page.get_by_role("tooltip")).to_contain_text("the run before was still going")
+    expect(page.get_by_role("tooltip")).to_contain_text("Previous run still active")
     strip.blur()
     strip.click(position={"x": 10, "y": 6})  # the focus comes after the pointer, and leaves it where it is
     expect(strip).to_be_focused()
     expect(strip.locator(".strip-at")).to_have_attribute("x", "7")
     page.goto("./schedules?text=invoice-export")
     seen = row(page, "invoice-export")
-    expect(seen.get_by_role("img", name=re.compile("^Duration: usually"))).to_be_visible()
+    expect(seen.get_by_role("img", name=re.compile("^Duration: median"))).to_be_visible()
     seen.get_by_role("group", name=re.compile(r"^Last \d+: .*failed")).focus()
     page.keyboard.press("Home")
-    expect(page.get_by_role("tooltip")).to_contain_text("took")
+    expect(page.get_by_role("tooltip")).to_contain_text("duration")
     page.keyboard.press("Enter")
     expect(page).to_have_url(re.compile("/ui/runs/"))
 
@@ -67,18 +67,18 @@ def test_views_filters_and_columns_are_kept(open_page: OpenPage) -> None:
     page = open_page("/schedules")
     page.get_by_role("link", name="Broken").click()
     expect(rows(page)).to_have_count(1)
-    expect(row(page, "import-orders").get_by_text("broken").first).to_be_visible()
+    expect(row(page, "import-orders").get_by_text("Broken").first).to_be_visible()
     page.get_by_role("link", name="Failing").click()
-    expect(row(page, "invoice-export").get_by_text("failing")).to_be_visible()
+    expect(row(page, "invoice-export").get_by_text("Failing")).to_be_visible()
     page.get_by_role("link", name="All", exact=True).click()
 
-    page.get_by_role("searchbox", name="Search").fill("report")
+    page.get_by_role("searchbox", name="Search", exact=True).fill("report")
     expect(rows(page)).to_have_count(1)
     expect(page).to_have_url(re.compile("text=report"))
     page.get_by_role("button", name="Clear").click()
-    page.get_by_label("Add a label, name=value").fill("team=shop")
+    page.get_by_label("Filter by label (name=value)").fill("team=shop")
     page.keyboard.press("Enter")
-    expect(page.get_by_text(re.compile(r"^\d+ schedules in all$"))).to_be_visible()
+    expect(page.get_by_text(re.compile(r"^\d+ schedules, newest first$"))).to_be_visible()
     expect(rows(page).filter(has_text="mailbox")).to_have_count(0)
 
     page.get_by_role("button", name="Save view…").click()
@@ -90,27 +90,27 @@ def test_views_filters_and_columns_are_kept(open_page: OpenPage) -> None:
     page.goto("./schedules")
     page.get_by_role("link", name="The shop's").click()
     expect(page).to_have_url(re.compile("team"))
-    expect(page.get_by_role("columnheader", name="Next")).to_be_visible()
+    expect(page.get_by_role("columnheader", name="Next run")).to_be_visible()
     expect(page.get_by_role("columnheader", name="Labels")).to_have_count(0)
-    page.get_by_role("button", name="Forget view").click()
+    page.get_by_role("button", name="Delete view").click()
     expect(page.get_by_role("link", name="The shop's")).to_have_count(0)
 
 
 def test_a_filter_that_fits_nothing_says_so_and_an_empty_namespace_teaches(open_page: OpenPage, fresh: Fresh) -> None:
     page = open_page("/schedules?status=asleep&health=7&label=x&text=nothing-has-this-name")
-    page.get_by_role("button", name="Clear the filters").click()
+    page.get_by_role("button", name="Clear filters").click()
     expect(rows(page).first).to_be_visible()
     empty = open_page("/schedules", token=fresh.tokens["admin"])
-    empty.get_by_role("link", name="Create the first schedule").click()
+    empty.get_by_role("link", name="Create schedule").last.click()
     expect(empty).to_have_url(re.compile("/schedules/new"))
 
 
 def test_who_may_only_look_sees_nothing_to_write_with(open_page: OpenPage) -> None:
     page = open_page("/schedules?text=price-sync", role="viewer")
-    row(page, "price-sync").get_by_role("button", name=re.compile("What can be done")).click()
+    row(page, "price-sync").get_by_role("button", name=re.compile("^Actions for")).click()
     expect(page.get_by_role("menuitem")).to_have_text(["Open", "History"])
     expect(page.get_by_role("checkbox")).to_have_count(0)
-    expect(page.get_by_role("link", name="New schedule")).to_have_count(0)
+    expect(page.get_by_role("link", name="Create schedule")).to_have_count(0)
 
 
 # ── one ──────────────────────────────────────────────────────────────────────────────────────────────
@@ -120,30 +120,30 @@ def test_one_schedule_is_paused_resumed_triggered_and_deleted(open_page: OpenPag
     make(fresh, "ours")
     page = open_page("/schedules", token=fresh.tokens["admin"], width=NARROW["width"])
     choose_in_menu(page, "ours", "Pause…")
-    page.get_by_label("Paused").select_option("for 1 day")
-    page.get_by_label("Why").fill("the office moves")
+    page.get_by_label("Duration").select_option("1 day")
+    page.get_by_label("Reason").fill("the office moves")
     page.get_by_role("dialog").get_by_role("button", name="Pause").click()
-    expect(row(page, "ours").get_by_text("paused until")).to_be_visible()
+    expect(row(page, "ours").get_by_text("Paused until")).to_be_visible()
     paused = fresh.send("GET", "/api/schedules/ours")
     assert (paused["status"], paused["pause_reason"]) == ("paused", "the office moves")
     assert paused["paused_until"] is not None
 
     choose_in_menu(page, "ours", "Trigger…")
-    page.get_by_label("Inputs, as JSON").fill("{day: 1}")
+    page.get_by_label("Inputs (JSON)").fill("{day: 1}")
     page.get_by_role("dialog").get_by_role("button", name="Trigger").click()
-    expect(page.get_by_role("alert")).to_contain_text("this is no JSON")
-    page.get_by_label("Inputs, as JSON").fill('{"day": 1}')
+    expect(page.get_by_role("alert")).to_contain_text("Invalid JSON")
+    page.get_by_label("Inputs (JSON)").fill('{"day": 1}')
     page.get_by_role("dialog").get_by_role("button", name="Trigger").click()
     expect(page.get_by_role("dialog").get_by_role("alert")).to_be_visible()  # it is paused
-    page.get_by_label("although it is paused").check()
+    page.get_by_label("Run even if paused").check()
     page.get_by_role("dialog").get_by_role("button", name="Trigger").click()
-    expect(page.get_by_text("ours was triggered")).to_be_visible()
+    expect(page.get_by_text("ours triggered")).to_be_visible()
     [run] = fresh.send("GET", "/api/runs?schedule_id=ours")["runs"]
     assert fresh.send("GET", f"/api/runs/{run['run_id']}")["inputs"] == {"day": 1}
 
     choose_in_menu(page, "ours", "Resume…")
     page.get_by_role("dialog").get_by_role("button", name="Resume").click()
-    expect(row(page, "ours").get_by_text("paused until")).to_have_count(0)
+    expect(row(page, "ours").get_by_text("Paused until")).to_have_count(0)
     choose_in_menu(page, "ours", "History")
     events = page.get_by_role("dialog").get_by_role("row")
     expect(events.filter(has_text="SchedulePaused")).to_contain_text("the office moves")
@@ -164,9 +164,9 @@ def test_a_range_is_labelled_and_those_that_were_refused_are_named(open_page: Op
     make(fresh, *(f"job-{number}" for number in range(5)))
     fresh.send("POST", "/api/schedules/job-2/pause", {})
     page = open_page("/schedules", token=fresh.tokens["admin"])
-    page.get_by_label("Choose job-3").check()
-    page.get_by_label("Choose job-1").click(modifiers=["Shift"])
-    expect(page.get_by_text("3 schedules chosen")).to_be_visible()
+    page.get_by_label("Select job-3").check()
+    page.get_by_label("Select job-1").click(modifiers=["Shift"])
+    expect(page.get_by_text("3 schedules selected")).to_be_visible()
     page.get_by_role("button", name="Label…").click()
     page.get_by_label("Labels to set").fill("team=data\ntier=gold")
     page.get_by_role("button", name="Label 3 schedules").click()
@@ -176,7 +176,7 @@ def test_a_range_is_labelled_and_those_that_were_refused_are_named(open_page: Op
     labels = [fresh.send("GET", f"/api/schedules/job-{number}")["labels"] for number in range(5)]
     assert labels == [{}, *([{"team": "data", "tier": "gold"}] * 3), {}]
 
-    page.get_by_label("Choose all that are loaded").check()
+    page.get_by_label("Select all visible").check()
     page.get_by_role("button", name="Trigger…").click()
     page.get_by_role("button", name="Trigger 5 schedules").click()
     expect(page.get_by_text(re.compile("^Done: .*4 triggered"))).to_be_visible()
@@ -190,10 +190,10 @@ def test_more_than_a_page_comes_as_one_scrolls_and_is_acted_on_page_by_page(
 ) -> None:
     make(fresh, *(f"job-{number}" for number in range(MORE_THAN_A_PAGE)), owner="us")
     page = open_page("/schedules", token=fresh.tokens["admin"])
-    expect(page.get_by_text(f"{MORE_THAN_A_PAGE} schedules in all")).to_be_attached()
+    expect(page.get_by_text(f"{MORE_THAN_A_PAGE} schedules, newest first")).to_be_attached()
     assert rows(page).count() < MORE_THAN_A_PAGE // 2  # those that nobody sees are not there
-    page.get_by_label("Choose job-100").check()
-    page.get_by_role("button", name="Choose all that fit the filter").click()
+    page.get_by_label("Select job-100").check()
+    page.get_by_role("button", name=re.compile("^Select all .*matching$")).click()
     page.get_by_role("button", name="Pause…").click()
     expect(page.get_by_text(f"{MORE_THAN_A_PAGE} schedules", exact=True)).to_be_visible()
     assert not leaving_warns(page)
@@ -209,7 +209,7 @@ def test_more_than_a_page_comes_as_one_scrolls_and_is_acted_on_page_by_page(
     watch.expect("ERR_FAILED")
     page.route("**/api/schedules/bulk*", lambda route: route.abort(), times=1)
     page.get_by_role("button", name="Continue").click()
-    expect(page.get_by_role("dialog").get_by_role("alert")).to_contain_text("does not answer")
+    expect(page.get_by_role("dialog").get_by_role("alert")).to_contain_text("Service unreachable")
     page.get_by_role("button", name="Retry").click()
     expect(page.get_by_text(f"Done: {MORE_THAN_A_PAGE} paused")).to_be_visible()
     page.get_by_role("button", name="Close").click()
@@ -241,8 +241,8 @@ def test_a_bulk_action_continues_after_its_dialog_closes_and_ends_with_a_message
     make(fresh, *(f"job-{number}" for number in range(MORE_THAN_A_PAGE)))
     fresh.send("POST", "/api/schedules/job-0/pause", {})
     page = open_page("/schedules", token=fresh.tokens["admin"])
-    page.get_by_label("Choose job-100").check()
-    page.get_by_role("button", name="Choose all that fit the filter").click()
+    page.get_by_label("Select job-100").check()
+    page.get_by_role("button", name=re.compile("^Select all .*matching$")).click()
     page.get_by_role("button", name="Trigger…").click()
     expect(page.get_by_role("button", name=f"Trigger {MORE_THAN_A_PAGE} schedules")).to_be_visible()
     held: list[Route] = []
@@ -268,7 +268,7 @@ def test_a_bulk_action_continues_after_its_dialog_closes_and_ends_with_a_message
     assert not leaving_warns(page)
     work.get_by_text("1 failed", exact=True).click()
     failed = work.get_by_role("row").filter(has_text="job-0")
-    expect(failed).to_contain_text("the schedule is not active")
+    expect(failed).to_contain_text("Schedule not active")
     failed.get_by_role("link", name="job-0").click()
     expect(page).to_have_url(re.compile("/schedules/job-0"))
     work.get_by_role("button", name="Dismiss").click()
@@ -278,8 +278,8 @@ def test_a_bulk_action_continues_after_its_dialog_closes_and_ends_with_a_message
 def test_signing_out_stops_a_bulk_action(open_page: OpenPage, fresh: Fresh, watch: Watch) -> None:
     make(fresh, *(f"job-{number}" for number in range(MORE_THAN_A_PAGE)))
     page = open_page("/schedules", token=fresh.tokens["admin"])
-    page.get_by_label("Choose job-100").check()
-    page.get_by_role("button", name="Choose all that fit the filter").click()
+    page.get_by_label("Select job-100").check()
+    page.get_by_role("button", name=re.compile("^Select all .*matching$")).click()
     page.get_by_role("button", name="Pause…").click()
     expect(page.get_by_role("button", name=f"Pause {MORE_THAN_A_PAGE} schedules")).to_be_visible()
     held: list[Route] = []
@@ -300,8 +300,8 @@ def test_many_that_only_the_list_can_filter_are_deleted(open_page: OpenPage, fre
     make(fresh, "theirs", owner="them")
     page = open_page("/schedules?owner=us", token=fresh.tokens["admin"])
     expect(rows(page)).to_have_count(2)
-    page.get_by_label("Choose ours-1").check()
-    page.get_by_role("button", name="Choose all that fit the filter").click()
+    page.get_by_label("Select ours-1").check()
+    page.get_by_role("button", name=re.compile("^Select all .*matching$")).click()
     page.get_by_role("button", name="Delete…").click()
     expect(page.get_by_role("button", name="Delete 2 schedules")).to_be_disabled()
     number = page.get_by_label("Enter 2 to confirm")
@@ -315,7 +315,7 @@ def test_many_that_only_the_list_can_filter_are_deleted(open_page: OpenPage, fre
     left = {each["schedule_id"] for each in fresh.send("GET", "/api/schedules")["schedules"]}
     assert left == {"ours-3", "theirs"}
     fresh.send("DELETE", "/api/schedules/ours-3")
-    expect(page.get_by_text("No schedule fits")).to_be_attached()
+    expect(page.get_by_text("No matching schedules")).to_be_attached()
     expect(page.get_by_text("Done: 2 deleted")).to_be_visible()  # also when the list behind it is empty by now
 
 

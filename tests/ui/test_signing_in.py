@@ -50,7 +50,7 @@ def test_an_address_signs_in_and_a_neighbour_gets_nowhere(browser: Browser, belo
     page.reload()
     expect(page.get_by_role("main").get_by_role("heading", level=1)).to_have_text("Schedules")
     follow(page, code)  # it was used
-    expect(page.get_by_role("main")).to_contain_text("used before")
+    expect(page.get_by_role("main")).to_contain_text("already used")
     page.get_by_role("button", name="Keep current session").click()
     assert pause_from_a_neighbour(page, url) == 403
     assert http.get("/api/schedules/nightly").json()["status"] == "active"

@@ -28,7 +28,7 @@ def test_who_is_in_an_audience(given: list[str], inside: list[str], outside: lis
     ("given", "said"),
     [
         ("default", "must be a list"),
-        (["*", "a"], "stands alone"),
+        (["*", "a"], "must be the only entry"),
         (["a b"], "'a b' is no name"),
         ([""], "'' is no name"),
         ([5], "'5' is no name"),

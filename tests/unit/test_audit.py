@@ -105,7 +105,7 @@ def test_a_head_that_was_kept_elsewhere_finds_what_the_database_agrees_about(kep
 
 def test_a_chain_without_its_head_or_without_anything_is_not_whole() -> None:
     entries = chain(2)
-    assert verdict(entries, None) == Broken(3, "the head of the chain is gone")
+    assert verdict(entries, None) == Broken(3, "the head of the chain is missing")
     assert verdict([], None, kept=end_of(entries)) is not None
 
 

@@ -47,7 +47,7 @@ VERDICTS: list[tuple[str, int, Any, bool, Verdict]] = [
     ("one to be sent again", 3, [outcome(), outcome(503), outcome()], False, Taken(1)),
     ("refused before it", 3, [outcome(422), outcome(500), outcome()], False, Taken(1, ((0, WHY),))),
     ("the first to be sent again", 2, [outcome(429), outcome()], False, Later(WHY)),
-    ("too few outcomes", 2, [outcome()], False, Later("1 outcomes came for 2 reports")),
+    ("too few outcomes", 2, [outcome()], False, Later("received 1 outcomes for 2 reports")),
     ("unreadable", 4, said(400), False, Halve()),
     ("too large", 2, said(413), True, Halve()),
     ("unreadable alone", 1, said(422), True, Taken(1, ((0, "no"),))),

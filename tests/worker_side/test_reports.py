@@ -55,7 +55,7 @@ SAID: list[tuple[str, Callable[[], Report], dict[str, Any], bool]] = [
         lambda: reports.failed(HEADER, SilentError()),
         {
             "state": "failed",
-            "error": "SilentError: <SilentError that cannot be shown>",
+            "error": "SilentError: <SilentError without a printable value>",
             "error_class": "SilentError",
         },
         True,
@@ -107,7 +107,7 @@ SAID: list[tuple[str, Callable[[], Report], dict[str, Any], bool]] = [
         lambda: reports.unknown(HEADER, "ghost"),
         {
             "state": "failed",
-            "error": "NotRegistered: this worker knows no task 'ghost'",
+            "error": "NotRegistered: this worker has no task 'ghost'",
             "error_class": "NotRegistered",
         },
         True,
@@ -152,7 +152,7 @@ RESULTS: list[tuple[str, object, object]] = [
     ("bytes", b"\xff", "b'\\xff'"),
     ("one value among others", {"rows": 3, "raw": b"x"}, {"rows": 3, "raw": "b'x'"}),
     ("keys that are no texts", {(1, 2): "a"}, "{(1, 2): 'a'}"),
-    ("cannot be shown", Silent(), "<Silent that cannot be shown>"),
+    ("cannot be shown", Silent(), "<Silent without a printable value>"),
     ("half a pair", "\ud800", "'\\ud800'"),
 ]
 

@@ -125,7 +125,7 @@ def test_a_worker_says_what_becomes_of_its_tasks(horarium: TestService, url: str
         "boom": ("failed", None, "ValueError: no luck", "ValueError"),
         "late": ("timed_out", None, "SoftTimeLimitExceeded: SoftTimeLimitExceeded()", "timeout"),
         "again": ("succeeded", 1, None, None),
-        "ghost": ("failed", None, "NotRegistered: this worker knows no task 'ghost'", "NotRegistered"),
+        "ghost": ("failed", None, "NotRegistered: this worker has no task 'ghost'", "NotRegistered"),
     }
     assert {name for name, run in ended.items() if run.started_at is not None} == {"add", "boom", "late", "again"}
     assert list(spool.iterdir()) == []

@@ -1,4 +1,4 @@
-// Where the app begins.
+// The entry point of the app.
 import { QueryCache, QueryClient, QueryClientProvider } from "@tanstack/react-query";
 import { RouterProvider } from "@tanstack/react-router";
 import { createRoot } from "react-dom/client";
@@ -11,14 +11,14 @@ import "./styles";
 
 const queries: QueryClient = new QueryClient({
   queryCache: new QueryCache({
-    // A session that has ended anywhere has ended everywhere: the place to sign in is shown.
+    // A 401 ends the session on all pages: the sign-in form is shown.
     onError: (wrong) => {
       if (wrong instanceof Refused && wrong.status === 401) queries.setQueryData(["session"], null);
     },
   }),
   defaultOptions: {
-    // A machine without a network still reaches its own service; and a write that nobody has heard is told as a failure,
-    // not kept for an hour at which nobody expects it.
+    // A machine without a network can still reach a local service. A write that is not delivered fails at once instead
+    // of being sent much later.
     mutations: { networkMode: "always" },
     queries: {
       networkMode: "always",

@@ -1,4 +1,4 @@
-// Every page and its address; a page's code is loaded when it is first opened.
+// The address of every page. The code of a page is loaded when it is first opened.
 import {
   createRootRoute,
   createRoute,
@@ -12,16 +12,16 @@ import { Loading } from "./parts/Shown";
 import { arriving, worldOf } from "./shell/arriving";
 import { Crashed, NotThere } from "./shell/Wrong";
 
-/** `ns` stays in every address: a link that is passed on leads to the same namespace. */
+/** `ns` stays in every address, so that a shared link opens the same namespace. */
 export interface RootSearch {
   ns?: string;
 }
 
-/** The router reads `?ns=123` as a number; nobody who names a namespace wants to be shown another. */
+/** Return the namespace as text: the router reads `?ns=123` as a number. */
 function namespaceOf(given: unknown): string | undefined {
   if (given === undefined || given === null || given === "") return undefined;
   const text = typeof given === "string" ? given : JSON.stringify(given);
-  return text.replace(/\p{Surrogate}/gu, "\ufffd"); // half a character cannot be sent to anybody
+  return text.replace(/\p{Surrogate}/gu, "\ufffd"); // a lone surrogate cannot be encoded
 }
 
 const root = createRootRoute({
@@ -73,7 +73,7 @@ export const router = createRouter({
   routeTree: tree,
   basepath: uiBase,
   defaultPreload: "intent",
-  // Inside of the frame: whoever meets a page that broke can still go elsewhere.
+  // Shown inside the frame, so that navigation still works.
   defaultErrorComponent: Crashed,
   scrollRestoration: true,
 });

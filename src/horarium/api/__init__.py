@@ -1,1 +1,1 @@
-"""The door for programs: each route reads a request, calls one operation, and writes its answer."""
+"""The HTTP API: each route reads a request, calls one operation and writes its answer."""

@@ -1,4 +1,4 @@
-"""What an operator's monitoring asks: which loops live, and how each schedule is doing."""
+"""Routes for monitoring: liveness of the loops and health of schedules."""
 
 from __future__ import annotations
 
@@ -46,15 +46,15 @@ _WITH_ERROR = frozenset({HealthStatus.BROKEN, HealthStatus.FAILING})
     "GET",
     "/admin/liveness",
     needs=ADMINISTER,
-    summary="Show which loops complete their steps",
+    summary="Show the liveness of the loops",
     answer=Liveness,
     also=(503,),
     example=Liveness(healthy=True, subsystems={"ticker": examples.LOOP}, processes=()),
 )
 def engine_liveness(resources: ResourcesOf, caller: CallerOf) -> Reply:
-    """By completed steps, never by mere beats. 503 when no ticker completes its steps.
+    """Report the loops of all processes that complete their steps. Returns 503 if no ticker does.
 
-    `processes` are named for admins of the default namespace; to those of a tenant there are none.
+    `processes` is listed for admins of the default namespace and empty for other callers.
     """
     found = liveness.liveness(resources, caller)
     subsystems = {loop.name: _loop(loop) for loop in found.loops}
@@ -69,7 +69,7 @@ def engine_liveness(resources: ResourcesOf, caller: CallerOf) -> Reply:
     "GET",
     "/admin/schedules/health",
     needs=ADMINISTER,
-    summary="Show how all schedules are doing",
+    summary="List the health of all schedules for a monitor",
     answer=WatchedSchedule,
     many=True,
     example=[_WATCHED],
@@ -77,11 +77,13 @@ def engine_liveness(resources: ResourcesOf, caller: CallerOf) -> Reply:
 def admin_schedule_health(
     resources: ResourcesOf,
     caller: CallerOf,
-    after: Annotated[str | None, Query(max_length=128, description="the id of the last one that was seen")] = None,
+    after: Annotated[
+        str | None, Query(max_length=128, description="ID of the last schedule of the previous page.")
+    ] = None,
 ) -> Reply:
-    """By the name of the workspace and of the schedule, 1000 at most; where there are more, a Link header leads on.
+    """Sorted by workspace and schedule name, at most 1,000 per page. A `Link` header leads to the next page.
 
-    What is paused is never stale, and what belongs to an agent that is gone is left out.
+    Paused schedules are never stale. Schedules of deleted agents are omitted.
     """
     page = watching.watch(resources, caller, after=after)
     link = {} if page.after is None else next_page("/admin/schedules/health", page.after)
@@ -93,7 +95,7 @@ def admin_schedule_health(
     "GET",
     "/api/health/schedules",
     needs=READ,
-    summary="List how schedules are doing",
+    summary="List the health of schedules",
     answer=ScheduleHealthList,
     example=ScheduleHealthList(schedules=(examples.HEALTH,), next_page_token=None),
 )
@@ -101,12 +103,12 @@ def list_schedule_health(
     resources: ResourcesOf,
     caller: ListCallerOf,
     unwell: Annotated[
-        bool, Query(description="only the broken, failing, stale, late, and those that wait for an approval")
+        bool, Query(description="Only schedules that are broken, failing, stale, late or waiting for approval.")
     ] = False,
-    page_size: Annotated[int | None, Query(description="1 to 200")] = None,
+    page_size: Annotated[int | None, Query(description="Page size, 1 to 200.")] = None,
     next_page_token: Annotated[str | None, Query(max_length=MAX_LENGTH)] = None,
 ) -> Reply:
-    """Newest first; with `unwell`, oldest first, in one answer of at most 1000."""
+    """Newest first. With `unwell`: oldest first, one page of at most 1,000."""
     if unwell:
         page = schedule_health.examine_unwell(resources, caller)
     else:
@@ -119,7 +121,7 @@ def list_schedule_health(
     "GET",
     "/api/schedules/{schedule_id}/health",
     needs=READ,
-    summary="Show how a schedule is doing",
+    summary="Show the health of a schedule",
     answer=ScheduleHealth,
     example=examples.HEALTH,
 )

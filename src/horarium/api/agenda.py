@@ -1,4 +1,4 @@
-"""The route of the agenda: what all schedules of a namespace did and will do in a window of time."""
+"""The route of the agenda: past and predicted occurrences of all schedules of a namespace in a time window."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ routes = Routes("/api", tag="previews")
     "GET",
     "/agenda",
     needs=READ,
-    summary="Show what all schedules do in a window of time",
+    summary="Show the occurrences of all schedules in a time window",
     answer=Agenda,
     example=Agenda(
         namespace="default",
@@ -68,28 +68,43 @@ routes = Routes("/api", tag="previews")
 def get_agenda(
     resources: ResourcesOf,
     caller: CallerOf,
-    start: Annotated[str | None, Query(alias="from", description=f"the first {MOMENT}; now, unless given")] = None,
-    end: Annotated[str | None, Query(alias="to", description="up to before this; 24 hours, unless given")] = None,
-    timezone: Annotated[str | None, Query(description="where local times and days are read")] = None,
+    start: Annotated[
+        str | None, Query(alias="from", description=f"Start of the window (default now): {MOMENT}.")
+    ] = None,
+    end: Annotated[
+        str | None, Query(alias="to", description="End of the window, exclusive (default 24 hours after the start).")
+    ] = None,
+    timezone: Annotated[str | None, Query(description="Time zone of local times and days.")] = None,
     limit: Annotated[
         int | None,
         Query(
-            description="rows, 1 to 5000 (1000 without it); with `lanes` rows of each lane, 0 to 5000 (100 without it)"
+            description=(
+                "Maximum rows, 1 to 5000 (default 1000). With `lanes`: maximum rows of each lane, 0 to "
+                "5000 (default 100)."
+            )
         ),
     ] = None,
-    bucket_seconds: Annotated[int, Query(description="how long a bucket is")] = agendas.DEFAULT_BUCKET,
-    lanes: Annotated[bool, Query(description="add complete counts by schedule and bucket")] = False,
-    lane_limit: Annotated[int, Query(description="lanes of a page, 1 to 100")] = agenda_lanes.MAX_LANES,
-    next_page_token: Annotated[str | None, Query(max_length=8_192, description="the next page of lanes")] = None,
-    schedule_id: Annotated[list[str] | None, Query(description="of these alone, 100 at most")] = None,
-    text: Annotated[str | None, Query(max_length=200, description="part of an id or a name")] = None,
-    label: Annotated[list[str] | None, Query(description="name=value; all must fit")] = None,
-    status: Annotated[str | None, Query(description="active, paused, finished or broken")] = None,
-    reason: Annotated[Reason | None, Query(description="what was decided for it; nothing is predicted then")] = None,
+    bucket_seconds: Annotated[int, Query(description="Length of a bucket, in seconds.")] = agendas.DEFAULT_BUCKET,
+    lanes: Annotated[bool, Query(description="Add complete counts by schedule and bucket.")] = False,
+    lane_limit: Annotated[int, Query(description="Lanes per page, 1 to 100.")] = agenda_lanes.MAX_LANES,
+    next_page_token: Annotated[
+        str | None, Query(max_length=8_192, description="Token of the next page of lanes.")
+    ] = None,
+    schedule_id: Annotated[list[str] | None, Query(description="Only these schedules, at most 100.")] = None,
+    text: Annotated[
+        str | None, Query(max_length=200, description="Only schedules whose ID or name contains this text.")
+    ] = None,
+    label: Annotated[
+        list[str] | None, Query(description="Label filter as name=value. All given labels must match.")
+    ] = None,
+    status: Annotated[str | None, Query(description="Schedule status: active, paused, finished or broken.")] = None,
+    reason: Annotated[
+        Reason | None, Query(description="Only decided occurrences with this reason. Omits predictions.")
+    ] = None,
 ) -> Reply:
-    """Past occurrences as they were decided, with their runs; those to come as a preview sees them. 31 days at most.
+    """Past occurrences as decided, with their runs; future occurrences as predicted. The window is at most 31 days.
 
-    With `lanes`, each schedule has its own counts and its own limit of rows, so that dense schedules hide no others.
+    With `lanes`, each schedule has its own counts and its own row limit, so a frequent schedule does not hide others.
     """
     wanted = agendas.Wanted(_chosen(schedule_id, text, label, status), reason)
     now = resources.clock.now()
@@ -112,7 +127,7 @@ def get_agenda(
         )
     else:
         if next_page_token is not None:
-            raise InvalidDefinition({"next_page_token": ["only lanes have pages: give lanes=true"]})
+            raise InvalidDefinition({"next_page_token": ["requires lanes=true: only lanes have pages"]})
         found, rows = within_bytes(
             agendas.DEFAULT_ROWS if limit is None else limit,
             lambda most: agendas.look(
@@ -178,7 +193,7 @@ def _chosen(
 ) -> ScheduleFilter | None:
     """None = all of them."""
     if ids is not None and len(ids) > agendas.MAX_IDS:
-        raise InvalidDefinition({"schedule_id": [f"at most {agendas.MAX_IDS} may be asked for at once"]})
+        raise InvalidDefinition({"schedule_id": [f"accepts at most {agendas.MAX_IDS} values"]})
     given = {"schedule_id": ids, "text": text, "label": labels, "status": status}
     if not any(each is not None for each in given.values()):
         return None

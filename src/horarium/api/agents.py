@@ -1,4 +1,4 @@
-"""The routes of agents: who is given work, with a token that is taken and never shown."""
+"""Routes of agents. The token of an agent is accepted and never shown."""
 
 from __future__ import annotations
 
@@ -71,10 +71,10 @@ _EXAMPLE = Agent(
 def list_agents(
     resources: ResourcesOf,
     caller: CallerOf,
-    page_size: Annotated[int | None, Query(description="1 to 200")] = None,
+    page_size: Annotated[int | None, Query(description="Page size, 1 to 200.")] = None,
     next_page_token: Annotated[str | None, Query(max_length=128)] = None,
 ) -> Reply:
-    """By id."""
+    """Sorted by ID."""
     page, shown = within_bytes(
         page_size,
         lambda most: agents.list_agents(resources, caller, page_size=most, next_page_token=next_page_token),
@@ -102,7 +102,7 @@ def create_agent(resources: ResourcesOf, caller: CallerOf, document: Document) -
 
 @routes("GET", "/{agent_id}", needs=LOOK, summary="Show an agent", answer=Agent, example=_EXAMPLE)
 def get_agent(resources: ResourcesOf, caller: CallerOf, agent_id: str) -> Reply:
-    """The role agent sees itself only."""
+    """A caller with the role `agent` can show only its own agent."""
     return _reply(agents.get(resources, caller, agent_id))
 
 
@@ -111,7 +111,7 @@ def get_agent(resources: ResourcesOf, caller: CallerOf, agent_id: str) -> Reply:
     "/{agent_id}",
     needs=WRITE,
     audited=Audited.IN_NAMESPACE,
-    summary="Set an agent",
+    summary="Create or replace an agent",
     body=AgentBody,
     sends={"name": "Writer", "capacity": 2},
     answer=Agent,
@@ -122,7 +122,7 @@ def get_agent(resources: ResourcesOf, caller: CallerOf, agent_id: str) -> Reply:
 def put_agent(
     resources: ResourcesOf, caller: CallerOf, agent_id: str, document: Document, if_match: IfMatch = None
 ) -> Reply:
-    """Made, or replaced as a whole; a token that is not given stays, where the address does."""
+    """Replaces the whole agent. An omitted `token` is kept as long as `url` does not change."""
     view = agents.put(resources, caller, agent_id, document, if_version=version_of(if_match))
     return _reply(view, 201 if view.kept.outcome is WriteOutcome.CREATED else 200)
 
@@ -132,7 +132,7 @@ def put_agent(
     "/{agent_id}",
     needs=WRITE,
     audited=Audited.IN_NAMESPACE,
-    summary="Change single fields of an agent",
+    summary="Update fields of an agent",
     body=AgentBody,
     sends={"capacity": 2, "policies": {"budget": {"max_daily_runs": 50}}},
     answer=Agent,
@@ -142,7 +142,7 @@ def put_agent(
 def patch_agent(
     resources: ResourcesOf, caller: CallerOf, agent_id: str, changes: Document, if_match: IfMatch = None
 ) -> Reply:
-    """Merge as RFC 7396 says: what is not named stays, objects are merged, null sets a field back to its default."""
+    """JSON merge patch (RFC 7396): omitted fields are kept, objects are merged, null restores the default."""
     return _reply(agents.patch(resources, caller, agent_id, changes, if_version=version_of(if_match)))
 
 
@@ -162,11 +162,11 @@ def delete_agent(
     resources: ResourcesOf,
     caller: CallerOf,
     agent_id: str,
-    purge: Annotated[bool, Query(description="delete its schedules instead of pausing them")] = False,
-    force: Annotated[bool, Query(description="also while a team or an assignment names it")] = False,
-    dry_run: Annotated[bool, Query(description="only list the schedules that would stop")] = False,
+    purge: Annotated[bool, Query(description="Delete its schedules instead of pausing them.")] = False,
+    force: Annotated[bool, Query(description="Delete even if a team or an assignment uses it.")] = False,
+    dry_run: Annotated[bool, Query(description="Only list the schedules that would be paused or deleted.")] = False,
 ) -> Reply:
-    """Its schedules, and those of the agents below it, are paused. A dry run answers `unchanged`."""
+    """Pauses its schedules and those of the agents below it. With `dry_run` the outcome is `unchanged`."""
     gone = agents.delete(resources, caller, agent_id, purge=purge, force=force, dry_run=dry_run)
     return Reply(
         AgentDeleted(
@@ -182,7 +182,7 @@ def delete_agent(
     "POST",
     "/{agent_id}/check",
     needs=OPERATE,
-    summary="Ask an agent what it is",
+    summary="Fetch the card of an agent",
     answer=AgentChecked,
     example=AgentChecked(
         id="writer",
@@ -201,9 +201,9 @@ def delete_agent(
     repeatable=False,  # it is there to be asked each time
 )
 async def check_agent(resources: ResourcesOf, caller: CallerOf, agent_id: str) -> Reply:
-    """Fetches its card, within ten seconds, and says where prompts go by it. No prompt is sent, and no token.
+    """Fetches the agent card (timeout 10 s) and reports the URL that prompts go to. Sends no prompt and no token.
 
-    An agent that cannot be reached is an answer too: `reachable` is false, and `error` says why.
+    If the agent cannot be reached, `reachable` is false and `error` has the cause.
     """
     line = await run_in_threadpool(agent_checks.line_of, resources, caller, agent_id)
     seen = await agent_checks.ask(resources, caller, line)

@@ -1,4 +1,4 @@
-"""Puts the routes together into one application.
+"""Assemble the routes into one application.
 
 Routes have no trailing slash and redirect to none: the Durable Workflow client follows no redirects.
 """
@@ -133,7 +133,7 @@ def make_api(options: ApiOptions) -> FastAPI:
     api = Api(
         title="Horarium",
         version=version("horarium"),
-        summary="When could it happen, whether it does, and why: a durable scheduler.",
+        summary="Durable scheduling for workflows and agents.",
         redirect_slashes=False,
         default_response_class=Reply,
         docs_url=None,  # FastAPI's own page loads from elsewhere; `docs` serves one that does not

@@ -1,7 +1,6 @@
-"""The routes of approvals: the inbox, decisions on one or many, and yeses that are given beforehand.
+"""Routes of approvals: list approval requests, decide one or many, manage standing approvals.
 
-Who may decide is a matter of the question, which may name its approvers, so that deciding asks for no permission at
-the door: the operation says who is heard.
+An approval request may name its approvers, so the routes require no permission: the operation checks the caller.
 """
 
 from __future__ import annotations
@@ -105,18 +104,20 @@ _STANDING = StandingApproval(
     "GET",
     "",
     needs=READ,
-    summary="List what waits for a yes, or did",
+    summary="List approval requests",
     answer=ApprovalList,
     example=ApprovalList(approvals=(_ASKED,), next_page_token=None),
 )
 def list_approvals(
     resources: ResourcesOf,
     caller: ListCallerOf,
-    status: Annotated[str, Query(max_length=64, description="pending unless it is given; all for any")] = "pending",
+    status: Annotated[
+        str, Query(max_length=64, description="Status of the approval request (default pending; `all` = any).")
+    ] = "pending",
     schedule_id: Annotated[str | None, Query(max_length=256)] = None,
     gate: Annotated[str | None, Query(max_length=256)] = None,
-    mine: Annotated[bool, Query(description="only what the caller may decide now")] = False,
-    page_size: Annotated[int | None, Query(description="1 to 200")] = None,
+    mine: Annotated[bool, Query(description="Only approval requests that the caller may decide now.")] = False,
+    page_size: Annotated[int | None, Query(description="Page size, 1 to 200.")] = None,
     next_page_token: Annotated[str | None, Query(max_length=256)] = None,
 ) -> Reply:
     """Oldest first."""
@@ -147,7 +148,7 @@ def list_approvals(
     "POST",
     "/decisions",
     needs=LOOK,
-    summary="Decide many questions",
+    summary="Decide many approval requests",
     body=DecisionsBody,
     sends={"ids": [examples.UID], "decision": "approve", "reason": "all as discussed"},
     answer=DecidedMany,
@@ -155,9 +156,10 @@ def list_approvals(
     repeatable=False,  # one transaction each; what is decided is left alone the second time
 )
 def decide_approvals(resources: ResourcesOf, caller: CallerOf, body: Document) -> Reply:
-    """At most 100 a request, with one outcome each: `approved`, `rejected`, `waiting` for others, or `failed`.
+    """At most 100 per request. Each has its own outcome: `approved`, `rejected`, `waiting` (more approvals needed) or
+    `failed`.
 
-    With `input_hashes` one is decided only if its inputs are still those that were shown.
+    With `input_hashes`, an approval request is decided only if its inputs have not changed since.
     """
     asked = read_body(DecisionsBody, body)
     same_namespace(caller, asked.namespace)
@@ -178,10 +180,10 @@ def decide_approvals(resources: ResourcesOf, caller: CallerOf, body: Document) -
 def list_standing_approvals(
     resources: ResourcesOf,
     caller: CallerOf,
-    page_size: Annotated[int | None, Query(description="1 to 200")] = None,
+    page_size: Annotated[int | None, Query(description="Page size, 1 to 200.")] = None,
     next_page_token: Annotated[str | None, Query(max_length=256)] = None,
 ) -> Reply:
-    """Oldest first, also those that are used up or over."""
+    """Oldest first, including ended ones."""
     page = standing.list_standing(resources, caller, page_size=page_size, next_page_token=next_page_token)
     shown: Any = tuple(
         readable(
@@ -200,7 +202,7 @@ def list_standing_approvals(
     "/standing",
     needs=READ,
     audited=Audited.IN_NAMESPACE,
-    summary="Give a standing approval",
+    summary="Create a standing approval",
     body=StandingBody,
     sends={"schedule_id": "nightly-report", "gates": ["external_message"], "max_uses": 30},
     answer=StandingApproval,
@@ -208,10 +210,11 @@ def list_standing_approvals(
     example=_STANDING,
 )
 def create_standing_approval(resources: ResourcesOf, caller: CallerOf, body: Document) -> Reply:
-    """Decides future questions about these gates while it lasts; each use is a recorded decision.
+    """Approves future approval requests for these gates until it ends. Each use is recorded as a decision.
 
-    Without gates it agrees to runs of the schedule as it is now: after an edit it is good for gates alone. Only who may
-    decide such questions may give one, and none about what they wrote or asked for themselves.
+    Without `gates` it approves runs of the schedule in its current revision; after an edit it covers only gates. The
+    caller must be allowed to decide such approval requests, and cannot cover schedules that they wrote or runs that
+    they requested.
     """
     asked = read_body(StandingBody, body)
     same_namespace(caller, asked.namespace)
@@ -223,19 +226,19 @@ def create_standing_approval(resources: ResourcesOf, caller: CallerOf, body: Doc
     "/standing/{standing_id}",
     needs=READ,
     audited=Audited.IN_NAMESPACE,
-    summary="Take a standing approval back",
+    summary="Revoke a standing approval",
     answer=StandingDeleted,
     example=StandingDeleted(standing_id=examples.UID, outcome="deleted"),
 )
 def delete_standing_approval(resources: ResourcesOf, caller: CallerOf, standing_id: str) -> Reply:
-    """What it has decided stays decided."""
+    """Decisions already made with it remain valid."""
     gone = standing.delete(resources, caller, standing_id)
     return Reply(StandingDeleted(standing_id=id_text(gone), outcome="deleted"))
 
 
-@routes("GET", "/{approval_id}", needs=READ, summary="Show a question", answer=Approval, example=_ASKED)
+@routes("GET", "/{approval_id}", needs=READ, summary="Show an approval request", answer=Approval, example=_ASKED)
 def get_approval(resources: ResourcesOf, caller: CallerOf, approval_id: str) -> Reply:
-    """With what the run would do; secrets are named, never shown."""
+    """Includes the action of the run. Secrets are shown by name only."""
     return Reply(_shown(resources, approvals.get(resources, caller, approval_id)))
 
 
@@ -243,17 +246,17 @@ def get_approval(resources: ResourcesOf, caller: CallerOf, approval_id: str) -> 
     "POST",
     "/{approval_id}/decision",
     needs=LOOK,
-    summary="Approve, reject or modify",
+    summary="Approve, reject or modify an approval request",
     body=DecisionBody,
     sends={"decision": "approve", "reason": "looks right"},
     answer=Approval,
     example=_ASKED,
 )
 def decide_approval(resources: ResourcesOf, caller: CallerOf, approval_id: str, body: Document) -> Reply:
-    """One no is enough; yeses of different people are counted. `modify` is a yes to other inputs.
+    """One rejection ends the run. Approvals of different approvers are counted. `modify` approves changed inputs.
 
-    An agent that has stopped to ask is answered by `modify` with `modifications.reply`, a text of at most 100 kB. A
-    plain yes is no answer to `agent_input`; to `agent_auth` it means that the agent may go on.
+    Answer the question of an agent with `modify` and `modifications.reply` (at most 100 kB). `agent_input` cannot be
+    approved without a reply; for `agent_auth`, `approve` lets the agent continue.
     """
     asked = read_body(DecisionBody, body)
     same_namespace(caller, asked.namespace)
@@ -265,14 +268,14 @@ def decide_approval(resources: ResourcesOf, caller: CallerOf, approval_id: str, 
     "POST",
     "/approve",
     needs=LOOK,
-    summary="Approve what a run waits for",
+    summary="Approve a run",
     body=RunDecisionBody,
     sends={"reason": "looks right"},
     answer=Approval,
     example=_ASKED,
 )
 def approve_run(resources: ResourcesOf, caller: CallerOf, run_id: str, body: Document) -> Reply:
-    """With `modifications` it is a yes to other inputs, or the answer to what an agent asks."""
+    """With `modifications`, approves changed inputs or answers the question of an agent."""
     asked = read_body(RunDecisionBody, body)
     decision = Decision.APPROVE if asked.modifications is None else Decision.MODIFY
     return _of_run(resources, caller, run_id, asked, decision)
@@ -282,14 +285,14 @@ def approve_run(resources: ResourcesOf, caller: CallerOf, run_id: str, body: Doc
     "POST",
     "/reject",
     needs=LOOK,
-    summary="Reject what a run waits for",
+    summary="Reject a run",
     body=RunDecisionBody,
     sends={"reason": "not today"},
     answer=Approval,
     example=_ASKED,
 )
 def reject_run(resources: ResourcesOf, caller: CallerOf, run_id: str, body: Document) -> Reply:
-    """It ends at once."""
+    """The run ends immediately."""
     return _of_run(resources, caller, run_id, read_body(RunDecisionBody, body), Decision.REJECT)
 
 

@@ -1,4 +1,4 @@
-"""The routes of assignments: a workflow given to an agent or a team, with the policies that hold for it."""
+"""Routes of assignments: a workflow assigned to an agent or a team, with its policies."""
 
 from __future__ import annotations
 
@@ -58,10 +58,10 @@ _EXAMPLE = Assignment(
 def list_assignments(
     resources: ResourcesOf,
     caller: CallerOf,
-    page_size: Annotated[int | None, Query(description="1 to 200")] = None,
+    page_size: Annotated[int | None, Query(description="Page size, 1 to 200.")] = None,
     next_page_token: Annotated[str | None, Query(max_length=128)] = None,
 ) -> Reply:
-    """By id."""
+    """Sorted by ID."""
     page, shown = within_bytes(
         page_size,
         lambda most: ASSIGNMENTS.list_page(resources, caller, most, next_page_token),
@@ -83,7 +83,7 @@ def list_assignments(
     example=_EXAMPLE,
 )
 def create_assignment(resources: ResourcesOf, caller: CallerOf, document: Document) -> Reply:
-    """Its workflow and its assignee, an agent or a team, must exist."""
+    """The workflow and the assignee (an agent or a team) must exist."""
     return _reply(ASSIGNMENTS.create(resources, caller, document), 201)
 
 
@@ -97,7 +97,7 @@ def get_assignment(resources: ResourcesOf, caller: CallerOf, assignment_id: str)
     "/{assignment_id}",
     needs=WRITE,
     audited=Audited.IN_NAMESPACE,
-    summary="Set an assignment",
+    summary="Create or replace an assignment",
     body=AssignmentBody,
     sends={"workflow_id": "brief", "assignee_type": "agent", "assignee_id": "writer"},
     answer=Assignment,
@@ -107,7 +107,7 @@ def get_assignment(resources: ResourcesOf, caller: CallerOf, assignment_id: str)
 def put_assignment(
     resources: ResourcesOf, caller: CallerOf, assignment_id: str, document: Document, if_match: IfMatch = None
 ) -> Reply:
-    """Made, or replaced as a whole. It holds for runs that are born from now on."""
+    """Replaces the whole assignment. Applies to runs created from now on."""
     kept = ASSIGNMENTS.put(resources, caller, assignment_id, document, if_version=version_of(if_match))
     return _reply(kept, 201 if kept.outcome is WriteOutcome.CREATED else 200)
 
@@ -117,7 +117,7 @@ def put_assignment(
     "/{assignment_id}",
     needs=WRITE,
     audited=Audited.IN_NAMESPACE,
-    summary="Change single fields of an assignment",
+    summary="Update fields of an assignment",
     body=AssignmentBody,
     sends={"approval_policy": {"requires_approval": False}},
     answer=Assignment,
@@ -126,7 +126,7 @@ def put_assignment(
 def patch_assignment(
     resources: ResourcesOf, caller: CallerOf, assignment_id: str, changes: Document, if_match: IfMatch = None
 ) -> Reply:
-    """Merge as RFC 7396 says: what is not named stays, objects are merged, null sets a field back to its default."""
+    """JSON merge patch (RFC 7396): omitted fields are kept, objects are merged, null restores the default."""
     return _reply(ASSIGNMENTS.patch(resources, caller, assignment_id, changes, if_version=version_of(if_match)))
 
 
@@ -140,7 +140,7 @@ def patch_assignment(
     example=AssignmentDeleted(assignment_id="daily-brief-by-writer", outcome=WriteOutcome.DELETED),
 )
 def delete_assignment(resources: ResourcesOf, caller: CallerOf, assignment_id: str) -> Reply:
-    """Refused while a schedule stands for it."""
+    """Rejected while a schedule runs it."""
     assignments.delete(resources, caller, assignment_id)
     return Reply(AssignmentDeleted(assignment_id=assignment_id, outcome=WriteOutcome.DELETED))
 

@@ -1,4 +1,4 @@
-"""The route of the audit: who did what, from where, and who was turned away."""
+"""The route of the audit log: administrative actions and rejected requests."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _HASH = "f3ccd1c0ae2a2f1e1a1d8ce8fb67cdc1f4a3b7b3f0d4d0f0f6f4e2c4a1b2c3d4"
     "GET",
     "/audit",
     needs=ADMINISTER,
-    summary="Read the audit",
+    summary="List audit entries",
     answer=Audit,
     example=Audit(
         namespace="default",
@@ -53,17 +53,25 @@ def list_audit(
     resources: ResourcesOf,
     caller: CallerOf,
     namespace: Annotated[
-        str | None, Query(max_length=128, description="another one, also a deleted one; for admins of the house")
+        str | None,
+        Query(
+            max_length=128,
+            description="Another namespace, which may be deleted. Requires an admin of the default namespace.",
+        ),
     ] = None,
-    act: Annotated[str | None, Query(max_length=256, description="such as issue_token or login_failed")] = None,
+    act: Annotated[
+        str | None, Query(max_length=256, description="Action, such as issue_token or login_failed.")
+    ] = None,
     principal: Annotated[str | None, Query(max_length=256)] = None,
-    since: Annotated[str | None, Query(description="recorded at this moment or later")] = None,
-    until: Annotated[str | None, Query(description="recorded before this moment")] = None,
-    order: Annotated[str | None, Query(max_length=16, description="newest or oldest first; newest")] = None,
-    page_size: Annotated[int | None, Query(description="1 to 200")] = None,
+    since: Annotated[str | None, Query(description="Only entries recorded at or after this time.")] = None,
+    until: Annotated[str | None, Query(description="Only entries recorded before this time.")] = None,
+    order: Annotated[
+        str | None, Query(max_length=16, description="Sort order: newest or oldest first (default newest).")
+    ] = None,
+    page_size: Annotated[int | None, Query(description="Page size, 1 to 200.")] = None,
     next_page_token: Annotated[str | None, Query(max_length=32)] = None,
 ) -> Reply:
-    """Administrative acts and refusals of the namespace. Each entry is tied to the one before it by its hash."""
+    """Administrative actions and rejected requests of the namespace. Each entry contains the hash of the previous."""
     wanted = Wanted(
         act,
         principal,

@@ -55,7 +55,7 @@ class Audited(Enum):
     NEVER = "never"
     IN_NAMESPACE = "in the chain of the namespace"
     IN_HOUSE = "in the chain of the default namespace: it concerns all tenants"
-    NAMING_OWNER = "in the chain of the namespace, where an admin gives it to somebody else"
+    NAMING_OWNER = "in the chain of the namespace, if an admin changes the owner"
 
 
 def audited_by_rule(method: str, path: str, needs: object) -> Audited:

@@ -32,7 +32,7 @@ from horarium.wire.roles import Role
 EMBEDDED = "embedded"
 # How exactly we remember when a token was last used: a write for each request would cost more than it tells.
 _TOUCH_AFTER = 10 * MINUTE
-_NOT_OF_THIS_RUN = "this token is not one of this run"
+_NOT_OF_THIS_RUN = "The token is not valid for this run."
 
 
 class TokenMissing(Unauthorized):
@@ -113,7 +113,7 @@ class Authenticator:
                 if self._resources.tokens.fence_of(token, key) is not None:
                     self._buckets.take(_digest(token))
                     return Identity(run_principal(key), Role.AGENT, DEFAULT_NAMESPACE)
-        raise Unauthorized("none of these tokens is one of its run")
+        raise Unauthorized("None of the report tokens is valid for its run.")
 
     def admit_push(self, token: str, run_id: str) -> Identity:
         """Whoever shows the push token of a run may say that there is news of it."""
@@ -147,7 +147,7 @@ class Authenticator:
         now = self._resources.clock.now()
         row = self._resources.database.glance(lambda connection: tokens.find_by_secret(connection, secret, now=now))
         if row is None:
-            raise Unauthorized("this token is unknown, revoked or expired")
+            raise Unauthorized("The token is unknown, revoked or expired.")
         self._touch(row, now)
         return Identity(row.subject or row.name, Role(row.role), row.namespace, row.queues, row.token_id)
 
@@ -155,7 +155,7 @@ class Authenticator:
         """In the midst of a long answer: a signed token ends when it says, without the leeway of a new request."""
         known = self.recognise(secret)
         if self._is_signed(secret) and self._resources.clock.now() / SECOND >= expiry_of(secret):
-            raise Unauthorized("this token has expired")
+            raise Unauthorized("The token has expired.")
         return known
 
     def ends_at(self, secret: str) -> Instant | None:
@@ -179,7 +179,7 @@ class Authenticator:
 def bearer_of(authorization: str | None) -> str:
     scheme, _, secret = (authorization or "").partition(" ")
     if scheme.lower() != "bearer" or not secret.strip():
-        raise TokenMissing("a token is needed: Authorization: Bearer …")
+        raise TokenMissing("A token is required. Send `Authorization: Bearer …`.")
     return secret.strip()
 
 

@@ -160,12 +160,12 @@ def _authorization(request: Request) -> str | None:
     request.scope["state"][_FROM_COOKIE] = True
     good = _good(sessions, request)
     if len({each.secret for each in good}) > 1:
-        raise SessionOver("two different sessions were sent, so neither counts: sign in again")
+        raise SessionOver("The request has two different sessions. Sign in again.")
     if good:
         return f"Bearer {good[0].secret}"
     if any(sessions.unseal(value) is not None for value in values):
-        raise SessionOver("this session is over: sign in again")
-    raise Unauthorized("this session is unknown: sign in again")
+        raise SessionOver("The session has ended. Sign in again.")
+    raise Unauthorized("The session is unknown. Sign in again.")
 
 
 def _values(sessions: SessionCookies, request: Request) -> list[str]:

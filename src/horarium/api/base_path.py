@@ -42,4 +42,4 @@ def check_base(base: str, paths: Iterable[str]) -> None:
     first = base.split("/")[1:2]
     taken = {path.split("/")[1] for path in paths}
     if base and taken.intersection(first):
-        raise InvalidDefinition({"base_path": [f"/{first[0]} is a path of this service itself; choose another"]})
+        raise InvalidDefinition({"base_path": [f"/{first[0]} is a path of this service. Choose another one."]})

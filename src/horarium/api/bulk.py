@@ -1,4 +1,4 @@
-"""The routes that do one thing to many: to all schedules, or all open runs, that fit a filter."""
+"""Routes for bulk changes of schedules and runs that match a filter."""
 
 from __future__ import annotations
 
@@ -48,10 +48,11 @@ def bulk_schedules(
     confirm: Confirm = False,
     idempotency_key: IdempotencyKey = None,
 ) -> Reply:
-    """All that fit `filter`, at most 100 a request, each in a transaction of its own; an empty filter needs `all`.
+    """Applies to all schedules that match `filter`, at most 100 per request, each in its own transaction. An empty
+    filter requires `all`.
 
-    `delete` and `label` need the permission write. A trigger with the same idempotency key is the same trigger. Where
-    all that fit would start more than 1,000 runs, `confirm` is needed.
+    `delete` and `label` require the permission `write`. A repeated idempotency key triggers nothing again. Set
+    `confirm` if the request would start more than 1,000 runs.
     """
     caller = caller.confirming(confirm)
     asked = read_body(BulkBody, body)
@@ -107,7 +108,7 @@ def bulk_schedules(
     repeatable=False,  # as above
 )
 def bulk_runs(resources: ResourcesOf, caller: CallerOf, body: Document) -> Reply:
-    """All runs that have not ended and fit `filter`: by id, by schedule, by its labels, by state; 100 a request."""
+    """Applies to all runs that have not ended and match `filter`, at most 100 per request."""
     asked = read_body(BulkRunsBody, body)
     same_namespace(caller, asked.namespace)
     outcomes, token = stopping.stop_many(

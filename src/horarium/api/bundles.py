@@ -1,4 +1,4 @@
-"""The route of bundles: schedules, and what they need, that are put in place together."""
+"""The route of bundles: schedules and their dependencies, applied together."""
 
 from __future__ import annotations
 
@@ -31,11 +31,11 @@ routes = Routes("/api/apply", tag="bundles")
     warns=True,
 )
 def apply(resources: ResourcesOf, caller: CallerOf, document: Document, confirm: Confirm = False) -> Reply:
-    """All of it or, where one document is refused, nothing; a dry run is refused where the real one would be.
+    """Applies all documents or none. A dry run is rejected if the real request would be.
 
-    What belongs to another bundle is refused and what was made by hand is kept, unless `adopt` takes it over. `prune`
-    deletes what the bundle of this name has brought before and does not have any more. Where more than 1,000 schedules
-    would fire within a minute, `confirm` is needed.
+    Documents of another bundle are rejected and manual edits are kept, unless `adopt` takes them over. `prune` deletes
+    what an earlier version of this bundle created and this version omits. Set `confirm` if more than 1,000 schedules
+    would fire within a minute.
     """
     caller = caller.confirming(confirm)
     asked = read_body(ApplyBody, document)

@@ -1,6 +1,6 @@
-"""The routes of calendars: one's own, the built-in ones, and rules such as `holidays:US`.
+"""Routes of calendars: custom, built-in, and rules such as `holidays:US`.
 
-The name of a rule may hold a slash (`holidays:US@America/New_York`), so a name is the rest of a path.
+The name of a rule may contain a slash (`holidays:US@America/New_York`), so a name is the rest of a path.
 """
 
 from __future__ import annotations
@@ -38,10 +38,10 @@ routes = Routes("/api/calendars", tag="calendars")
 def list_calendars(
     resources: ResourcesOf,
     caller: CallerOf,
-    page_size: Annotated[int | None, Query(description="1 to 200")] = None,
+    page_size: Annotated[int | None, Query(description="Page size, 1 to 200.")] = None,
     next_page_token: Annotated[str | None, Query(max_length=256)] = None,
 ) -> Reply:
-    """One's own by name, then the built-in ones."""
+    """Custom calendars by name, then the built-in ones."""
     page, shown = within_bytes(
         page_size,
         lambda most: calendars.list_calendars(resources, caller, page_size=most, next_page_token=next_page_token),
@@ -79,7 +79,7 @@ def create_calendar(resources: ResourcesOf, caller: CallerOf, document: Document
     example=examples.KEPT,
 )
 def clone_calendar(resources: ResourcesOf, caller: CallerOf, name: str, body: Document) -> Reply:
-    """How one begins to change a calendar that is built in."""
+    """Creates a custom calendar from a built-in one or another calendar."""
     return _reply(calendars.clone_calendar(resources, caller, name, read_body(CloneBody, body).name), 201)
 
 
@@ -88,9 +88,9 @@ def get_calendar(
     resources: ResourcesOf,
     caller: CallerOf,
     name: str,
-    year: Annotated[int | None, Query(ge=1900, le=2200, description="also tell the days of this year")] = None,
+    year: Annotated[int | None, Query(ge=1900, le=2200, description="Include the days of this year.")] = None,
 ) -> Reply:
-    """Also a built-in one, or a rule such as `holidays:US`."""
+    """Custom and built-in calendars, and rules such as `holidays:US`."""
     kept = calendars.get(resources, caller, name)
     return _reply(kept, days=None if year is None else _days(kept.calendar, year))
 
@@ -100,7 +100,7 @@ def get_calendar(
     "/{name:path}",
     needs=WRITE,
     audited=Audited.IN_NAMESPACE,
-    summary="Change a calendar",
+    summary="Update a calendar",
     body=CalendarBody,
     sends={"dates": ["2026-12-24"]},
     answer=Calendar,
@@ -109,7 +109,7 @@ def get_calendar(
 def update_calendar(
     resources: ResourcesOf, caller: CallerOf, name: str, document: Document, if_match: IfMatch = None
 ) -> Reply:
-    """What the document does not say stays."""
+    """Omitted fields are kept."""
     return _reply(calendars.update(resources, caller, name, document, if_version=version_of(if_match)))
 
 
@@ -123,7 +123,7 @@ def update_calendar(
     example=CalendarDeleted(name="company-holidays", outcome="deleted"),
 )
 def delete_calendar(resources: ResourcesOf, caller: CallerOf, name: str) -> Reply:
-    """Refused while a schedule names it."""
+    """Rejected while a schedule uses it."""
     calendars.delete(resources, caller, name)
     return Reply(CalendarDeleted(name=name, outcome="deleted"))
 
@@ -155,7 +155,7 @@ def _shown(kept: Kept, days: tuple[CalendarDay, ...] | None = None) -> Calendar:
 
 
 def _days(found: calendar.Calendar, year: int) -> tuple[CalendarDay, ...]:
-    """The days that it lists, with the name that its rule has for each."""
+    """Return the listed days with the names that the rule gives them."""
     first = date(year, 1, 1)
     named = ((day, calendar.day_name(found, day)) for day in (first + timedelta(days=n) for n in range(366)))
     return tuple(

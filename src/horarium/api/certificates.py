@@ -77,10 +77,10 @@ class Holders:
     def identify(self, certificate: Certificate) -> tuple[str, Role, str]:
         """Principal, role and home; raises Unauthorized."""
         if self._clock.now() >= certificate.expires_at * SECOND:  # a connection may outlive it
-            raise Unauthorized("this certificate has expired")
+            raise Unauthorized("The client certificate has expired.")
         found = next((self._known[name] for name in certificate.names if name in self._known), None)
         if found is None:
-            raise Unauthorized("this certificate is of nobody who is known here")
+            raise Unauthorized("Client certificate not recognised.")
         return found.principal, Role(found.role), found.namespace
 
 

@@ -1,4 +1,4 @@
-"""Which contract this server speaks, what clients ask before they do anything; and who else serves, for operators."""
+"""Routes about the server and the processes on its database."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _REQUEST_CONTRACT = {
     "GET",
     "/cluster/info",
     needs=LOOK,
-    summary="Tell which server this is",
+    summary="Show the server and its protocol versions",
     answer=ClusterInfo,
     example=ClusterInfo(
         server="horarium",
@@ -45,10 +45,7 @@ _REQUEST_CONTRACT = {
     ),
 )
 def cluster_info(_identity: IdentityOf) -> Reply:
-    """The command line of Durable Workflow refuses to start without `control_plane`.
-
-    The namespace is not looked at: a client that discovers first would not learn that it was the namespace.
-    """
+    """Does not check the namespace. The Durable Workflow command line requires `control_plane` in the answer."""
     return Reply(
         ClusterInfo(
             server="horarium",
@@ -80,7 +77,7 @@ _PROCESS = ClusterProcess(
     "GET",
     "/cluster/processes",
     needs=ADMINISTER,
-    summary="Show who serves this database, and what waits",
+    summary="List the processes on this database and the queue depths",
     answer=Cluster,
     example=Cluster(
         version="0.1.0",
@@ -95,10 +92,10 @@ _PROCESS = ClusterProcess(
     ),
 )
 def get_cluster(resources: ResourcesOf, caller: CallerOf) -> Reply:
-    """Only for admins of the default namespace: it tells of all machines and all tenants.
+    """Requires an admin of the default namespace, because it covers all machines and tenants.
 
-    A process that ended in good order is not shown; one that died is for a day. `silent` means that two beats are
-    missing, `gone` that nobody waits for it any more.
+    A process that stopped normally is not listed. A process that crashed is listed for a day. `silent`: two heartbeats
+    are missing. `gone`: no heartbeat for 30 seconds.
     """
     found = cluster.cluster(resources, caller)
     listed: tuple[cluster.ClusterProcess | Unreadable, ...] = (*found.processes, *found.unreadable)

@@ -24,7 +24,7 @@ def has_committed(state: MutableMapping[str, Any]) -> bool:
 
 
 def sentence(request_id: str) -> str:
-    return f"it was done, but the answer could not be made; look before you ask again (request id {request_id})"
+    return f"The change was saved but the response failed. Check before retrying. Request ID: {request_id}."
 
 
 class CommitNoting(DatabaseWrapper):

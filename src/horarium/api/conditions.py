@@ -1,4 +1,4 @@
-"""The route that tries a condition on a context; nothing here writes."""
+"""The route that tests a condition; it writes nothing."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ MAX_CONTEXT_BYTES: Final = 64 * 1_024
     "POST",
     "/test",
     needs=READ,
-    summary="Try a condition",
+    summary="Test a condition",
     body=ConditionTestBody,
     sends={"condition": {"/last_24h_stats/failed": {"lt": 3}}, "schedule_id": "nightly-report"},
     answer=ConditionTest,
@@ -46,7 +46,9 @@ MAX_CONTEXT_BYTES: Final = 64 * 1_024
     repeatable=False,  # it writes nothing
 )
 def test_condition(resources: ResourcesOf, caller: CallerOf, body: Document) -> Reply:
-    """On the given `context`, or on the one that the schedule would see now; each clause with what it saw."""
+    """Evaluates the condition on `context`, or on the current context of the schedule. Returns the value that each
+    clause found.
+    """
     asked = read_body(ConditionTestBody, body)
     same_namespace(caller, asked.namespace)
     tried = condition_tests.try_condition(

@@ -27,7 +27,9 @@ class CrossSite(OperationError):
     status = 403
 
     def __init__(self) -> None:
-        super().__init__("a browser session is for pages of this service alone; programs send Authorization: Bearer …")
+        super().__init__(
+            "A browser session works only from pages of this service. Send `Authorization: Bearer …` instead."
+        )
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""What a visitor finds: at `/` the way to the browser interface, or what this is; at `/docs` the API for people."""
+"""The start page at `/` and the API documentation at `/docs`."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from horarium.wire.service import Home
 
 routes = Routes(tag="docs")
 
-_SUMMARY = "A durable scheduler: when could it happen, whether it does, and why."
+_SUMMARY = "Durable scheduling for workflows and agents."
 
 
 def home_of(base: str) -> Home:
@@ -38,9 +38,9 @@ def home_of(base: str) -> Home:
     )
 
 
-@routes("GET", "/", needs=OPEN, summary="Say what this is and where to go", answer=Home, example=home_of(""))
+@routes("GET", "/", needs=OPEN, summary="Show the service and its endpoints", answer=Home, example=home_of(""))
 def show_home(request: Request) -> Response:
-    """Browsers are led to the interface that is made for them, everybody else gets JSON."""
+    """Redirect browsers to the browser interface; return JSON to other clients."""
     home = home_of(base_of(request.scope))
     if not prefers_page(request.headers.get("accept", "")):
         return Reply(home, headers={"Vary": "Accept"})
@@ -51,7 +51,7 @@ def show_home(request: Request) -> Response:
 
 
 @routes(
-    "GET", "/docs", needs=OPEN, summary="Show the API to people", media_type="text/html", example="<!doctype html>…"
+    "GET", "/docs", needs=OPEN, summary="Show the API documentation", media_type="text/html", example="<!doctype html>…"
 )
 def show_docs(request: Request) -> HTMLResponse:
     shown = page(request.app.openapi(), base_of(request.scope))
@@ -60,10 +60,10 @@ def show_docs(request: Request) -> HTMLResponse:
 
 def _places(home: Home) -> str:
     places = (
-        (home.docs, "the HTTP interface: every route with its fields, to read and to try"),
-        (home.openapi, "the same as an OpenAPI document"),
-        (home.readiness, "whether it does its work"),
-        (home.metrics, "what can be graphed"),
+        (home.docs, "API documentation with a form to try each route"),
+        (home.openapi, "OpenAPI document"),
+        (home.readiness, "Readiness"),
+        (home.metrics, "Prometheus metrics"),
     )
     items = "".join(f'<li><a href="{escape(path)}">{escape(path)}</a>: {escape(says)}</li>' for path, says in places)
     return f"<h2>{escape(home.name)} {escape(home.version)}</h2><p>{escape(home.summary)}</p><ul>{items}</ul>"

@@ -1,7 +1,7 @@
-"""The API as one page for people: what each route takes and answers, and a form to try it; nothing is loaded.
+"""The API documentation as one page: fields and answers of each route, and a form to try it.
 
-`base` is where the API is mounted: every request of the page goes there. The token is what its reader types into the
-page; it is kept nowhere and sent to no other place.
+The page loads nothing. `base` is the path under which the API is mounted; every request of the page goes there. The
+token that a reader types into the page is not stored and is sent to no other host.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ async function send(form) {
     try { body = JSON.stringify(JSON.parse(body), null, 2); } catch { /* no JSON: shown as it is */ }
     shown.textContent = text + body;
   } catch (error) {
-    shown.textContent = text + body + (error.name === "AbortError" ? "\\n(no more is waited for)" : String(error));
+    shown.textContent = text + body + (error.name === "AbortError" ? "\\n(timed out)" : String(error));
   } finally {
     clearTimeout(timer);
     stop.abort();
@@ -87,7 +87,7 @@ document.addEventListener("submit", (event) => {
 """
 
 POLICY = policy(style=_STYLE, script=_SCRIPT, connects=True)
-"""The Content-Security-Policy of the page: it runs its own script, and asks nobody but us."""
+"""Content-Security-Policy of the page: only its own script runs, and it connects only to this service."""
 
 
 class BodyField(NamedTuple):
@@ -128,7 +128,7 @@ _WHO = (
 
 
 def body_fields(schema: Mapping[str, Any], components: Mapping[str, Any], depth: int = _DEPTH) -> list[BodyField]:
-    """List the fields of a body or an answer, those of an object or of a list's elements behind it."""
+    """List the fields of a body or an answer, including those of nested objects and list elements."""
     return list(_fields(schema, components, "", depth))
 
 
@@ -147,7 +147,7 @@ def _fields(schema: Mapping[str, Any], components: Mapping[str, Any], before: st
 
 
 def _resolved(schema: Mapping[str, Any], components: Mapping[str, Any]) -> Mapping[str, Any]:
-    """What a reference, or the one part of a choice that is not null, stands for."""
+    """Return the schema behind a reference, or the one part of a choice that is not null."""
     for part in schema.get("anyOf", ()):
         if part.get("type") != "null":
             return _resolved(part, components)

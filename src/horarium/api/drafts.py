@@ -1,4 +1,4 @@
-"""The route that tells what a document would make of a schedule; nothing here writes."""
+"""The route that validates and previews a document; it writes nothing."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ routes = Routes("/api/schedules", tag="previews")
     "POST",
     "/draft",
     needs=READ,
-    summary="Show what a document would make of a schedule",
+    summary="Preview a schedule document",
     body=ScheduleDocument,
     sends={**examples.SCHEDULE, "schedule_id": "weekly-report"},
     answer=ScheduleDraft,
@@ -62,15 +62,14 @@ def draft_schedule(
     resources: ResourcesOf,
     caller: CallerOf,
     document: Document,
-    schedule_id: Annotated[str | None, Query(description="the schedule that it changes, as PUT would")] = None,
-    merge: Annotated[bool, Query(description="it changes that schedule as PATCH would")] = False,
-    whole: Annotated[bool, Query(description="it is all there is of that schedule, as PUT with `whole`")] = False,
-    n: Annotated[int, Query(description="fires, 0 to 50")] = 10,
-    year: Annotated[int | None, Query(description="of the overview; this one, unless given")] = None,
+    schedule_id: Annotated[str | None, Query(description="ID of the schedule to update, as PUT would.")] = None,
+    merge: Annotated[bool, Query(description="Merge into that schedule, as PATCH would.")] = False,
+    whole: Annotated[bool, Query(description="Replace the whole schedule, as PUT with `whole` would.")] = False,
+    n: Annotated[int, Query(description="Number of fire times, 0 to 50.")] = 10,
+    year: Annotated[int | None, Query(description="Year of the overview (default this year).")] = None,
 ) -> Reply:
-    """Checked as creating it would; with `schedule_id`, as changing that schedule would.
-
-    What a write refuses is in `errors`, and the answer is 200 all the same.
+    """Validates as a create would or, with `schedule_id`, as an update would. Validation errors are in `errors`; the
+    status is still 200.
     """
     how = Update.MERGE if merge else Update.WHOLE if whole else Update.PARTS
     found = schedule_drafts.draft(resources, caller, document, schedule_id=schedule_id, how=how, rows=n, year=year)

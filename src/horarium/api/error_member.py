@@ -1,7 +1,4 @@
-"""The member `error` that every refusal has on the paths of workspaces and of admins, beside those of a problem.
-
-One sentence for a person; programs that were written for these paths know some of them by heart.
-"""
+"""The member `error` of problems on the paths of workspaces and admins: one sentence, fixed for some reasons."""
 
 from __future__ import annotations
 

@@ -8,7 +8,13 @@ from fastapi import Header
 
 from horarium.errors import InvalidDefinition
 
-IfMatch = Annotated[str | None, Header(alias="If-Match", description="The version that you have seen.")]
+IfMatch = Annotated[
+    str | None,
+    Header(
+        alias="If-Match",
+        description="ETag of the version to change. If it is not the current version, the request fails with 412.",
+    ),
+]
 
 
 def etag(version: int) -> str:
@@ -21,5 +27,5 @@ def version_of(if_match: str | None) -> int | None:
         return None
     text = if_match.strip().removeprefix("W/").strip('"')
     if not (text.isascii() and text.isdecimal()) or len(text) > 18:
-        raise InvalidDefinition({"If-Match": ["is not a version that we have given"]})
+        raise InvalidDefinition({"If-Match": ["is not a version of this service"]})
     return int(text)

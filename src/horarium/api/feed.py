@@ -44,18 +44,20 @@ _RETRY_MS = 2_000
     "GET",
     "/feed",
     needs=READ,
-    summary="Read the feed",
+    summary="List feed entries",
     answer=Feed,
     example=Feed(entries=(examples.ENTRY,), next_page_token="714-20"),
 )
 def get_feed(
     resources: ResourcesOf,
     caller: CallerOf,
-    after: Annotated[str | None, Query(max_length=64, description="a cursor; then oldest first, from there on")] = None,
-    page_size: Annotated[int | None, Query(description="1 to 200")] = None,
+    after: Annotated[
+        str | None, Query(max_length=64, description="Cursor. Returns the entries after it, oldest first.")
+    ] = None,
+    page_size: Annotated[int | None, Query(description="Page size, 1 to 200.")] = None,
     next_page_token: Annotated[str | None, Query(max_length=64)] = None,
 ) -> Reply:
-    """What happened in the namespace, newest first."""
+    """Events of the namespace, newest first."""
     begun = None if after is None else feeds.read_cursor(next_page_token or after, "after")
 
     def ask(most: int | None) -> FeedPage:
@@ -71,17 +73,22 @@ def get_feed(
     "GET",
     "/events",
     needs=READ,
-    summary="Follow the feed as a stream",
+    summary="Stream the feed",
     media_type="text/event-stream",
     example='id: 714-20\nevent: schedule_skipped\ndata: {"id": "714-20"}\n\n',
 )
 async def events(
     request: Request,
     caller: CallerOf,
-    last_event_id: Annotated[str | None, Header(alias="Last-Event-ID", description="go on after this one")] = None,
-    after: Annotated[str | None, Query(max_length=64, description="the same, for who cannot set a header")] = None,
+    last_event_id: Annotated[
+        str | None,
+        Header(alias="Last-Event-ID", description="ID of the last event received. The stream continues after it."),
+    ] = None,
+    after: Annotated[
+        str | None, Query(max_length=64, description="Same as `Last-Event-ID`, for clients that cannot set headers.")
+    ] = None,
 ) -> EventStream:
-    """What happens from now on, or after the event that was seen last; `0-0` is the beginning."""
+    """Server-sent events from now on, or after the last event received. `0-0` is the beginning."""
     resources, begun = resources_of(request), last_event_id or after
     if begun:
         cursor = START if begun == "0-0" else feeds.read_cursor(begun, "Last-Event-ID")

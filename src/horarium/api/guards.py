@@ -1,4 +1,4 @@
-"""The routes of a schedule's guards: its calendars, its condition and the rotation of its inputs."""
+"""Routes of the guards of a schedule: calendars, condition and input rotation."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ Value = Annotated[Any, Depends(json_body)]
 def set_calendars(
     resources: ResourcesOf, caller: CallerOf, schedule_id: str, body: Value, if_match: IfMatch = None
 ) -> Reply:
-    """All of them must allow a day."""
+    """All calendars must allow a day."""
     return _put(resources, caller, schedule_id, Guarded.CALENDARS, _value(CalendarsBody, body), if_match)
 
 
@@ -44,7 +44,7 @@ def set_calendars(
     "DELETE",
     "/calendars",
     needs=WRITE,
-    summary="Take all calendars from a schedule",
+    summary="Remove all calendars from a schedule",
     answer=WriteResult,
     example=examples.UPDATED,
 )
@@ -65,7 +65,7 @@ def clear_calendars(resources: ResourcesOf, caller: CallerOf, schedule_id: str, 
 def set_condition(
     resources: ResourcesOf, caller: CallerOf, schedule_id: str, body: Value, if_match: IfMatch = None
 ) -> Reply:
-    """What must hold for an occurrence to fire: the filter itself, or a `pre_dispatch_condition` that holds it."""
+    """Accepts the condition itself or an object with `pre_dispatch_condition`."""
     # A filter maps JSON pointers, which are empty or begin with a slash: no pointer is spelled like these names.
     names = {*names_of(ConditionBody), *ConditionBody.OTHER_NAMES}
     named = isinstance(body, dict) and not names.isdisjoint(body)
@@ -77,7 +77,7 @@ def set_condition(
     "DELETE",
     "/condition",
     needs=WRITE,
-    summary="Take the condition from a schedule",
+    summary="Remove the condition from a schedule",
     answer=WriteResult,
     example=examples.UPDATED,
 )
@@ -89,7 +89,7 @@ def clear_condition(resources: ResourcesOf, caller: CallerOf, schedule_id: str, 
     "PUT",
     "/rotation",
     needs=WRITE,
-    summary="Set inputs that runs take in turn",
+    summary="Set the input rotation of a schedule",
     body=RotationBody,
     sends={"inputs_rotation": [{"region": "eu"}, {"region": "us"}]},
     answer=WriteResult,
@@ -98,7 +98,7 @@ def clear_condition(resources: ResourcesOf, caller: CallerOf, schedule_id: str, 
 def set_rotation(
     resources: ResourcesOf, caller: CallerOf, schedule_id: str, body: Value, if_match: IfMatch = None
 ) -> Reply:
-    """Begins with the first again, also when nothing else changes."""
+    """The rotation restarts with the first entry, even if the entries are unchanged."""
     return _put(resources, caller, schedule_id, Guarded.ROTATION, _value(RotationBody, body), if_match)
 
 
@@ -106,7 +106,7 @@ def set_rotation(
     "DELETE",
     "/rotation",
     needs=WRITE,
-    summary="Take the rotation from a schedule",
+    summary="Remove the input rotation from a schedule",
     answer=WriteResult,
     example=examples.UPDATED,
 )
@@ -124,7 +124,7 @@ def _put(
     resources: ResourcesOf, caller: CallerOf, schedule_id: str, part: Guarded, value: Any, if_match: str | None
 ) -> Reply:
     if value is None or (value == {} and part is Guarded.CONDITION):
-        raise InvalidDefinition({part.value: ["is required; DELETE clears it"]})
+        raise InvalidDefinition({part.value: ["is required; use DELETE to clear it"]})
     return reply_written(guards.put(resources, caller, schedule_id, part, value, if_version=version_of(if_match)))
 
 

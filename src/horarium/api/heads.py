@@ -25,14 +25,14 @@ def too_much(scope: Scope) -> TooMuch | None:
     """None = it is little enough."""
     target = len(scope.get("raw_path") or scope["path"].encode()) + len(scope.get("query_string", b""))
     if target > MAX_TARGET_BYTES:
-        return TooMuch(414, "uri_too_long", f"path and query may have {MAX_TARGET_BYTES} bytes at most")
+        return TooMuch(414, "uri_too_long", f"Path and query have more than {MAX_TARGET_BYTES} bytes.")
     headers = scope["headers"]
     if (ambiguous := ambiguous_length(headers, scope.get("http_version", "1.1"))) is not None:
         return TooMuch(400, "malformed_request", ambiguous)
     if len(headers) > MAX_HEADERS:
-        return TooMuch(431, "headers_too_large", f"a request may have {MAX_HEADERS} headers at most")
+        return TooMuch(431, "headers_too_large", f"The request has more than {MAX_HEADERS} headers.")
     if sum(len(name) + len(value) for name, value in headers) > MAX_HEADER_BYTES:
-        return TooMuch(431, "headers_too_large", f"headers may have {MAX_HEADER_BYTES} bytes at most, all together")
+        return TooMuch(431, "headers_too_large", f"The headers have more than {MAX_HEADER_BYTES} bytes in total.")
     return None
 
 
@@ -47,9 +47,9 @@ def ambiguous_length(headers: Iterable[tuple[bytes, bytes]], version: str) -> st
             found[name].update(each.strip() for each in value.split(b","))
     lengths, codings = found[b"content-length"], found[b"transfer-encoding"]
     if lengths and codings:
-        return "The request has Content-Length and Transfer-Encoding. Send one of the two."
+        return "The request has both Content-Length and Transfer-Encoding. Send only one of them."
     if len(lengths) > 1:
-        return "The request has two values of Content-Length. Send one."
+        return "The request has two values of Content-Length. Send only one."
     if codings and version == "1.0":
-        return "HTTP/1.0 has no Transfer-Encoding. Send Content-Length, or use HTTP/1.1."
+        return "HTTP/1.0 does not support Transfer-Encoding. Send Content-Length, or use HTTP/1.1."
     return None

@@ -36,26 +36,26 @@ routes = Routes(tag="health")
 
 _SERVING = "serving"
 _OWN_CHECKS = frozenset({"migrated", "database", _SERVING})
-_NOT_ASKED = probes.Check("database", False, "the database could not be asked: the system gives no thread or file")
-_LEAVING = probes.Check(_SERVING, False, "this process was told to stop", "ask another, or start it again")
+_NOT_ASKED = probes.Check("database", False, "the database was not checked: no thread or file descriptor is available")
+_LEAVING = probes.Check(_SERVING, False, "this process is shutting down", "send requests to another process")
 
 
 @routes(
     "GET",
     "/livez",
     needs=OPEN,
-    summary="Tell whether the process answers",
+    summary="Check that the process responds",
     answer=Health,
     example=Health(status="ok"),
 )
 async def liveness() -> Reply:
-    """In no thread: all may be taken."""
+    """Runs in no thread, so it responds even when all threads are busy."""
     return Reply(Health(status="ok"))
 
 
 _HEALTH: dict[str, Any] = {
     "needs": OPEN,
-    "summary": "Tell whether the database answers",
+    "summary": "Check that the database responds",
     "answer": Health,
     "also": (503,),
     "example": examples.PROBE,
@@ -73,7 +73,7 @@ async def health(request: Request) -> Reply:
     "GET",
     "/readyz",
     needs=OPEN,
-    summary="Tell whether the service does its work",
+    summary="Check that the service is ready",
     answer=Health,
     also=(503,),
     example=examples.PROBE,
@@ -87,15 +87,15 @@ async def readiness(request: Request) -> Reply:
     "GET",
     "/metrics",
     needs=READ,
-    summary="Show what the service counts",
+    summary="Show the metrics",
     media_type="text/plain",
     example="horarium_ticks_total 812.0",
 )
 def metrics(request: Request, resources: ResourcesOf) -> Response:
-    """In the text format of Prometheus. They cover all tenants, so they need a token of the default namespace.
+    """Prometheus text format. Requires a token of the default namespace, because the metrics cover all tenants; the
+    setting `metrics_open` removes this requirement.
 
-    The setting `metrics_open` shows them to everybody. Gauges of the installation are at most five seconds old, and are
-    left out while the database does not answer.
+    Gauges of the installation are at most 5 seconds old and omitted while the database does not respond.
     """
     if not request.app.state.metrics_open:
         caller_of(request).require_house(READ)
@@ -134,7 +134,7 @@ def _reply(found: Readiness, *, good: bool) -> Reply:
 
 
 PROBES = frozenset(path for (_, path), each in OPERATIONS.items() if each.tag == "health" and each.needs is OPEN)
-"""What is asked by whoever watches the service; it is answered whatever else is going on."""
+"""Paths of probes, which are answered even under full load."""
 
 
 def is_probe(path: str, base: str = "") -> bool:

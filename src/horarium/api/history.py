@@ -1,4 +1,4 @@
-"""The routes of the audit stream."""
+"""Routes of the audit stream of a schedule."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _MAX_DIGITS = 18  # fit in 64 bits
 
 _HISTORY: dict[str, Any] = {
     "needs": READ,
-    "summary": "Read the audit stream of a schedule",
+    "summary": "List the history of a schedule",
     "answer": History,
     "example": History(
         schedule_id="nightly-report",
@@ -52,12 +52,16 @@ def get_schedule_history(
     resources: ResourcesOf,
     caller: CallerOf,
     schedule_id: str,
-    limit: Annotated[str | None, Query(description="1 to 500, 100 where it says nothing; beyond is cut")] = None,
-    after_sequence: Annotated[str, Query(description="a sequence, or `next_cursor` of the page before")] = "0",
-    uid: Annotated[str | None, Query(description="an older schedule that had the same id")] = None,
-    order: Annotated[Order, Query(description="oldest first (`asc`) or newest first (`desc`)")] = Order.ASC,
+    limit: Annotated[
+        str | None, Query(description=("Page size, 1 to 500 (default 100). Larger values are reduced to 500."))
+    ] = None,
+    after_sequence: Annotated[str, Query(description="Sequence number, or `next_cursor` of the previous page.")] = "0",
+    uid: Annotated[str | None, Query(description="UID of an older schedule with the same ID.")] = None,
+    order: Annotated[
+        Order, Query(description="Sort order: oldest first (`asc`) or newest first (`desc`).")
+    ] = Order.ASC,
 ) -> Reply:
-    """Read the history in pages, also of a deleted schedule. With `desc`, pages continue with older events."""
+    """Also available for deleted schedules. With `desc`, pages continue with older events."""
     older = None if uid is None else parse_id(uid, "uid")
     after = _sequence(after_sequence)
     page, events = within_bytes(
@@ -93,7 +97,7 @@ class InvalidAfterSequence(InvalidDefinition):
 
 def _sequence(text: str) -> int:
     if not (text.isascii() and text.isdigit() and len(text) <= _MAX_DIGITS):
-        raise InvalidAfterSequence({"after_sequence": ["must be a whole number from 0 on"]})
+        raise InvalidAfterSequence({"after_sequence": ["must be a whole number of at least 0"]})
     return int(text)
 
 

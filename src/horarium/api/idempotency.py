@@ -37,7 +37,12 @@ from horarium.store.idempotency import Remembered
 from horarium.telemetry.deferred import Deferred
 
 IdempotencyKey = Annotated[
-    str | None, Header(alias="Idempotency-Key", description="A repeated request with this key is the same request.")
+    str | None,
+    Header(
+        alias="Idempotency-Key",
+        description="Unique key of the write. A repeated request with the same key returns the first answer "
+        "and changes nothing.",
+    ),
 ]
 Endpoint = Callable[..., Reply]
 
@@ -135,7 +140,7 @@ def _answer_once(
     def work(connection: Connection) -> Reply | ApprovalRequired:
         telemetry.forget()
         if not idempotency.claim(connection, caller.namespace, asked.key):
-            raise RequestInProgress("the same request is being answered at this moment; ask again soon")
+            raise RequestInProgress("A request with this idempotency key is in progress. Retry later.")
         earlier = idempotency.recall(connection, caller.namespace, asked.key)
         if earlier is not None:
             return _again(earlier, asked, marks)
@@ -152,7 +157,9 @@ def _answer_once(
     except Conflict as taken:
         if taken.constraint != "idempotency_pkey":
             raise
-        raise RequestInProgress("the same request was answered at this moment; ask again") from None
+        raise RequestInProgress(
+            "A request with this idempotency key has just completed. Retry to get its answer."
+        ) from None
     if isinstance(answer, ApprovalRequired):
         raise answer
     telemetry.tell()
@@ -184,7 +191,7 @@ def _remember(resources: Resources, connection: Connection, caller: Caller, aske
 
 def _again(earlier: Remembered, asked: _Asked, marks: Mapping[str, Any]) -> Reply:
     if earlier.request_hash not in (asked.of, *asked.others):
-        raise KeyReused("this Idempotency-Key belongs to another request")
+        raise KeyReused("This Idempotency-Key was used for a different request. Use a new key.")
     kept = earlier.answer
     body = {**kept["body"], **marks} if marks else kept["body"]
     compact = {COMPACT: kept["sha256"]} if "sha256" in kept else {}

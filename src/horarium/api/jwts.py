@@ -59,7 +59,7 @@ class Jwts:
             self._keys = _read_keys(settings.jwks_file)
         if self.trusted and settings.jwt_audience is None:
             # Who trusts an issuer trusts it with its own tokens, not with those that it makes for others.
-            raise InvalidDefinition({"jwt_audience": ["must be set where JWTs are taken: the name of this service"]})
+            raise InvalidDefinition({"jwt_audience": ["is required if JWTs are accepted: the name of this service"]})
 
     @property
     def trusted(self) -> bool:
@@ -71,22 +71,22 @@ class Jwts:
     def identify(self, token: str) -> tuple[str, Role, str]:
         """Principal, role and home; raises Unauthorized."""
         if len(token) > MAX_LENGTH:
-            raise Unauthorized("this token is too long")
+            raise Unauthorized("The token is too long.")
         try:
             header = jwt.get_unverified_header(token)
         except jwt.PyJWTError:
-            raise Unauthorized("this is not a signed token") from None
+            raise Unauthorized("The token is not a signed JWT.") from None
         algorithm, name = header.get("alg"), header.get("kid")
         if not isinstance(algorithm, str) or algorithm not in _ALGORITHMS:
-            raise Unauthorized("this token is signed with an algorithm that we do not take")
+            raise Unauthorized("The signature algorithm of the token is not supported.")
         if "crit" in header or "b64" in header:
-            raise Unauthorized("the header of this token asks for something that we do not know")
+            raise Unauthorized("The header of the token contains an unsupported extension.")
         claims = self._verified(token, algorithm, self._candidates(algorithm, name))
         check_times(claims, self._clock.now() // SECOND, self._settings.jwt_max_lifetime_seconds)
         return _bearer(claims, everywhere=self._settings.jwt_everywhere)
 
     def _verified(self, token: str, algorithm: str, keys: Iterable[Any]) -> Mapping[str, Any]:
-        settings, why = self._settings, "no key of ours has signed it"
+        settings, why = self._settings, "it is not signed with a trusted key"
         for key in keys:
             try:
                 return jwt.decode(
@@ -107,7 +107,7 @@ class Jwts:
                 continue
             except jwt.PyJWTError as wrong:
                 why = str(wrong)
-        raise Unauthorized(f"this token is not good: {why}")
+        raise Unauthorized(f"The token is invalid: {why}.")
 
     def _candidates(self, algorithm: str, name: str | None) -> Iterable[Any]:
         """The operator's own key has no name: it is tried whatever the token calls its key."""
@@ -140,14 +140,16 @@ def check_times(claims: Mapping[str, Any], now: int, longest: int) -> None:
     """Raises Unauthorized. Clocks may differ by half a minute; the lifetime is counted by one clock, the issuer's."""
     for name in ("exp", "iat", "nbf"):
         if name in claims and not _is_time(claims[name]):
-            raise Unauthorized(f"{name} of this token is no time")
+            raise Unauthorized(f"The claim {name} of the token is not a valid time.")
     expires, issued = claims["exp"], claims["iat"]
     if now >= expires + _LEEWAY_SECONDS:
-        raise Unauthorized("this token has expired")
+        raise Unauthorized("The token has expired.")
     if now < max(issued, claims.get("nbf", issued)) - _LEEWAY_SECONDS:
-        raise Unauthorized("this token is not good yet")
+        raise Unauthorized("The token is not valid yet.")
     if not 0 < expires - issued <= longest:
-        raise Unauthorized(f"this token must be good for {longest} s at most, from its iat to its exp")
+        raise Unauthorized(
+            f"The token is valid for too long. Issue tokens with at most {longest} seconds between iat and exp."
+        )
 
 
 def _is_time(value: object) -> bool:
@@ -174,12 +176,14 @@ def _bearer(claims: Mapping[str, Any], *, everywhere: bool) -> tuple[str, Role, 
     subject, role, namespace = claims["sub"], claims.get("role"), claims["namespace"]
     for name, value in (("sub", subject), ("namespace", namespace)):
         if not isinstance(value, str) or not 1 <= len(value) <= _MAX_NAME or not value.isprintable():
-            raise Unauthorized(f"{name} of this token is no name")
+            raise Unauthorized(f"The claim {name} of the token is not a valid name.")
     if not isinstance(role, str) or role not in set(Role):
-        raise Unauthorized(f"role of this token must be one of {', '.join(Role)}")
+        raise Unauthorized(f"The claim role of the token must be one of {', '.join(Role)}.")
     if role == Role.ADMIN and namespace == DEFAULT_NAMESPACE and not everywhere:
         # An admin of that namespace is one of all: whoever issues tokens for tenants must not make such by a claim.
-        raise Unauthorized(f"an admin of {DEFAULT_NAMESPACE} is one of all namespaces, which jwt_everywhere allows")
+        raise Unauthorized(
+            f"An admin of {DEFAULT_NAMESPACE} is an admin of all namespaces. Set jwt_everywhere to allow this for JWTs."
+        )
     return subject, Role(role), namespace
 
 
@@ -188,7 +192,7 @@ def _secret(settings: Settings) -> bytes | None:
         return None
     secret = settings.jwt_secret.get_secret_value().encode()
     if len(secret) < _LEAST_SECRET_BYTES:
-        raise InvalidDefinition({"jwt_secret": [f"must have {_LEAST_SECRET_BYTES} bytes at least"]})
+        raise InvalidDefinition({"jwt_secret": [f"must have at least {_LEAST_SECRET_BYTES} bytes"]})
     return secret
 
 
@@ -201,7 +205,7 @@ def _pem(settings: Settings) -> bytes | None:
         raise InvalidDefinition({"jwt_key_file": [f"cannot be read: {wrong.strerror}"]}) from None
     if b"PRIVATE" in pem or not any(_pem_fits(pem, each) for each in _ALGORITHMS if each[:2] != "HS"):
         raise InvalidDefinition(
-            {"jwt_key_file": ["is no public key in PEM form, of RSA (2048 bits or more), an elliptic curve or Ed25519"]}
+            {"jwt_key_file": ["is not a PEM public key (RSA of at least 2048 bits, elliptic curve or Ed25519)"]}
         )
     return pem
 
@@ -221,7 +225,7 @@ def _read_keys(path: Path) -> tuple[Key, ...]:
     except OSError as wrong:
         raise InvalidDefinition({"jwks_file": [f"cannot be read: {wrong.strerror}"]}) from None
     except (ValueError, RecursionError) as wrong:
-        raise InvalidDefinition({"jwks_file": [f"is no set of usable keys: {str(wrong)[:200]}"]}) from None
+        raise InvalidDefinition({"jwks_file": [f"is not a set of usable keys: {str(wrong)[:200]}"]}) from None
 
 
 def _stamp(path: Path) -> tuple[int, int] | None:

@@ -32,7 +32,7 @@ def published_keys(document: object) -> tuple[Key, ...]:
     secrets, which are none once they are published. Raises ValueError where nothing is left."""
     usable = tuple(key for key in _keys(document) if key.get("kty") != _SHARED and _is_usable(key))
     if not usable:
-        raise ValueError("it holds no public key that can be used")
+        raise ValueError("it contains no usable public key")
     return usable
 
 
@@ -56,9 +56,9 @@ def fitting(keys: Iterable[Key], algorithm: str, name: str | None) -> Iterator[j
 def _keys(document: object) -> tuple[Key, ...]:
     keys = document.get("keys") if isinstance(document, dict) else None
     if not isinstance(keys, list) or not all(isinstance(key, dict) for key in keys):
-        raise ValueError("it is no JSON object with a list of keys")
+        raise ValueError("it is not a JSON object with a list of keys")
     if len(keys) > MAX_KEYS:
-        raise ValueError(f"it holds more than {MAX_KEYS} keys")
+        raise ValueError(f"it contains more than {MAX_KEYS} keys")
     return tuple(keys)
 
 

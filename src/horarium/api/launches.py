@@ -1,4 +1,4 @@
-"""The route that starts a single run which no schedule asked for, once for each idempotency key."""
+"""The route that starts a single run without a schedule, once per idempotency key."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ routes = Routes(tag="runs")
 
 _START: dict[str, Any] = {
     "needs": WRITE,
-    "summary": "Start a run that no schedule asked for",
+    "summary": "Start a run without a schedule",
     "body": StartBody,
     "sends": examples.START,
     "answer": RunStarted,
@@ -33,7 +33,7 @@ _START: dict[str, Any] = {
 @routes("POST", "/api/run-launcher/start", **_START)
 @routes("POST", "/run-launcher/start", name="start_run_without_prefix", **_START)
 def start_run(resources: ResourcesOf, caller: CallerOf, body: Document) -> Reply:
-    """A repeated key names the same run. The key is kept with the run, for as long as the run is."""
+    """A repeated idempotency key returns the same run. The key is kept as long as the run."""
     asked = read_body(StartBody, body)
     scheduled_for = None if asked.scheduled_for is None else from_datetime(asked.scheduled_for)
     done = launches.start_run(

@@ -21,7 +21,7 @@ class RateLimited(OperationError):
     reason = "rate_limited"
     status = 429
 
-    says = "too many requests with this token; wait, then go on"
+    says = "Too many requests with this token. Wait, then retry."
 
     def __init__(self, seconds: float) -> None:
         super().__init__(self.says)
@@ -32,12 +32,12 @@ class LoginsFailed(RateLimited):
     """Only whoever fails hears it: a good token from the same address goes on."""
 
     reason = "too_many_failed_logins"
-    says = "too many tokens from this address were no good; wait, then try another"
+    says = "Too many failed logins from this address. Wait, then retry."
 
 
 class TooManyStreams(RateLimited):
     reason = "too_many_streams"
-    says = "too many streams are open; close one, or wait"
+    says = "Too many streams are open. Close one, or wait."
 
 
 class Buckets:

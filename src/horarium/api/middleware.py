@@ -134,13 +134,13 @@ def _excuse(scope: Scope, request_id: str, lacking: str | None) -> Response:
         return problem(409, commits.REASON, commits.sentence(request_id))
     if lacking is not None:
         return problem(503, "resources_exhausted", lacking, headers={"Retry-After": "1"})
-    return problem(500, "internal_error", f"an unexpected error; its request id is {request_id}")
+    return problem(500, "internal_error", f"Unexpected error. Request ID: {request_id}.")
 
 
 def _cut_short(scope: Scope, request_id: str) -> Response:
     if commits.has_committed(scope["state"]):
         return problem(409, commits.REASON, commits.sentence(request_id))
-    said = "This process was told to stop before it had an answer. Send the request again, to another process."
+    said = "This process is shutting down. Retry the request with another process."
     return problem(503, "stopping", said, headers={"Retry-After": "1", "Connection": "close"})
 
 

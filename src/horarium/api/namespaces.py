@@ -1,4 +1,4 @@
-"""The routes of namespaces, the tenants of a service."""
+"""Routes of namespaces, the tenants of a service."""
 
 from __future__ import annotations
 
@@ -85,7 +85,9 @@ def create_namespace(resources: ResourcesOf, caller: CallerOf, body: Document) -
     example=_LIMITED,
 )
 def get_namespace(resources: ResourcesOf, caller: CallerOf, namespace: str) -> Reply:
-    """One's own, with its limits and what it has of them; an admin of the default namespace may look at any."""
+    """Includes its limits and usage. An admin of the default namespace can show any namespace; other callers only their
+    own.
+    """
     return Reply(_whole(resources, caller, namespace))
 
 
@@ -93,14 +95,14 @@ def get_namespace(resources: ResourcesOf, caller: CallerOf, namespace: str) -> R
     "PATCH",
     "/{namespace}",
     needs=ADMINISTER,
-    summary="Limit a namespace",
+    summary="Update the limits of a namespace",
     body=NamespaceChange,
     sends={"quotas": {"open_runs": 1_000, "schedules": "default"}, "retention": {"keep_runs_days": 30}},
     answer=Namespace,
     example=_LIMITED,
 )
 def change_namespace(resources: ResourcesOf, caller: CallerOf, namespace: str, body: Document) -> Reply:
-    """What is given changes; null = no limit, or for ever, and `default` = as the settings say."""
+    """Omitted fields are kept. null = no limit, or kept forever. `default` = the value of the settings."""
     asked = read_body(NamespaceChange, body)
     namespaces.change(
         resources,
@@ -126,10 +128,10 @@ def delete_namespace(
     resources: ResourcesOf,
     caller: CallerOf,
     namespace: str,
-    force: Annotated[bool, Query(description="also with live schedules and open runs")] = False,
-    dry_run: Annotated[bool, Query(description="only count them")] = False,
+    force: Annotated[bool, Query(description="Delete even if it has live schedules or open runs.")] = False,
+    dry_run: Annotated[bool, Query(description="Only count the schedules and runs.")] = False,
 ) -> Reply:
-    """With all its rows: schedules, history, runs, calendars, tokens. Its tokens open nothing from now on."""
+    """Deletes all its data: schedules, history, runs, calendars, tokens. Its tokens become invalid."""
     done = namespaces.delete(resources, caller, namespace, force=force, dry_run=dry_run)
     return Reply(
         NamespaceDeleted(

@@ -1,4 +1,4 @@
-"""The description of the API: what FastAPI reads off the parameters, and the rest as the routes declare it."""
+"""The OpenAPI document: parameters as FastAPI reads them, everything else as the routes declare it."""
 
 from __future__ import annotations
 
@@ -20,23 +20,23 @@ from horarium.wire.schema import DOCUMENT, reference, schemas
 HIDDEN: Final = frozenset({"/", "/docs", "/ui", "/ui/{path}"})
 
 _REASONS: Final = {
-    400: "The body, a cursor or a filter cannot be read.",
-    401: "There is no token, or it is unknown, revoked or expired.",
-    403: "The role of the caller may not do this.",
-    404: "There is no such thing in this namespace, or no such namespace.",
-    408: "The request did not come in time.",
-    409: "Something stands in the way: it exists already, is in use, or is being written at this moment.",
-    410: "The time to do this is over.",
-    412: "The version in If-Match is not the present one, or what was seen is not what there is now.",
+    400: "The body, a cursor or a filter is malformed.",
+    401: "The token is missing, unknown, revoked or expired.",
+    403: "The role of the caller does not have the required permission.",
+    404: "The resource or the namespace does not exist.",
+    408: "The request was not received in time.",
+    409: "The request conflicts with the current state: the resource already exists, is in use, or is being written.",
+    410: "The deadline has passed.",
+    412: "The version in `If-Match` is not the current one, or the inputs have changed.",
     413: "The body is too large.",
     414: "Path and query are too long.",
     415: "The body is not JSON.",
-    421: "The service is not known by the name in the Host header.",
-    422: "A field or a parameter is wrong; `errors` says which, and why.",
-    429: "Too many requests with this token; Retry-After says when to go on.",
-    431: "There are too many headers, or they are too long.",
-    500: "A defect of ours; the request id is in the message.",
-    503: "The database does not answer now; Retry-After says when to ask again.",
+    421: "The Host header does not name this service.",
+    422: "A field or parameter is invalid. `errors` lists them.",
+    429: "Too many requests with this token. Wait as long as `Retry-After` says.",
+    431: "The headers are too many or too large.",
+    500: "Internal error. The message contains the request ID.",
+    503: "The database is unavailable. Wait as long as `Retry-After` says.",
 }
 _ALWAYS = (401, 403, 404, 408, 414, 421, 422, 429, 431, 500, 503)
 _WRITES = (400, 409, 413, 415)
@@ -45,8 +45,36 @@ _NAMESPACE_PARAMETER: Final = {
     "name": "X-Namespace",
     "in": "header",
     "required": False,
-    "description": "The namespace of the request; without it, `namespace` of the body or else that of the token.",
+    "description": "Namespace of the request. Default: `namespace` in the body, then the namespace of the token.",
     "schema": {"type": "string"},
+}
+
+# For parameters that have the same meaning in all routes and no description of their own.
+_PARAMETERS: Final = {
+    "agent_id": "ID of the agent.",
+    "approval_id": "ID of the approval request.",
+    "assignment_id": "ID of the assignment.",
+    "bundle": "Only those created by this bundle.",
+    "gate": "Only approval requests for this gate.",
+    "name": "Name of the calendar.",
+    "namespace": "Name of the namespace.",
+    "next_page_token": "`next_page_token` of the previous page.",
+    "owner": "Only those of this owner.",
+    "page_size": "Page size, 1 to 200.",
+    "principal": "Only actions of this principal.",
+    "queue": "Name of the queue.",
+    "run_id": "ID of the run.",
+    "schedule_id": "ID of the schedule.",
+    "secret_name": "Name of the secret.",
+    "source": "Only schedules of this source: template or runtime.",
+    "standing_id": "ID of the standing approval.",
+    "subscription_id": "ID or name of the subscription.",
+    "team_id": "ID of the team.",
+    "token_id": "ID of the token.",
+    "workflow_id": "ID of the workflow.",
+    "workflow_type": "Workflow type.",
+    "workspace_id": "ID of the workspace, which is an agent ID.",
+    "workspace_schedule_id": "ID of the schedule.",
 }
 
 
@@ -75,7 +103,7 @@ def _described(api: FastAPI) -> dict[str, Any]:
     schema["components"] = {
         "schemas": {**words, **schemas(sorted(kinds, key=lambda kind: kind.__name__), api.state.resources.kinds)},
         "securitySchemes": {
-            "bearer": {"type": "http", "scheme": "bearer", "description": "A token of ours, or a signed JWT."}
+            "bearer": {"type": "http", "scheme": "bearer", "description": "An API token or a signed JWT."}
         },
     }
     schema["security"] = [{"bearer": []}]
@@ -90,8 +118,11 @@ def _complete(described: dict[str, Any], operation: Operation) -> None:
         described["security"] = []
     else:
         described.setdefault("parameters", []).append(_NAMESPACE_PARAMETER)
-        role = f"Needs the permission to {operation.needs.value}."
+        role = f"Requires the permission `{operation.needs.value}`."
         described["description"] = f"{described.get('description', '')}\n\n{role}".strip()
+    for each in described.get("parameters", ()):
+        if not each.get("description") and each["name"] in _PARAMETERS:
+            each["description"] = _PARAMETERS[each["name"]]
     if operation.body is not None:
         name = DOCUMENT if issubclass(operation.body, ScheduleDocument) else operation.body.__name__
         content = {"schema": reference(name), "example": operation.example.body}

@@ -1,4 +1,4 @@
-"""The route of the overview: what somebody may have to act on, as counts that lead to lists."""
+"""The route of the overview: counts of items that may need attention."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ routes = Routes("/api", tag="overview")
     "GET",
     "/overview",
     needs=READ,
-    summary="Count what somebody may have to act on",
+    summary="Count the items that need attention",
     answer=Overview,
     example=Overview(
         namespace="default",
@@ -39,7 +39,7 @@ routes = Routes("/api", tag="overview")
     ),
 )
 def get_overview(resources: ResourcesOf, caller: ListCallerOf) -> Reply:
-    """Each count is the length of a list, and ends at a bound, so that it costs the same however much is stored."""
+    """Each count equals the length of a list and is capped, so the cost does not grow with the stored data."""
     found = overviews.look(resources, caller)
     return Reply(
         Overview(

@@ -1,7 +1,4 @@
-"""The routes that look ahead and back: what each coming occurrence would bring, and why one did or did not fire.
-
-Nothing here writes.
-"""
+"""Routes that preview and explain occurrences; they write nothing."""
 
 from __future__ import annotations
 
@@ -35,8 +32,10 @@ from horarium.wire.schedules import Explanation, Finding, Moved, Preview, Previe
 
 routes = Routes("/api/schedules/{schedule_id}", tag="previews")
 
-MOMENT = "moment: RFC 3339, a length of time from now such as 4h or -4h, a local time or a day"
-LocalZone = Annotated[str | None, Query(description="where a local time or day is read; that of the schedule")]
+MOMENT = "RFC 3339 time, duration from now such as 4h or -4h, local time, or date"
+LocalZone = Annotated[
+    str | None, Query(description=("Time zone of a local time or date (default: time zone of the schedule)."))
+]
 _OUTCOMES = {kind.value: ExplainedOutcome(word.value) for kind, word in HAPPENED.items()}
 
 
@@ -44,7 +43,7 @@ _OUTCOMES = {kind.value: ExplainedOutcome(word.value) for kind, word in HAPPENED
     "GET",
     "/preview",
     needs=READ,
-    summary="Show what coming occurrences would bring",
+    summary="Preview the upcoming runs of a schedule",
     answer=Preview,
     example=Preview(schedule_id="nightly-report", rows=(examples.PREVIEW,)),
 )
@@ -52,8 +51,8 @@ def preview_schedule(
     resources: ResourcesOf,
     caller: CallerOf,
     schedule_id: str,
-    n: Annotated[int, Query(description="rows, 1 to 200")] = 10,
-    start: Annotated[str | None, Query(alias="from", description=f"the first {MOMENT}; now, unless given")] = None,
+    n: Annotated[int, Query(description="Number of occurrences, 1 to 200.")] = 10,
+    start: Annotated[str | None, Query(alias="from", description=f"Start (default now): {MOMENT}.")] = None,
     timezone: LocalZone = None,
 ) -> Reply:
     """At most 31 days ahead."""
@@ -68,7 +67,7 @@ def preview_schedule(
     "GET",
     "/year",
     needs=READ,
-    summary="Show the days of a year on which a schedule fires",
+    summary="Show the fire days of a schedule in a year",
     answer=Year,
     example=Year(
         schedule_id="nightly-report",
@@ -91,12 +90,12 @@ def get_schedule_year(
     resources: ResourcesOf,
     caller: CallerOf,
     schedule_id: str,
-    year: Annotated[int | None, Query(description="1901 to 9891; the present one, unless given")] = None,
+    year: Annotated[int | None, Query(description="Year, 1901 to 9891 (default this year).")] = None,
 ) -> Reply:
-    """Days of the schedule's zone, from its creation on: as they were decided, and as they are forecast.
+    """Days in the time zone of the schedule, from its creation on: past days as decided, future days as predicted.
 
-    Of what history no longer keeps, and of what is older than the last 50,000 events, they are what the spec and the
-    calendars say now.
+    Days that history does not cover (expired, or older than the last 50,000 events) follow the current spec and
+    calendars.
     """
     return Reply(shown_year(schedule_id, previews.look_at_year(resources, caller, schedule_id, year)))
 
@@ -105,7 +104,7 @@ def get_schedule_year(
     "GET",
     "/explain",
     needs=READ,
-    summary="Explain a moment of a schedule",
+    summary="Explain an occurrence of a schedule",
     answer=Explanation,
     example=examples.EXPLANATION,
 )
@@ -113,10 +112,10 @@ def explain_schedule(
     resources: ResourcesOf,
     caller: CallerOf,
     schedule_id: str,
-    at: Annotated[str, Query(description=f"any {MOMENT}, past or future")],
+    at: Annotated[str, Query(description=f"Time in the past or future: {MOMENT}.")],
     timezone: LocalZone = None,
 ) -> Reply:
-    """Why it did, did not, will or will not fire."""
+    """Reports why a schedule did, did not, will or will not fire at a time."""
     instant = previews.moment_of(resources, caller, schedule_id, written("at", at, timezone))
     return Reply(_explained(schedule_id, previews.explain(resources, caller, schedule_id, instant)))
 

@@ -30,7 +30,7 @@ HANGS_AFTER_SECONDS = 5.0
 """A look that takes longer than this counts as a database that does not answer."""
 GAUGES_FRESH_SECONDS = 5.0
 """Age at which the gauges of the installation are read again: several scrapers cost one look."""
-_SLOW, _REMEDY = "the database takes too long to answer", "look at the database"
+_SLOW, _REMEDY = "the database does not respond in time", "look at the database"
 
 
 class _Look(Generic[T]):

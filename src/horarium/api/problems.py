@@ -1,7 +1,7 @@
-"""How a refusal looks: RFC 9457 problem documents, with the members that the Durable Workflow client reads.
+"""Problem documents (RFC 9457), with the members that the Durable Workflow client reads.
 
-`message` is one sentence for a person, `reason` one word for a program, `errors` the bad fields, `field` the
-first of them.
+`message` is one sentence for people, `reason` one word for programs, `errors` the invalid fields, `field` the first of
+them.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ def problem(
         "type": f"urn:horarium:problem:{reason}",
         "title": HTTPStatus(status).phrase,
         "status": status,
-        "detail": message,
+        "detail": _sentence(status, message),
         "message": message,
         "reason": reason,
         **members,
@@ -84,6 +84,16 @@ def problem(
     if errors is not None:
         body |= {"errors": errors, "validation_errors": errors, "field": next(iter(errors), None)}
     return Response(encode(body), status, headers, MEDIA_TYPE)
+
+
+def _sentence(status: int, message: str) -> str:
+    """Begin with a capital letter. A message that begins with the name of a field gets a prefix instead."""
+    first, _, _ = message.partition(" ")
+    if first.isalpha() and first.islower():
+        return message[:1].upper() + message[1:]
+    if first[:1].isupper():
+        return message
+    return f"{'Invalid request' if status in (400, 422) else HTTPStatus(status).phrase}: {message}"
 
 
 def problem_of(error: HorariumError) -> Response:

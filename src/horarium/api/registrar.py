@@ -56,7 +56,7 @@ _IDENTITY = ("workflow_id", "workflowId", "cron_expr", "cronExpr", "timezone")
     "/upsert",
     needs=WRITE,
     audited=Audited.NAMING_OWNER,
-    summary="Deploy a trigger",
+    summary="Create or update a trigger",
     body=ScheduleDocument,
     sends=examples.UPSERT,
     answer=TriggerUpserted,
@@ -67,7 +67,7 @@ _IDENTITY = ("workflow_id", "workflowId", "cron_expr", "cronExpr", "timezone")
     warns=True,
 )
 def upsert_trigger(resources: ResourcesOf, caller: CallerOf, document: Document, confirm: Confirm = False) -> Reply:
-    """An equal definition changes nothing, and a pause is never undone by it."""
+    """An equal definition changes nothing. A paused trigger stays paused."""
     named = {"schedule_id": _derived_id(document), **_without_nulls(document)}
     done = schedules.upsert(_with_defaults(resources), caller.confirming(confirm), named)
     answer = TriggerUpserted(
@@ -93,9 +93,9 @@ def upsert_trigger(resources: ResourcesOf, caller: CallerOf, document: Document,
     ),
 )
 def pause_trigger(resources: ResourcesOf, caller: CallerOf, body: Document, confirm: Confirm = False) -> Reply:
-    """Resume with `paused: false`; a pause with `until` ends by itself.
+    """`paused: false` resumes. With `until`, the trigger resumes by itself at that time.
 
-    Where that resumes more than 1,000 held runs at once, `confirm` is needed.
+    Set `confirm` if this would start more than 1,000 buffered runs.
     """
     asked = read_body(PauseBody, body)
     meant = caller.confirming(confirm)
@@ -103,7 +103,7 @@ def pause_trigger(resources: ResourcesOf, caller: CallerOf, body: Document, conf
         until = written_end(asked.until, asked.timezone)
         done = lifecycles.pause(resources, meant, asked.schedule_id, reason=asked.reason, until=until)
     elif asked.until is not None:
-        raise InvalidDefinition({"until": ["is the end of a pause, and this resumes"]})
+        raise InvalidDefinition({"until": ["is not allowed with paused: false"]})
     else:
         done = lifecycles.resume(resources, meant, asked.schedule_id, reason=asked.reason)
     return Reply(
@@ -158,9 +158,9 @@ def list_trigger_runs(
     resources: ResourcesOf,
     caller: CallerOf,
     schedule_id: str,
-    limit: Annotated[int, Query(description="1 to 200")] = 20,
+    limit: Annotated[int, Query(description="Number of rows, 1 to 200.")] = 20,
 ) -> Reply:
-    """The newest first, skipped ones among them."""
+    """Newest first, including skipped occurrences."""
     page = occurrences.list_occurrences(resources, caller, schedule_id, page_size=limit)
     return Reply(TriggerRuns(schedule_id=schedule_id, runs=tuple(_row(each) for each in page.rows)))
 

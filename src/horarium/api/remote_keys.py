@@ -121,11 +121,11 @@ def check_url(url: str) -> None:
     try:
         parsed = httpx.URL(url)
     except httpx.InvalidURL:
-        raise InvalidDefinition({"jwks_url": ["is not an address"]}) from None
+        raise InvalidDefinition({"jwks_url": ["is not a valid URL"]}) from None
     if len(url) > _MAX_URL or not parsed.host or parsed.userinfo or parsed.fragment:
         raise InvalidDefinition({"jwks_url": [f"must have a host, no password and at most {_MAX_URL} characters"]})
     if parsed.scheme != "https" and not (parsed.scheme == "http" and _is_this_machine(parsed.host)):
-        raise InvalidDefinition({"jwks_url": ["must be https://, or http:// with a loopback address"]})
+        raise InvalidDefinition({"jwks_url": ["must begin with https://, or http:// with a loopback address"]})
 
 
 def _is_this_machine(host: str) -> bool:
@@ -151,11 +151,11 @@ def fetch_keys(url: str, trust: ssl.SSLContext | None = None) -> tuple[Key, ...]
         raw = asyncio.run(_within_bounds(url, trust))
         return published_keys(json.loads(raw))
     except TimeoutError:
-        raise ValueError(f"no whole answer within {_ASK_SECONDS:g} s") from None
+        raise ValueError(f"no complete response within {_ASK_SECONDS:g} s") from None
     except httpx.HTTPError as wrong:
-        raise ValueError(f"no answer: {type(wrong).__name__} {wrong}") from None
+        raise ValueError(f"no response: {type(wrong).__name__} {wrong}") from None
     except RecursionError:
-        raise ValueError("the answer is nested too deep") from None
+        raise ValueError("the response is nested too deep") from None
 
 
 async def _within_bounds(url: str, trust: ssl.SSLContext | None) -> bytes:
@@ -167,12 +167,12 @@ async def _within_bounds(url: str, trust: ssl.SSLContext | None) -> bytes:
         http.stream("GET", url, headers=headers) as response,
     ):
         if response.status_code != 200:
-            raise ValueError(f"the answer is {response.status_code}")
+            raise ValueError(f"the response status is {response.status_code}")
         if response.headers.get("content-encoding", "identity") != "identity":
-            raise ValueError("the answer is packed; a small one may unpack to any size")
+            raise ValueError("the response is compressed, which is not supported")
         read = bytearray()
         async for chunk in response.aiter_raw():
             read += chunk
             if len(read) > _MAX_BYTES:
-                raise ValueError(f"the answer has more than {_MAX_BYTES} bytes")
+                raise ValueError(f"the response has more than {_MAX_BYTES} bytes")
         return bytes(read)

@@ -22,15 +22,15 @@ SHARED_BYTES: Final = 32 * 1_048_576
 
 class BodyTooLarge(Exception):
     def __init__(self, limit: int, *, known: bool) -> None:
-        rule = "a request may have" if known else "a request without a valid token may have"
-        super().__init__(f"{rule} {limit} bytes at most")
+        rule = "The maximum request body is" if known else "The maximum request body without a valid token is"
+        super().__init__(f"{rule} {limit} bytes.")
 
 
 class BodiesFull(Exception):
     def __init__(self) -> None:
         super().__init__(
-            "requests whose token stands in the body fill the memory they may use; "
-            "try again, or send Authorization: Bearer …"
+            "Too many request bodies of unauthenticated callers are in memory. Retry, or send "
+            "`Authorization: Bearer …`."
         )
 
 

@@ -1,4 +1,4 @@
-"""What a request says: who asks and in which namespace, the document it brings, and the numbers in its query."""
+"""Read a request: caller, namespace, document and query parameters."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ _MAX_NAMESPACE = 128
 _PARSED_AT_ONCE_BYTES = 16_384
 ALL_NAMESPACES = "*"
 ListedNamespace = Annotated[
-    str | None, Query(max_length=128, description="`*` = all namespaces, for an admin of the installation")
+    str | None, Query(max_length=128, description="`*` = all namespaces; requires an admin of the default namespace.")
 ]
 _NESTING = frozenset({dict, list})
 # As a body shows it; each of them is checked, so a few must do.
@@ -112,7 +112,7 @@ async def caller_of_list(request: Request, namespace: ListedNamespace = None) ->
     if namespace in (None, caller.namespace):
         return caller
     if namespace != ALL_NAMESPACES:
-        raise InvalidDefinition({"namespace": [f"must be {ALL_NAMESPACES}, or the namespace of the request"]})
+        raise InvalidDefinition({"namespace": [f"must be {ALL_NAMESPACES} or the namespace of the request"]})
     return caller.over_all_namespaces()
 
 
@@ -175,7 +175,7 @@ def _namespace(request: Request) -> str | None:
 def _check_control_plane(version: str | None) -> None:
     """Ours is a superset of version 2: whoever names none speaks to us, whoever names another to somebody else."""
     if version is not None and version.strip() != CONTROL_PLANE_VERSION:
-        asked = f"this server speaks version {CONTROL_PLANE_VERSION} of the control plane, not {version[:16]!r}"
+        asked = f"This server supports control plane version {CONTROL_PLANE_VERSION}, not {version[:16]!r}."
         raise BadRequest(400, "unsupported_control_plane_version", asked)
 
 
@@ -214,13 +214,17 @@ async def _read_json(request: Request) -> Any:
 
 def _parsed(request: Request, kind: str, raw: bytes) -> Any:
     if kind and kind != "application/json" and not kind.endswith("+json"):
-        raise BadRequest(415, "unsupported_media_type", "the body must be application/json")
+        raise BadRequest(415, "unsupported_media_type", "The body must be application/json.")
     if request.headers.get("content-encoding", "identity").strip().lower() != "identity":
-        raise BadRequest(415, "unsupported_encoding", "the body must not be packed; a small one may unpack to any size")
+        raise BadRequest(
+            415,
+            "unsupported_encoding",
+            "Compressed request bodies are not supported. Send the body without Content-Encoding.",
+        )
     try:
         body = orjson.loads(raw)
     except orjson.JSONDecodeError as wrong:
-        raise BadRequest(400, "malformed_json", f"the body is not JSON: {wrong}") from None
+        raise BadRequest(400, "malformed_json", f"The body is not valid JSON: {wrong}") from None
     if raw.count(b"[") + raw.count(b"{") > MAX_DEPTH:
         _check_depth(body)
     _NAMES.decode(raw.decode())
@@ -232,7 +236,7 @@ def _once_each(pairs: list[tuple[str, Any]]) -> None:
     seen: set[str] = set()
     for name, _ in pairs:
         if name in seen:
-            raise BadRequest(400, "malformed_json", f"the body gives {name[:64]!r} twice in one object")
+            raise BadRequest(400, "malformed_json", f"The body contains the name {name[:64]!r} twice in one object.")
         seen.add(name)
 
 
@@ -344,11 +348,11 @@ CarrierOf = Annotated[Carrier, Depends(carrier_of)]
 ReporterOf = Annotated[Caller, Depends(reporter_of)]
 PusherOf = Annotated[Caller, Depends(pusher_of)]
 PushToken = Annotated[
-    str | None, Header(alias=PUSH_HEADER, description="the token that came with the message to the agent")
+    str | None, Header(alias=PUSH_HEADER, description="Token that was sent with the message to the agent.")
 ]
 ReportToken = Annotated[str | None, Depends(shown_report_token)]
 CallerOf = Annotated[Caller, Depends(caller_at_once)]
 ListCallerOf = Annotated[Caller, Depends(caller_of_list)]
-Confirm = Annotated[bool, Query(description="it is meant, also where it starts more than 1,000 runs at once")]
+Confirm = Annotated[bool, Query(description="Proceed even if more than 1,000 runs would start.")]
 IdentityOf = Annotated[Identity, Depends(identity_of)]
 Document = Annotated[dict[str, Any], Depends(json_object)]

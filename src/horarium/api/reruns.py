@@ -20,7 +20,7 @@ routes = Routes("/api/runs/{run_id}", tag="runs")
     "POST",
     "/rerun",
     needs=OPERATE,
-    summary="Do an ended run once more",
+    summary="Rerun an ended run",
     body=RerunBody,
     sends={"reason": "the target was down"},
     answer=RunRerun,
@@ -35,9 +35,8 @@ routes = Routes("/api/runs/{run_id}", tag="runs")
     ),
 )
 def rerun_run(resources: ResourcesOf, caller: CallerOf, run_id: str, body: Document) -> Reply:
-    """A new run of the same occurrence, with its input and definition, asked what a trigger by hand is asked.
-
-    `inputs` in place of those that it had need the permission `write`.
+    """Creates a run for the same occurrence with the same input and definition. Checks the same guards as a manual
+    trigger. Changed `inputs` require the permission `write`.
     """
     asked = read_body(RerunBody, body)
     same_namespace(caller, asked.namespace)

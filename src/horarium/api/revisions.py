@@ -33,7 +33,7 @@ routes = Routes("/api/schedules/{schedule_id}/revisions", tag="history")
     "GET",
     "",
     needs=READ,
-    summary="List what a schedule has been",
+    summary="List the revisions of a schedule",
     answer=RevisionList,
     example=RevisionList(
         schedule_id="nightly-report",
@@ -47,10 +47,10 @@ def list_schedule_revisions(
     resources: ResourcesOf,
     caller: CallerOf,
     schedule_id: str,
-    page_size: Annotated[int | None, Query(description="1 to 100, 20 where it says nothing")] = None,
+    page_size: Annotated[int | None, Query(description="Page size, 1 to 100 (default 20).")] = None,
     next_page_token: str | None = None,
 ) -> Reply:
-    """Each definition that it has had, the newest first, also of a deleted schedule."""
+    """Newest first. Also available for deleted schedules."""
     page, shown = within_bytes(
         page_size,
         lambda most: revisions.read(resources, caller, schedule_id, page_size=most, next_page_token=next_page_token),
@@ -65,7 +65,7 @@ def list_schedule_revisions(
     "GET",
     "/compare",
     needs=READ,
-    summary="Compare two definitions of a schedule",
+    summary="Compare two revisions of a schedule",
     answer=RevisionComparison,
     example=RevisionComparison(
         schedule_id="nightly-report",
@@ -86,11 +86,11 @@ def compare_schedule_revisions(
     caller: CallerOf,
     schedule_id: str,
     before: Annotated[
-        int | None, Query(alias="from", description="a revision; the one before `to`, unless given")
+        int | None, Query(alias="from", description="Revision number (default: the one before `to`).")
     ] = None,
-    after: Annotated[int | None, Query(alias="to", description="a revision; the newest, unless given")] = None,
+    after: Annotated[int | None, Query(alias="to", description="Revision number (default: the newest).")] = None,
 ) -> Reply:
-    """Which fields differ, and which fires from now on come, go or move."""
+    """Returns the fields that differ and the future fires that are added, removed or moved."""
     found = revisions.compare(resources, caller, schedule_id, before=before, after=after)
     return Reply(
         RevisionComparison(

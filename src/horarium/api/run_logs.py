@@ -24,7 +24,7 @@ routes = Routes("/api", tag="runs")
     "GET",
     "/runs/{run_id}/logs",
     needs=LOOK,
-    summary="Read what a run printed and logged",
+    summary="Show the logs of a run",
     answer=RunLogs,
     example=RunLogs(run_id=examples.RUN_ID, lines=(run_examples.LOG_LINE,), next_after=1, ended=True),
 )
@@ -32,9 +32,9 @@ def get_run_logs(
     resources: ResourcesOf,
     caller: CallerOf,
     run_id: str,
-    after: Annotated[int, Query(description="the number of the last line that is known")] = 0,
+    after: Annotated[int, Query(description="Number of the last line received. Returns the lines after it.")] = 0,
 ) -> Reply:
-    """The last lines, oldest first. Of each run as much is kept as the setting `run_log_bytes` says."""
+    """The last lines, oldest first. The setting `run_log_bytes` limits the size kept per run."""
     found = run_logs.read_logs(resources, caller, run_id, after=after)
     lines = tuple(
         RunLogLine(
@@ -54,7 +54,7 @@ def get_run_logs(
     "POST",
     "/runs/{run_id}/logs",
     needs=WORK,
-    summary="Add to what a run has said",
+    summary="Append to the logs of a run",
     body=RunLogBody,
     sends={"lease_epoch": 1, "lines": [{"stream": "stdout", "text": "42 rows were written"}]},
     answer=RunLogsKept,
@@ -62,7 +62,7 @@ def get_run_logs(
     repeatable=False,  # an answer to remember for each batch of lines would be larger than they are
 )
 def add_run_logs(resources: ResourcesOf, caller: CallerOf, run_id: str, body: Document) -> Reply:
-    """By the worker that holds the run; a text that holds line ends becomes several lines."""
+    """For the worker that holds the run. A text with line breaks becomes several lines."""
     asked = read_body(RunLogBody, body)
     lines = run_logs.parse_lines(asked.lines)
     kept = run_logs.add_logs(resources, caller, run_id, asked.lease_epoch, lines, dropped=asked.dropped)

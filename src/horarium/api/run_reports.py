@@ -31,7 +31,7 @@ _LONGEST_MESSAGE = 1_000
     "POST",
     "/runs/reports",
     needs=WORK,
-    summary="Report what became of many runs",
+    summary="Report the outcomes of many runs",
     body=ReportsBody,
     sends={"reports": [{"run_id": examples.RUN_ID, "state": "succeeded", "report_token": "hrt_0.MTIz"}]},
     answer=RunReports,
@@ -39,10 +39,10 @@ _LONGEST_MESSAGE = 1_000
     repeatable=False,  # each report by itself is: made again it changes nothing
 )
 def report_runs(resources: ResourcesOf, carrier: CarrierOf, body: Document) -> Reply:
-    """At most 100, each with the `lease_epoch` or the `report_token` of its run, and each with an outcome of its own.
+    """At most 100 reports, each with the `lease_epoch` or `report_token` of its run. Each has its own outcome.
 
-    Whoever has no token shows those of the runs, which may then be of any namespace. Sent again, because the answer was
-    lost, they change nothing.
+    Callers without a token authenticate with the report tokens; these runs may belong to any namespace. Repeated
+    reports change nothing.
     """
     given = body.get("reports")
     unknown = sorted(name for name in body if name != "reports")

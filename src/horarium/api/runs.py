@@ -47,20 +47,21 @@ States = Annotated[
     list[str] | None,
     Query(
         alias="state",
-        description=f"one or more states, or {', '.join(STATE_GROUPS)}: failed, timed_out, launch_failed or unknown",
+        description=f"One or more states, or {', '.join(STATE_GROUPS)} (failed, timed_out, launch_failed, unknown).",
     ),
 ]
-Origins = Annotated[list[str] | None, Query(alias="origin", description="one or more origins")]
+Origins = Annotated[list[str] | None, Query(alias="origin", description="One or more origins.")]
 Include = Annotated[
     str | None,
-    Query(description="`skips` shows the occurrences without a run among them, `steps` the steps of workflows"),
+    Query(description="`skips` includes occurrences without a run, `steps` includes steps of workflows."),
 ]
-WorkflowId = Annotated[str | None, Query(description="of one workflow; the same as workflow_type")]
+WorkflowId = Annotated[str | None, Query(description="ID of a workflow. Same as workflow_type.")]
 AssigneeOf = Annotated[
-    str | None, Query(alias="assignee", description="an agent or a team; of an agent also what it did for its teams")
+    str | None,
+    Query(alias="assignee", description="ID of an agent or a team. For an agent, includes its runs for teams."),
 ]
-FinishedAfter = Annotated[str | None, Query(description=f"only runs that ended at this {MOMENT}, or later")]
-PageSize = Annotated[int | None, Query(description="1 to 200")]
+FinishedAfter = Annotated[str | None, Query(description=f"Only runs that ended at or after this time: {MOMENT}.")]
+PageSize = Annotated[int | None, Query(description="Page size, 1 to 200.")]
 PageToken = Annotated[str | None, Query(max_length=8_192)]
 
 _SKIPS, _STEPS = "skips", "steps"
@@ -88,20 +89,19 @@ def list_runs(
     origin: Origins = None,
     schedule_id: str | None = None,
     workflow_type: str | None = None,
-    workflow: Annotated[str | None, Query(description="the same as workflow_type")] = None,
+    workflow: Annotated[str | None, Query(description="Same as workflow_type.")] = None,
     workflow_id: WorkflowId = None,
     assignee: AssigneeOf = None,
     queue: str | None = None,
-    parent_run_id: Annotated[str | None, Query(description="the steps of this run")] = None,
-    root_run_id: Annotated[str | None, Query(description="the steps of this run, and those below them")] = None,
+    parent_run_id: Annotated[str | None, Query(description="Only steps of this run.")] = None,
+    root_run_id: Annotated[str | None, Query(description="Only steps of this run, at all depths.")] = None,
     finished_after: FinishedAfter = None,
     include: Include = None,
     page_size: PageSize = None,
     next_page_token: PageToken = None,
 ) -> Reply:
-    """Newest first, without their inputs and results. Steps of workflows are listed only where they are asked for.
-
-    With `namespace=*` a `schedule_id` is refused: schedules of several namespaces may have it.
+    """Newest first, without inputs and results. Steps of workflows are listed only on request. `namespace=*` cannot be
+    combined with `schedule_id`.
     """
     wanted = replace(
         _wanted(state, origin, workflow_id or workflow_type or workflow, assignee, queue),
@@ -111,7 +111,7 @@ def list_runs(
         root=None if root_run_id is None else parse_id(root_run_id, "root_run_id"),
     )
     if schedule_id is None and _with_skips(include):
-        raise InvalidDefinition({"include": ["skips are shown schedule by schedule; give a schedule_id"]})
+        raise InvalidDefinition({"include": ["skips requires a schedule_id"]})
     return _listed(resources, caller, wanted, schedule_id, include, page_size, next_page_token)
 
 
@@ -136,7 +136,7 @@ def list_schedule_runs(
     page_size: PageSize = None,
     next_page_token: PageToken = None,
 ) -> Reply:
-    """Newest first, also of a schedule that was deleted: what became of each, its cost, approval and duration."""
+    """Newest first, with outcome, cost, approval and duration. Also available for deleted schedules."""
     wanted = replace(
         _wanted(state, origin, workflow_id, assignee),
         finished_after=_instant(resources, finished_after),
@@ -154,7 +154,7 @@ def get_run(resources: ResourcesOf, caller: CallerOf, run_id: str) -> Reply:
     "GET",
     "/runs/{run_id}/events",
     needs=LOOK,
-    summary="Read what happened to a run",
+    summary="List the events of a run",
     answer=RunEvents,
     example=RunEvents(run_id=examples.RUN_ID, events=(run_examples.RUN_EVENT,), next_page_token=None),
 )
@@ -162,12 +162,12 @@ def get_run_events(
     resources: ResourcesOf,
     caller: CallerOf,
     run_id: str,
-    limit: Annotated[int, Query(description="1 to 1000")] = 500,
-    after_sequence: Annotated[int, Query(description="of the run's own events, those after this number")] = 0,
-    own: Annotated[bool, Query(description="without the events of its steps")] = False,
+    limit: Annotated[int, Query(description="Page size, 1 to 1000.")] = 500,
+    after_sequence: Annotated[int, Query(description="Only the run's own events after this sequence number.")] = 0,
+    own: Annotated[bool, Query(description="Omit the events of its steps.")] = False,
     next_page_token: PageToken = None,
 ) -> Reply:
-    """Oldest first. A workflow's run tells what happened to its steps, too, in the order of recording."""
+    """Oldest first. The events of a workflow run include those of its steps, in the order of recording."""
     page = run_events.events(
         resources,
         caller,
@@ -192,7 +192,7 @@ def get_run_events(
     example=run_examples.CANCELLED,
 )
 def cancel_run(resources: ResourcesOf, caller: CallerOf, run_id: str) -> Reply:
-    """What has not started ends now; whoever has taken it is asked to stop."""
+    """A run that has not started ends immediately. A running one is asked to stop."""
     return _stopped(runs.cancel(resources, caller, run_id))
 
 
@@ -206,7 +206,7 @@ def cancel_run(resources: ResourcesOf, caller: CallerOf, run_id: str) -> Reply:
     planned=True,
 )
 def terminate_run(resources: ResourcesOf, caller: CallerOf, run_id: str) -> Reply:
-    """It ends now, whoever has it."""
+    """The run ends immediately, even if a worker or target is still busy with it."""
     return _stopped(runs.terminate(resources, caller, run_id))
 
 
@@ -214,14 +214,16 @@ def terminate_run(resources: ResourcesOf, caller: CallerOf, run_id: str) -> Repl
     "POST",
     "/runs/{run_id}/report",
     needs=WORK,
-    summary="Report what became of a run",
+    summary="Report the outcome of a run",
     body=ReportBody,
     sends={"state": "succeeded", "result": {"rows": 3}, "cost": 0.25, "tokens": 700},
     answer=RunReported,
     example=run_examples.REPORTED,
 )
 def report_run(resources: ResourcesOf, caller: ReporterOf, run_id: str, body: Document, token: ReportToken) -> Reply:
-    """By whoever claimed it, with the `lease_epoch`, or by the target with the `report_token` that came with it."""
+    """For the worker that claimed the run, with its `lease_epoch`, or for the target, with the `report_token` it
+    received.
+    """
     said = reports.parse_report(body)
     done = reports.report(resources, caller, run_id, said if token is None else replace(said, token=token))
     return Reply(RunReported(run_id=id_text(done.run_id), outcome=done.outcome, state=done.state))
@@ -231,15 +233,14 @@ def report_run(resources: ResourcesOf, caller: ReporterOf, run_id: str, body: Do
     "POST",
     "/runs/{run_id}/pushes",
     needs=WORK,
-    summary="Say that there is news of a run",
+    summary="Notify about an update of a run",
     status=204,
     example=None,
     repeatable=False,  # it is a hint: who follows the run asks its agent, and that may be done at any time
 )
 def push_run(resources: ResourcesOf, caller: PusherOf, run_id: str, token: PushToken = None) -> Response:
-    """For the agent that was given a prompt (push notifications of A2A): whoever follows the run asks it at once.
-
-    The token came with the prompt. What the body says is not read: what became of the run, the agent itself is asked.
+    """For the agent that received a prompt (A2A push notifications). The body is ignored; Horarium queries the agent
+    for the outcome. The token was sent with the prompt.
     """
     pushes.push(resources, caller, run_id, token)
     return Response(status_code=204)
@@ -265,7 +266,7 @@ def heartbeat_run(resources: ResourcesOf, caller: CallerOf, run_id: str, body: D
     "POST",
     "/queues/{queue}/claim",
     needs=WORK,
-    summary="Take runs from a queue",
+    summary="Claim runs from a queue",
     body=ClaimBody,
     sends={"worker": "w1", "limit": 1, "workflow_types": ["report"]},
     answer=ClaimedRuns,
@@ -273,9 +274,8 @@ def heartbeat_run(resources: ResourcesOf, caller: CallerOf, run_id: str, body: D
     repeatable=False,  # what was taken comes back by itself when its lease ends
 )
 def claim_runs(resources: ResourcesOf, caller: CallerOf, queue: str, body: Document) -> Reply:
-    """The highest priority first, then the oldest; each is the worker's until its lease ends.
-
-    With `workflow_types` only runs of these types are handed out; the others wait for a worker that knows them.
+    """Highest priority first, then oldest. The worker holds each run until its lease ends. With `workflow_types`, only
+    runs of these types are claimed.
     """
     asked = read_body(ClaimBody, body)
     taken = queues.claim(

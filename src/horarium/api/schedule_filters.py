@@ -18,7 +18,7 @@ _MAX_LABELS = 20
 def check_texts(given: Mapping[str, Sequence[str]]) -> None:
     """No database holds U+0000, and nobody means a blank."""
     if any("\x00" in value for values in given.values() for value in values):
-        raise InvalidDefinition({"query": ["must not hold the character U+0000"]})
+        raise InvalidDefinition({"query": ["must not contain the character U+0000"]})
     blank = {name: ["must not be blank"] for name, values in given.items() if not all(map(str.strip, values))}
     if blank:
         raise InvalidDefinition(blank)
@@ -51,5 +51,5 @@ def labels_of(pairs: Sequence[str]) -> dict[str, str] | None:
     if any(not name or not equals for name, equals, _ in split):
         raise InvalidDefinition({"label": ["must be name=value"]})
     if len(pairs) > _MAX_LABELS:
-        raise InvalidDefinition({"label": [f"at most {_MAX_LABELS} may be asked for at once"]})
+        raise InvalidDefinition({"label": [f"accepts at most {_MAX_LABELS} values"]})
     return {name: value for name, _, value in split} or None

@@ -40,7 +40,7 @@ _LIST_PARAMETERS = _LIST_FILTERS | {"page_size", "next_page_token", "include_del
 RECENT = "recent"
 
 _STATUSES = {status.value: status for status in Status}
-IncludeDeleted = Annotated[bool, Query(description="show deleted ones too, with the status `deleted`")]
+IncludeDeleted = Annotated[bool, Query(description="Include deleted schedules, with the status `deleted`.")]
 
 
 @routes(
@@ -75,7 +75,7 @@ def create_schedule(resources: ResourcesOf, caller: CallerOf, document: Document
     warns=True,
 )
 def upsert_schedule(resources: ResourcesOf, caller: CallerOf, document: Document, confirm: Confirm = False) -> Reply:
-    """By `schedule_id`; an equal definition changes nothing. Without an id an equal document is the same schedule."""
+    """Identified by `schedule_id`, or without an ID by its content. An equal definition changes nothing."""
     done = schedules.upsert(resources, caller.confirming(confirm), document)
     return reply_written(done, status_code=201 if done.outcome is WriteOutcome.CREATED else 200)
 
@@ -96,25 +96,33 @@ def list_schedules(
     resources: ResourcesOf,
     caller: CallerOf,
     request: Request,
-    status: Annotated[str | None, Query(description=", ".join(_STATUSES))] = None,
+    status: Annotated[str | None, Query(description=f"Schedule status: {', '.join(_STATUSES)}.")] = None,
     workflow_type: str | None = None,
-    workflow_id: Annotated[str | None, Query(description="a stored workflow; the same as workflow_type")] = None,
-    query: Annotated[str | None, Query(description='such as `TaskQueue = "slow" AND tenant = 42`')] = None,
+    workflow_id: Annotated[str | None, Query(description="ID of a stored workflow. Same as workflow_type.")] = None,
+    query: Annotated[
+        str | None, Query(description='Filter expression, such as `TaskQueue = "slow" AND tenant = 42`.')
+    ] = None,
     owner: str | None = None,
     source: str | None = None,
-    bundle: Annotated[str | None, Query(description="the bundle that brought it")] = None,
-    text: Annotated[str | None, Query(max_length=200, description="part of an id or a name")] = None,
-    label: Annotated[list[str] | None, Query(description="name=value; all must fit")] = None,
-    health: Annotated[str | None, Query(description=f"how it is doing: {', '.join(SIGNED)}")] = None,
-    calendar: Annotated[str | None, Query(max_length=256, description="the name of one that it obeys")] = None,
-    assignee: Annotated[str | None, Query(max_length=256, description="an agent or a team that it names")] = None,
-    assignee_type: Annotated[str | None, Query(description="agent or team")] = None,
+    bundle: Annotated[str | None, Query(description="Bundle that created the schedule.")] = None,
+    text: Annotated[
+        str | None, Query(max_length=200, description="Only schedules whose ID or name contains this text.")
+    ] = None,
+    label: Annotated[
+        list[str] | None, Query(description="Label filter as name=value. All given labels must match.")
+    ] = None,
+    health: Annotated[str | None, Query(description=f"Health status: {', '.join(SIGNED)}.")] = None,
+    calendar: Annotated[
+        str | None, Query(max_length=256, description="Name of a calendar that the schedule uses.")
+    ] = None,
+    assignee: Annotated[str | None, Query(max_length=256, description="ID of the assigned agent or team.")] = None,
+    assignee_type: Annotated[str | None, Query(description="Type of the assignee: agent or team.")] = None,
     include_deleted: IncludeDeleted = False,
-    include: Annotated[str | None, Query(description="`recent`: with the last 30 occurrences of each")] = None,
+    include: Annotated[str | None, Query(description="`recent` adds the last 30 occurrences of each schedule.")] = None,
     page_size: int | None = None,
     next_page_token: str | None = None,
 ) -> Reply:
-    """Newest first. A page by health, calendar or assignee may be short, and have a next one all the same."""
+    """Newest first. With the filters health, calendar or assignee, a page may be short and still have a next page."""
     _check_parameters(request)
     if include not in (None, RECENT):
         raise InvalidDefinition({"include": [f"must be {RECENT}"]})
@@ -122,7 +130,9 @@ def list_schedules(
     with_deleted = include_deleted or wanted_status is Status.DELETED
     if with_deleted and (label or query):  # attributes end with their schedule: the list would silently be short
         field = "include_deleted" if include_deleted else "status"
-        raise UnsupportedFilter(field, "cannot be combined with label or query: deleted schedules have neither")
+        raise UnsupportedFilter(
+            field, "cannot be combined with label or query: deleted schedules have no labels or search attributes"
+        )
     wanted = ScheduleFilter(
         statuses=None if wanted_status is None else [wanted_status],
         workflow=workflow_id or workflow_type,
@@ -168,7 +178,7 @@ def list_schedules(
 
 _DESCRIBE: dict[str, Any] = {
     "needs": READ,
-    "summary": "Describe a schedule",
+    "summary": "Show a schedule",
     "answer": Schedule,
     "example": examples.DESCRIBED,
 }
@@ -179,7 +189,7 @@ _DESCRIBE: dict[str, Any] = {
 def describe_schedule(
     resources: ResourcesOf, caller: CallerOf, schedule_id: str, include_deleted: IncludeDeleted = False
 ) -> Reply:
-    """With its next fire times, its newest runs and what it holds."""
+    """Includes its next fire times, newest runs and buffered runs."""
     found = listings.describe(resources, caller, schedule_id, include_deleted=include_deleted)
     return Reply(views.described(found, resources), headers={"ETag": etag(found.row.version)})
 
@@ -189,7 +199,7 @@ def describe_schedule(
     "/{schedule_id}",
     needs=WRITE,
     audited=Audited.NAMING_OWNER,
-    summary="Replace parts of a schedule",
+    summary="Update a schedule",
     body=ScheduleDocument,
     sends={"spec": {"cron_expressions": ["0 3 * * *"], "timezone": "Europe/Istanbul"}},
     answer=WriteResult,
@@ -202,12 +212,11 @@ def update_schedule(
     schedule_id: str,
     document: Document,
     confirm: Confirm = False,
-    whole: Annotated[bool, Query(description="the document is all there is: what it does not name goes")] = False,
+    whole: Annotated[bool, Query(description="Replace the whole definition: remove what the document omits.")] = False,
     if_match: IfMatch = None,
 ) -> Reply:
-    """The parts that are given replace the old ones, the others stay; an action is merged key by key.
-
-    With `whole` nothing stays but a note, a source and a pause that the document is silent about.
+    """Given parts replace the old ones, other parts are kept, and an action is merged key by key. With `whole`, omitted
+    parts are removed, except the note, source and pause.
     """
     meant, version = caller.confirming(confirm), version_of(if_match)
     how = Update.WHOLE if whole else Update.PARTS
@@ -220,7 +229,7 @@ def update_schedule(
     "/{schedule_id}",
     needs=WRITE,
     audited=Audited.NAMING_OWNER,
-    summary="Merge into a schedule",
+    summary="Merge changes into a schedule",
     body=ScheduleDocument,
     sends={"note": "every night at three"},
     answer=WriteResult,
@@ -235,7 +244,7 @@ def patch_schedule(
     confirm: Confirm = False,
     if_match: IfMatch = None,
 ) -> Reply:
-    """As RFC 7396 says: objects are merged, null clears a field."""
+    """JSON merge patch (RFC 7396): objects are merged, null clears a field."""
     meant, version = caller.confirming(confirm), version_of(if_match)
     done = schedules.update(resources, meant, schedule_id, document, how=Update.MERGE, if_version=version)
     return reply_written(done)
@@ -251,7 +260,7 @@ def patch_schedule(
     example=examples.DELETED,
 )
 def delete_schedule(resources: ResourcesOf, caller: CallerOf, schedule_id: str, if_match: IfMatch = None) -> Reply:
-    """What has not started is cancelled; history stays readable."""
+    """Cancels runs that have not started. History stays available."""
     return reply_written(lifecycles.delete(resources, caller, schedule_id, if_version=version_of(if_match)))
 
 
@@ -273,9 +282,8 @@ def pause_schedule(
     confirm: Confirm = False,
     if_match: IfMatch = None,
 ) -> Reply:
-    """Stop firing until the schedule is resumed, or until `until`. Active runs continue; a new pause replaces this one.
-
-    Where the end of the pause would release more than 1,000 held runs, `confirm` is needed.
+    """Stops firing until the schedule is resumed, or until `until`. Active runs continue. A new pause replaces the
+    current one. Set `confirm` if the end of the pause would start more than 1,000 buffered runs.
     """
     asked, version = read_body(PauseScheduleBody, body), version_of(if_match)
     same_namespace(caller, asked.namespace)
@@ -305,7 +313,7 @@ def resume_schedule(
     confirm: Confirm = False,
     if_match: IfMatch = None,
 ) -> Reply:
-    """It goes on from now: what fell into the pause is not made up for. Runs that it holds are let go."""
+    """Occurrences missed while paused do not run. Buffered runs are released."""
     asked, version = read_body(NoteBody, body), version_of(if_match)
     same_namespace(caller, asked.namespace)
     meant = caller.confirming(confirm)
@@ -322,5 +330,5 @@ def _check_parameters(request: Request) -> None:
     given = request.query_params
     for name in given:
         if name not in _LIST_PARAMETERS:
-            raise UnsupportedFilter(name[:64], f"there is no filter {name[:64]!r}")
+            raise UnsupportedFilter(name[:64], f"unknown filter {name[:64]!r}")
     check_texts({name: given.getlist(name) for name in given})

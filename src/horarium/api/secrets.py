@@ -1,4 +1,4 @@
-"""The routes of secrets: a value is taken and never shown, to nobody."""
+"""Routes of secrets."""
 
 from __future__ import annotations
 
@@ -36,17 +36,17 @@ _EXAMPLE = Secret(
     "GET",
     "",
     needs=READ,
-    summary="List the names of secrets",
+    summary="List secrets",
     answer=SecretList,
     example=SecretList(secrets=(_EXAMPLE,), next_page_token=None),
 )
 def list_secrets(
     resources: ResourcesOf,
     caller: CallerOf,
-    page_size: Annotated[int | None, Query(description="1 to 200")] = None,
+    page_size: Annotated[int | None, Query(description="Page size, 1 to 200.")] = None,
     next_page_token: Annotated[str | None, Query(max_length=128)] = None,
 ) -> Reply:
-    """By name, without values. The role agent does not see them."""
+    """Sorted by name, without values. Not available to the role `agent`."""
     page = secrets.list_secrets(resources, caller, page_size=page_size, next_page_token=next_page_token)
     shown: Any = tuple(readable(resources, "secret", page.secrets, _shown, lambda each: each.name))
     return Reply(SecretList(secrets=shown, next_page_token=page.next_page_token))
@@ -57,7 +57,7 @@ def list_secrets(
     "/{secret_name}",
     needs=WRITE,
     audited=Audited.IN_NAMESPACE,
-    summary="Set a secret",
+    summary="Create or replace a secret",
     body=SecretBody,
     sends={"value": "Bearer 3f9a2c", "hosts": ["erp.example.com"]},
     answer=Secret,
@@ -65,7 +65,7 @@ def list_secrets(
     example=_EXAMPLE,
 )
 def put_secret(resources: ResourcesOf, caller: CallerOf, secret_name: str, document: Document) -> Reply:
-    """Made, or replaced. The value is kept sealed, and no answer shows it."""
+    """The value is stored encrypted and never returned."""
     asked = read_body(SecretBody, document)
     kept = secrets.put(resources, caller, secret_name, asked.value, asked.hosts)
     return Reply(_shown(kept), 201 if kept.version == 1 else 200)
@@ -84,9 +84,9 @@ def delete_secret(
     resources: ResourcesOf,
     caller: CallerOf,
     secret_name: str,
-    force: Annotated[bool, Query(description="also while schedules name it")] = False,
+    force: Annotated[bool, Query(description="Delete even if schedules use it.")] = False,
 ) -> Reply:
-    """Refused while a schedule names it."""
+    """Rejected while a schedule uses it."""
     secrets.delete(resources, caller, secret_name, force=force)
     return Reply(SecretDeleted(name=secret_name, outcome=WriteOutcome.DELETED))
 

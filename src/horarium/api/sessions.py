@@ -47,8 +47,8 @@ routes = Routes("/api/session", tag="session")
 # Nobody's body is parsed before: a token and a name have room in this.
 _MAX_BODY: Final = 16_384
 _CODE_LIFE: Final = MINUTE
-_UNKNOWN: Final = "this token is unknown, revoked or expired"
-_CODE_OVER: Final = "this sign-in code is unknown, expired or was used before; make another one with `horarium ui`"
+_UNKNOWN: Final = "The token is unknown, revoked or expired."
+_CODE_OVER: Final = "The sign-in code is unknown, expired or already used. Create a new one with `horarium ui`."
 _EXAMPLE: Final = Session(
     principal="admin",
     role=Role.ADMIN,
@@ -75,7 +75,7 @@ async def from_our_page(request: Request) -> Mapping[str, Any]:
     "POST",
     "",
     needs=OPEN,
-    summary="Sign a browser in",
+    summary="Sign in a browser",
     body=SessionBody,
     sends={"token": "hor_example", "namespace": "default"},
     answer=Session,
@@ -85,11 +85,12 @@ async def from_our_page(request: Request) -> Mapping[str, Any]:
 def open_session(
     request: Request, resources: ResourcesOf, body: Annotated[Mapping[str, Any], Depends(from_our_page)]
 ) -> Reply:
-    """For pages of this service: the token goes into a cookie that is good for as long as it is, hours at most.
+    """For pages of this service. Stores the token in a cookie that expires with the token, at the latest after some
+    hours. A sign-in code works once. With `dry_run`, returns the caller without starting a session or using up the
+    code.
 
-    A code signs in once. With `dry_run` the answer says whose token or code it is; no session begins, and a code stays
-    good. Programs send the token itself with each request. The request must come from our own page
-    (`X-Horarium-Source: ui`, and `Sec-Fetch-Site` or `Origin`); another site's is 403 `cross_site`.
+    Programs send the token with each request instead. The request must come from a page of this service
+    (`X-Horarium-Source: ui`, and `Sec-Fetch-Site` or `Origin`); other sites get 403 `cross_site`.
     """
     asked = read_body(SessionBody, body)
     sessions: SessionCookies = request.app.state.sessions
@@ -109,9 +110,9 @@ def open_session(
     return reply
 
 
-@routes("GET", "", needs=LOOK, summary="Say who asks", answer=Session, example=_EXAMPLE)
+@routes("GET", "", needs=LOOK, summary="Show the caller", answer=Session, example=_EXAMPLE)
 def get_session(request: Request, resources: ResourcesOf, caller: CallerOf) -> Reply:
-    """Also for a bearer token or a client certificate, which need no session."""
+    """Also works with a bearer token or a client certificate, without a session."""
     session = session_of(request)
     return Reply(_shown(resources, caller, None if session is None else session.until))
 
@@ -120,13 +121,13 @@ def get_session(request: Request, resources: ResourcesOf, caller: CallerOf) -> R
     "DELETE",
     "",
     needs=OPEN,
-    summary="Sign a browser out",
+    summary="Sign out a browser",
     status=204,
     example=None,
     repeatable=False,  # to be signed out twice is to be signed out
 )
 async def close_session(request: Request) -> Response:
-    """Takes the cookie from the browser. Whoever revokes the token ends all sessions that were begun with it."""
+    """Removes the cookie. Revoking a token ends all sessions that were started with it."""
     require_our_page(request)
     return end_session(request, Response(status_code=204))
 
@@ -135,16 +136,15 @@ async def close_session(request: Request) -> Response:
     "POST",
     "/link",
     needs=LOOK,
-    summary="Make a code that signs a browser in",
+    summary="Create a sign-in code for a browser",
     answer=SignInLink,
     example=SignInLink(code="hsc_example", expires_at=examples.AT),
     repeatable=False,  # it is good for the moment only
 )
 def make_sign_in_link(request: Request, resources: ResourcesOf, caller: CallerOf) -> Reply:
-    """For a command that opens a browser: `/ui/#token=<code>` signs in whoever the caller is, once, within a minute.
-
-    A token would do as well, but the address of a page that is opened can be seen by others on the same machine. What
-    is made in a session begins none that lasts longer than that one.
+    """For a command that opens a browser: `/ui/#token=<code>` signs in as the caller, once, within a minute. A code is
+    safer than a token in the URL, which other users of the machine can see. A session started with it does not outlast
+    the credential of the caller.
     """
     sessions: SessionCookies = request.app.state.sessions
     secret = bearer_of(authorization_of(request))
@@ -224,13 +224,13 @@ def _mark(code: OpenedCode) -> str:
 
 def _check_length(secret: str) -> None:
     if len(secret) > MAX_SECRET:
-        raise InvalidDefinition({"token": [f"a session has room for {MAX_SECRET} characters; use a token of ours"]})
+        raise InvalidDefinition({"token": [f"has more than {MAX_SECRET} characters; use an API token to sign in"]})
 
 
 def _end(resources: Resources, credential: Instant | None, now: Instant) -> Instant:
     until = now + round(resources.settings.session_hours * HOUR)
     if credential is not None and credential <= now:
-        raise Unauthorized("this token has expired")
+        raise Unauthorized("The token has expired.")
     return until if credential is None else min(until, credential)
 
 

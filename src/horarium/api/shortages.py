@@ -11,12 +11,12 @@ from structlog.typing import FilteringBoundLogger
 from horarium.clock import Clock
 
 FILES: Final = (
-    "The process has no open files left. Raise its limit (ulimit -n, LimitNOFILE= of systemd), or lower "
-    "max_connections or pool_size."
+    "The process has no file descriptors left. Raise its limit (ulimit -n, LimitNOFILE= of systemd), or "
+    "lower max_connections or pool_size."
 )
 THREADS: Final = (
-    "The system starts no more threads. Raise its limit (ulimit -u, TasksMax= of systemd, the pids limit of the "
-    "container)."
+    "The process cannot start more threads. Raise its limit (ulimit -u, TasksMax= of systemd, or the pids "
+    "limit of the container)."
 )
 _NO_FILES: Final = frozenset({errno.EMFILE, errno.ENFILE})
 _NO_THREAD: Final = "can't start new thread"

@@ -21,7 +21,7 @@ from horarium.operations.caller import Caller
 # Streams end when their readers like, so nobody knows when there will be room.
 _TRY_AGAIN_SECONDS = 10
 UNREAD_SECONDS = 60.0
-"""A stream whose client takes nothing for so long ends, and its place is free."""
+"A stream whose client reads nothing for this long is closed."
 
 
 class Streams:

@@ -1,4 +1,4 @@
-"""The routes of subscriptions: who is told of what happens, by signed webhooks. Secrets are taken and never shown."""
+"""Routes of subscriptions: create, test, and resend dead letters."""
 
 from __future__ import annotations
 
@@ -54,10 +54,12 @@ routes = Routes("/api/subscriptions", tag="subscriptions")
 def list_subscriptions(
     resources: ResourcesOf,
     caller: ListCallerOf,
-    page_size: Annotated[int | None, Query(description="1 to 200")] = None,
+    page_size: Annotated[int | None, Query(description="Page size, 1 to 200.")] = None,
     next_page_token: Annotated[str | None, Query(max_length=512)] = None,
 ) -> Reply:
-    """By name. Without `page_size` all of the namespace, which never has many; with `namespace=*` 50 at a time."""
+    """Sorted by name. Returns all subscriptions of the namespace unless `page_size` is given; with `namespace=*`, 50
+    per page.
+    """
     page = subscriptions.list_subscriptions(resources, caller, page_size=page_size, next_page_token=next_page_token)
     rows = readable(resources, "subscription", page.subscriptions, _shown, lambda each: each.row.subscription_id)
     shown: Any = tuple(rows)
@@ -69,7 +71,7 @@ def list_subscriptions(
     "",
     needs=WRITE,
     audited=Audited.IN_NAMESPACE,
-    summary="Subscribe to the feed",
+    summary="Create a subscription",
     body=SubscriptionBody,
     sends=examples.SUBSCRIBED,
     answer=Subscription,
@@ -78,7 +80,7 @@ def list_subscriptions(
     warns=True,
 )
 def create_subscription(resources: ResourcesOf, caller: CallerOf, document: Document) -> Reply:
-    """It begins with what happens from now on."""
+    """Receives events from now on."""
     asked = read_body(SubscriptionBody, document)
     kept = subscriptions.create(
         resources,
@@ -101,7 +103,7 @@ def create_subscription(resources: ResourcesOf, caller: CallerOf, document: Docu
     example=examples.SUBSCRIPTION,
 )
 def get_subscription(resources: ResourcesOf, caller: CallerOf, subscription_id: str) -> Reply:
-    """By its id or its name."""
+    """By ID or name."""
     return _reply(subscriptions.get(resources, caller, subscription_id))
 
 
@@ -110,7 +112,7 @@ def get_subscription(resources: ResourcesOf, caller: CallerOf, subscription_id: 
     "/{subscription_id}",
     needs=WRITE,
     audited=Audited.IN_NAMESPACE,
-    summary="Change a subscription",
+    summary="Update a subscription",
     body=SubscriptionChange,
     sends={"kinds": ["run_finished"]},
     answer=Subscription,
@@ -120,7 +122,7 @@ def get_subscription(resources: ResourcesOf, caller: CallerOf, subscription_id: 
 def update_subscription(
     resources: ResourcesOf, caller: CallerOf, subscription_id: str, document: Document, if_match: IfMatch = None
 ) -> Reply:
-    """What the document does not say stays, and so does the place in the feed."""
+    """Omitted fields and the position in the feed are kept."""
     asked = msgspec.structs.asdict(read_body(SubscriptionChange, document))
     changes = {name: value for name, value in asked.items() if value is not None}
     kept = subscriptions.update(resources, caller, subscription_id, changes, if_version=version_of(if_match))
@@ -137,7 +139,7 @@ def update_subscription(
     example=SubscriptionDeleted(subscription_id=examples.UID, name="failures", outcome=WriteOutcome.DELETED),
 )
 def delete_subscription(resources: ResourcesOf, caller: CallerOf, subscription_id: str) -> Reply:
-    """With its dead letters."""
+    """Also deletes its dead letters."""
     row = subscriptions.delete(resources, caller, subscription_id)
     gone = id_text(row.subscription_id)
     return Reply(SubscriptionDeleted(subscription_id=gone, name=row.name, outcome=WriteOutcome.DELETED))
@@ -153,7 +155,7 @@ def delete_subscription(resources: ResourcesOf, caller: CallerOf, subscription_i
     repeatable=False,  # it is there to be sent each time
 )
 async def test_subscription(resources: ResourcesOf, caller: CallerOf, subscription_id: str) -> Reply:
-    """At once, and once; the answer says what the receiver answered."""
+    """Sends one message immediately and returns the response of the receiver."""
     row, message = await run_in_threadpool(subscriptions.test_message, resources, caller, subscription_id)
     outcome = await subscriptions.send_test(resources, message)
     delivered = isinstance(outcome, Delivered)
@@ -171,7 +173,7 @@ async def test_subscription(resources: ResourcesOf, caller: CallerOf, subscripti
     "GET",
     "/{subscription_id}/dead-letters",
     needs=READ,
-    summary="List what could not be delivered",
+    summary="List dead letters",
     answer=DeadLetterList,
     example=DeadLetterList(dead_letters=(examples.DEAD_LETTER,), next_page_token=None),
 )
@@ -179,10 +181,10 @@ def list_dead_letters(
     resources: ResourcesOf,
     caller: CallerOf,
     subscription_id: str,
-    page_size: Annotated[int | None, Query(description="1 to 200")] = None,
+    page_size: Annotated[int | None, Query(description="Page size, 1 to 200.")] = None,
     next_page_token: Annotated[str | None, Query(max_length=64)] = None,
 ) -> Reply:
-    """Newest first; the newest 1000 are kept."""
+    """Newest first. The newest 1,000 are kept."""
     page, letters = within_bytes(
         page_size,
         lambda most: subscriptions.list_dead_letters(
@@ -198,14 +200,14 @@ def list_dead_letters(
     "/{subscription_id}/redeliver",
     needs=WRITE,
     audited=Audited.IN_NAMESPACE,
-    summary="Send dead letters again",
+    summary="Resend dead letters",
     body=RedeliverBody,
     sends={},
     answer=Redelivered,
     example=Redelivered(subscription_id=examples.UID, outcome=RedeliverOutcome.QUEUED, count=3),
 )
 def redeliver_dead_letters(resources: ResourcesOf, caller: CallerOf, subscription_id: str, document: Document) -> Reply:
-    """Each once, soon; what arrives leaves the list, what does not stays."""
+    """Sends each message once, soon. Delivered messages are removed from the list."""
     asked = read_body(RedeliverBody, document)
     row, count = subscriptions.redeliver(resources, caller, subscription_id, asked.ids)
     outcome = RedeliverOutcome.QUEUED if count else RedeliverOutcome.UNCHANGED

@@ -1,4 +1,4 @@
-"""The routes of teams: agents that share work, by turns or under a lead."""
+"""Routes of teams: agents that share work."""
 
 from __future__ import annotations
 
@@ -51,10 +51,10 @@ _EXAMPLE = Team(
 def list_teams(
     resources: ResourcesOf,
     caller: CallerOf,
-    page_size: Annotated[int | None, Query(description="1 to 200")] = None,
+    page_size: Annotated[int | None, Query(description="Page size, 1 to 200.")] = None,
     next_page_token: Annotated[str | None, Query(max_length=128)] = None,
 ) -> Reply:
-    """By id."""
+    """Sorted by ID."""
     page, shown = within_bytes(
         page_size,
         lambda most: TEAMS.list_page(resources, caller, most, next_page_token),
@@ -76,7 +76,7 @@ def list_teams(
     example=_EXAMPLE,
 )
 def create_team(resources: ResourcesOf, caller: CallerOf, document: Document) -> Reply:
-    """Its members are agents that there are."""
+    """Its members must be existing agents."""
     return _reply(TEAMS.create(resources, caller, document), 201)
 
 
@@ -90,7 +90,7 @@ def get_team(resources: ResourcesOf, caller: CallerOf, team_id: str) -> Reply:
     "/{team_id}",
     needs=WRITE,
     audited=Audited.IN_NAMESPACE,
-    summary="Set a team",
+    summary="Create or replace a team",
     body=TeamBody,
     sends={"members": ["writer"], "strategy": "lead"},
     answer=Team,
@@ -100,7 +100,7 @@ def get_team(resources: ResourcesOf, caller: CallerOf, team_id: str) -> Reply:
 def put_team(
     resources: ResourcesOf, caller: CallerOf, team_id: str, document: Document, if_match: IfMatch = None
 ) -> Reply:
-    """Made, or replaced as a whole."""
+    """Replaces the whole team."""
     kept = TEAMS.put(resources, caller, team_id, document, if_version=version_of(if_match))
     return _reply(kept, 201 if kept.outcome is WriteOutcome.CREATED else 200)
 
@@ -110,7 +110,7 @@ def put_team(
     "/{team_id}",
     needs=WRITE,
     audited=Audited.IN_NAMESPACE,
-    summary="Change single fields of a team",
+    summary="Update fields of a team",
     body=TeamBody,
     sends={"strategy": "lead"},
     answer=Team,
@@ -119,7 +119,7 @@ def put_team(
 def patch_team(
     resources: ResourcesOf, caller: CallerOf, team_id: str, changes: Document, if_match: IfMatch = None
 ) -> Reply:
-    """Merge as RFC 7396 says: what is not named stays, objects are merged, null sets a field back to its default."""
+    """JSON merge patch (RFC 7396): omitted fields are kept, objects are merged, null restores the default."""
     return _reply(TEAMS.patch(resources, caller, team_id, changes, if_version=version_of(if_match)))
 
 
@@ -133,7 +133,7 @@ def patch_team(
     example=TeamDeleted(team_id="desk", outcome=WriteOutcome.DELETED),
 )
 def delete_team(resources: ResourcesOf, caller: CallerOf, team_id: str) -> Reply:
-    """Refused while an assignment or a schedule names it."""
+    """Rejected while an assignment or a schedule uses it."""
     teams.delete(resources, caller, team_id)
     return Reply(TeamDeleted(team_id=team_id, outcome=WriteOutcome.DELETED))
 

@@ -36,7 +36,7 @@ agent_routes = Routes("/api/agents", tag="agents")
     example=TokenList(tokens=(examples.TOKEN,)),
 )
 def list_tokens(resources: ResourcesOf, caller: CallerOf) -> Reply:
-    """Without their secrets, which nobody has any more."""
+    """Without secrets, which are not stored."""
     found = tokens.list_tokens(resources, caller)
     shown: Any = tuple(readable(resources, "token", found, lambda row: Token(**_shown(row)), lambda row: row.token_id))
     return Reply(TokenList(tokens=shown))
@@ -46,7 +46,7 @@ def list_tokens(resources: ResourcesOf, caller: CallerOf) -> Reply:
     "POST",
     "",
     needs=ADMINISTER,
-    summary="Issue a token",
+    summary="Create a token",
     body=TokenBody,
     sends={"name": "ci", "role": "operator"},
     answer=IssuedToken,
@@ -55,7 +55,7 @@ def list_tokens(resources: ResourcesOf, caller: CallerOf) -> Reply:
     repeatable=False,  # a secret is not kept, so there is nothing to answer a repetition with
 )
 def issue_token(resources: ResourcesOf, caller: CallerOf, body: Document) -> Reply:
-    """`secret` is in this answer and nowhere else."""
+    """`secret` is returned only once, in this answer."""
     asked = read_body(TokenBody, body)
     issued = tokens.issue(
         resources,
@@ -73,7 +73,7 @@ def issue_token(resources: ResourcesOf, caller: CallerOf, body: Document) -> Rep
     "POST",
     "/{agent_id}/tokens",
     needs=ADMINISTER,
-    summary="Issue a token for an agent",
+    summary="Create a token for an agent",
     body=AgentTokenBody,
     sends={"name": "the agent in the cluster"},
     answer=IssuedToken,
@@ -82,9 +82,8 @@ def issue_token(resources: ResourcesOf, caller: CallerOf, body: Document) -> Rep
     repeatable=False,  # as above
 )
 def create_agent_token(resources: ResourcesOf, caller: CallerOf, agent_id: str, body: Document) -> Reply:
-    """Of the role `agent`: it opens that agent's own work. It is good until the agent is deleted, at most.
-
-    `secret` is in this answer and nowhere else.
+    """The token has the role `agent`, gives access to this agent's work, and ends when the agent is deleted. `secret`
+    is returned only once, in this answer.
     """
     asked = read_body(AgentTokenBody, body)
     until = None if asked.expires_at is None else from_datetime(asked.expires_at)
@@ -96,7 +95,7 @@ def create_agent_token(resources: ResourcesOf, caller: CallerOf, agent_id: str, 
     "POST",
     "/{token_id}/rotate",
     needs=ADMINISTER,
-    summary="Give a token a new secret",
+    summary="Rotate a token",
     body=RotateBody,
     sends={"overlap_seconds": 3600},
     answer=IssuedToken,
@@ -106,9 +105,8 @@ def create_agent_token(resources: ResourcesOf, caller: CallerOf, agent_id: str, 
 def rotate_token(
     resources: ResourcesOf, caller: CallerOf, token_id: str, body: Document, session: OwnSessionOf
 ) -> Reply:
-    """`secret` is in this answer and nowhere else. The old one is good for `overlap_seconds` more: a day.
-
-    A browser that does it to the token of its own session goes on with the new one.
+    """`secret` is returned only once, in this answer. The old secret stays valid for `overlap_seconds` (default 86400).
+    A browser session that rotates its own token continues with the new one.
     """
     is_own = session.is_of(resources, token_id)
     overlap = read_body(RotateBody, body).overlap_seconds
@@ -127,7 +125,7 @@ def rotate_token(
     example=TokenRevoked(token_id=examples.UID, outcome=RevokeOutcome.REVOKED),
 )
 def revoke_token(resources: ResourcesOf, caller: CallerOf, token_id: str) -> Reply:
-    """From now on it opens nothing; once more is harmless."""
+    """The token becomes invalid immediately. Repeating the request has no effect."""
     was_live = tokens.revoke(resources, caller, token_id)
     outcome = RevokeOutcome.REVOKED if was_live else RevokeOutcome.UNCHANGED
     return Reply(TokenRevoked(token_id=token_id.upper(), outcome=outcome))

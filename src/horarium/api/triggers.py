@@ -22,7 +22,7 @@ routes = Routes("/api/schedules/{schedule_id}", tag="schedules")
     "POST",
     "/trigger",
     needs=OPERATE,
-    summary="Fire once now",
+    summary="Trigger a schedule now",
     body=TriggerBody,
     sends={"overlap_policy": "allow_all", "reason": "the numbers were wrong"},
     answer=Triggered,
@@ -36,10 +36,7 @@ def trigger_schedule(
     body: Document,
     idempotency_key: IdempotencyKey = None,
 ) -> Reply:
-    """With the same idempotency key a second trigger is the first one again.
-
-    `inputs` in place of those of the schedule need the permission `write`.
-    """
+    """A repeated idempotency key returns the first trigger. Changed `inputs` require the permission `write`."""
     asked = read_body(TriggerBody, body)
     same_namespace(caller, asked.namespace)
     done = triggers.trigger(
@@ -71,7 +68,7 @@ def trigger_schedule(
     "POST",
     "/backfill",
     needs=OPERATE,
-    summary="Run what the spec had in a window of the past",
+    summary="Backfill a schedule",
     body=BackfillBody,
     sends={"start_time": "2026-02-27T00:00:00Z", "end_time": "2026-02-28T00:00:00Z", "dry_run": True},
     answer=Backfilled,
@@ -79,9 +76,8 @@ def trigger_schedule(
     planned=True,
 )
 def backfill_schedule(resources: ResourcesOf, caller: CallerOf, schedule_id: str, body: Document) -> Reply:
-    """From `start_time` on and before `end_time`; occurrences that have a run are left alone.
-
-    With the overlap policy `skip` they run one after the other: those that wait are `buffered`.
+    """Creates runs for occurrences from `start_time` to before `end_time` that have none. With the overlap policy
+    `skip` they run one after the other; waiting runs are `buffered`.
     """
     asked = read_body(BackfillBody, body)
     same_namespace(caller, asked.namespace)

@@ -22,7 +22,7 @@ WAIT_SECONDS = 30.0
 
 class TooManyRequests(RateLimited):
     reason = "too_many_requests"
-    says = "too many requests with this token are under way; wait, then go on"
+    says = "Too many requests with this token are in progress. Wait, then retry."
 
 
 @dataclass(frozen=True, slots=True)

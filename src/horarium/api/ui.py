@@ -1,4 +1,4 @@
-"""How the browser interface is served: open to all, since it is a program and knows nothing by itself."""
+"""Serve the browser interface, which is open to all because it contains no data."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _STYLE = (
 _NO_SCRIPT = policy(style=_STYLE)
 
 
-@routes("GET", "/ui", needs=OPEN, summary="Lead to the browser interface", media_type="text/html", example="")
+@routes("GET", "/ui", needs=OPEN, summary="Redirect to the browser interface", media_type="text/html", example="")
 async def lead_to_ui(request: Request) -> Response:
     return RedirectResponse(f"{base_of(request.scope)}{PROGRAM}", 307)
 
@@ -45,7 +45,7 @@ async def serve_ui(request: Request, path: str) -> Response:
     if found is not None:
         return _sent(request, found)
     if not is_of_the_app(path):
-        return problem(404, "not_found", "there is no such file")
+        return problem(404, "not_found", "The file does not exist.")
     if not files.built:
         return plain_page("Horarium", missing_text(base_of(request.scope)), status=404)
     return _sent(request, files.page(base_of(request.scope)))
@@ -65,10 +65,9 @@ def missing_text(base: str) -> str:
     docs = escape(f"{base}/docs")
     return (
         "<h1>The browser interface is not built</h1>"
-        "<p>This copy of Horarium was installed from its sources, and they hold the browser interface in the form in "
-        "which it is written. Run <code>make ui</code> in them, which needs an npm registry, and load this page again; "
-        "a released wheel has it inside.</p>"
-        f'<p>Everything else works: <a href="{docs}">the HTTP interface</a>, and <code>horarium --help</code>.</p>'
+        "<p>This copy of Horarium was installed from source. Run <code>make ui</code> in the source directory and "
+        "reload this page. The command needs access to an npm registry. Released wheels contain the interface.</p>"
+        f'<p>The <a href="{docs}">HTTP API</a> and the command line (<code>horarium --help</code>) work without it.</p>'
     )
 
 

@@ -105,7 +105,7 @@ def _told(schedule: Listed, resources: Resources, told: Callable[[Mapping[str, A
     about = {"namespace": row.namespace, "schedule_id": row.schedule_id}
     resources.damages.tell(resources.telemetry, "schedule", f"{row.namespace}/{row.schedule_id}", why, **about)
     bare = replace(schedule, document=_BARE | {"schedule_id": row.schedule_id, "namespace": row.namespace})
-    return _shown(bare, told({**_state(bare), "words": None, "broken": f"its definition cannot be read: {why}"}))
+    return _shown(bare, told({**_state(bare), "words": None, "broken": f"The definition cannot be read: {why}"}))
 
 
 def _why(document: Mapping[str, Any]) -> str | None:

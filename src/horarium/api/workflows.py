@@ -1,4 +1,4 @@
-"""The routes of workflows: put by id, looked at by version, started without a schedule."""
+"""Routes of workflows: store, show by version, start without a schedule."""
 
 from __future__ import annotations
 
@@ -83,11 +83,13 @@ def list_workflows(
     caller: CallerOf,
     owner: Annotated[str | None, Query(max_length=256)] = None,
     bundle: Annotated[str | None, Query(max_length=256)] = None,
-    text: Annotated[str | None, Query(max_length=256, description="part of the id or name")] = None,
-    page_size: Annotated[int | None, Query(description="1 to 200")] = None,
+    text: Annotated[
+        str | None, Query(max_length=256, description="Only workflows whose ID or name contains this text.")
+    ] = None,
+    page_size: Annotated[int | None, Query(description="Page size, 1 to 200.")] = None,
     next_page_token: Annotated[str | None, Query(max_length=128)] = None,
 ) -> Reply:
-    """The newest version of each, by id."""
+    """The newest version of each, sorted by ID."""
     page = workflows.list_workflows(
         resources,
         caller,
@@ -104,7 +106,7 @@ def list_workflows(
     "POST",
     "/validate",
     needs=READ,
-    summary="Check a workflow without keeping it",
+    summary="Validate a workflow",
     body=WorkflowBody,
     sends=_SENT,
     answer=WorkflowChecked,
@@ -113,7 +115,7 @@ def list_workflows(
     warns=True,
 )
 def validate_workflow(resources: ResourcesOf, caller: CallerOf, document: Document) -> Reply:
-    """All that is wrong with it, each under its path; or the document as it would be kept."""
+    """Returns the document as it would be stored, or all errors by path."""
     found = workflows.validate(resources, caller, document)
     return Reply(WorkflowChecked(document=found.document, graph=_graph(found.graph), warnings=found.warnings))
 
@@ -123,7 +125,7 @@ def validate_workflow(resources: ResourcesOf, caller: CallerOf, document: Docume
     "/{workflow_id}",
     needs=WRITE,
     audited=Audited.IN_NAMESPACE,
-    summary="Put a workflow in place",
+    summary="Create or update a workflow",
     body=WorkflowBody,
     sends=_SENT,
     answer=WorkflowWritten,
@@ -135,7 +137,7 @@ def validate_workflow(resources: ResourcesOf, caller: CallerOf, document: Docume
 def put_workflow(
     resources: ResourcesOf, caller: CallerOf, workflow_id: str, document: Document, if_match: IfMatch = None
 ) -> Reply:
-    """Each change is a version; an equal document makes none. Its triggers become schedules that follow it."""
+    """Each change creates a version; an equal document does not. Triggers of the workflow become managed schedules."""
     done = workflows.put(resources, caller, workflow_id, document, if_version=version_of(if_match))
     answer = WorkflowWritten(
         workflow_id=done.workflow_id,
@@ -160,7 +162,7 @@ def get_workflow(
     resources: ResourcesOf,
     caller: CallerOf,
     workflow_id: str,
-    version: Annotated[str | None, Query(max_length=32, description="a number, or `latest`")] = None,
+    version: Annotated[str | None, Query(max_length=32, description="Version number or `latest`.")] = None,
 ) -> Reply:
     kept = workflows.get(resources, caller, workflow_id, version)
     graph = None if kept.graph is None else _graph(kept.graph)
@@ -180,10 +182,10 @@ def workflow_versions(
     resources: ResourcesOf,
     caller: CallerOf,
     workflow_id: str,
-    page_size: Annotated[int | None, Query(description="1 to 200")] = None,
+    page_size: Annotated[int | None, Query(description="Page size, 1 to 200.")] = None,
     next_page_token: Annotated[str | None, Query(max_length=128)] = None,
 ) -> Reply:
-    """The newest first."""
+    """Newest first."""
     page = workflows.list_versions(resources, caller, workflow_id, page_size=page_size, next_page_token=next_page_token)
     shown = _summaries(resources, page.workflows)
     return Reply(WorkflowVersions(workflow_id=workflow_id, versions=shown, next_page_token=page.next_page_token))
@@ -200,7 +202,7 @@ def workflow_versions(
     planned=True,
 )
 def delete_workflow(resources: ResourcesOf, caller: CallerOf, workflow_id: str) -> Reply:
-    """All versions, with the schedules of its triggers. Refused while a schedule, run or workflow needs it."""
+    """Deletes all versions and the schedules of its triggers. Rejected while a schedule, run or workflow uses it."""
     gone = workflows.delete(resources, caller, workflow_id)
     return Reply(WorkflowDeleted(workflow_id=workflow_id, outcome=WriteOutcome.DELETED, schedules=_schedules(gone)))
 
@@ -226,7 +228,9 @@ def run_workflow(
     body: Document,
     idempotency_key: IdempotencyKey = None,
 ) -> Reply:
-    """With an assignee it waits for approval, as a schedule's run would. The key is kept with the run."""
+    """With an assignee, the run awaits approval, as a run of a schedule would. The idempotency key is kept as long as
+    the run.
+    """
     asked = read_body(WorkflowRunBody, body)
     caller = caller.asking_to_skip(asked.approval_status, asked.skip_approval)
     done = workflow_runs.start(resources, caller, workflow_id, asked, key=idempotency_key)

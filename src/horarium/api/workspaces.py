@@ -86,9 +86,9 @@ _RAN = wire.WorkspaceRun(
 )
 
 Posted = Annotated[Any, Depends(json_body)]
-After = Annotated[str | None, Query(max_length=128, description="the id of the last one that was seen")]
+After = Annotated[str | None, Query(max_length=128, description="ID of the last schedule of the previous page.")]
 Named = Annotated[
-    str | None, Header(alias="X-Workspace-ID", description="The workspace of the caller; the role agent must say it.")
+    str | None, Header(alias="X-Workspace-ID", description="Workspace of the caller. Required for the role `agent`.")
 ]
 
 
@@ -96,13 +96,13 @@ Named = Annotated[
     "GET",
     "",
     needs=LOOK,
-    summary="List the schedules of a workspace",
+    summary="List the schedules in a workspace",
     answer=wire.WorkspaceSchedule,
     many=True,
     example=[_EXAMPLE],
 )
 def list_workspace_schedules(resources: ResourcesOf, caller: CallerOf, workspace_id: str, after: After = None) -> Reply:
-    """Oldest first, 1000 at most and two megabytes; where there are more, a Link header leads to them."""
+    """Oldest first, at most 1,000 and 2 MB per page. A `Link` header leads to the next page."""
     page, shown = within_bytes(
         None,
         lambda most: workspaces.list_schedules(resources, caller, workspace_id, after=after, most=most or MOST_LISTED),
@@ -115,7 +115,7 @@ def list_workspace_schedules(resources: ResourcesOf, caller: CallerOf, workspace
     "POST",
     "",
     needs=SCHEDULE,
-    summary="Create a schedule of a workspace",
+    summary="Create a schedule in a workspace",
     body=wire.WorkspaceScheduleBody,
     sends=_SENT,
     answer=wire.WorkspaceScheduleCreated,
@@ -124,7 +124,7 @@ def list_workspace_schedules(resources: ResourcesOf, caller: CallerOf, workspace
     warns=True,
 )
 def create_workspace_schedule(resources: ResourcesOf, caller: CallerOf, workspace_id: str, body: Posted) -> Reply:
-    """Names are unique in a workspace; any number may have none."""
+    """A name must be unique in the workspace. Schedules may have no name."""
     done = workspaces.create(resources, caller, workspace_id, body)
     next_run_at = time_of(done.next_due)
     answer = wire.WorkspaceScheduleCreated(
@@ -137,7 +137,7 @@ def create_workspace_schedule(resources: ResourcesOf, caller: CallerOf, workspac
     "GET",
     "/health",
     needs=LOOK,
-    summary="Show how the schedules of a workspace are doing",
+    summary="List the health of schedules in a workspace",
     answer=wire.WorkspaceHealth,
     many=True,
     example=[wire.WorkspaceHealth(**_HEALTH)],
@@ -145,7 +145,9 @@ def create_workspace_schedule(resources: ResourcesOf, caller: CallerOf, workspac
 def workspace_schedule_health(
     resources: ResourcesOf, caller: CallerOf, workspace_id: str, after: After = None, named: Named = None
 ) -> Reply:
-    """For peers too, who are agents: they say in X-Workspace-ID who they are, which must be whom their token names."""
+    """Also available to other agents. They must send their own workspace in `X-Workspace-ID`, which must match their
+    token.
+    """
     page, shown = within_bytes(
         None,
         lambda most: workspaces.health(
@@ -166,7 +168,7 @@ def workspace_schedule_health(
     "PATCH",
     _SCHEDULE,
     needs=SCHEDULE,
-    summary="Change a schedule of a workspace",
+    summary="Update a schedule in a workspace",
     body=wire.WorkspaceChangeBody,
     sends={"cron_expr": "30 8 * * *"},
     answer=wire.WorkspaceScheduleUpdated,
@@ -181,7 +183,7 @@ def change_workspace_schedule(
     body: Posted,
     if_match: IfMatch = None,
 ) -> Reply:
-    """What is not given stays. Enabled again, it goes on from now: what it has missed is not made up for."""
+    """Omitted fields are kept. Enabling a schedule does not run occurrences missed while it was disabled."""
     version = version_of(if_match)
     done = workspaces.change(resources, caller, workspace_id, workspace_schedule_id, body, if_version=version)
     return Reply(wire.WorkspaceScheduleUpdated(status="updated", warnings=done.warnings))
@@ -192,7 +194,7 @@ def change_workspace_schedule(
     _SCHEDULE,
     needs=SCHEDULE,
     audited=Audited.IN_NAMESPACE,
-    summary="Delete a schedule of a workspace",
+    summary="Delete a schedule in a workspace",
     answer=wire.WorkspaceScheduleDeleted,
     example=wire.WorkspaceScheduleDeleted(status="deleted"),
 )
@@ -203,7 +205,7 @@ def delete_workspace_schedule(
     workspace_schedule_id: str,
     if_match: IfMatch = None,
 ) -> Reply:
-    """What has not started is cancelled."""
+    """Cancels runs that have not started."""
     version = version_of(if_match)
     workspaces.delete(resources, caller, workspace_id, workspace_schedule_id, if_version=version)
     return Reply(wire.WorkspaceScheduleDeleted(status="deleted"))
@@ -221,7 +223,7 @@ async def _asked_to_skip(request: Request, _known: CallerOf) -> Skipping:
     "POST",
     f"{_SCHEDULE}/run",
     needs=RUN,
-    summary="Fire a schedule of a workspace now",
+    summary="Run a schedule in a workspace now",
     answer=wire.WorkspaceFired,
     example=wire.WorkspaceFired(status="fired", workspace_id="writer", prompt=_SENT["prompt"]),
 )
@@ -232,7 +234,9 @@ def run_workspace_schedule(
     workspace_id: str,
     workspace_schedule_id: str,
 ) -> Reply:
-    """Outside its cadence, which does not move. 409 where something stands against it, such as a run that goes on."""
+    """Does not change the next occurrence. Returns 409 if the run is not possible, for example because another run is
+    active.
+    """
     asking = caller.asking_to_skip(*skipping)
     prompt, state = workspaces.run(resources, asking, workspace_id, workspace_schedule_id)
     status: Literal["fired", "awaiting_approval"] = (
@@ -245,7 +249,7 @@ def run_workspace_schedule(
     "GET",
     f"{_SCHEDULE}/history",
     needs=LOOK,
-    summary="Show the last runs of a schedule of a workspace",
+    summary="List the last runs of a schedule in a workspace",
     answer=wire.WorkspaceRun,
     many=True,
     example=[_RAN],
@@ -253,7 +257,7 @@ def run_workspace_schedule(
 def workspace_schedule_history(
     resources: ResourcesOf, caller: CallerOf, workspace_id: str, workspace_schedule_id: str
 ) -> Reply:
-    """The 20 newest, skips among them, newest first."""
+    """The 20 newest runs and skips, newest first."""
     found = workspaces.history(resources, caller, workspace_id, workspace_schedule_id)
     return Reply([_skipped(found, each) if isinstance(each, Skipped) else _ran(found, each) for each in found.rows])
 
@@ -319,6 +323,6 @@ def _skipped(found: WorkspaceHistory, skip: Skipped) -> wire.WorkspaceRun:
         timestamp=to_datetime(skip.event.recorded_at),
         duration_ms=None,
         status=RunStatus.SKIPPED,
-        error_detail=f"skipped: {skip.event.payload.get('reason') or 'it was not run'}",
+        error_detail=f"skipped: {skip.event.payload.get('reason') or 'not run'}",
         request=_request(found, skipped=True),
     )

@@ -68,7 +68,7 @@ def judge(sent: int, answer: Sequence[RunReportOutcome] | ClientError, *, with_t
 def _of_each(sent: int, outcomes: Sequence[RunReportOutcome]) -> Verdict:
     """They are delivered in order: what comes after one that must be sent again is sent again, too."""
     if len(outcomes) != sent:
-        return Later(f"{len(outcomes)} outcomes came for {sent} reports")
+        return Later(f"received {len(outcomes)} outcomes for {sent} reports")
     refused = []
     for place, each in enumerate(outcomes):
         if each.status in _REFUSED and each.status != 429:

@@ -44,9 +44,9 @@ def open_directory(places: Sequence[Path]) -> Path:
         try:
             place.mkdir(mode=0o700, parents=True, exist_ok=True)
             if place.stat().st_uid != os.getuid():
-                raise PermissionError(f"{place} is somebody else's")
+                raise PermissionError(f"{place} belongs to another user")
             if not os.access(place, os.W_OK | os.X_OK):
-                raise PermissionError(f"{place} cannot be written to")
+                raise PermissionError(f"{place} is not writable")
             return place
         except OSError as error:
             wrong.append(str(error))

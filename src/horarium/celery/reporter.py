@@ -92,7 +92,7 @@ class Reporter:
         try:
             destination = self.options.destination(report.header)
             if destination is None:
-                self._tell_once("a run came without an address or a token for reports; give report_to an address")
+                self._tell_once("a run has no URL or token for reports; set the url of report_to")
                 return
             spool, sender = self._parts or self._open()
             spool.put(destination, line_of(report.document(), final=report.final))

@@ -31,7 +31,7 @@ from horarium.policy.retry import NOT_REGISTERED, TIME_LIMITS
 from horarium.schedule.jsonvalue import checked_object
 
 MAX_RESULT_BYTES = 262_144
-"""Of a result as JSON; a larger one is told by its beginning."""
+"""Maximum bytes of a result as JSON; only the beginning of a larger result is reported."""
 MAX_ERROR = 4_000
 """Characters of an error, as many as the service keeps."""
 _MAX_SHOWN = 10_000
@@ -73,7 +73,7 @@ def revoked(header: RunHeader, *, expired: bool, terminated: bool) -> Report:
 
 
 def unknown(header: RunHeader, name: object) -> Report:
-    error = cut(f"{NOT_REGISTERED}: this worker knows no task {name!r}", MAX_ERROR)
+    error = cut(f"{NOT_REGISTERED}: this worker has no task {name!r}", MAX_ERROR)
     return Report(header, {"state": "failed", "error": error, "error_class": NOT_REGISTERED}, final=True)
 
 
@@ -154,7 +154,7 @@ def _guarded(show: Callable[[], str], value: object) -> str:
     try:
         return show()
     except Exception:  # a class of the task's own, which may raise anything
-        return f"<{type(value).__name__} that cannot be shown>"
+        return f"<{type(value).__name__} without a printable value>"
 
 
 def cut(text: str, most: int) -> str:

@@ -25,5 +25,5 @@ class SkipEnded(Task):  # type: ignore[misc]  # Celery has no types
 
     def before_start(self, task_id: str, args: Any, kwargs: Any) -> None:
         if LISTENER.is_over(self.request):
-            raise Ignore("the run of this task is over")
+            raise Ignore("the run of this task has ended")
         super().before_start(task_id, args, kwargs)

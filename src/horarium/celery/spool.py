@@ -106,7 +106,7 @@ class Spool:
             return
         idle = next((each for each, file in self._own.items() if file.size == 0), None)
         if idle is None:
-            raise OSError(f"reports for more than {_MOST_DESTINATIONS} services wait already")
+            raise OSError(f"the spool already has reports for {_MOST_DESTINATIONS} services")
         self._own.pop(idle).close()
 
     def _make_room(self, file: SpoolFile) -> None:

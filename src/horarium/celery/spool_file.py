@@ -190,7 +190,7 @@ def adopt(path: Path) -> SpoolFile | None:
             return None
         head = read_head(os.pread(descriptor, _MAX_HEAD, 0))
         if head is None:
-            raise ValueError(f"{path} is no spool of reports")
+            raise ValueError(f"{path} is not a report spool")
         return SpoolFile(path, descriptor, head, os.fstat(descriptor).st_size)
     except BaseException:
         os.close(descriptor)

@@ -1,4 +1,4 @@
-"""`horarium agenda`: what runs in a window of time across schedules, and what does not, with the reason."""
+"""The command `horarium agenda`."""
 
 from __future__ import annotations
 
@@ -28,46 +28,59 @@ app = typer.Typer(add_completion=False)
 def agenda_command(
     remote: Remote,
     times: Times,
-    start: Annotated[str | None, typer.Option("--from", metavar=TIME, show_default="now", help="From here on.")] = None,
+    start: Annotated[
+        str | None, typer.Option("--from", metavar=TIME, show_default="now", help="Start of the window, inclusive.")
+    ] = None,
     end: Annotated[
         str | None,
-        typer.Option("--to", metavar=TIME, show_default="24 hours later", help="Up to before this."),
+        typer.Option("--to", metavar=TIME, show_default="24 hours after --from", help="End of the window, exclusive."),
     ] = None,
     limit: Annotated[
-        int, typer.Option("--limit", min=1, max=5_000, metavar="N", help="How many rows, at most.")
+        int, typer.Option("--limit", min=1, max=5_000, metavar="N", help="Maximum number of rows.")
     ] = 1_000,
     schedule_id: Annotated[
-        list[str] | None, typer.Option("--schedule", metavar="ID", show_default="all", help="Of these alone.")
+        list[str] | None,
+        typer.Option("--schedule", metavar="ID", show_default="all", help="Filter by schedule; repeatable."),
     ] = None,
     text: Annotated[
-        str | None, typer.Option("--text", metavar="TEXT", show_default=False, help="Part of an id or a name.")
+        str | None,
+        typer.Option("--text", metavar="TEXT", show_default=False, help="Filter by a part of the ID or the name."),
     ] = None,
     label: Annotated[
         list[str] | None,
-        typer.Option("--label", metavar="NAME=VALUE", show_default=False, help="All that are given must fit."),
+        typer.Option(
+            "--label", metavar="NAME=VALUE", show_default=False, help="Filter by label; repeatable, all must match."
+        ),
     ] = None,
     status: Annotated[
         str | None,
-        typer.Option("--status", metavar="STATUS", show_default="any", help="active, paused, finished or broken."),
+        typer.Option(
+            "--status",
+            metavar="STATUS",
+            show_default="any",
+            help="Filter by status: active, paused, finished or broken.",
+        ),
     ] = None,
     reason: Annotated[
         str | None,
-        typer.Option("--reason", metavar="REASON", show_default="any", help="What was not run for it; no predictions."),
+        typer.Option(
+            "--reason", metavar="REASON", show_default="any", help="List only past occurrences skipped for this reason."
+        ),
     ] = None,
     lanes: Annotated[
         bool, typer.Option("--lanes", help="Count the occurrences of each schedule instead of listing them.")
     ] = False,
 ) -> None:
-    """What schedules do: the past as it was decided, the future as it is predicted; 31 days at most.
+    """List occurrences in a time window of at most 31 days: past decisions and future predictions.
 
-    What will not run has a reason.
+    Occurrences that do not run have a reason.
 
     Example: horarium agenda --from tomorrow --to "the day after tomorrow" --tz Europe/Istanbul
     """
     first, last = times.future("--from", start), times.future("--to", end)
     if lanes:
         if reason is not None:
-            refuse("--reason does not go with --lanes: lanes count every occurrence")
+            refuse("--reason cannot be combined with --lanes")
         wanted = {"schedule_id": schedule_id, "text": text, "labels": pairs("--label", label) if label else None}
         _show_lanes(remote, first, last, {**wanted, "status": status}, limit)
         return
@@ -84,16 +97,16 @@ def agenda_command(
         )
     match remote.output:
         case Format.TABLE if found.rows:
-            show_columns(("At", "Schedule ID", "Decision", "Reason", "State", "Run ID"), map(_cells, found.rows))
+            show_columns(("Time", "Schedule ID", "Decision", "Reason", "State", "Run ID"), map(_cells, found.rows))
         case Format.TABLE:
-            talk(f"nothing in this window in namespace {remote.namespace}")
+            talk(f"no occurrences in this window in namespace {remote.namespace}")
         case Format.JSONL:
             for row in found.rows:
                 show_json(dict(row.raw))
         case Format.JSON | Format.YAML:
             show_document(found.raw, remote.output, [])
     if found.truncated:
-        talk("there is more in this window: --limit, or a later --from")
+        talk("more occurrences in this window: a larger --limit, or a later --from")
 
 
 def _show_lanes(remote: Remote, start: str | None, end: str | None, wanted: dict[str, Any], limit: int) -> None:
@@ -111,10 +124,10 @@ def _show_lanes(remote: Remote, start: str | None, end: str | None, wanted: dict
     )
     show_listing(
         Listing(remote, call, Paging("lanes", "lane_limit", 100), limit),
-        ("Schedule ID", "Name", "Dispatched", "Failed", "Held", "Skipped", "Missed"),
+        ("Schedule ID", "Name", "Dispatched", "Failed", "Buffered", "Skipped", "Missed"),
         lambda lane: (lane.schedule_id, lane.name or None, *_totals(lane)),
         empty="no schedules in namespace {namespace}",
-        hint="more schedules: --limit",
+        hint="more schedules: a larger --limit",
     )
 
 

@@ -1,4 +1,4 @@
-"""`horarium agent`: who is given work, and what each of them may use."""
+"""The commands of `horarium agent`."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from horarium.schedule.agent_words import AgentSchedules
 app = typer.Typer(
     no_args_is_help=True,
     add_completion=False,
-    help="Agents: who is given work, and what each of them may use.",
+    help="Manage agents and their limits.",
     epilog="Example: horarium agent list",
 )
 
@@ -40,70 +40,96 @@ _FLAGS = {
 
 AgentId = Annotated[
     str,
-    typer.Argument(metavar="ID", show_default=False, help="Which agent.", autocompletion=completion.agent_ids),
+    typer.Argument(metavar="ID", show_default=False, help="Agent ID.", autocompletion=completion.agent_ids),
 ]
 
 
 def agent_fields(
-    name: Annotated[str | None, typer.Option("--name", metavar="TEXT", show_default=False, help="For people.")] = None,
+    name: Annotated[
+        str | None, typer.Option("--name", metavar="TEXT", show_default=False, help="Display name.")
+    ] = None,
     url: Annotated[
-        str | None, typer.Option("--url", metavar="URL", show_default=False, help="Where it is spoken to.")
+        str | None, typer.Option("--url", metavar="URL", show_default=False, help="URL of the agent (A2A).")
     ] = None,
     parent: Annotated[
         str | None,
         typer.Option(
-            "--parent", metavar="ID", show_default="none", help="Above it.", autocompletion=completion.agent_ids
+            "--parent", metavar="ID", show_default="none", help="Parent agent.", autocompletion=completion.agent_ids
         ),
     ] = None,
     capacity: Annotated[
-        int | None, typer.Option("--capacity", metavar="N", show_default="1", help="Runs at the same time.")
+        int | None, typer.Option("--capacity", metavar="N", show_default="1", help="Maximum concurrent runs.")
     ] = None,
     protocol: Annotated[
-        str | None, typer.Option("--protocol", metavar="WORD", show_default="auto", help="auto, 0.3 or 1.0.")
+        str | None,
+        typer.Option("--protocol", metavar="WORD", show_default="auto", help="A2A version: auto, 0.3 or 1.0."),
     ] = None,
     conversation: Annotated[
         str | None,
         typer.Option(
-            "--conversation", metavar="WORD", show_default="fresh", help="fresh for each run, or one per schedule."
+            "--conversation",
+            metavar="WORD",
+            show_default="fresh",
+            help="A2A context of prompts: fresh for each run, or schedule to share one per schedule.",
         ),
     ] = None,
     token_file: Annotated[
         str | None,
-        typer.Option("--token-file", metavar="FILE", show_default=False, help="What it asks for; - is stdin."),
+        typer.Option(
+            "--token-file",
+            metavar="FILE",
+            show_default=False,
+            help="File with the bearer token of the agent; - reads stdin.",
+        ),
     ] = None,
     requires_approval: Annotated[
         bool | None,
-        typer.Option("--requires-approval/--no-requires-approval", show_default=False, help="Whether its runs wait."),
+        typer.Option(
+            "--requires-approval/--no-requires-approval", show_default=False, help="Require approval of its runs."
+        ),
     ] = None,
     spending_limit: Annotated[
         float | None,
-        typer.Option("--spending-limit", metavar="CREDITS", show_default=False, help="What its runs of a day cost."),
+        typer.Option(
+            "--spending-limit",
+            metavar="CREDITS",
+            show_default=False,
+            help="Maximum cost of its runs per day (UTC), in credits.",
+        ),
     ] = None,
     max_daily_runs: Annotated[
-        int | None, typer.Option("--max-daily-runs", metavar="N", show_default=False, help="How many runs a day.")
+        int | None,
+        typer.Option("--max-daily-runs", metavar="N", show_default=False, help="Maximum runs per day (UTC)."),
     ] = None,
     policies: Annotated[
         str | None,
-        typer.Option("--policies", metavar="JSON", show_default=False, help="What holds for its work; @FILE."),
+        typer.Option(
+            "--policies", metavar="JSON", show_default=False, help="Policies of its runs, as JSON; @FILE reads a file."
+        ),
     ] = None,
     native_scheduler: Annotated[
         bool | None,
         typer.Option(
             "--native-scheduler/--no-native-scheduler",
             show_default=False,
-            help="Whether it has a scheduler of its own, which is left alone.",
+            help="Agent schedules itself: its schedules are not run here.",
         ),
     ] = None,
     allowed_host: Annotated[
         list[str] | None,
         typer.Option(
-            "--allowed-host", metavar="HOST", show_default=False, help="Where its card may point too; repeatable."
+            "--allowed-host",
+            metavar="HOST",
+            show_default=False,
+            help="Additional host that the agent card may point to; repeatable.",
         ),
     ] = None,
     schedules: Annotated[
         AgentSchedules | None,
         typer.Option(
-            "--schedules", show_default="own", help="Schedules of its workspace that its token may change and delete."
+            "--schedules",
+            show_default="own",
+            help="Workspace schedules that the token of the agent may change and delete.",
         ),
     ] = None,
 ) -> Writing:
@@ -137,12 +163,12 @@ def put_command(
     if_version: IfVersion = None,
     replace: Replace = False,
 ) -> None:
-    """Create an agent, or replace the one with this id. A token that is not given stays.
+    """Create or replace an agent. Without --token-file the stored token stays.
 
-    Replacing resets each field that is not given. Where that would change a field the command lists it and refuses
-    with exit code 2, unless --replace confirms it. A schedule cannot lower what its agent demands.
+    Replacing resets fields that are not given. If that changes a field, the command lists it and exits with 2, unless
+    --replace is given. A schedule cannot relax the policies of its agent.
 
-    Example: horarium agent put writer --name "The writer" --url https://agents.example.com/writer --capacity 2
+    Example: horarium agent put writer --name "Writer" --url https://agents.example.com/writer --capacity 2
     """
     fields.put(remote, agent_id, file, if_version, replace)
 
@@ -157,7 +183,7 @@ def update_command(
     clear: Clear = None,
     if_version: IfVersion = None,
 ) -> None:
-    """Change single fields of an agent and leave the others.
+    """Change the given fields of an agent.
 
     Example: horarium agent update writer --capacity 4 --clear parent_id
     """
@@ -171,7 +197,7 @@ def _token(file: str) -> str:
     try:
         text = raw[: _MAX_TOKEN + 3].decode("ascii").rstrip("\r\n")
     except UnicodeDecodeError:
-        refuse("--token-file: holds no ASCII text")
+        refuse("--token-file: is not ASCII text")
     return text
 
 
@@ -182,9 +208,9 @@ def list_command(
     limit: Limit = 50,
     everything: All = False,
     page_token: PageToken = None,
-    tree: Annotated[bool, typer.Option("--tree", help="All of them, each below its parent.")] = False,
+    tree: Annotated[bool, typer.Option("--tree", help="List all agents as a tree.")] = False,
 ) -> None:
-    """The agents of the namespace.
+    """List agents.
 
     Example: horarium agent list --tree
     """
@@ -208,7 +234,7 @@ def list_command(
 @app.command("show")
 @with_remote
 def show_command(remote: Remote, agent_id: AgentId) -> None:
-    """One agent: what it may use, how many runs it has, and what it said of itself when it was asked last.
+    """Show an agent: its limits, its runs and its last agent card.
 
     Example: horarium agent show writer
     """
@@ -219,9 +245,9 @@ def show_command(remote: Remote, agent_id: AgentId) -> None:
 @app.command("check")
 @with_remote
 def check_command(remote: Remote, agent_id: AgentId) -> None:
-    """Let the server ask an agent for its card, and say where prompts would go. No prompt is sent.
+    """Request the agent card from the server and show the interface for prompts. No prompt is sent.
 
-    Exit code 0 means that the agent answered, 1 that it did not.
+    Exit code 0: the agent is reachable; 1: it is not.
 
     Example: horarium agent check writer
     """
@@ -238,19 +264,17 @@ def token_command(
     times: Times,
     agent_id: AgentId,
     name: Annotated[
-        str | None, typer.Option("--name", metavar="NAME", show_default="its id", help="What it is for.")
+        str | None, typer.Option("--name", metavar="NAME", show_default="agent ID", help="Name of the token.")
     ] = None,
     expires_at: Annotated[
         str | None,
-        typer.Option(
-            "--expires-at", metavar=TIME, show_default="never", help="Until when it is good; 90d is from now on."
-        ),
+        typer.Option("--expires-at", metavar=TIME, show_default="never", help="Expiry time; 90d means in 90 days."),
     ] = None,
 ) -> None:
-    """Give out a token with which the agent comes to the server, and sees its own work only.
+    """Create an API token for an agent, which gives access only to its own work.
 
-    Its secret is printed this once. It is good until it expires, is revoked (horarium token revoke) or
-    the agent is deleted.
+    The secret is printed only once. The token is valid until it expires, is revoked (horarium token revoke), or the
+    agent is deleted.
 
     Example: horarium agent token writer --expires-at 90d
     """
@@ -266,10 +290,10 @@ def delete_command(
     remote: Remote,
     agent_id: AgentId,
     purge: Annotated[bool, typer.Option("--purge", help="Delete its schedules instead of pausing them.")] = False,
-    force: Annotated[bool, typer.Option("--force", help="Also while a team or an assignment names it.")] = False,
-    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask whether it is meant.")] = False,
+    force: Annotated[bool, typer.Option("--force", help="Delete even if a team or an assignment uses it.")] = False,
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Skip the confirmation prompt.")] = False,
 ) -> None:
-    """Delete an agent. Its schedules, and those of the agents below it, are paused.
+    """Delete an agent. Its schedules and those of its child agents are paused.
 
     Example: horarium agent delete writer
     """
@@ -277,10 +301,10 @@ def delete_command(
     if purge and not yes:
         deleted = len(remote.client.delete_agent(agent_id, purge=True, force=True, dry_run=True).deleted_schedules)
     what = f"with {deleted} schedule{'' if deleted == 1 else 's'}" if purge and not yes else "and pause its schedules"
-    agree(f"delete agent {agent_id} {what}?", yes, deleted=deleted)
+    agree(f"Delete agent {agent_id} {what}?", yes, deleted=deleted)
     gone = remote.client.delete_agent(agent_id, purge=purge or None, force=force or None)
     show_deleted(remote, f"agent {agent_id}", gone)
     if remote.output is Format.TABLE:
         for outcome, schedules in (("paused", gone.paused_schedules), ("deleted", gone.deleted_schedules)):
             for schedule_id in schedules:
-                talk(printable(f"schedule {schedule_id} is {outcome}"))
+                talk(printable(f"schedule {schedule_id} {outcome}"))

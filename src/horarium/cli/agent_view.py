@@ -1,4 +1,4 @@
-"""How agents look to a person: one with its card, what a check has found, and all of them under their parents."""
+"""The text output of agents."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _INDENT = "  "
 
 
 def in_tree(agents: Sequence[Agent]) -> list[tuple[str, Agent]]:
-    """Each below its parent, with its id moved in; whose parent is not among them stands at the margin."""
+    """Return agents below their parents, with indented IDs; those without a listed parent are not indented."""
     known = {each.id for each in agents}
     below: dict[str | None, list[Agent]] = {}
     for each in agents:
@@ -26,7 +26,7 @@ def in_tree(agents: Sequence[Agent]) -> list[tuple[str, Agent]]:
         depth, agent = waiting.pop()
         found.append((f"{_INDENT * depth}{agent.id}", agent))
         waiting += [(depth + 1, each) for each in reversed(below.pop(agent.id, []))]
-    # Between two pages somebody may have moved them: nobody is left out.
+    # Agents may move between two pages; all are listed.
     return found + [(each.id, each) for rest in below.values() for each in rest]
 
 
@@ -54,6 +54,6 @@ def check_lines(found: AgentChecked) -> Iterator[tuple[str, str]]:
 
 
 def _card(name: object, version: object, protocol: object) -> str:
-    """`Writer 2.1.0, protocol 1.0`"""
+    """Return such as `Writer 2.1.0, protocol 1.0`."""
     named = " ".join(str(each) for each in (name, version) if each is not None)
     return named if protocol is None else f"{named}, protocol {protocol}"

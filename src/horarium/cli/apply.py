@@ -1,4 +1,4 @@
-"""`horarium apply`: brings schedules, and all that they need, into the state that a bundle describes."""
+"""The command `horarium apply`."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 app = typer.Typer(add_completion=False)
 
 CHANGED = 2
-"""The exit code of `--detailed-exitcode` where something changes; a bundle that is refused is never this."""
+"""The exit code of `--detailed-exitcode` if anything changes."""
 _CHANGING = frozenset({"create", "update", "delete"})
 _MAX_ERROR = 2_000
 
@@ -37,30 +37,30 @@ def apply_command(
             "-f",
             metavar="FILE",
             show_default=False,
-            help="A bundle, JSON or YAML, or a folder of them; - is stdin. May be given several times.",
+            help="Bundle as JSON or YAML, or a directory of bundles; - reads stdin. Repeatable.",
         ),
     ],
     bundle: Annotated[
         str | None,
-        typer.Option("--bundle", metavar="NAME", show_default="as it says", help="What the bundle is called."),
+        typer.Option("--bundle", metavar="NAME", show_default="the name in the file", help="Name of the bundle."),
     ] = None,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Show the plan and do nothing.")] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Show the plan without applying it.")] = False,
     prune: Annotated[
-        bool, typer.Option("--prune", help="Delete what the bundle of this name brought before and has no more.")
+        bool, typer.Option("--prune", help="Delete objects of this bundle that it no longer contains.")
     ] = False,
     adopt: Annotated[
-        bool, typer.Option("--adopt", help="Take over what was made by hand or belongs to another bundle.")
+        bool, typer.Option("--adopt", help="Take over objects that were created manually or by another bundle.")
     ] = False,
     detailed: Annotated[
-        bool, typer.Option("--detailed-exitcode", help="End with 2 where something changes, 1 on any refusal.")
+        bool, typer.Option("--detailed-exitcode", help="Exit with 2 if anything changes, 1 on a refusal.")
     ] = False,
-    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask before something is deleted.")] = False,
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Skip the confirmation prompt before deletions.")] = False,
     confirm: Confirm = False,
 ) -> None:
-    """Make schedules and all they need what a bundle says, all or none. Done twice it changes nothing more.
+    """Apply a bundle: create, update and delete objects to match it, in one transaction. Idempotent.
 
-    Schedules that somebody made by hand are kept, and pauses survive. The plan counts the fires of the next seven
-    days that come and go, whatever guards will say to them. A bundle that is refused ends with 1.
+    Manually created schedules are kept, and paused schedules stay paused. The plan counts the fires that are added and
+    removed in the next seven days, regardless of calendars and conditions. Exit code 1: the bundle is refused.
 
     Example: horarium apply -f bundle.yaml --dry-run
     """
@@ -78,14 +78,14 @@ def apply_command(
     changes = sum(each.change in _CHANGING for each in done.changes)
     talk(f"{changes} of {len(done.changes)} {'would change' if dry_run else 'changed'}")
     if any(each.change == "keep" for each in done.changes) and not adopt:
-        talk("kept is what the bundle does not own; --adopt takes it over")
+        talk("keep: not owned by the bundle; --adopt takes it over")
     if detailed and changes:
         raise typer.Exit(CHANGED)
 
 
 @contextmanager
 def _refused_is_no() -> Iterator[None]:
-    """A bad question would be 2, which means changes here."""
+    """Exit with 1 on a refusal, because 2 means changes."""
     from horarium.client.errors import ClientError
 
     try:
@@ -110,11 +110,11 @@ def ask_before_deleting(plan: Applied) -> None:
     for each in gone:
         talk(f"delete {each.kind} {printable(each.name)}")
     try:
-        agreed = is_confirmed(f"Delete {len(gone)}?", len(gone))
+        agreed = is_confirmed(f"Delete {len(gone)} object{'' if len(gone) == 1 else 's'}?", len(gone))
     except typer.Abort:  # the end of the input, or Ctrl-C
         agreed = False
     if not agreed:
-        talk("nothing was changed")
+        talk("cancelled; nothing changed")
         raise typer.Exit(ExitCode.NO)
 
 
@@ -142,7 +142,7 @@ def _differences(changes: Sequence[BundleChange]) -> Iterator[tuple[str, str]]:
             label = f"{printable(each.name)} {printable(differs.path)}"
             yield label, f"{_value(differs.old)} → {_value(differs.new)}"
         if each.exhausted:
-            yield printable(each.name), "its runs are used up"
+            yield printable(each.name), "max_runs reached"
 
 
 def _value(value: object) -> str:

@@ -1,7 +1,7 @@
-"""`horarium approval`: the questions that runs wait for, and how somebody answers them.
+"""The commands of `horarium approval`.
 
-Whoever answers is shown what would be done first, and the answer names the hash of the inputs that were shown: if they
-are others by then, the server refuses it.
+A decision shows the request first and names the hash of the inputs shown. If the inputs have changed meanwhile, the
+server refuses the decision.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 app = typer.Typer(
     no_args_is_help=True,
     add_completion=False,
-    help="Approvals: what waits for a yes, and how to say it.",
+    help="Review approval requests.",
     epilog="Example: horarium approval list --mine",
 )
 app.add_typer(LaterModule("standing").app, name="standing")
@@ -43,19 +43,22 @@ _FLAGS = {"status": "--status", "gate": "--gate", "schedule_id": "--schedule", "
 ApprovalId = Annotated[
     str,
     typer.Argument(
-        metavar="APPROVAL_ID", show_default=False, help="Which one.", autocompletion=completion.approval_ids
+        metavar="APPROVAL_ID", show_default=False, help="Approval ID.", autocompletion=completion.approval_ids
     ),
 ]
 ApprovalIds = Annotated[
     list[str],
     typer.Argument(
-        metavar="APPROVAL_ID...", show_default=False, help="One or more.", autocompletion=completion.approval_ids
+        metavar="APPROVAL_ID...",
+        show_default=False,
+        help="One or more approval IDs.",
+        autocompletion=completion.approval_ids,
     ),
 ]
 Reason = Annotated[
-    str | None, typer.Option("--reason", metavar="TEXT", show_default=False, help="Why; it is kept with the answer.")
+    str | None, typer.Option("--reason", metavar="TEXT", show_default=False, help="Reason, recorded with the decision.")
 ]
-Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask whether it is meant.")]
+Yes = Annotated[bool, typer.Option("--yes", "-y", help="Skip the confirmation prompt.")]
 
 
 @app.command("list")
@@ -68,7 +71,7 @@ def list_command(
             "--status",
             metavar="STATUS",
             show_default="pending",
-            help="pending, approved, rejected, modified, expired or all.",
+            help="Filter by status: pending, approved, rejected, modified, expired or all.",
             autocompletion=completion.approval_statuses,
         ),
     ] = None,
@@ -78,20 +81,20 @@ def list_command(
             "--schedule",
             metavar="ID",
             show_default="any",
-            help="Of one schedule.",
+            help="Filter by schedule.",
             autocompletion=completion.schedule_ids,
         ),
     ] = None,
     gate: Annotated[
-        str | None, typer.Option("--gate", metavar="GATE", show_default="any", help="About one gate, as publish.")
+        str | None, typer.Option("--gate", metavar="GATE", show_default="any", help="Filter by gate, such as publish.")
     ] = None,
-    mine: Annotated[bool, typer.Option("--mine", help="Only what you may decide now.")] = False,
+    mine: Annotated[bool, typer.Option("--mine", help="List only requests that you may decide now.")] = False,
     limit: Limit = 50,
     everything: All = False,
     page_token: PageToken = None,
     all_namespaces: AllNamespaces = False,
 ) -> None:
-    """The inbox: what waits for a yes, the oldest first.
+    """List approval requests, oldest first.
 
     Example: horarium approval list --mine
     """
@@ -123,7 +126,7 @@ def _row(found: Approval) -> Sequence[object]:
 @app.command("show")
 @with_remote
 def show_command(remote: Remote, approval_id: ApprovalId) -> None:
-    """One question: what would be done, with which inputs, who has answered, and how many must.
+    """Show an approval request: action, inputs, votes and required approvals.
 
     Example: horarium approval show 01JQ8Z6H4M8X2V0T1R3S5W7Y9B
     """
@@ -134,9 +137,9 @@ def show_command(remote: Remote, approval_id: ApprovalId) -> None:
 @app.command("approve")
 @with_remote
 def approve_command(remote: Remote, approval_ids: ApprovalIds, reason: Reason = None, yes: Yes = False) -> None:
-    """Say yes. What it would do is shown, and asked about, before.
+    """Approve requests. A single request is shown before the confirmation prompt.
 
-    Several are answered in one request; exit code 1 means that one of them could not be.
+    Several are decided in one API call; exit code 1: at least one could not be decided.
 
     Example: horarium approval approve 01JQ8Z6H4M8X2V0T1R3S5W7Y9B --reason "read it, good"
     """
@@ -146,7 +149,7 @@ def approve_command(remote: Remote, approval_ids: ApprovalIds, reason: Reason = 
 @app.command("reject")
 @with_remote
 def reject_command(remote: Remote, approval_ids: ApprovalIds, reason: Reason = None, yes: Yes = False) -> None:
-    """Say no: the run, or the step, ends rejected. One no is enough.
+    """Reject requests. A single rejection ends the run or step as rejected.
 
     Example: horarium approval reject 01JQ8Z6H4M8X2V0T1R3S5W7Y9B --reason "the numbers are last week's"
     """
@@ -160,21 +163,26 @@ def modify_command(
     approval_id: ApprovalId,
     changes: Annotated[
         str,
-        typer.Option("--set", metavar="JSON", show_default=False, help="Merged into the inputs; null takes away."),
+        typer.Option(
+            "--set",
+            metavar="JSON",
+            show_default=False,
+            help="JSON object merged into the inputs; null removes a field.",
+        ),
     ],
     reason: Reason = None,
     yes: Yes = False,
 ) -> None:
-    """Say yes to other inputs: those that were proposed, with your changes merged in (RFC 7396).
+    """Approve with changed inputs: your changes are merged into the proposed inputs (RFC 7396).
 
     Example: horarium approval modify 01JQ8Z6H4M8X2V0T1R3S5W7Y9B --set '{"to": "team@example.com"}'
     """
     modifications = json_value("--set", changes)
     if not isinstance(modifications, dict):
-        refuse("--set: must be an object")
+        refuse("--set: must be a JSON object")
     found = _shown(remote, approval_id)
-    talk(printable(f"with the changes {cell(modifications)}"))
-    agree("approve with these changes?", yes)
+    talk(printable(f"changes: {cell(modifications)}"))
+    agree("Approve with these changes?", yes)
     with by_flags(_FLAGS):
         done = remote.client.decide_approval(
             approval_id, "modify", reason=reason, modifications=modifications, input_hash=found.input_hash
@@ -188,24 +196,27 @@ def answer_command(
     remote: Remote,
     approval_id: ApprovalId,
     text: Annotated[
-        str, typer.Argument(metavar="TEXT", show_default=False, help="What the agent is told; - is stdin, or a prompt.")
+        str,
+        typer.Argument(
+            metavar="TEXT", show_default=False, help="Reply to the agent; - reads stdin, or prompts on a terminal."
+        ),
     ],
     reason: Reason = None,
     yes: Yes = False,
 ) -> None:
-    """Tell an agent what it has stopped to ask; it goes on with the same task.
+    """Answer the question of an agent, which then continues its task.
 
-    What it wants to know is shown before. To a question that no agent asks there is nothing to tell. A password is
-    better given as `-`: what stands on a command line is seen by others, and remembered.
+    The question is shown first. Requests that are not a question of an agent are refused. Give a password as `-`:
+    arguments are visible to other users and stored in the shell history.
 
     Example: horarium approval answer 01JQ8Z6H4M8X2V0T1R3S5W7Y9B "in English, please"
     """
     found = _shown(remote, approval_id)
     if found.question is None:
-        talk(f"{printable(approval_id)} is no question of an agent; see approval approve, reject and modify")
+        talk(f"{printable(approval_id)} is not a question of an agent; use approval approve, reject or modify")
         raise typer.Exit(ExitCode.NO)
     reply = _reply() if text == STDIN else text
-    agree("tell the agent this?", yes)
+    agree("Send this reply?", yes)
     with by_flags(_FLAGS):
         done = remote.client.decide_approval(
             approval_id, "modify", reason=reason, modifications={"reply": reply}, input_hash=found.input_hash
@@ -214,7 +225,7 @@ def answer_command(
 
 
 def _reply() -> str:
-    """Off stdin; whoever sits there is asked for it and does not see it."""
+    """Read the reply from stdin; prompt without echo on a terminal."""
     if sys.stdin.isatty():
         return str(typer.prompt("Answer", hide_input=True, err=True))
     try:
@@ -227,11 +238,11 @@ def _reply() -> str:
 @with_remote
 def approve_run_command(
     remote: Remote,
-    run_id: Annotated[str, typer.Argument(metavar="RUN_ID", show_default=False, help="Which run, or step.")],
+    run_id: Annotated[str, typer.Argument(metavar="RUN_ID", show_default=False, help="ID of a run or of a step.")],
     reason: Reason = None,
     yes: Yes = False,
 ) -> None:
-    """Say yes to what a run, or a step of one, waits for. What it would do is shown before.
+    """Approve the pending request of a run or step. The request is shown before the confirmation prompt.
 
     Example: horarium run approve 01JQ8Z6H4M8X2V0T1R3S5W7Y9B
     """
@@ -241,11 +252,11 @@ def approve_run_command(
 @with_remote
 def reject_run_command(
     remote: Remote,
-    run_id: Annotated[str, typer.Argument(metavar="RUN_ID", show_default=False, help="Which run, or step.")],
+    run_id: Annotated[str, typer.Argument(metavar="RUN_ID", show_default=False, help="ID of a run or of a step.")],
     reason: Reason = None,
     yes: Yes = False,
 ) -> None:
-    """Say no to what a run, or a step of one, waits for: it ends rejected.
+    """Reject the pending request of a run or step, which ends as rejected.
 
     Example: horarium run reject 01JQ8Z6H4M8X2V0T1R3S5W7Y9B --reason "not today"
     """
@@ -253,7 +264,7 @@ def reject_run_command(
 
 
 def _question_of(remote: Remote, run_id: str) -> str:
-    """The approval that a run waits for; of a workflow's run it may be that of its only step that waits."""
+    """Return the pending approval of a run, or of its only step that awaits one."""
     run = remote.client.get_run(run_id)
     waiting = [
         each["approval"]["approval_id"]
@@ -263,14 +274,17 @@ def _question_of(remote: Remote, run_id: str) -> str:
     if len(waiting) == 1:
         return str(waiting[0])
     if waiting:
-        talk(f"{len(waiting)} steps of run {run_id} wait: {', '.join(map(printable, waiting))}; see approval approve")
+        talk(
+            f"{len(waiting)} steps of run {run_id} await approval: {', '.join(map(printable, waiting))}; "
+            "use approval approve"
+        )
     else:
-        talk(f"run {run_id} waits for no yes; its state is {run.state}")
+        talk(f"run {run_id} does not await approval; its state is {run.state}")
     raise typer.Exit(ExitCode.NO)
 
 
 def _shown(remote: Remote, approval_id: str) -> Approval:
-    """What is asked goes to stderr: what stdout gets is the answer."""
+    """Print the request on stderr; stdout has the result only."""
     found = remote.client.get_approval(approval_id)
     lines = list(described(found))
     width = max(len(label) for label, _ in lines)
@@ -281,15 +295,15 @@ def _shown(remote: Remote, approval_id: str) -> Approval:
 
 def _decide(remote: Remote, approval_ids: Sequence[str], decision: str, reason: str | None, yes: bool) -> None:
     if len(approval_ids) > _MOST_AT_ONCE:
-        refuse(f"at most {_MOST_AT_ONCE} approvals can be decided at once")
+        refuse(f"at most {_MOST_AT_ONCE} approval IDs are accepted")
     if len(approval_ids) == 1:
         found = _shown(remote, approval_ids[0])
-        agree(f"{decision} this?", yes)
+        agree(f"{decision.capitalize()} this request?", yes)
         with by_flags(_FLAGS):
             done = remote.client.decide_approval(approval_ids[0], decision, reason=reason, input_hash=found.input_hash)
         _show_decided(remote, done)
         return
-    agree(f"{decision} {len(approval_ids)} approvals?", yes)
+    agree(f"{decision.capitalize()} {len(approval_ids)} requests?", yes)
     with by_flags(_FLAGS):
         many = remote.client.decide_approvals(approval_ids, decision, reason=reason)
     _show_outcomes(remote, many.raw, many.outcomes)
@@ -300,7 +314,7 @@ def _show_decided(remote: Remote, done: Approval) -> None:
         show_document(done.raw, remote.output, [])
         return
     left = done.approvals_required - sum(vote.decision != "reject" for vote in done.votes)
-    more = f"; {left} more must agree" if done.status == "pending" and left > 0 else ""
+    more = f"; {left} more required" if done.status == "pending" and left > 0 else ""
     typer.echo(printable(f"{done.approval_id}: {done.status}{more}"))
 
 
@@ -322,11 +336,11 @@ def _caller(found: Approval) -> str | None:
     """Return whether the caller may decide; None from a server of an earlier release."""
     if found.status != "pending" or found.may_decide is None:
         return None
-    return "may decide" if found.may_decide else f"may not decide: {found.refusal_message or found.broken}"
+    return "allowed" if found.may_decide else f"not allowed: {found.refusal_message or found.broken}"
 
 
 def _prompt(found: Approval) -> Iterator[tuple[str, str]]:
-    """The agent that a prompt goes to, its URL, and the text that it would be sent."""
+    """Yield the agent, its URL and the prompt."""
     if found.agent is None:
         return
     yield "agent", cell(named(found.agent.agent_id, found.agent.name))
@@ -337,33 +351,32 @@ def _prompt(found: Approval) -> Iterator[tuple[str, str]]:
 def described(found: Approval) -> Iterator[tuple[str, str]]:
     yield "approval", found.approval_id
     yield "status", found.status
-    yield "run", found.run_id + (f" · of {found.root_run_id}" if found.root_run_id not in (None, found.run_id) else "")
+    yield (
+        "run",
+        found.run_id + (f" · step of {found.root_run_id}" if found.root_run_id not in (None, found.run_id) else ""),
+    )
     for label, value in (
         ("schedule", named(found.schedule_id, found.schedule_name)),
         ("workflow", named(found.workflow_id, found.workflow_name)),
         ("step", found.node_id),
-        ("nominal", found.nominal),
+        ("scheduled for", found.nominal),
         ("gates", ", ".join(found.gates) or None),
         ("question", found.question),
         ("reply", found.reply),
-        ("would do", found.action),
-        ("proposed", found.proposed_inputs),
+        ("action", found.action),
+        ("proposed inputs", found.proposed_inputs),
         ("inputs", found.inputs),
-        ("hash", found.input_hash),
-        ("you", _caller(found)),
+        ("input hash", found.input_hash),
+        ("your decision", _caller(found)),
     ):
         if value is not None:
             yield label, cell(value)
     yield from _prompt(found)
-    yield "approvers", ", ".join(found.approvers) or "whoever may approve"
+    yield "approvers", ", ".join(found.approvers) or "all users with the permission approve"
     yield "requested", cell(found.requested_at)
     yield "expires", "never" if found.expires_at is None else cell(found.expires_at)
-    yield (
-        "needs",
-        f"{found.approvals_required} yes"
-        if found.approvals_required == 1
-        else (f"{found.approvals_required} different people who say yes"),
-    )
+    different = "" if found.approvals_required == 1 else " by different approvers"
+    yield "required", f"{found.approvals_required}{different}"
     for number, vote in enumerate(found.votes):
         why = f": {vote.reason}" if vote.reason else ""
-        yield ("" if number else "answers"), f"{vote.decision} by {vote.by} at {cell(vote.at)}{why}"
+        yield ("" if number else "votes"), f"{vote.decision} by {vote.by} at {cell(vote.at)}{why}"

@@ -1,4 +1,4 @@
-"""`horarium assignment`: who does the work of a workflow, and under which policies."""
+"""The commands of `horarium assignment`."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from horarium.cli.remote import Remote, remote_options, with_remote
 app = typer.Typer(
     no_args_is_help=True,
     add_completion=False,
-    help="Assignments: who does the work of a workflow, and under which policies.",
+    help="Assign workflows to agents or teams, with policies.",
     epilog="Example: horarium assignment list",
 )
 
@@ -32,9 +32,7 @@ _FLAGS = {
 
 AssignmentId = Annotated[
     str,
-    typer.Argument(
-        metavar="ID", show_default=False, help="Which assignment.", autocompletion=completion.assignment_ids
-    ),
+    typer.Argument(metavar="ID", show_default=False, help="Assignment ID.", autocompletion=completion.assignment_ids),
 ]
 
 
@@ -45,7 +43,7 @@ def assignment_fields(
             "--workflow",
             metavar="ID",
             show_default=False,
-            help="Whose work it is about.",
+            help="Workflow ID.",
             autocompletion=completion.workflow_ids,
         ),
     ] = None,
@@ -55,31 +53,39 @@ def assignment_fields(
             "--assignee",
             metavar="TYPE:ID",
             show_default=False,
-            help="Who works: agent:ID or team:ID.",
+            help="Assignee: agent:ID or team:ID.",
             autocompletion=completion.assignees,
         ),
     ] = None,
     requires_approval: Annotated[
         bool | None,
-        typer.Option("--requires-approval/--no-requires-approval", show_default=False, help="Whether its runs wait."),
+        typer.Option(
+            "--requires-approval/--no-requires-approval", show_default=False, help="Require approval of its runs."
+        ),
     ] = None,
     gate: Annotated[
         list[str] | None,
-        typer.Option("--gate", metavar="GATE", show_default=False, help="What may not happen without a yes."),
+        typer.Option("--gate", metavar="GATE", show_default=False, help="Gate that requires approval; repeatable."),
     ] = None,
     approval_policy: Annotated[
         str | None,
-        typer.Option("--approval-policy", metavar="JSON", show_default=False, help="As in a schedule; @FILE."),
+        typer.Option(
+            "--approval-policy", metavar="JSON", show_default=False, help="Approval policy; @FILE reads a file."
+        ),
     ] = None,
     retry_policy: Annotated[
-        str | None, typer.Option("--retry-policy", metavar="JSON", show_default=False, help="As in a schedule; @FILE.")
+        str | None,
+        typer.Option("--retry-policy", metavar="JSON", show_default=False, help="Retry policy; @FILE reads a file."),
     ] = None,
     failure_policy: Annotated[
         str | None,
-        typer.Option("--failure-policy", metavar="JSON", show_default=False, help="As in a schedule; @FILE."),
+        typer.Option(
+            "--failure-policy", metavar="JSON", show_default=False, help="Failure policy; @FILE reads a file."
+        ),
     ] = None,
     queue_policy: Annotated[
-        str | None, typer.Option("--queue-policy", metavar="JSON", show_default=False, help="mode and more; @FILE.")
+        str | None,
+        typer.Option("--queue-policy", metavar="JSON", show_default=False, help="Queue policy; @FILE reads a file."),
     ] = None,
 ) -> Writing:
     """The fields of an assignment, as options."""
@@ -100,10 +106,10 @@ def put_command(
     if_version: IfVersion = None,
     replace: Replace = False,
 ) -> None:
-    """Create an assignment, or replace the one with this id. A schedule names it with --assignment.
+    """Create or replace an assignment. Schedules reference it with --assignment.
 
-    Replacing resets each field that is not given. Where that would change a field the command lists it and refuses
-    with exit code 2, unless --replace confirms it.
+    Replacing resets fields that are not given. If that changes a field, the command lists it and exits with 2, unless
+    --replace is given.
 
     Example: horarium assignment put brief-by-writer --workflow daily-brief --assignee agent:writer --gate publish
     """
@@ -120,7 +126,7 @@ def update_command(
     clear: Clear = None,
     if_version: IfVersion = None,
 ) -> None:
-    """Change single fields of an assignment and leave the others.
+    """Change the given fields of an assignment.
 
     Example: horarium assignment update brief-by-writer --gate publish --gate spend --clear retry_policy
     """
@@ -130,7 +136,7 @@ def update_command(
 @app.command("list")
 @with_remote
 def list_command(remote: Remote, limit: Limit = 50, everything: All = False, page_token: PageToken = None) -> None:
-    """The assignments of the namespace.
+    """List assignments.
 
     Example: horarium assignment list
     """
@@ -149,7 +155,7 @@ def list_command(remote: Remote, limit: Limit = 50, everything: All = False, pag
 @app.command("show")
 @with_remote
 def show_command(remote: Remote, assignment_id: AssignmentId) -> None:
-    """One assignment.
+    """Show an assignment.
 
     Example: horarium assignment show brief-by-writer
     """
@@ -162,11 +168,11 @@ def show_command(remote: Remote, assignment_id: AssignmentId) -> None:
 def delete_command(
     remote: Remote,
     assignment_id: AssignmentId,
-    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask whether it is meant.")] = False,
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Skip the confirmation prompt.")] = False,
 ) -> None:
-    """Delete an assignment that no live schedule names.
+    """Delete an assignment that no live schedule uses.
 
     Example: horarium assignment delete brief-by-writer
     """
-    agree(f"delete assignment {assignment_id}?", yes)
+    agree(f"Delete assignment {assignment_id}?", yes)
     show_deleted(remote, f"assignment {assignment_id}", remote.client.delete_assignment(assignment_id))

@@ -1,4 +1,4 @@
-"""`horarium audit`: who did what, who was turned away, and whether that record is whole."""
+"""The commands of `horarium audit`."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 app = typer.Typer(
     no_args_is_help=True,
     add_completion=False,
-    help="The audit: who did what, who was turned away, and whether that record is whole.",
+    help="Read and verify the audit log.",
     epilog="Example: horarium audit list --act issue_token",
 )
 
@@ -33,7 +33,10 @@ _PAGE = 200
 Of = Annotated[
     str | None,
     typer.Option(
-        "--of", metavar="NAMESPACE", show_default="one's own", help="Another namespace, also a deleted one; for admins."
+        "--of",
+        metavar="NAMESPACE",
+        show_default="that of the request",
+        help="Namespace to read, also a deleted one; requires an admin.",
     ),
 ]
 
@@ -45,23 +48,26 @@ def list_command(
     times: Times,
     of: Of = None,
     act: Annotated[
-        str | None, typer.Option("--act", metavar="ACT", show_default="any", help="Such as issue_token, login_failed.")
+        str | None,
+        typer.Option(
+            "--act", metavar="ACT", show_default="any", help="Filter by action, such as issue_token or login_failed."
+        ),
     ] = None,
     principal: Annotated[
-        str | None, typer.Option("--principal", metavar="WHO", show_default="anybody", help="Who did it.")
+        str | None, typer.Option("--principal", metavar="WHO", show_default="any", help="Filter by principal.")
     ] = None,
     since: Annotated[
-        str | None, typer.Option("--since", metavar=TIME, show_default="the beginning", help="Not before this moment.")
+        str | None, typer.Option("--since", metavar=TIME, show_default="the first entry", help="Start time, inclusive.")
     ] = None,
     until: Annotated[
-        str | None, typer.Option("--until", metavar=TIME, show_default="now", help="Before this moment.")
+        str | None, typer.Option("--until", metavar=TIME, show_default="now", help="End time, exclusive.")
     ] = None,
-    oldest: Annotated[bool, typer.Option("--oldest", help="The oldest first.")] = False,
+    oldest: Annotated[bool, typer.Option("--oldest", help="List oldest entries first.")] = False,
     limit: Limit = 50,
     everything: All = False,
     page_token: PageToken = None,
 ) -> None:
-    """What admins did and whom the server turned away, newest first.
+    """List administrative actions and denied requests, newest first.
 
     Example: horarium audit list --act login_failed --since 7d
     """
@@ -78,9 +84,9 @@ def list_command(
     )
     show_listing(
         Listing(remote, call, Paging("entries"), None if everything else limit),
-        ("Seq", "Recorded", "Act", "Principal", "Address", "Source", "Detail"),
+        ("Seq", "Recorded At", "Action", "Principal", "Address", "Source", "Details"),
         _row,
-        empty="no entries in the audit of namespace {namespace}",
+        empty="no audit entries in namespace {namespace}",
         hint="more entries: --all, or --page-token {cursor}",
     )
 
@@ -92,14 +98,22 @@ def verify_command(
     of: Of = None,
     head: Annotated[
         str | None,
-        typer.Option("--head", metavar="SEQ:HASH", show_default=False, help="A head that you kept elsewhere."),
+        typer.Option(
+            "--head",
+            metavar="SEQ:HASH",
+            show_default=False,
+            help="Head of an earlier verification, to detect removed entries.",
+        ),
     ] = None,
     database: DatabaseUrl = None,
 ) -> None:
-    """Recompute the chain of hashes. Exit code 0 means that it is whole, 1 names the first entry that is not.
+    """Verify the hash chain of the audit log.
 
-    Through the server, or with --database from the database itself, then of all namespaces unless --namespace or --of
-    names one. Keep the head that it prints where nobody can reach both: with --head it shows that nothing was cut off.
+    Reads the log from the server; with --database, directly from the database, for all namespaces unless --namespace
+    or --of is given. Store the printed head outside of the installation: a later verification with --head also detects
+    that entries were removed from the end.
+
+    Exit code 0: the chain is intact; 1: an entry is broken.
 
     Example: horarium audit verify --database sqlite:///.horarium/horarium.db
     """
@@ -110,7 +124,7 @@ def verify_command(
     try:
         kept = None if head is None else parse_link(head)
         if kept is not None and database is not None and chosen is None:
-            refuse("--head is that of one chain: name it with --namespace")
+            refuse("--head applies to the log of one namespace; add --namespace")
         found = [_ask(remote, of, kept)] if database is None else _look(database, chosen, kept)
     except InvalidDefinition as wrong:
         refuse(f"--{wrong.message}")
@@ -134,7 +148,7 @@ def _look(database: str, namespace: str | None, kept: Link | None) -> list[Check
 
 
 def _ask(remote: Remote, of: str | None, kept: Link | None) -> Checked:
-    """The pages one after the other. The head is that of the last page, which was read at the same moment."""
+    """Check the log page by page; the head is that of the last page."""
     from horarium.audit import BEGINNING, Broken, check_chain, check_end
     from horarium.client.service_calls import ServiceCalls
     from horarium.operations.audit import Checked, refuse_forgotten
@@ -187,8 +201,8 @@ def _show(found: Iterable[Checked], output: Format) -> None:
 
 def _sentence(chain: Checked) -> str:
     if chain.broken is None:
-        first = f" from {chain.begin.sequence + 1} on" if chain.begin.sequence else ""
-        return f"{chain.namespace}: whole, {chain.entries} entries{first}"
+        first = f" from sequence {chain.begin.sequence + 1}" if chain.begin.sequence else ""
+        return f"{chain.namespace}: intact, {chain.entries} entries{first}"
     return f"{chain.namespace}: entry {chain.broken.sequence} is broken: {chain.broken.why}"
 
 

@@ -1,4 +1,4 @@
-"""How a command does one thing to many: it looks which fit, says how many, asks, and tells what became of each."""
+"""Bulk operations: select the objects, confirm their number, apply the action, show the outcomes."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 D = TypeVar("D", "BulkChanges", "BulkStops")
 
-_PANEL = "Many at once"
+_PANEL = "Bulk selection"
 # As many as a request takes.
 _AT_ONCE = 100
 _UNDONE = frozenset({"failed", "skipped", "buffer_full"})
@@ -29,16 +29,20 @@ _UNDONE = frozenset({"failed", "skipped", "buffer_full"})
 Labels = Annotated[
     list[str] | None,
     typer.Option(
-        "--label", metavar="NAME=VALUE", show_default=False, help="All that carry it.", rich_help_panel=_PANEL
+        "--label",
+        metavar="NAME=VALUE",
+        show_default=False,
+        help="Select all with this label; repeatable, all must match.",
+        rich_help_panel=_PANEL,
     ),
 ]
-Everything = Annotated[bool, typer.Option("--all", help="Every one of the namespace.", rich_help_panel=_PANEL)]
-Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask whether it is meant.", rich_help_panel=_PANEL)]
+Everything = Annotated[bool, typer.Option("--all", help="Select all of the namespace.", rich_help_panel=_PANEL)]
+Yes = Annotated[bool, typer.Option("--yes", "-y", help="Skip the confirmation prompt.", rich_help_panel=_PANEL)]
 
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """Which ones: those with all the labels, or every one."""
+    """The objects with all of the labels, or all objects."""
 
     labels: dict[str, str] | None
     everything: bool
@@ -51,23 +55,23 @@ def selection(one: str | None, labels: list[str] | None, everything: bool) -> st
     """Return the one object that is named, or a selection of many; --yes is redundant for one."""
     if one is not None:
         if labels or everything:
-            refuse("--label and --all select many; leave them out, or leave out the id")
+            refuse("an ID cannot be combined with --label or --all")
         return one
     if labels and everything:
-        refuse("--all and --label are two different wishes")
+        refuse("--all cannot be combined with --label")
     if not labels and not everything:
-        refuse("name one, or say which with --label or --all")
+        refuse("give an ID, --label or --all")
     return Selection(pairs("--label", labels) if labels else None, everything)
 
 
 def change_schedules(
     remote: Remote, action: str, chosen: Selection, yes: bool, confirm: bool = False, **fields: Any
 ) -> None:
-    """Exactly those that were counted: what is made meanwhile is not touched. --yes does not mean thousands of runs."""
+    """Change exactly the schedules that were counted. --yes does not confirm very many runs."""
     from horarium.decision.storm import MOST_AT_ONCE
 
     client = remote.client
-    # With all that is said: what is wrong with it is told before anybody is asked.
+    # With all fields, so that errors are reported before the confirmation.
     wish = {**chosen.fields(), **fields, "dry_run": True}
     pages = _pages(lambda token: client.bulk_schedules(action, next_page_token=token, **wish))
     ids = [each.schedule_id for page in pages for each in page.outcomes]
@@ -112,9 +116,13 @@ def _in_parts(ids: Sequence[str], ask: Callable[[Sequence[str]], D]) -> Iterator
 
 def _is_agreed(count: int, action: str, what: str, yes: bool) -> bool:
     if count == 0:
-        talk(f"no {what} fits")
+        talk(f"no matching {what}s")
         return False
-    agree(f"{action} {count} {what}{'' if count == 1 else 's'}?", yes, deleted=count if action == "delete" else 0)
+    agree(
+        f"{action.capitalize()} {count} {what}{'' if count == 1 else 's'}?",
+        yes,
+        deleted=count if action == "delete" else 0,
+    )
     return True
 
 
@@ -123,9 +131,9 @@ def agree(question: str, yes: bool, deleted: int = 0) -> None:
     if yes:
         return
     if not sys.stdin.isatty():
-        refuse(f"{question} there is no terminal to ask on: say --yes")
+        refuse(f"{question} No terminal for the confirmation; use --yes")
     if not is_confirmed(question, deleted):
-        talk("nothing was done")
+        talk("cancelled; nothing changed")
         raise typer.Exit(ExitCode.NO)
 
 

@@ -1,6 +1,6 @@
-"""How a bundle is read from files and folders, and written from what a server tells.
+"""Read bundles from files and directories, and write them from the answers of a server.
 
-Which lists a bundle has is said in `schedule/bundle.py`.
+`schedule/bundle.py` defines the lists of a bundle.
 """
 
 from __future__ import annotations
@@ -18,8 +18,7 @@ from horarium.schedule.places import NAMES
 
 Document = dict[str, Any]
 
-# The namespace is that of whoever applies it; owner and user are those of the credential. What a bundle brings is a
-# template, whatever it was.
+# Namespace, owner and user follow from the credential that applies the bundle; the source is then template.
 _NOT_WRITTEN = frozenset({"namespace", "owner", "user_id", "source"})
 _CALENDAR_FIELDS = ("name", "kind", "timezone", "dates", "rule", "covers")
 _EMPTY: tuple[Any, ...] = (None, "", [], {})
@@ -30,7 +29,7 @@ _MAX_FILES = 1_000
 
 
 def read_bundle(places: list[str], name: str | None) -> Document:
-    """One bundle of all files; `name` is what it is called, unless they say it."""
+    """Merge all files into one bundle with the name `name`, unless the files have one."""
     whole: Document = {member: [] for member in _LISTS}
     said: dict[str, str] = {} if name is None else {name: "--bundle"}
     known: dict[tuple[str, str], str] = {}
@@ -41,7 +40,7 @@ def read_bundle(places: list[str], name: str | None) -> Document:
             said.setdefault(str(document["bundle"]), file)
         if len(said) > 1:
             (first, here), (second, there) = list(said.items())[:2]
-            refuse(f"--file: the bundle is called {first[:64]!r} by {here} and {second[:64]!r} by {there}")
+            refuse(f"--file: conflicting bundle names: {first[:64]!r} ({here}) and {second[:64]!r} ({there})")
         for member, identity in _LISTS.items():
             rows = _rows(document, member, identity, file, known)
             whole[member] += with_prompts(rows, file, root) if member == BundleKind.AGENT.member else rows
@@ -50,16 +49,13 @@ def read_bundle(places: list[str], name: str | None) -> Document:
 
 
 def _files(places: list[str]) -> Iterator[tuple[str, str]]:
-    """Of a folder all bundles in it and below, in the order of their names; what begins with a dot is not read.
-
-    Each with the place that was given.
-    """
+    """Yield the files with their given path; directories are searched recursively, without hidden files."""
     count = 0
     for place in places:
         folder = Path(place)
         found = [place] if place == STDIN or not folder.is_dir() else _inside(folder)
         if not found:
-            refuse(f"--file: {place!r} holds no file that ends with {', '.join(sorted(_SUFFIXES))}")
+            refuse(f"--file: {place!r} contains no file ending with {', '.join(sorted(_SUFFIXES))}")
         count += len(found)
         if count > _MAX_FILES:
             refuse(f"--file: more than {_MAX_FILES} files")
@@ -75,7 +71,7 @@ def _check_fields(document: Document, file: str) -> None:
     unknown = sorted(document.keys() - _LISTS.keys() - {"bundle"})
     if unknown:
         has = ", ".join(["bundle", *_LISTS])
-        refuse(f"--file: {file!r} has the unknown field {unknown[0][:64]!r}; a bundle has {has}")
+        refuse(f"--file: {file!r} has the unknown field {unknown[0][:64]!r}; known fields: {has}")
 
 
 def _rows(
@@ -87,7 +83,7 @@ def _rows(
     for row in rows:
         name = row.get(identity)
         if isinstance(name, str) and known.setdefault((member, name), file) != file:
-            refuse(f"--file: {identity} {name[:128]!r} is in {known[member, name]!r} and in {file!r}")
+            refuse(f"--file: duplicate {identity} {name[:128]!r} in {known[member, name]!r} and {file!r}")
     return rows
 
 
@@ -95,7 +91,7 @@ def _rows(
 
 
 def written(schedule: Mapping[str, Any]) -> Document:
-    """What somebody wrote, out of what the server tells about a schedule, and in which state it would begin."""
+    """Return the definition of a schedule with its initial state, from the answer of the server."""
     kept = {name: schedule[name] for name in NAMES if name in schedule and name not in _NOT_WRITTEN}
     if isinstance(kept.get("action"), Mapping):
         kept["action"] = {name: value for name, value in kept["action"].items() if name != "task_queue"}
@@ -107,13 +103,13 @@ def written(schedule: Mapping[str, Any]) -> Document:
 
 
 def is_exhausted(schedule: Mapping[str, Any]) -> bool:
-    """A template that was deleted because its runs are used up: what declares it must not begin it anew elsewhere."""
+    """Return whether a template was deleted because it reached max_runs; a bundle must not restart it."""
     deleted = schedule.get("status") == "deleted" and schedule.get("source") == "template"
     return deleted and schedule.get("max_runs") is not None and schedule.get("remaining_actions") == 0
 
 
 def written_workflow(workflow: Mapping[str, Any]) -> Document:
-    """Its newest version: the ones before it, and its number, are those of the server it came from."""
+    """Return the newest version of a workflow, without its number."""
     return {"workflow_id": workflow["workflow_id"], **_without_owner(workflow["document"])}
 
 
@@ -126,7 +122,7 @@ def written_calendar(calendar: Mapping[str, Any]) -> Document:
 
 
 def written_agent(agent: Mapping[str, Any]) -> Document:
-    """Without its token, which the server tells nobody."""
+    """Return an agent without its token."""
     return _said(agent, AGENT_FIELDS)
 
 

@@ -1,4 +1,4 @@
-"""`horarium calendar`: the days on which schedules may or may not fire."""
+"""The commands of `horarium calendar`."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 app = typer.Typer(
     no_args_is_help=True,
     add_completion=False,
-    help="Calendars: the days on which schedules may or may not fire.",
+    help="Manage calendars, which exclude or select days.",
     epilog="Example: horarium calendar show us-federal-holidays-2026",
 )
 
@@ -33,9 +33,7 @@ _FLAGS = {"kind": "--kind", "timezone": "--tz", "dates": "--date", "rule": "--ru
 
 Name = Annotated[
     str,
-    typer.Argument(
-        metavar="NAME", show_default=False, help="Which calendar.", autocompletion=completion.calendar_names
-    ),
+    typer.Argument(metavar="NAME", show_default=False, help="Calendar name.", autocompletion=completion.calendar_names),
 ]
 Kind = Annotated[
     str | None,
@@ -43,7 +41,7 @@ Kind = Annotated[
         "--kind",
         metavar="KIND",
         show_default=_SKIP,
-        help="skip_dates forbids its days, only_dates the rest.",
+        help="Kind: skip_dates excludes its days, only_dates excludes all others.",
         autocompletion=completion.calendar_kinds,
     ),
 ]
@@ -53,14 +51,19 @@ Zone = Annotated[
         "--timezone",
         "--tz",
         metavar="ZONE",
-        show_default="each schedule's own",
-        help="Where its days begin and end.",
+        show_default="that of each schedule",
+        help="Time zone of its days.",
         autocompletion=completion.zones,
     ),
 ]
 Rule = Annotated[
     str | None,
-    typer.Option("--rule", metavar="RULE", show_default=False, help="weekends, weekdays, or holidays:US and the like."),
+    typer.Option(
+        "--rule",
+        metavar="RULE",
+        show_default=False,
+        help="Rule: weekends, weekdays, or public holidays such as holidays:US.",
+    ),
 ]
 
 
@@ -68,18 +71,18 @@ Rule = Annotated[
 @with_remote
 def create_command(
     remote: Remote,
-    name: Annotated[str, typer.Argument(metavar="NAME", show_default=False, help="What schedules will call it.")],
+    name: Annotated[str, typer.Argument(metavar="NAME", show_default=False, help="Calendar name.")],
     kind: Kind = None,
     timezone: Zone = None,
     date: Annotated[
         list[str] | None,
-        typer.Option("--date", metavar="YYYY-MM-DD", show_default=False, help="A day; may be repeated."),
+        typer.Option("--date", metavar="YYYY-MM-DD", show_default=False, help="Day; repeatable."),
     ] = None,
     rule: Rule = None,
 ) -> None:
-    """Make a calendar of your own: of dates, of a rule, or of both.
+    """Create a calendar from dates, a rule, or both.
 
-    Without a zone its days are those of whichever schedule obeys it.
+    Without --timezone its days are in the time zone of the schedule that uses it.
 
     Example: horarium calendar create company-days --date 2026-12-24 --date 2026-12-31
     """
@@ -93,7 +96,7 @@ def create_command(
 @app.command("list")
 @with_remote
 def list_command(remote: Remote) -> None:
-    """Your own calendars, then the built-in ones and the rules. Those of countries, as holidays:US, are too many.
+    """List your calendars, the built-in ones and the rules. Country calendars such as holidays:US are not listed.
 
     Example: horarium calendar list
     """
@@ -103,7 +106,7 @@ def list_command(remote: Remote) -> None:
         remote,
         "calendars",
         list(Listing(remote, ServiceCalls.list_calendars(), Paging("calendars"), None)),
-        ("Name", "Kind", "Timezone", "Dates", "Rule", "Read Only", "Warning"),
+        ("Name", "Kind", "Time Zone", "Dates", "Rule", "Read Only", "Warning"),
         lambda c: (c.name, c.kind, c.timezone, len(c.dates), c.rule, c.read_only, c.warning),
     )
 
@@ -114,10 +117,11 @@ def show_command(
     remote: Remote,
     name: Name,
     year: Annotated[
-        int | None, typer.Option("--year", metavar="YEAR", show_default=False, help="Also what its rule finds there.")
+        int | None,
+        typer.Option("--year", metavar="YEAR", show_default=False, help="Include the days of its rule in this year."),
     ] = None,
 ) -> None:
-    """One calendar with its days; also a built-in one, or a rule such as holidays:US.
+    """Show a calendar and its days; also a built-in one, or a rule such as holidays:US.
 
     Example: horarium calendar show holidays:US --year 2027
     """
@@ -130,17 +134,20 @@ def show_command(
 @with_remote
 def import_command(
     remote: Remote,
-    name: Annotated[str, typer.Argument(metavar="NAME", show_default=False, help="Made if it is not there.")],
+    name: Annotated[str, typer.Argument(metavar="NAME", show_default=False, help="Calendar name; created if missing.")],
     file: Annotated[
-        str, typer.Argument(metavar="FILE", show_default=False, help="ISO dates, or whole-day events; - is stdin.")
+        str,
+        typer.Argument(
+            metavar="FILE", show_default=False, help="File with ISO dates or an iCalendar file; - reads stdin."
+        ),
     ],
     kind: Kind = None,
     timezone: Zone = None,
-    replace: Annotated[bool, typer.Option("--replace", help="The days of the file instead of those it has.")] = False,
+    replace: Annotated[bool, typer.Option("--replace", help="Replace the existing days.")] = False,
 ) -> None:
-    """Add the days of a file: one date a line, or an iCalendar file of whole-day events.
+    """Import days from a file: one date per line, or an iCalendar file with all-day events.
 
-    Events that repeat or have a time of day are refused.
+    Recurring events and events with a time of day are refused.
 
     Example: horarium calendar import company-days days.ics --tz Europe/Istanbul
     """
@@ -148,14 +155,14 @@ def import_command(
     now = _found(remote, name)
     if now is None:
         fresh = {"name": name, "kind": kind or _SKIP, "dates": days} | _said(timezone=timezone)
-        _show_kept(remote, remote.client.create_calendar(fresh), f"created; dates now: {len(days)}")
+        _show_kept(remote, remote.client.create_calendar(fresh), f"created with {len(days)} dates")
         return
     wanted = days if replace else sorted({*now.dates, *days})
     changes = {"dates": wanted} | _said(kind=kind, timezone=timezone)
-    # The version makes sure that days which somebody adds meanwhile are not lost.
+    # The version prevents a lost update.
     done = remote.client.update_calendar(name, changes, if_version=now.version)
     added, removed = len({*wanted} - {*now.dates}), len({*now.dates} - {*wanted})
-    _show_kept(remote, done, f"{added} added, {removed} removed; dates now: {len(wanted)}")
+    _show_kept(remote, done, f"{added} added, {removed} removed; {len(wanted)} dates in total")
 
 
 @app.command("update")
@@ -168,18 +175,20 @@ def update_command(
     rule: Rule = None,
     clear: Annotated[
         list[str] | None,
-        typer.Option("--clear", metavar="FIELD", show_default=False, help="timezone, rule or covers; may be repeated."),
+        typer.Option(
+            "--clear", metavar="FIELD", show_default=False, help="Remove a field: timezone, rule or covers; repeatable."
+        ),
     ] = None,
 ) -> None:
-    """Change what is said of a calendar of your own, leave the rest. Its dates are changed by import.
+    """Change the given fields of a calendar. Use import to change its dates.
 
     Example: horarium calendar update company-days --clear timezone
     """
     if unknown := set(clear or ()) - set(_CLEARED):
-        refuse(f"--clear: {min(unknown)[:40]!r} is none of {', '.join(_CLEARED)}")
+        refuse(f"--clear: {min(unknown)[:40]!r} is not one of {', '.join(_CLEARED)}")
     changes = dict.fromkeys(clear or ()) | _said(kind=kind, timezone=timezone, rule=rule)
     if not changes:
-        refuse("nothing is said about the calendar")
+        refuse("no changes given; use an option")
     with by_flags(_FLAGS):
         done = remote.client.update_calendar(name, changes)
     _show_kept(remote, done, "updated " + ", ".join(changes))
@@ -190,9 +199,9 @@ def update_command(
 def clone_command(
     remote: Remote,
     name: Name,
-    new_name: Annotated[str, typer.Argument(metavar="NEW_NAME", show_default=False, help="The copy's name.")],
+    new_name: Annotated[str, typer.Argument(metavar="NEW_NAME", show_default=False, help="Name of the copy.")],
 ) -> None:
-    """Copy a calendar: how to begin to change a built-in one.
+    """Copy a calendar, for example to change a built-in one.
 
     Example: horarium calendar clone us-federal-holidays-2026 our-holidays
     """
@@ -202,12 +211,12 @@ def clone_command(
 @app.command("delete")
 @with_remote
 def delete_command(remote: Remote, name: Name) -> None:
-    """Delete a calendar that no schedule names.
+    """Delete a calendar that no schedule uses.
 
     Example: horarium calendar delete company-days
     """
     remote.client.delete_calendar(name)
-    talk(f"calendar {name} is deleted")
+    talk(f"calendar {name} deleted")
 
 
 def _said(**fields: Any) -> dict[str, Any]:
@@ -235,7 +244,7 @@ def _show_kept(remote: Remote, calendar: Calendar, what: str) -> None:
 def _described(calendar: Calendar) -> Iterator[tuple[str, str]]:
     yield "calendar", calendar.name
     yield "kind", calendar.kind
-    yield "timezone", calendar.timezone or "that of each schedule"
+    yield "time zone", calendar.timezone or "that of each schedule"
     if calendar.rule is not None:
         yield "rule", calendar.rule
     yield "read only", cell(calendar.read_only)

@@ -1,8 +1,8 @@
-"""What Celery beat would send, and when: a program of its own, run by the interpreter that has the Celery app.
+"""Describe the entries and fires of Celery beat; a program for the interpreter of the Celery app.
 
-It is started with `python -c`, in the folder where `celery beat` is started, and writes the description that
-`schedule/celery_entries.py` reads. It imports nothing of this package, and nothing newer than Python 3.9, because the
-app may live in another environment. It asks the broker nothing, and changes no row.
+It is started with `python -c` in the working directory of `celery beat` and writes the description that
+`schedule/celery_entries.py` reads. It imports nothing of this package and supports Python 3.9, because the app may use
+another environment. It does not contact the broker and changes no rows.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ def described(wanted: dict[str, Any]) -> dict[str, Any]:
     if wanted["django"]:
         import_module("django").setup()
     if not isinstance(app, celery.Celery):
-        raise TypeError("{} is no Celery app, but {}".format(wanted["app"], type(app).__name__))
+        raise TypeError("{} is not a Celery app, but {}".format(wanted["app"], type(app).__name__))
     return app_document(app, wanted)
 
 
@@ -102,7 +102,7 @@ def django_entries(app: Any) -> list[tuple[Entry, Any]]:
             headers = json.loads(row.headers or "{}")
             wrong = None
         except ValueError as error:
-            args, kwargs, headers, wrong = [], {}, {}, f"arguments or headers are no JSON: {error}"
+            args, kwargs, headers, wrong = [], {}, {}, f"arguments or headers are not JSON: {error}"
         if headers:
             options["headers"] = headers
         schedule = schedule_of(row)
@@ -332,9 +332,13 @@ def not_plain(place: str, value: Any, depth: int) -> str | None:
     if value is None or isinstance(value, bool):
         return None
     if isinstance(value, str):
-        return None if is_text(value) else f"{place[:100]} is {cut(ascii(value), 100)}, which is half of a character"
+        return (
+            None
+            if is_text(value)
+            else f"{place[:100]} is {cut(ascii(value), 100)}, which contains an unpaired surrogate"
+        )
     if isinstance(value, int):
-        return None if abs(value) < LARGEST else f"{place[:100]} is a number that nobody can read"
+        return None if abs(value) < LARGEST else f"{place[:100]} is a number that is too large"
     if isinstance(value, float):
         return None if math.isfinite(value) else f"{place[:100]} is {value!r}"
     if isinstance(value, (list, tuple)):

@@ -1,7 +1,6 @@
-"""Where the description of a Celery app comes from: a child process that loads the app, or a file.
+"""The description of a Celery app, from a child process that loads the app, or from a file.
 
-An app is somebody's module: it may print, hang, end the program or take all memory. So it is loaded in a process of
-its own, with an end in time, and answers in a file; what it prints is kept apart.
+An app may print, hang or exit, so it is loaded in a separate process with a timeout and answers in a file.
 """
 
 from __future__ import annotations
@@ -24,7 +23,7 @@ from horarium.instant import DAY, SECOND, Instant
 COMPARED_DAYS = 366
 _MAX_BYTES = 256 * 1024 * 1024
 _MAX_PRINTED = 2_000
-# Of one entry: a year of hours, a week of minutes. Denser ones are looked at around the clock changes after that.
+# Per entry: a year of hours, a week of minutes. Denser entries are then compared around DST changes only.
 _MAX_STEPS = 10_000
 
 
@@ -33,7 +32,7 @@ def from_file(file: str) -> dict[str, Any]:
 
 
 def from_app(app: str, *, django: bool, python: str | None, now: Instant, timeout: int) -> dict[str, Any]:
-    """The app is loaded from the working directory, as `celery beat` does it."""
+    """Load the app from the working directory, as `celery beat` does."""
     with tempfile.TemporaryDirectory(prefix="horarium-") as folder:
         answer, printed = Path(folder) / "description.json", Path(folder) / "printed"
         until = now + COMPARED_DAYS * DAY
@@ -47,12 +46,12 @@ def from_app(app: str, *, django: bool, python: str | None, now: Instant, timeou
         }
         code = _run([python or sys.executable, "-c", _program(), json.dumps(wanted)], printed, timeout)
         if not answer.is_file():
-            refuse(f"{app}: the process that loads it ended with {code} and said nothing{_said(printed)}")
+            refuse(f"{app}: the process that loads it exited with code {code} and no answer{_said(printed)}")
         if answer.stat().st_size > _MAX_BYTES:
-            refuse(f"{app}: its description has more than {_MAX_BYTES} bytes")
+            refuse(f"{app}: the description has more than {_MAX_BYTES} bytes")
         document = read_object("description", str(answer))
         if "error" in document:
-            refuse(f"{app}: cannot be loaded: {str(document['error'])[:_MAX_PRINTED]}{_said(printed)}")
+            refuse(f"{app}: loading failed: {str(document['error'])[:_MAX_PRINTED]}{_said(printed)}")
         return document
 
 
@@ -61,7 +60,7 @@ def _program() -> str:
 
 
 def _run(command: list[str], printed: Path, timeout: int) -> int:
-    """A session of its own, so that whatever the module has started ends with it."""
+    """Run a command in a new session, so that its child processes end with it."""
     with printed.open("wb") as file:
         try:
             child = subprocess.Popen(
@@ -72,7 +71,7 @@ def _run(command: list[str], printed: Path, timeout: int) -> int:
         try:
             return child.wait(timeout)
         except subprocess.TimeoutExpired:
-            refuse(f"the app was not loaded within {timeout} seconds; --load-timeout gives it more")
+            refuse(f"loading the app took more than {timeout} seconds; increase --load-timeout")
         finally:
             _end(child)
 
@@ -84,9 +83,9 @@ def _end(child: subprocess.Popen[bytes]) -> None:
 
 
 def _said(printed: Path) -> str:
-    """The last that it printed, for whoever looks for the reason."""
+    """Return the last line of the output, for the error message."""
     with printed.open("rb") as file:
         file.seek(max(0, printed.stat().st_size - _MAX_PRINTED))
         text = file.read().decode("utf-8", "replace")
     lines = [line.strip() for line in text.splitlines() if line.strip()]
-    return f"; it printed: {printable(lines[-1])}" if lines else ""
+    return f"; last output: {printable(lines[-1])}" if lines else ""

@@ -1,4 +1,4 @@
-"""How the import of a Celery app looks before it is written: entries, remarks, and the fires that differ."""
+"""The output of a Celery import: entries, remarks and differing fires."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from horarium.schedule.celery_entries import CeleryApp
 from horarium.schedule.celery_options import Weight
 from horarium.schedule.celery_translation import Translation
 
-# An interval fires as often, at moments that depend on when beat began.
+# An interval has the same frequency, but its times depend on the start of beat.
 _SAME, _DIFFERS, _SHIFTED = "same", "differs", "shifted"
 _MAX_NAMED = 3
 _DAYS = 86_400
@@ -26,7 +26,7 @@ _DAYS = 86_400
 
 @dataclass(frozen=True, slots=True)
 class Viewed:
-    """An entry with all that is known about it."""
+    """An entry, its translation and its comparison."""
 
     translation: Translation
     comparison: Comparison | None
@@ -50,7 +50,7 @@ def is_the_same(entries: Sequence[Viewed]) -> bool:
     return all(each.verdict == _SAME for each in entries)
 
 
-# ── for programs ──────────────────────────────────────────────────────────────────────────────────
+# ── JSON ──────────────────────────────────────────────────────────────────────────────────
 
 
 def view_document(app: CeleryApp, entries: Sequence[Viewed], bundle: Mapping[str, Any]) -> dict[str, Any]:
@@ -97,12 +97,12 @@ def _time(moment: int | None) -> str | None:
     return None if moment is None else to_rfc3339(moment * SECOND)
 
 
-# ── for eyes ──────────────────────────────────────────────────────────────────────────────────────
+# ── text ──────────────────────────────────────────────────────────────────────────────────────
 
 
 def show_view(entries: Sequence[Viewed], lines: int) -> None:
     show_columns(
-        ("Entry", "Schedule", "When", "Zone", "Fires compared", "Verdict"),
+        ("Entry", "Schedule", "Timing", "Time Zone", "Fires Compared", "Verdict"),
         [
             (each.translation.entry.name, each.translation.schedule_id, *_when(each), _compared(each), each.verdict)
             for each in entries
@@ -113,10 +113,10 @@ def show_view(entries: Sequence[Viewed], lines: int) -> None:
     rows = [row for each in entries for row in _difference_rows(each)]
     if rows:
         typer.echo()
-        show_columns(("Entry", "Change", "Fires", "Celery beat", "Here", "Why"), rows[:lines])
+        show_columns(("Entry", "Change", "Fires", "Celery Beat", "Horarium", "Cause"), rows[:lines])
     more = sum(each.comparison.count for each in entries if each.comparison) - sum(int(row[2]) for row in rows[:lines])
     if more > 0:
-        talk(f"{more} more fires differ; --lines shows more, -o json the first thousand of each entry")
+        talk(f"{more} more fires differ; increase --lines, or use -o json (up to 1,000 per entry)")
 
 
 def _when(entry: Viewed) -> tuple[str | None, str | None]:
@@ -130,17 +130,17 @@ def _when(entry: Viewed) -> tuple[str | None, str | None]:
 
 
 def _compared(entry: Viewed) -> str | None:
-    """How many, and for how long where it is less than the whole way."""
+    """Return the number of compared fires and the compared time."""
     found = entry.comparison
     if found is None:
         return None
     low, high = found.spans[0]
-    around = f" and {len(found.spans) - 1} clock changes" if len(found.spans) > 1 else ""
+    around = f" and {len(found.spans) - 1} DST changes" if len(found.spans) > 1 else ""
     return f"{found.fires_after} in {round((high - low) / _DAYS)} days{around}"
 
 
 def _remarks(entries: Sequence[Viewed]) -> Iterator[str]:
-    """What is said of several entries is said once."""
+    """Yield each remark once, with its entries."""
     named: dict[tuple[Weight, str, str], list[str]] = {}
     for entry in entries:
         for remark in entry.translation.remarks:
@@ -160,7 +160,7 @@ def _names(names: list[str], everybody: int) -> str:
 
 
 def _difference_rows(entry: Viewed) -> Iterator[tuple[str, ...]]:
-    """Fires that follow each other and differ in the same way are one row."""
+    """Yield rows; consecutive fires with the same difference share a row."""
     translation, found = entry.translation, entry.comparison
     if found is None or translation.document is None:
         return

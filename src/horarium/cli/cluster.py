@@ -1,4 +1,4 @@
-"""`horarium cluster`: which processes serve the database, whether they are well, and what waits for them."""
+"""The command `horarium cluster`."""
 
 from __future__ import annotations
 
@@ -21,25 +21,22 @@ app = typer.Typer(add_completion=False)
 
 _PAUSE = 2.0
 _CLEAR = "\x1b[2J\x1b[H"
-# What every engine does; it is shown as one word.
+# The roles of every engine, shown as one word.
 _ENGINE = ("ticker", "janitor", "dispatcher", "follower", "advancer", "deliverer")
-_PROCESSES = ("Process", "State", "Roles", "Version", "Schema", "Started", "Last beat", "Runs", "Clock")
-_QUEUES = ("Kind", "Queue", "Ready", "Queued", "Held")
+_PROCESSES = ("Process", "State", "Roles", "Version", "Schema", "Started", "Last Heartbeat", "Runs", "Clock")
+_QUEUES = ("Kind", "Queue", "Ready", "Queued", "Buffered")
 
 
 @app.command("cluster")
 @with_remote
 def cluster_command(
     remote: Remote,
-    watched: Annotated[
-        bool, typer.Option("--watch", "-w", help="Show it again every two seconds, until Ctrl-C.")
-    ] = False,
+    watched: Annotated[bool, typer.Option("--watch", "-w", help="Refresh every 2 seconds until Ctrl-C.")] = False,
 ) -> None:
-    """Which processes serve the database, in which version, how far behind they are, and what waits.
+    """Show the processes that use the database, their versions, the lag and the queues.
 
-    For admins of the default namespace. A process is silent when two of its beats are missing, and gone after half a
-    minute; one that ended in good order is not shown. Exit code 1 means that there is something to look at: it is said
-    below the tables.
+    Requires an admin of the default namespace. A process is silent after two missed heartbeats and gone after 30
+    seconds; processes that shut down normally are not shown. Exit code 1: there are warnings, printed below the tables.
 
     Example: horarium cluster --watch
     """
@@ -56,7 +53,7 @@ def _watch(remote: Remote) -> None:
     from horarium.cli.waiting import Patience, steadily, until_interrupted
 
     if remote.output in (Format.JSON, Format.YAML):
-        refuse(f"-o {remote.output.value} has an end, and this has none; use -o jsonl")
+        refuse(f"-o {remote.output.value} does not support --watch; use -o jsonl")
     patience = Patience()
     with until_interrupted():
         while True:
@@ -75,7 +72,7 @@ def _show(found: Cluster, output: Format) -> None:
     if found.workers:
         typer.echo()
         workers = ((each.name, each.state, f"{each.seconds_ago:.0f} s ago", each.runs) for each in found.workers)
-        show_columns(("Worker", "State", "Last sign", "Runs"), workers)
+        show_columns(("Worker", "State", "Last Seen", "Runs"), workers)
     if found.queues:
         typer.echo()
         show_columns(_QUEUES, ((each.kind, each.queue, each.ready, each.queued, each.held) for each in found.queues))
@@ -88,11 +85,11 @@ def _show(found: Cluster, output: Format) -> None:
 
 def _lines(found: Cluster) -> Iterable[str]:
     oldest = found.oldest_ready_seconds
-    yield f"tables: {found.schema_revision or NOTHING}"
+    yield f"schema: {found.schema_revision or NOTHING}"
     yield f"oldest undecided occurrence: {found.tick_lag_seconds:.1f} s"
-    yield f"oldest run that nobody has taken: {'none' if oldest is None else f'{oldest:.1f} s'}"
+    yield f"oldest ready run: {'none' if oldest is None else f'{oldest:.1f} s'}"
     if found.more:
-        yield "there is more than is shown or was counted"
+        yield "lists and counts are incomplete: too many entries"
 
 
 def _process_cells(each: ClusterProcess) -> tuple[object, ...]:

@@ -1,7 +1,6 @@
-"""What the shell may offer when somebody presses Tab: names that the server knows, and words that we know.
+"""Shell completion: names from the server, and fixed values.
 
-A server is asked once, and not waited for: a shell that hangs is worse than one that offers nothing. Whatever goes
-wrong stays silent, because it would be printed into the line that is being typed.
+A server has one second to answer. Errors are not reported, because they would be printed into the command line.
 """
 
 from __future__ import annotations
@@ -19,16 +18,16 @@ if TYPE_CHECKING:
 
 DEADLINE_SECONDS = 1.0
 MOST = 200
-"""How many names are offered at most: nobody reads more."""
+"""The maximum number of names."""
 
 Completer = Callable[[typer.Context, str], list[str]]
 
 
-# ── words that we know ────────────────────────────────────────────────────────────────────────────────
+# ── fixed values ────────────────────────────────────────────────────────────────────────────────
 
 
 def of_words(words: Callable[[], Iterable[str]]) -> Completer:
-    """They are looked up when somebody asks."""
+    """Complete words, which are loaded on use."""
 
     def complete(ctx: typer.Context, incomplete: str) -> list[str]:
         return _fitting(words(), incomplete)
@@ -108,7 +107,7 @@ def _quietly(words: Callable[[], Iterable[str]]) -> Callable[[], Iterable[str]]:
     def tried() -> Iterable[str]:
         try:
             return words()
-        except Exception:  # see the head of this file
+        except Exception:  # errors are not reported
             return []
 
     return tried
@@ -128,7 +127,7 @@ contexts = of_words(_quietly(_contexts))
 
 
 def words_of(schema: Mapping[str, Any]) -> list[str]:
-    """Which words a field, or an item of it, takes; none = any."""
+    """Return the allowed words of a field or its items; none = any."""
     items = schema.get("items")
     return list(schema.get("enum") or (items.get("enum") if isinstance(items, Mapping) else None) or [])
 
@@ -138,7 +137,7 @@ def of_field(place: str, schema: Mapping[str, Any]) -> Completer | None:
     return of_words(lambda: known) if known else _BY_PLACE.get(place)
 
 
-# ── names that the server knows ───────────────────────────────────────────────────────────────────────
+# ── names from the server ───────────────────────────────────────────────────────────────────────
 
 
 def of_names(ask: Callable[[Client, str], Iterable[str]]) -> Completer:
@@ -225,14 +224,14 @@ _BY_PLACE: Mapping[str, Completer] = {
 
 
 def _asked(ctx: typer.Context, ask: Callable[[Client], Iterable[str]]) -> list[str]:
-    """In a thread that may be left behind: looking up a name in the network has no deadline of its own."""
+    """Query the server in a thread, because a DNS lookup has no timeout."""
     found: list[str] = []
 
     def try_it() -> None:
         try:
             with _client(ctx) as client:
                 found.extend(ask(client))
-        except Exception:  # see the head of this file
+        except Exception:  # errors are not reported
             return
 
     asking = threading.Thread(target=try_it, daemon=True)
@@ -242,7 +241,7 @@ def _asked(ctx: typer.Context, ask: Callable[[Client], Iterable[str]]) -> list[s
 
 
 def _client(ctx: typer.Context) -> Client:
-    """As the command itself would find it, with what stands before the noun and behind the verb."""
+    """Return a client for the connection options before and behind the command."""
     from horarium.cli.remote import connection_of
     from horarium.client.client import Client
     from horarium.client.exchange import NEVER

@@ -1,4 +1,4 @@
-"""How a person says that very many runs are meant to start at once: by --confirm, or when asked."""
+"""The confirmation that very many runs start at once: by --confirm or a prompt."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from horarium.cli.render import talk
 
 T = TypeVar("T")
 
-Confirm = Annotated[bool, typer.Option("--confirm", help="It is meant, also where more than 1,000 runs start at once.")]
+Confirm = Annotated[bool, typer.Option("--confirm", help="Proceed even if more than 1,000 runs would start at once.")]
 
 
 def if_meant(act: Callable[[bool | None], T], confirm: bool) -> T:
-    """`act` is told whether it was confirmed; where the server wants it, and somebody is there, it is asked."""
+    """Call `act` with the confirmation; prompt for it where the server requires it."""
     from horarium.client.errors import ConfirmNeeded
 
     try:
@@ -29,10 +29,10 @@ def if_meant(act: Callable[[bool | None], T], confirm: bool) -> T:
 
 
 def ask_whether_meant(count: int) -> None:
-    """Nobody there to ask: then nothing is done."""
-    question = f"start {count} runs at once?"
+    """Prompt for the confirmation; refuse without a terminal."""
+    question = f"Start {count} runs at once?"
     if not sys.stdin.isatty():
-        refuse(f"{question} there is no terminal to ask on: say --confirm")
+        refuse(f"{question} No terminal for the confirmation; use --confirm")
     if not typer.confirm(question, err=True):
-        talk("nothing was done")
+        talk("cancelled; nothing changed")
         raise typer.Exit(ExitCode.NO)

@@ -1,4 +1,4 @@
-"""`horarium context`: names for servers, and which of them is meant."""
+"""The commands of `horarium context`."""
 
 from __future__ import annotations
 
@@ -32,50 +32,59 @@ from horarium.cli.render import Format, Json, show_json, talk
 app = typer.Typer(
     no_args_is_help=True,
     add_completion=False,
-    help="Contexts: names for servers, and which of them is meant.",
+    help="Manage saved server connections.",
     epilog="Example: horarium context use prod",
 )
 
 _MAX_TOKEN = 65_536
 
 Name = Annotated[
-    str, typer.Argument(metavar="NAME", show_default=False, help="Which context.", autocompletion=completion.contexts)
+    str, typer.Argument(metavar="NAME", show_default=False, help="Context name.", autocompletion=completion.contexts)
 ]
 
 
 @app.command("create")
 def create_command(
-    name: Annotated[str, typer.Argument(metavar="NAME", show_default=False, help="What you will call it.")],
-    server: Annotated[str, typer.Option("--server", metavar="URL", show_default=False, help="Its address.")],
+    name: Annotated[str, typer.Argument(metavar="NAME", show_default=False, help="Name of the context.")],
+    server: Annotated[str, typer.Option("--server", metavar="URL", show_default=False, help="Server URL.")],
     namespace: Annotated[
-        str | None, typer.Option("--namespace", metavar="NAME", show_default=False, help="Which tenant.")
+        str | None, typer.Option("--namespace", metavar="NAME", show_default=False, help="Default namespace.")
     ] = None,
     token: Annotated[
         str | None,
-        typer.Option("--token", metavar="TOKEN", show_default=False, help="Kept in the file; - reads it from stdin."),
+        typer.Option(
+            "--token", metavar="TOKEN", show_default=False, help="API token, stored in the context file; - reads stdin."
+        ),
     ] = None,
     token_env: Annotated[
         str | None,
-        typer.Option("--token-env", metavar="VARIABLE", show_default=False, help="The variable that will hold it."),
+        typer.Option(
+            "--token-env", metavar="VARIABLE", show_default=False, help="Environment variable with the API token."
+        ),
     ] = None,
     token_file: Annotated[
-        str | None, typer.Option("--token-file", metavar="FILE", show_default=False, help="The file that will hold it.")
+        str | None, typer.Option("--token-file", metavar="FILE", show_default=False, help="File with the API token.")
     ] = None,
     ca_file: Annotated[
         str | None,
-        typer.Option("--ca-file", metavar="FILE", show_default=False, help="Certificates that vouch for it."),
+        typer.Option(
+            "--ca-file", metavar="FILE", show_default=False, help="CA certificates that verify the server (PEM)."
+        ),
     ] = None,
     client_cert: Annotated[
-        str | None, typer.Option("--client-cert", metavar="FILE", show_default=False, help="Your certificate.")
+        str | None, typer.Option("--client-cert", metavar="FILE", show_default=False, help="Client certificate (PEM).")
     ] = None,
     client_key: Annotated[
-        str | None, typer.Option("--client-key", metavar="FILE", show_default=False, help="Its key.")
+        str | None,
+        typer.Option(
+            "--client-key", metavar="FILE", show_default=False, help="Private key of the client certificate (PEM)."
+        ),
     ] = None,
-    replace: Annotated[bool, typer.Option("--replace", help="Also if there is one of this name.")] = False,
+    replace: Annotated[bool, typer.Option("--replace", help="Replace an existing context.")] = False,
 ) -> None:
-    """Give a server a name. Nothing is asked of it.
+    """Save a server connection under a name. The server is not contacted.
 
-    The file that keeps it can be read by you alone; a token may also stay where it is.
+    The context file is readable only by you. --token-env and --token-file store a reference instead of the token.
 
     Example: horarium context create prod --server https://horarium.example.org --token-env PROD_TOKEN
     """
@@ -83,37 +92,40 @@ def create_command(
 
     contexts = _load()
     if name in contexts.known and not replace:
-        refuse(f"there is a context {name!r} already; --replace replaces it")
+        refuse(f"context {name!r} already exists; use --replace")
     secret = _from_stdin() if token == STDIN else token
-    # Commands may be given in any directory.
+    # Absolute, because commands run in any directory.
     file, ca, cert, key = map(_absolute, (token_file, ca_file, client_cert, client_key))
     context = Context(server, namespace, secret, token_env or None, file, ca, cert, key)
-    # What no request could carry is refused now.
+    # Refuse values that no request could carry.
     _ = Connection(server, secret, namespace, trust=context.trust).options
     _save(contexts.with_context(checked_name(name), context))
-    talk(f"context {name} is created; horarium context use {name}")
+    talk(f"context {name} created; select it with `horarium context use {name}`")
 
 
 @app.command("use")
 def use_command(
     name: Annotated[
-        str, typer.Argument(metavar="NAME", show_default=False, help="Or local.", autocompletion=completion.contexts)
+        str,
+        typer.Argument(
+            metavar="NAME", show_default=False, help="Context name, or local.", autocompletion=completion.contexts
+        ),
     ],
 ) -> None:
-    """Let commands go to this server from now on; local is the data directory of a local `up`.
+    """Select the context that commands use. local is the server of a local `up`.
 
     Example: horarium context use prod
     """
     _save(_load().using(name))
-    talk(f"commands go to {name}" if name != LOCAL else "commands go to the local `up`")
+    talk(f"current context: {name}" if name != LOCAL else "current context: local (the server of a local `up`)")
     for variable in (*SERVER_VARIABLES, VARIABLE):
         if os.environ.get(variable) not in (None, "", name):
-            talk(f"warning: {variable} is set, and goes before it")
+            talk(f"warning: {variable} is set and takes precedence")
 
 
 @app.command("list")
 def list_command(output: Output = Format.TABLE) -> None:
-    """The contexts, and which one is in use.
+    """List contexts and mark the current one.
 
     Example: horarium context list
     """
@@ -124,7 +136,7 @@ def list_command(output: Output = Format.TABLE) -> None:
     match output:
         case Format.TABLE:
             told = [(name, "*" if name == current else None, *_shown(context).values()) for name, context in known]
-            show_columns(("Name", "In Use", "Server", "Namespace", "Token"), told)
+            show_columns(("Name", "Current", "Server", "Namespace", "Token"), told)
         case Format.JSONL:
             for row in rows:
                 show_json(row)
@@ -137,12 +149,12 @@ def show_command(
     name: Annotated[
         str | None,
         typer.Argument(
-            metavar="NAME", show_default="the one in use", help="Which context.", autocompletion=completion.contexts
+            metavar="NAME", show_default="the current one", help="Context name.", autocompletion=completion.contexts
         ),
     ] = None,
     output: Output = Format.TABLE,
 ) -> None:
-    """One context, without its token.
+    """Show a context without its token.
 
     Example: horarium context show prod
     """
@@ -155,25 +167,25 @@ def show_command(
 
 @app.command("delete")
 def delete_command(name: Name) -> None:
-    """Forget a context. The server does not hear of it.
+    """Delete a context. The server is not contacted.
 
     Example: horarium context delete prod
     """
     if name == LOCAL:
-        refuse(f"{LOCAL} is always there")
+        refuse(f"the context {LOCAL} cannot be deleted")
     _save(_load().without(name))
-    talk(f"context {name} is deleted")
+    talk(f"context {name} deleted")
 
 
 def _shown(context: Context | None) -> dict[str, Json]:
-    """Without a token that is kept."""
+    """Return the fields of a context without a stored token."""
     if context is None:
         return {"server": None, "namespace": None, "token": None}
     return {"server": context.server, "namespace": context.namespace, "token": context.token_from}
 
 
 def _files(context: Context | None) -> dict[str, Json]:
-    """Its certificates, where it has any."""
+    """Return the certificates of a context."""
     said = {} if context is None else asdict(context.trust)
     return {name: value for name, value in said.items() if value is not None}
 
@@ -197,5 +209,5 @@ def _absolute(file: str | None) -> str | None:
 def _from_stdin() -> str:
     read = sys.stdin.read(_MAX_TOKEN).strip()
     if not read:
-        refuse("--token: there is none on stdin")
+        refuse("--token: stdin is empty")
     return read

@@ -1,12 +1,11 @@
-"""Which servers a person has given a name, and how the one in use says where a command goes.
+"""Contexts: named server connections.
 
-They are kept in one file, `horarium/contexts.json` in the user's configuration directory (`XDG_CONFIG_HOME`, else
-`~/.config`), which only that user may read. A token is kept in it, or only where to find one: the name of a variable or
-of a file.
+The file `horarium/contexts.json` in the configuration directory of the user (`XDG_CONFIG_HOME`, else `~/.config`) is
+readable only by the user. It has a token, or the name of a variable or file with the token.
 
-A context speaks where neither a flag nor the environment says which server is meant, and goes before the data
-directory of a local `up`. `--token` and `--namespace`, or their variables, replace its own. The token of a context goes
-to the server of the context and to no other.
+The current context applies where neither a flag nor the environment sets the server, and takes precedence over the data
+directory of a local `up`. `--token` and `--namespace`, or their variables, replace its values. The token of a context
+is sent only to the server of the context.
 """
 
 from __future__ import annotations
@@ -25,17 +24,17 @@ from horarium.errors import InvalidDefinition
 
 VARIABLE = "HORARIUM_CONTEXT"
 LOCAL = "local"
-"""The name for no context at all: the data directory of a local `up`."""
+"""The name for no context: the data directory of a local `up`."""
 _MAX_FILE = 1_048_576
 _MAX_CONTEXTS = 1_000
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._@-]{0,63}", re.ASCII)
-# What says which server is meant, so that no context does.
+# The variables that set the server, so that no context applies.
 SERVER_VARIABLES = ("HORARIUM_SERVER", "HORARIUM_URL", "HORARIUM_DATA_DIR")
 
 
 @dataclass(frozen=True, slots=True)
 class Context:
-    """At most one of the three says the token. Printing it does not show a token that is kept."""
+    """A server connection; at most one of the three token fields is set. Its repr hides the token."""
 
     server: str
     namespace: str | None = None
@@ -48,7 +47,7 @@ class Context:
 
     def __post_init__(self) -> None:
         if sum(each is not None for each in (self.token, self.token_env, self.token_file)) > 1:
-            raise InvalidDefinition({"token": ["is said in more than one way"]})
+            raise InvalidDefinition({"token": ["set only one of token, token_env and token_file"]})
 
     @property
     def has_token(self) -> bool:
@@ -56,9 +55,9 @@ class Context:
 
     @property
     def token_from(self) -> str:
-        """Where its token comes from, for people."""
+        """The source of the token, as text."""
         if self.token is not None:
-            return "kept here"
+            return "stored"
         if self.token_env is not None:
             return f"variable {self.token_env}"
         return "none" if self.token_file is None else f"file {self.token_file}"
@@ -79,17 +78,17 @@ class Contexts:
     current: str | None = None
 
     def named(self, name: str) -> Context | None:
-        """None for `local`; raises InvalidDefinition for a name that nobody has made."""
+        """Return a context, None for `local`; raise InvalidDefinition for an unknown name."""
         if name == LOCAL:
             return None
         if name not in self.known:
-            listed = ", ".join(sorted(self.known)[:20]) or "none yet"
-            raise InvalidDefinition({"context": [f"there is no context {name[:64]!r}; there are: {listed}"]})
+            listed = ", ".join(sorted(self.known)[:20]) or "none"
+            raise InvalidDefinition({"context": [f"unknown context {name[:64]!r}; known: {listed}"]})
         return self.known[name]
 
     def with_context(self, name: str, context: Context) -> Contexts:
         if len(self.known) >= _MAX_CONTEXTS and name not in self.known:
-            raise InvalidDefinition({"context": [f"there are {_MAX_CONTEXTS} already"]})
+            raise InvalidDefinition({"context": [f"at most {_MAX_CONTEXTS} contexts are allowed"]})
         return replace(self, known={**self.known, checked_name(name): context})
 
     def without(self, name: str) -> Contexts:
@@ -103,7 +102,7 @@ class Contexts:
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """What is said about the server of a command, before anything is looked up."""
+    """The connection of a command as given by flags."""
 
     server: str | None = None
     token: str | None = None
@@ -113,28 +112,30 @@ class Target:
 
 def checked_name(name: str) -> str:
     if _NAME.fullmatch(name) is None or name == LOCAL:
-        raise InvalidDefinition({"context": [f"{name[:64]!r} must be 1 to 64 of A-Z a-z 0-9 . _ @ -, and not {LOCAL}"]})
+        raise InvalidDefinition(
+            {"context": [f"{name[:64]!r} must be 1 to 64 characters of A-Z a-z 0-9 . _ @ -, and not {LOCAL}"]}
+        )
     return name
 
 
 def in_use(named: str | None, environ: Mapping[str, str], contexts: Contexts) -> str | None:
-    """The name of the context that a command would use: of the flag, of the variable, or the current one."""
+    """Return the context of the flag, of the variable, or the current one."""
     name = named or environ.get(VARIABLE) or contexts.current
     return None if name == LOCAL else name
 
 
 def applied(said: Target, name: str | None, *, by_flag: bool, contexts: Contexts, environ: Mapping[str, str]) -> Target:
-    """What is said, with what the context adds. One that was named by a flag goes before the environment.
+    """Merge the flags with a context; a context named by a flag takes precedence over the environment.
 
-    Raises InvalidDefinition where the only token is that of the context, and the server is another.
+    Raise InvalidDefinition if the token of the context would go to another server.
     """
     context = None if name is None else contexts.named(name)
     if context is None:
         return said
     if said.server is not None and not same_server(said.server, context.server):
         if context.has_token and said.token is None and not environ.get("HORARIUM_TOKEN"):
-            why = f"the token of the context {name} is for {context.server}, and is not sent to {said.server}"
-            raise InvalidDefinition({"--server": [f"{why}; --token says another"]})
+            why = f"the token of context {name} is only sent to {context.server}, not to {said.server}"
+            raise InvalidDefinition({"--server": [f"{why}; set --token"]})
         return said
     token, namespace = said.token, said.namespace
     if token is None and (by_flag or not environ.get("HORARIUM_TOKEN")):
@@ -146,7 +147,7 @@ def applied(said: Target, name: str | None, *, by_flag: bool, contexts: Contexts
 
 
 def is_elsewhere(said: Target, data_dir: Path | None, environ: Mapping[str, str]) -> bool:
-    """Whether a flag or the environment says which server is meant."""
+    """Return whether a flag or the environment sets the server."""
     return said.server is not None or data_dir is not None or any(environ.get(each) for each in SERVER_VARIABLES)
 
 
@@ -154,7 +155,9 @@ def token_of(name: str, context: Context, environ: Mapping[str, str]) -> str | N
     if context.token_env is not None:
         found = environ.get(context.token_env)
         if not found:
-            raise InvalidDefinition({f"context {name}": [f"the variable {context.token_env} of its token is not set"]})
+            raise InvalidDefinition(
+                {f"context {name}": [f"the variable {context.token_env} with its token is not set"]}
+            )
         return found
     if context.token_file is not None:
         try:
@@ -170,14 +173,14 @@ def token_of(name: str, context: Context, environ: Mapping[str, str]) -> str | N
 
 
 def contexts_file(environ: Mapping[str, str]) -> Path:
-    """A relative `XDG_CONFIG_HOME` is to be ignored, says the specification of base directories."""
+    """Return the path of the file; a relative `XDG_CONFIG_HOME` is ignored, as its specification requires."""
     said = environ.get("XDG_CONFIG_HOME") or ""
     base = Path(said) if said.startswith("/") else Path(environ.get("HOME") or "~").expanduser() / ".config"
     return base / "horarium" / "contexts.json"
 
 
 def load_contexts(file: Path) -> Contexts:
-    """A file that is not there says nothing; one that cannot be understood is an error."""
+    """Read the contexts; none if the file does not exist."""
     try:
         with file.open(encoding="utf-8") as opened:
             text = opened.read(_MAX_FILE + 1)
@@ -192,8 +195,8 @@ def load_contexts(file: Path) -> Contexts:
 
 
 def save_contexts(file: Path, contexts: Contexts) -> None:
-    """As a whole or not at all, and for the user's eyes alone."""
-    import tempfile  # whoever only reads does not wait for it
+    """Write the file atomically, readable only by the user."""
+    import tempfile  # only needed to write
 
     written = {
         "current": contexts.current,
@@ -216,7 +219,7 @@ def save_contexts(file: Path, contexts: Contexts) -> None:
 
 def _parsed(document: Any) -> Contexts:
     if not isinstance(document, dict) or not isinstance(document.get("contexts"), dict):
-        raise ValueError("it holds no contexts")
+        raise ValueError("it has no object contexts")
     known = {name: _context(name, said) for name, said in document["contexts"].items()}
     current = document.get("current")
     return Contexts(known, current if isinstance(current, str) and current in known else None)
@@ -224,11 +227,11 @@ def _parsed(document: Any) -> Contexts:
 
 def _context(name: str, said: Any) -> Context:
     if _NAME.fullmatch(name) is None or not isinstance(said, dict):
-        raise ValueError(f"{name[:64]!r} is no context")
+        raise ValueError(f"{name[:64]!r} is not a context")
     if not all(isinstance(value, str) for value in said.values()):
-        raise ValueError(f"{name!r} has a value that is no text")
+        raise ValueError(f"{name!r} has a value that is not text")
     return Context(**said)
 
 
 def _unreadable(file: Path, why: str) -> InvalidDefinition:
-    return InvalidDefinition({"contexts": [f"{str(file)!r} cannot be read: {why}; mend or delete it"]})
+    return InvalidDefinition({"contexts": [f"{str(file)!r} is unreadable: {why}; fix or delete it"]})

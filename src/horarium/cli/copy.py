@@ -1,4 +1,4 @@
-"""`horarium copy`: everything, from one database to another."""
+"""The command `horarium copy`."""
 
 from __future__ import annotations
 
@@ -11,19 +11,27 @@ from horarium.cli.render import talk
 from horarium.cli.service import failing_with_1, settings_of
 
 _KEY = """\
-Start the processes on the new database with the key of the old ones: keep the data directory, whose secret.key and
-admin.token go on being used, or give them HORARIUM_SECRET_KEY. A process with another key refuses to start."""
+Start the processes on the new database with the same secret key: keep the data directory with secret.key and
+admin.token, or set HORARIUM_SECRET_KEY. A process with another key refuses to start."""
 
 
 def copy_command(
     source: Annotated[
-        str, typer.Option("--from", metavar="URL", show_default=False, help="sqlite:///.horarium/horarium.db, say.")
+        str,
+        typer.Option(
+            "--from",
+            metavar="URL",
+            show_default=False,
+            help="URL of the source database, such as sqlite:///.horarium/horarium.db.",
+        ),
     ],
-    target: Annotated[str, typer.Option("--to", metavar="URL", show_default=False, help="A new, empty database.")],
+    target: Annotated[
+        str, typer.Option("--to", metavar="URL", show_default=False, help="URL of the new, empty database.")
+    ],
 ) -> None:
-    """Copy everything to a new database: all tables, as they are, between SQLite and PostgreSQL, either way.
+    """Copy all data to a new database, also between SQLite and PostgreSQL.
 
-    Stop all processes before. All rows arrive or none; then the new database is verified.
+    Stop all processes first. The copy is one transaction and is verified afterwards.
 
     Example: horarium copy --from sqlite:///.horarium/horarium.db --to postgresql://horarium@db/horarium
     """
@@ -39,17 +47,17 @@ def copy_command(
         talk(f"error: {wrong.message}")
         raise typer.Exit(1) from None
     filled = sum(1 for rows in copied.values() if rows)
-    typer.echo(f"copied {sum(copied.values())} rows of {filled} tables to {new}; the counts agree")
+    typer.echo(f"copied {sum(copied.values())} rows of {filled} tables to {new}; row counts match")
     findings = _verify(target)
     if findings:
-        talk(f"{findings} findings: horarium verify --database … shows them, in the old database as well as in the new")
+        talk(f"{findings} findings; run `horarium verify --database URL` on the old and the new database")
         raise typer.Exit(1)
-    typer.echo("verified: every occurrence has its one decision")
+    typer.echo("verified: every occurrence has exactly one decision")
     talk(_KEY)
 
 
 def _verify(database: str) -> int:
-    """How many findings there are. What the processes sign with is not asked for: nothing is signed."""
+    """Return the number of findings; no secret key is needed."""
     from horarium.operations.caller import internal
     from horarium.operations.verify import verify
     from horarium.serve.service import open_service

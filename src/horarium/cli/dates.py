@@ -1,7 +1,6 @@
-"""Which days a file lists: one ISO date a line, or the whole-day events of an iCalendar file (RFC 5545).
+"""The days in a file: one ISO date per line, or the all-day events of an iCalendar file (RFC 5545).
 
-An event that repeats, or that has a time of day, says more than a list of days can: it is refused, with its
-line. Nothing is left out silently.
+Recurring events and events with a time of day are refused with their line.
 """
 
 from __future__ import annotations
@@ -18,7 +17,7 @@ _BEGIN, _END = "BEGIN:VEVENT", "END:VEVENT"
 
 
 def read_dates(file: str) -> list[str]:
-    """Sorted, each once."""
+    """Return the days of a file, sorted and without duplicates."""
     try:
         text = read_bytes("dates", file).decode("utf-8-sig")
     except UnicodeDecodeError:
@@ -26,14 +25,14 @@ def read_dates(file: str) -> list[str]:
     is_calendar = text.lstrip()[:15].upper() == "BEGIN:VCALENDAR"
     days = set(_events(text) if is_calendar else _lines(text))
     if not days:
-        refuse(f"dates: {file!r} lists no day")
+        refuse(f"dates: {file!r} contains no days")
     if len(days) > _MAX_DAYS:
-        refuse(f"dates: {file!r} lists {len(days)} days; at most {_MAX_DAYS} fit in one calendar")
+        refuse(f"dates: {file!r} contains {len(days)} days; a calendar has at most {_MAX_DAYS}")
     return [day.isoformat() for day in sorted(days)]
 
 
 def _lines(text: str) -> Iterator[date]:
-    """What follows a date, or a #, is for people."""
+    """Yield the date of each line; text after it, or after a #, is a comment."""
     for number, line in enumerate(text.splitlines(), 1):
         words = line.partition(_COMMENT)[0].split()
         if words:
@@ -53,28 +52,28 @@ def _events(text: str) -> Iterator[date]:
                 inside = False
                 yield from _span(start, end, number)
             case _ if inside and name in _REPEATING:
-                refuse(f"dates: line {number}: an event that repeats ({name}); list its days one by one")
+                refuse(f"dates: line {number}: recurring events ({name}) are not supported; list the days")
             case _ if inside and name in ("DTSTART", "DTEND"):
                 if "VALUE=DATE" not in parameters:
-                    refuse(f"dates: line {number}: {name} has a time of day; only whole days are read")
+                    refuse(f"dates: line {number}: {name} has a time of day; only all-day events are supported")
                 day = _day(value, number, dashed=False)
                 start, end = (day, end) if name == "DTSTART" else (start, day)
             case _ if inside and name == "DURATION":
-                refuse(f"dates: line {number}: an event with a DURATION; give DTEND")
+                refuse(f"dates: line {number}: DURATION is not supported; use DTEND")
 
 
 def _span(start: date | None, end: date | None, number: int) -> Iterator[date]:
     """DTEND is the day after the last one; without it the event is one day (RFC 5545 section 3.6.1)."""
     if start is None:
-        refuse(f"dates: line {number}: an event without DTSTART")
+        refuse(f"dates: line {number}: the event has no DTSTART")
     days = 1 if end is None else (end - start).days
     if not 1 <= days <= _MAX_DAYS:
-        refuse(f"dates: line {number}: an event of {days} days")
+        refuse(f"dates: line {number}: an event of {days} days is not supported")
     yield from (start + timedelta(days=each) for each in range(days))
 
 
 def _unfolded(text: str) -> Iterator[tuple[int, str]]:
-    """A line that begins with a blank goes on with the one before (RFC 5545 section 3.1)."""
+    """Join continuation lines, which begin with a blank (RFC 5545 section 3.1)."""
     held, at = "", 0
     for number, line in enumerate(text.splitlines(), 1):
         if line[:1] in (" ", "\t"):
@@ -93,7 +92,7 @@ def _property(line: str) -> tuple[str, list[str], str]:
 
 def _day(text: str, number: int, *, dashed: bool) -> date:
     example = "2026-01-31" if dashed else "20260131"
-    # `date.fromisoformat` also reads week dates, which people get wrong.
+    # `date.fromisoformat` also accepts week dates.
     plain = len(text) == len(example) and text.replace("-", "").isdecimal() and text.count("-") == example.count("-")
     try:
         return date.fromisoformat(text if plain else "")

@@ -1,10 +1,7 @@
-"""How a schedule is written on the command line: one flag for each field, a file for the whole document.
+"""A schedule definition from flags and a file.
 
-Flags with a name, a reading or a place in the help of their own stand in `FLAGS`; the others follow from the table of
-fields.
-
-What a flag says replaces what the file says in the same place. The server reads the result; what it does not like is
-refused in its words, by the name of the flag, or by the path of a field that the file says.
+`FLAGS` lists the flags with a special name, parser or panel; the others are derived from the table of fields. A flag
+replaces the value of the file. The server validates the result; its errors name the flag, or the path in the file.
 """
 
 from __future__ import annotations
@@ -25,8 +22,8 @@ from horarium.cli.times import TIME, Times
 if TYPE_CHECKING:
     from horarium.schedule.places import Place
 
-_WHEN, _WHAT, _WHO = "When", "What", "About it"
-_GUARDS, _POLICIES, _LIMITS = "Guards", "Policies", "What one run may use"
+_WHEN, _WHAT, _WHO = "Timing", "Action", "Metadata"
+_GUARDS, _POLICIES, _LIMITS = "Rules", "Policies", "Limits per run"
 
 Read = Callable[[str, Any], Any]
 
@@ -43,7 +40,7 @@ def _seconds_or_never(name: str, value: str) -> int | None:
     if value == "never":
         return None
     found = number_or_word(name, value)
-    return found if isinstance(found, int) else refuse(f"{name}: must be a number of seconds, or never")
+    return found if isinstance(found, int) else refuse(f"{name}: must be a number of seconds or never")
 
 
 def _number(name: str, value: float) -> int | float:
@@ -53,7 +50,7 @@ def _number(name: str, value: float) -> int | float:
 
 
 def _headers(name: str, texts: list[str]) -> dict[str, Any]:
-    """A value may name a secret, as it does in a document: `Authorization={"$secret": "erp-token"}`."""
+    """Parse headers; a value may reference a secret: `Authorization={"$secret": "erp-token"}`."""
     from horarium.schedule.secret import KEY
 
     def read(value: str) -> Any:
@@ -75,7 +72,7 @@ _JSON = (json_value, _condition, _rotation)
 
 
 def _intervals(_name: str, values: list[str]) -> list[dict[str, str]]:
-    """Read `90m` or `PT1H`; in `PT1H+PT5M` the grid begins five minutes late."""
+    """Parse such as `90m` or `PT1H`; `PT1H+PT5M` has an offset of five minutes."""
     found = []
     for value in values:
         every, plus, offset = map(_iso_duration, value.partition("+"))
@@ -91,15 +88,15 @@ def _iso_duration(text: str) -> str:
         return text
     seconds = read_length(text, field="--every")
     if seconds is None:
-        refuse(f"--every: {text[:64]!r} is not a duration; write 90m, 1h30m or PT90M")
+        refuse(f"--every: {text[:64]!r} is not a duration; use such as 90m, 1h30m or PT90M")
     return format_duration(seconds)
 
 
 @dataclass(frozen=True, slots=True)
 class Flag:
-    """`place` is where its value goes in the document; `read` makes the value of what was typed.
+    """A flag: `place` is its path in the document, `read` parses its value.
 
-    What it takes and means is what the table of fields says of its place.
+    Type and help are those of the field.
     """
 
     name: str
@@ -115,7 +112,7 @@ class Flag:
 
     @property
     def parameter(self) -> inspect.Parameter:
-        from horarium.schedule.places import PLACES  # all that a schedule can be: only who writes one waits for it
+        from horarium.schedule.places import PLACES  # slow to import; needed only to write a schedule
 
         schema = PLACES[self.place].schema()
         kind = _type(self, schema)
@@ -153,12 +150,9 @@ def _metavar(flag: Flag, schema: Mapping[str, Any]) -> str:
 def _help(flag: Flag, schema: Mapping[str, Any]) -> str:
     known = completion.words_of(schema)
     words = f" One of {', '.join(known)}." if known else ""
-    typed = " JSON; @FILE reads a file." if flag.read in _JSON else ""
-    again = " May be repeated." if _type(flag, schema) == list[str] else ""
-    owner = flag.place.rpartition(".")[0]
-    # "How long." means something only beside the other limits.
-    part = f"{owner.replace('_', ' ').capitalize()}: " if _PARTS.get(owner, ("",))[0] else ""
-    return f"{part}{schema['description']}{words}{typed}{again}"
+    typed = " JSON, or @FILE." if flag.read in _JSON else ""
+    again = " Repeatable." if _type(flag, schema) == list[str] else ""
+    return f"{schema['description']}{words}{typed}{again}"
 
 
 _TYPES: Mapping[str, Any] = {
@@ -237,7 +231,7 @@ FLAGS = (
 
 
 def assignee_of(name: str, value: str) -> dict[str, str]:
-    """`agent:writer`, `team:desk`."""
+    """Parse such as `agent:writer` or `team:desk`."""
     kind, colon, who = value.partition(":")
     if not (kind and colon and who):
         refuse(f"{name}: must be agent:ID or team:ID")
@@ -245,7 +239,7 @@ def assignee_of(name: str, value: str) -> dict[str, str]:
 
 
 def _on_failure(name: str, value: str) -> dict[str, str]:
-    """A mode, and for `fallback` who tries it instead."""
+    """Parse a mode; `fallback` has the ID of the assignee that takes over."""
     mode, colon, who = value.partition(":")
     if (mode == "fallback") != bool(colon and who):
         refuse(f"{name}: must be isolate, halt or fallback:ID")
@@ -254,7 +248,7 @@ def _on_failure(name: str, value: str) -> dict[str, str]:
 
 @dataclass(frozen=True, slots=True)
 class Short:
-    """One word for two fields; `read` gives both by their places."""
+    """A flag that sets two fields; `read` returns both by their places."""
 
     name: str
     metavar: str
@@ -277,22 +271,22 @@ class Short:
 
 
 SHORT = (
-    Short("--assignee", "TYPE:ID", _WHO, "Who works: agent:ID or team:ID.", assignee_of, completion.assignees),
-    Short("--on-failure", "MODE", _POLICIES, "What a failed step means: isolate, halt or fallback:ID.", _on_failure),
+    Short("--assignee", "TYPE:ID", _WHO, "Assignee: agent:ID or team:ID.", assignee_of, completion.assignees),
+    Short("--on-failure", "MODE", _POLICIES, "Action after a failed step: isolate, halt or fallback:ID.", _on_failure),
 )
 
 NOT_FLAGS: Mapping[str, str] = {
     "schedule_id": "an argument",
     "namespace": "an option of every command",
-    "paused": "an option of create; later a matter of pause and resume",
-    "source": "said by the door through which a schedule comes",
+    "paused": "an option of create; changed by pause and resume",
+    "source": "set by the interface that creates the schedule",
     "user_id": "taken from the credential",
     "owner": "taken from the credential",
-    "action.callable": "another word for the task",
+    "action.callable": "alias of task",
 }
-"""Which fields have no flag, and why."""
+"""The fields without a flag, and the reason."""
 
-# How the flags of a part begin, and under which head the help shows them.
+# The prefix of the flags of a part, and their panel in the help.
 _PARTS: Mapping[str, tuple[str, str]] = {
     "spec": ("", _WHEN),
     "action": ("", _WHAT),
@@ -306,7 +300,7 @@ _PARTS: Mapping[str, tuple[str, str]] = {
 
 @cache
 def all_flags() -> tuple[Flag, ...]:
-    """One for every field that has one: those of `FLAGS`, then what is left of the table of fields."""
+    """Return a flag for every field: those of `FLAGS`, then those derived from the table of fields."""
     from horarium.schedule.places import PLACES
 
     told = {flag.place for flag in FLAGS} | NOT_FLAGS.keys()
@@ -322,18 +316,18 @@ def _derived(place: Place) -> Flag:
 
 File = Annotated[
     str | None,
-    typer.Option("--file", "-f", metavar="FILE", show_default=False, help="The document, JSON or YAML; - is stdin."),
+    typer.Option("--file", "-f", metavar="FILE", show_default=False, help="Definition as JSON or YAML; - reads stdin."),
 ]
 
 
 class Document(dict[str, Any]):
-    """What is said about a schedule; `flags` are those that said some of it, by the place of their field."""
+    """A schedule definition, and the flags that set its fields, by path."""
 
     flags: Mapping[str, str] = {}
 
 
 class _Definition:
-    """The command line sees one parameter for each flag."""
+    """A parameter that Typer expands to one option for each flag."""
 
     def __call__(self, file: str | None = None, **flags: Any) -> Document:
         document = Document({} if file is None else read_object("--file", file))
@@ -359,18 +353,18 @@ class _Definition:
 
     @property
     def __signature__(self) -> inspect.Signature:
-        """What typer reads."""
+        """The signature that Typer reads."""
         kind = inspect.Parameter.KEYWORD_ONLY
         file = inspect.Parameter("file", kind, default=None, annotation=File)
         return inspect.Signature([file, *(flag.parameter for flag in all_flags()), *(each.parameter for each in SHORT)])
 
 
 definition = _Definition()
-"""The document that the flags and the file say together."""
+"""The definition from the flags and the file."""
 
 
 def _zone(document: Mapping[str, Any]) -> str | None:
-    """Where a local time of this schedule is: in its own zone, as its crons."""
+    """Return the time zone of the schedule, in which local times are read."""
     spec = document.get("spec")
     found = (spec.get("timezone") if isinstance(spec, dict) else None) or document.get("timezone")
     return found if isinstance(found, str) else None
@@ -381,18 +375,18 @@ def _moments(times: Times, name: str, typed: str | list[str]) -> str | list[str]
 
 
 def put(document: dict[str, Any], place: str, value: Any) -> None:
-    """At a path such as `spec.timezone`; what is on the way is made."""
+    """Set a value at a path such as `spec.timezone`; create missing parents."""
     *way, last = place.split(".")
     inner = document
     for step in way:
         found = inner.setdefault(step, {})
         if not isinstance(found, dict):
-            refuse(f"{step}: must be an object, to hold {place}")
+            refuse(f"{step}: must be an object to set {place}")
         inner = found
     inner[last] = value
 
 
 def without_nothing(document: Mapping[str, Any]) -> Mapping[str, Any]:
     if not document:
-        refuse("nothing is said about the schedule; give flags or --file")
+        refuse("the definition is empty; give flags or --file")
     return document

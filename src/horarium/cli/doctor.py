@@ -1,4 +1,4 @@
-"""`horarium doctor`: every check of a healthy installation, with the remedy for what is wrong."""
+"""The command `horarium doctor`."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ def doctor_command(
     port: Port = None,
     database: DatabaseUrl = None,
     app: App = None,
-    output: Annotated[Format, typer.Option("--output", "-o", help="How to print the checks.")] = Format.TABLE,
+    output: Annotated[Format, typer.Option("--output", "-o", help="Output format.")] = Format.TABLE,
 ) -> None:
-    """Look at everything a healthy installation needs, and say what to do about the rest.
+    """Check the installation and show a remedy for each problem.
 
-    Exit code 0 means that nothing is broken, 1 that something is.
+    Exit code 0: no failures; 1: at least one failure.
 
     Example: horarium doctor --database postgresql://horarium@db/horarium
     """

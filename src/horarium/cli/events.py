@@ -1,4 +1,4 @@
-"""`horarium events`: what happened in the namespace, and what happens."""
+"""The command `horarium events`."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 
 app = typer.Typer(add_completion=False)
 
-_COLUMNS = ("At", "Kind", "Schedule ID", "Run ID", "Reason")
-# How many entries are looked through for those that fit, before somebody waits too long.
+_COLUMNS = ("Time", "Kind", "Schedule ID", "Run ID", "Reason")
+# The number of entries that are searched for matches.
 _MOST = 10_000
 _PAGE = 200
 _BEGINNING = "0-0"
@@ -34,21 +34,25 @@ Kinds = Annotated[
         "--kind",
         metavar="KIND",
         show_default="any",
-        help="Such as schedule_skipped; may be repeated.",
+        help="Filter by kind, such as schedule_skipped; repeatable.",
         autocompletion=completion.feed_kinds,
     ),
 ]
 OfSchedule = Annotated[
     str | None,
     typer.Option(
-        "--schedule", metavar="ID", show_default="any", help="Of one schedule.", autocompletion=completion.schedule_ids
+        "--schedule",
+        metavar="ID",
+        show_default="any",
+        help="Filter by schedule.",
+        autocompletion=completion.schedule_ids,
     ),
 ]
 
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """Which entries somebody wants to see."""
+    """The filter for entries."""
 
     kinds: frozenset[str]
     schedule_id: str | None
@@ -65,16 +69,14 @@ class Wanted:
 @with_remote
 def events_command(
     remote: Remote,
-    follow: Annotated[bool, typer.Option("--follow", "-f", help="Go on with what happens, until Ctrl-C.")] = False,
+    follow: Annotated[bool, typer.Option("--follow", "-f", help="Print new events until Ctrl-C.")] = False,
     kind: Kinds = None,
     schedule_id: OfSchedule = None,
-    limit: Annotated[
-        int, typer.Option("--limit", min=0, max=1_000, metavar="N", help="How many of the newest to begin with.")
-    ] = 20,
+    limit: Annotated[int, typer.Option("--limit", min=0, max=1_000, metavar="N", help="Number of past events.")] = 20,
 ) -> None:
-    """What happened in the namespace, the newest last.
+    """List the latest events of the namespace, newest last.
 
-    With --follow it goes on with what happens; a server that restarts is waited for, and nothing is lost.
+    --follow reconnects after a restart of the server and loses no event.
 
     Example: horarium events --follow --kind schedule_skipped --schedule nightly
     """
@@ -87,7 +89,7 @@ def events_command(
         case Format.TABLE if found:
             show_columns(_COLUMNS, [_row(entry) for entry in found])
         case Format.TABLE:
-            talk(f"no such events in namespace {remote.namespace}" if wanted.chooses else "no events yet")
+            talk(f"no matching events in namespace {remote.namespace}" if wanted.chooses else "no events yet")
         case Format.JSONL:
             for entry in found:
                 show_json(dict(entry.raw))
@@ -96,7 +98,7 @@ def events_command(
 
 
 def _known(kinds: Sequence[str]) -> frozenset[str]:
-    """A kind that does not exist would be waited for without end."""
+    """Return the kinds; refuse unknown ones."""
     from horarium.schedule.event import FEED_KINDS
 
     known = sorted({*FEED_KINDS.values()})
@@ -106,7 +108,7 @@ def _known(kinds: Sequence[str]) -> frozenset[str]:
 
 
 def _newest(remote: Remote, wanted: Wanted, limit: int) -> tuple[list[FeedEntry], str]:
-    """Oldest first, and the id from which the stream goes on."""
+    """Return the newest entries, oldest first, and the ID at which the stream continues."""
     size = _PAGE if wanted.chooses else min(_PAGE, max(1, limit))
     entries = islice(remote.client.iter_feed(page_size=size), _MOST)
     first = next(entries, None)
@@ -132,7 +134,7 @@ def _follow(remote: Remote, wanted: Wanted, limit: int) -> None:
 
 
 def stream(remote: Remote, last: str, patience: Patience) -> Iterator[FeedEntry]:
-    """What comes after the entry `last`, each once, however often the server goes away and comes back."""
+    """Yield each entry after `last` once, also across restarts of the server."""
     from horarium.client.errors import ServerUnavailable
 
     while True:
@@ -141,7 +143,7 @@ def stream(remote: Remote, last: str, patience: Patience) -> Iterator[FeedEntry]
                 patience.heard()
                 last = entry.id
                 yield entry
-            return  # the server has said that there will be no more
+            return  # the server closed the stream
         except ServerUnavailable as away:
             if not patience.bears(away.message):
                 raise

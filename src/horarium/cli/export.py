@@ -1,4 +1,4 @@
-"""`horarium export`: what somebody wrote down in a namespace as one bundle, which `apply` takes."""
+"""The command `horarium export`."""
 
 from __future__ import annotations
 
@@ -28,20 +28,23 @@ app = typer.Typer(add_completion=False)
 def export_command(
     remote: Remote,
     source: Annotated[
-        str | None, typer.Option("--source", metavar="SOURCE", show_default="any", help="runtime or template.")
+        str | None,
+        typer.Option(
+            "--source", metavar="SOURCE", show_default="any", help="Filter schedules by source: runtime or template."
+        ),
     ] = None,
     bundle: Annotated[
-        str | None, typer.Option("--bundle", metavar="NAME", show_default="any", help="Only what this bundle brought.")
+        str | None,
+        typer.Option("--bundle", metavar="NAME", show_default="any", help="Export only objects of this bundle."),
     ] = None,
 ) -> None:
-    """Calendars, agents, teams, workflows, assignments and schedules as one bundle, as people write them.
+    """Export calendars, agents, teams, workflows, assignments and schedules as a bundle.
 
-    A workflow is its newest version, and the schedules of its triggers are part of it. No token of an agent and no
-    value of a secret is written.
+    Workflows are exported in their newest version, including their triggers. Agent tokens and secrets are not exported.
 
-    What is paused or finished, or has used up its runs, is so where the bundle is applied to an empty namespace.
-    It is JSON unless -o says yaml or jsonl; `apply` reads JSON and YAML. Exits with 1 and names what is left out where
-    the service cannot read a row.
+    Paused, finished and exhausted schedules keep this state when the bundle is applied to an empty namespace. The
+    format is JSON unless -o is yaml or jsonl; `apply` reads JSON and YAML. Exit code 1: the server could not read some
+    objects, which are listed.
 
     Example: horarium export > bundle.json
     """
@@ -56,7 +59,7 @@ def export_command(
         whole |= lists
         if remote.output is Format.YAML:
             show_document(whole, remote.output, [])
-        else:  # in lines, for people who keep it under version control
+        else:  # one value per line, for version control
             typer.echo(json.dumps(whole, ensure_ascii=False, indent=2))
     counted = ", ".join(f"{name}: {len(documents)}" for name, documents in lists.items())
     talk(f"namespace {remote.namespace}; {counted}")
@@ -68,7 +71,7 @@ def export_command(
 
 
 def _every(remote: Remote, call: Call[Page[A]], member: str, left_out: list[str]) -> Iterator[A]:
-    """Yield all rows of a list, and note those that the service could not read."""
+    """Yield all rows of a list; collect those that the server could not read."""
     following: Call[Page[A]] | None = call
     while following is not None:
         page = remote.send(following)
@@ -78,7 +81,7 @@ def _every(remote: Remote, call: Call[Page[A]], member: str, left_out: list[str]
 
 
 def _documents(remote: Remote, bundle: str | None, left_out: list[str]) -> dict[str, list[dict[str, Any]]]:
-    """All that comes before schedules, by the list that holds it; most namespaces have calendars only."""
+    """Return all documents except schedules, by list; empty lists other than calendars are omitted."""
     from horarium.cli.bundle import written_agent, written_assignment, written_calendar, written_team
     from horarium.client.assignee_calls import AssigneeCalls
     from horarium.client.service_calls import ServiceCalls
@@ -108,17 +111,14 @@ def _workflows(remote: Remote, bundle: str | None, left_out: list[str]) -> list[
     for each in _every(remote, WorkflowCalls.list_workflows(bundle=bundle), "workflows", left_out):
         workflow = remote.client.get_workflow(each.workflow_id).raw
         if workflow.get("graph") is None:
-            left_out.append(f"workflows: {each.workflow_id} cannot be read")
+            left_out.append(f"workflows: {each.workflow_id} is unreadable")
         else:
             found.append(written_workflow(workflow))
     return found
 
 
 def _schedules(remote: Remote, source: str | None, bundle: str | None, left_out: list[str]) -> list[dict[str, Any]]:
-    """By id. Of an id that is free the last schedule counts: lists show the newest first.
-
-    Those of a workflow's triggers are told by the workflow.
-    """
+    """Return schedules by ID, and of a free ID the last deleted one; those of workflow triggers are omitted."""
     from horarium.cli.bundle import is_exhausted, written
     from horarium.client.schedule_calls import ScheduleCalls
     from horarium.schedule.workflow_document import TEMPLATES

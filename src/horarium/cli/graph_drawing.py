@@ -1,7 +1,6 @@
-"""How a workflow looks in a terminal: boxes in layers with lines between them, or a list where that would not fit.
+"""A graph in a terminal: boxes in layers with lines between them, or a list where that does not fit.
 
-What flows goes downwards. A line that only passes another one breaks it; where lines meet there is a corner or a
-branch. The list is for what would be too wide, too long or too tangled: a thousand nodes are read as a list.
+Edges go downwards. A line that crosses another one interrupts it; connected lines have a corner or a branch.
 """
 
 from __future__ import annotations

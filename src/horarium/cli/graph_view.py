@@ -1,6 +1,6 @@
-"""What a workflow and its steps look like: a document and the states of a run, made into a drawing.
+"""The drawing of a workflow, with the states of a run.
 
-A state has a sign and its word: a colour alone would say nothing to many, and nothing to a file.
+A state has a sign and a word, because colours alone are not accessible.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from horarium.cli.present import compact, printable
 from horarium.schedule.run import RunState, attempt_number
 
 _NARROWEST, _MOST_CONDITIONS, _MAX_CONDITION = 40, 50, 200
-NOT_YET = "not yet"
+NOT_YET = "not started"
 
 SIGNS: Mapping[str, tuple[str, str]] = {
     RunState.HELD: ("‖", "="),
@@ -40,7 +40,7 @@ SIGNS: Mapping[str, tuple[str, str]] = {
 
 
 def workflow_lines(document: Mapping[str, Any], steps: Sequence[Mapping[str, Any]] | None = None) -> list[str]:
-    """The drawing of a workflow, as it is or (with `steps`) as a run of it stands, then what its edges ask."""
+    """Draw a workflow, with the states of `steps` if given, and list the conditions of its edges."""
     size = shutil.get_terminal_size()
     return drawn_workflow(document, steps, width=max(_NARROWEST, size.columns), unicode=speaks_unicode())
 
@@ -83,7 +83,7 @@ def _needs(body: Mapping[str, Any]) -> dict[str, list[str]]:
 def _told(
     name: str, node: Mapping[str, Any], steps: Mapping[str, Mapping[str, Any]] | None, unicode: bool
 ) -> tuple[str, tuple[str, ...]]:
-    """The first line of a node, and those under it."""
+    """Return the first line of a node and the lines under it."""
     if steps is None:
         return printable(name), tuple(map(printable, _defined(node)))
     step = steps.get(name, {})
@@ -110,7 +110,7 @@ def _stood(state: str, step: Mapping[str, Any]) -> Iterator[str]:
     if cause:
         yield str(cause)
     elif state == RunState.AWAITING_APPROVAL and isinstance(approval := step.get("approval"), Mapping):
-        yield f"for {', '.join(map(str, approval.get('gates') or ())) or 'a yes'}"
+        yield f"for {', '.join(map(str, approval.get('gates') or ())) or 'approval'}"
 
 
 def _conditions(body: Mapping[str, Any], arrow: str) -> Iterator[str]:

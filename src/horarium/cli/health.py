@@ -1,4 +1,4 @@
-"""`horarium health`: whether the service does its work, part by part."""
+"""The command `horarium health`."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ if TYPE_CHECKING:
 
 app = typer.Typer(add_completion=False)
 
-# The loop that hands runs out: what a worker is there for.
+# The loop of a worker that dispatches runs.
 _DISPATCHER = "dispatcher"
 _PARTS = {"migrated": "database", "database": "database", "ticking": "ticker", "deciding": "decisions"}
-# Told by what the namespace itself says about its schedules.
+# Covered by the health of the schedules.
 _LEFT_OUT = frozenset({"outcomes"})
 
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """`ok` None = this caller may not know."""
+    """A part of the service; `ok` is None if the caller may not read it."""
 
     name: str
     ok: bool | None
@@ -41,11 +41,10 @@ class Part:
 @app.command("health")
 @with_remote
 def health_command(remote: Remote, all_namespaces: AllNamespaces = False) -> None:
-    """Whether the service does its work: database, ticker, decisions, worker; and how many schedules are not well.
+    """Show the health of the service: database, ticker, decisions and worker; and the number of unhealthy schedules.
 
-    Exit code 0 means that all of it does, 1 that some of it does not, 3 that nobody answers. Schedules that fail are
-    counted and do not change it: `horarium schedule health` says which they are, and its exit code says that there are
-    some.
+    Exit code 0: the service is healthy; 1: a part is failing; 3: server unreachable. Unhealthy schedules do not affect
+    the exit code; `horarium schedule health` lists them.
 
     Example: horarium health
     """
@@ -80,13 +79,13 @@ def _checks(found: Health) -> list[Part]:
 
 
 def _unwell(remote: Remote, namespace: str | None) -> dict[str, int] | None:
-    """Count the schedules that are not well, by status; None = this caller may not know."""
+    """Count the unhealthy schedules by status; None if the caller may not read them."""
     from horarium.client.errors import ClientError
 
     try:
         page = remote.client.list_schedule_health(unwell=True, namespace=namespace)
     except ClientError:
-        if namespace is not None:  # it was asked for by name
+        if namespace is not None:  # explicitly requested
             raise
         return None
     return dict(sorted(Counter(str(each.status) for each in page).items()))
@@ -94,10 +93,10 @@ def _unwell(remote: Remote, namespace: str | None) -> dict[str, int] | None:
 
 def _counted(unwell: dict[str, int] | None) -> str:
     if unwell is None:
-        return "not known (a token of this namespace may ask)"
+        return "not known (requires a token of the namespace)"
     if not unwell:
-        return "ok (none fails, is late, or waits for somebody)"
-    return f"{', '.join(f'{count} {word}' for word, count in unwell.items())} (horarium schedule health says which)"
+        return "ok (all healthy, none awaiting approval)"
+    return f"{', '.join(f'{count} {word}' for word, count in unwell.items())} (details: horarium schedule health)"
 
 
 def _worker(remote: Remote) -> Part:
@@ -106,18 +105,18 @@ def _worker(remote: Remote) -> Part:
     try:
         found = _loops(remote).get(_DISPATCHER)
     except (Forbidden, Unauthorized):
-        return Part("worker", None, "only an admin's token may ask")
+        return Part("worker", None, "requires an admin token")
     if found is None:
-        return Part("worker", False, "no worker hands out runs", "start horarium up or horarium worker")
-    detail = f"a worker completed a step {found.get('seconds_ago', 0):.1f} s ago"
+        return Part("worker", False, "no worker is active", "start `horarium up` or `horarium worker`")
+    detail = f"last activity {found.get('seconds_ago', 0):.1f} s ago"
     ok = bool(found.get("healthy"))
-    return Part("worker", ok, detail, None if ok else "look at its log")
+    return Part("worker", ok, detail, None if ok else "check the log of the worker")
 
 
 def _loops(remote: Remote) -> dict[str, Any]:
     from horarium.client.call import Call
 
-    # One whose ticker is stuck is an answer too, not an error.
+    # 503 is an answer: the ticker is stuck.
     answer = remote.send(Call("GET", "/admin/liveness", dict[str, Any], also=(503,)))
     loops = answer.get("subsystems")
     return loops if isinstance(loops, dict) else {}

@@ -1,18 +1,46 @@
-"""The layout of `--help`: sections of options, each flag written in full however narrow the terminal is."""
+"""The layout of `--help`.
+
+The help of the program fits on one screen: it names the commands by group, and leaves descriptions and connection
+options to `horarium help`. The help of a command writes each flag in full, however narrow the terminal is.
+"""
 
 from __future__ import annotations
 
 import inspect
 import re
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from textwrap import wrap
 from typing import Any
 
 import typer
 from typer.core import TyperCommand, TyperGroup
 
+GROUPS: Mapping[str, tuple[str, ...]] = {
+    "Schedules": (
+        "schedule", "agenda", "apply", "export", "import", "next", "explain-cron", "lint", "condition", "showcase",
+    ),
+    "Runs": ("run", "workflow", "events"),
+    "Approvals": ("approval",),
+    "Resources": ("agent", "team", "assignment", "calendar", "subscription", "secret", "token", "namespace"),
+    "Operations": ("overview", "health", "cluster", "doctor", "verify", "audit", "tick"),
+    "Server": ("up", "server", "worker", "migrate", "copy", "config", "context", "ui"),
+}  # fmt: skip
+"""The commands of the program, by the group under which `horarium --help` names them."""
+CONNECTION = "Connection"
+"""The panel of the options that every command with a server has; `horarium help options` describes them."""
+EXIT_CODES = (
+    "Exit codes: 0 success · 1 negative result (findings, conflict, failed run) · 2 usage error · "
+    "3 server unreachable · 4 access denied · 5 not found"
+)
+MAX_LINES = 24
+"""The height of `horarium --help` at 80 columns."""
+
 _EXAMPLE = "Example:"
 _FLAG_WIDTH = 34
+_MORE = (
+    "`horarium help commands` describes each command. `horarium help options` lists connection options and exit codes."
+)
 # Contexts of the command line are made by Typer's own copy of Click, which has no public name.
 _Context = Any
 _Formatter = Any
@@ -25,9 +53,8 @@ class _Layout:
         _write_help(self, ctx, formatter)
 
     def get_help(self, ctx: _Context) -> str:
-        """Escape what the terminal cannot show: Click would print UTF-8 even to a terminal that reads ASCII."""
-        encoding = sys.stdout.encoding or "utf-8"
-        return str(super().get_help(ctx)).encode(encoding, "backslashreplace").decode(encoding)  # type: ignore[misc]  # it is mixed into Typer's classes
+        """Return the help, with escapes for what the terminal cannot show."""
+        return escaped(str(super().get_help(ctx)))  # type: ignore[misc]  # it is mixed into Typer's classes
 
 
 class Command(_Layout, TyperCommand):
@@ -37,20 +64,89 @@ class Command(_Layout, TyperCommand):
 class Group(_Layout, TyperGroup):
     """A group of commands whose help is laid out by this module."""
 
+    def parse_args(self, ctx: _Context, args: list[str]) -> list[str]:
+        """Print the help on stderr where no command is given; exit code 2."""
+        if not args and self.no_args_is_help and not ctx.resilient_parsing:
+            typer.echo(ctx.get_help(), err=True)
+            ctx.exit(2)
+        return super().parse_args(ctx, args)
+
+
+def escaped(text: str) -> str:
+    """Escape what the terminal cannot show: Click would print UTF-8 even to a terminal that reads ASCII."""
+    encoding = sys.stdout.encoding or "utf-8"
+    return text.encode(encoding, "backslashreplace").decode(encoding)
+
+
+def write_commands(root: Any, _ctx: _Context, formatter: _Formatter) -> None:
+    """Write each command of the program with its description, by group."""
+    for title, names in GROUPS.items():
+        _write_section(formatter, title, [(name, _first_paragraph(root.commands[name])) for name in names])
+
+
+def write_options(command: Any, ctx: _Context, formatter: _Formatter) -> None:
+    """Write the connection options and the options of the program itself, then the exit codes."""
+    sections = _option_sections(command, ctx)
+    _write_section(formatter, CONNECTION, sections.pop(CONNECTION))
+    for title, rows in sections.items():
+        _write_section(formatter, title, rows)
+    _write_text(formatter, "These options may also precede the command: `horarium -o json schedule list`.")
+    _write_text(formatter, EXIT_CODES)
+
 
 def _write_help(command: Any, ctx: _Context, formatter: _Formatter) -> None:
+    if ctx.parent is None and isinstance(command, TyperGroup):
+        _write_overview(command, ctx, formatter)
+        return
     text, example = _split(command.help)
     epilog, example_below = _split(command.epilog)
     command.format_usage(ctx, formatter)
     _write_text(formatter, text)
-    for title, rows in _option_sections(command, ctx).items():
+    sections = _option_sections(command, ctx)
+    connects = sections.pop(CONNECTION, None) is not None
+    for title, rows in sections.items():
         _write_section(formatter, title, rows)
     for title, rows in _command_sections(command).items():
         _write_section(formatter, title, rows)
+    if connects:
+        _write_text(formatter, "Connection options, such as --server: horarium help options")
     _write_text(formatter, epilog)
     for line in filter(None, (example, example_below)):
-        formatter.write_paragraph()
-        formatter.write(f"{_EXAMPLE}\n  {line}\n")
+        _write_example(formatter, line)
+
+
+def _write_overview(root: Any, ctx: _Context, formatter: _Formatter) -> None:
+    """Write at most `MAX_LINES` lines, however many commands there are."""
+    text, _ = _split(root.help)
+    _, example = _split(root.epilog)
+    shown = [param for param in root.get_params(ctx) if {"--version", "--help"} & {*param.opts}]
+    more = wrap(_MORE, formatter.width, break_on_hyphens=False)
+    others = ("usage", "", text, "", "Commands", "", "Options", *shown, "", *more, "", _EXAMPLE, example)
+    root.format_usage(ctx, formatter)
+    _write_text(formatter, text)
+    _write_heading(formatter, "Commands")
+    for line in group_lines(GROUPS, formatter.width, MAX_LINES - len(others)):
+        formatter.write(f"{line}\n")
+    _write_section(formatter, "Options", [param.get_help_record(ctx) for param in shown])
+    formatter.write_paragraph()
+    for line in more:
+        formatter.write(f"{line}\n")
+    _write_example(formatter, example)
+
+
+def group_lines(groups: Mapping[str, Sequence[str]], width: int, most: int) -> list[str]:
+    """Return the names of each group, wrapped; the longest groups are cut until all take at most `most` lines."""
+    indent = max(map(len, groups)) + 4
+    wrapped = [wrap(", ".join(names), width - indent, break_on_hyphens=False) for names in groups.values()]
+    while sum(map(len, wrapped)) > most and max(map(len, wrapped)) > 1:
+        longest = max(wrapped, key=len)
+        longest.pop()
+        longest[-1] = ", ".join([*longest[-1].rstrip(",").split(", ")[:-1], "…"])
+    return [
+        f"  {'' if number else title:<{indent - 2}}{line}"
+        for title, lines in zip(groups, wrapped, strict=True)
+        for number, line in enumerate(lines)
+    ]
 
 
 def _split(text: str | None) -> tuple[str, str]:
@@ -65,9 +161,18 @@ def _write_text(formatter: _Formatter, text: str) -> None:
         formatter.write_text(text)
 
 
-def _write_section(formatter: _Formatter, title: str, rows: Iterable[tuple[str, str]]) -> None:
+def _write_example(formatter: _Formatter, line: str) -> None:
+    formatter.write_paragraph()
+    formatter.write(f"{_EXAMPLE}\n  {line}\n")
+
+
+def _write_heading(formatter: _Formatter, title: str) -> None:
     formatter.write_paragraph()
     formatter.write(typer.style(title, bold=True) + "\n")
+
+
+def _write_section(formatter: _Formatter, title: str, rows: Iterable[tuple[str, str]]) -> None:
+    _write_heading(formatter, title)
     with formatter.indentation():
         formatter.write_dl(list(rows), col_max=_FLAG_WIDTH)
 

@@ -1,4 +1,4 @@
-"""`horarium import celery`: the schedules of Celery beat, with what will differ, before they are written."""
+"""The command `horarium import celery`."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 app = typer.Typer(
     add_completion=False,
     no_args_is_help=True,
-    help="Schedules of other programs, with what will differ, before they are written.",
+    help="Import schedules from other schedulers.",
     epilog="Example: horarium import celery proj.celery:app",
 )
 
@@ -39,7 +39,7 @@ _MAX_LINES = 10_000
 
 @app.callback()
 def _import_group() -> None:
-    """Without this Typer would make the group's only command the group itself."""
+    """Keep the group: Typer would replace it by its only command."""
 
 
 @app.command("celery")
@@ -48,28 +48,31 @@ def celery_command(
     remote: Remote,
     celery_app: Annotated[
         str | None,
-        typer.Argument(metavar="MODULE:APP", show_default=False, help="The app, as `celery -A` takes it."),
+        typer.Argument(metavar="MODULE:APP", show_default=False, help="Celery app, as for `celery -A`."),
     ] = None,
     file: Annotated[
         str | None,
-        typer.Option("--from", metavar="FILE", show_default=False, help="What --describe has written; - is stdin."),
+        typer.Option("--from", metavar="FILE", show_default=False, help="File written by --describe; - reads stdin."),
     ] = None,
     django: Annotated[
-        bool, typer.Option("--django", help="Also the rows of django-celery-beat, by DJANGO_SETTINGS_MODULE.")
+        bool, typer.Option("--django", help="Include entries of django-celery-beat; requires DJANGO_SETTINGS_MODULE.")
     ] = False,
     python: Annotated[
         str | None,
         typer.Option(
-            "--python", metavar="PROGRAM", show_default="this one", help="The interpreter that has the app and Celery."
+            "--python", metavar="PROGRAM", show_default="current", help="Python interpreter with Celery and the app."
         ),
     ] = None,
     prefix: Annotated[
-        str, typer.Option("--prefix", metavar="TEXT", show_default=False, help="Before every schedule's id.")
+        str, typer.Option("--prefix", metavar="TEXT", show_default=False, help="Prefix of the schedule IDs.")
     ] = "",
     connection: Annotated[
         str | None,
         typer.Option(
-            "--connection", metavar="NAME", show_default="default", help="The broker, as the server's settings name it."
+            "--connection",
+            metavar="NAME",
+            show_default="default",
+            help="Celery connection in the settings of the server.",
         ),
     ] = None,
     tz: Annotated[
@@ -77,8 +80,8 @@ def celery_command(
         typer.Option(
             "--tz",
             metavar="ZONE",
-            show_default="that of the app, or of the row",
-            help="The zone of all entries.",
+            show_default="that of the entry or the app",
+            help="Time zone of all entries.",
             autocompletion=completion.zones,
         ),
     ] = None,
@@ -89,48 +92,52 @@ def celery_command(
             metavar="SECONDS",
             min=1,
             max=MAX_TIMEOUT_SECONDS,
-            help="How long a run may take whose task has no time limit.",
+            help="Run timeout of tasks without a time limit, in seconds.",
         ),
     ] = DEFAULT_TIMEOUT_SECONDS,
     approximate: Annotated[
-        bool, typer.Option("--approximate", help="Also what can only be written alike, not the same.")
+        bool, typer.Option("--approximate", help="Include entries that can only be imported approximately.")
     ] = False,
-    pause: Annotated[bool, typer.Option("--pause", help="Write them paused, while beat still runs.")] = False,
-    apply: Annotated[bool, typer.Option("--apply", help="Write them; without it they are shown.")] = False,
+    pause: Annotated[bool, typer.Option("--pause", help="Create the schedules paused.")] = False,
+    apply: Annotated[bool, typer.Option("--apply", help="Write the schedules instead of only showing them.")] = False,
     prune: Annotated[
-        bool, typer.Option("--prune", help="Delete what an import brought before and has no more.")
+        bool, typer.Option("--prune", help="Delete schedules of an earlier import that no longer have an entry.")
     ] = False,
     adopt: Annotated[
-        bool, typer.Option("--adopt", help="Take over what was made by hand or belongs to another bundle.")
+        bool, typer.Option("--adopt", help="Take over schedules that were created manually or by another bundle.")
     ] = False,
-    describe: Annotated[bool, typer.Option("--describe", help="Print what was read out of the app, and end.")] = False,
+    describe: Annotated[bool, typer.Option("--describe", help="Print the description of the app and exit.")] = False,
     lines: Annotated[
-        int, typer.Option("--lines", metavar="N", min=1, max=_MAX_LINES, help="How many differing fires to show.")
+        int,
+        typer.Option("--lines", metavar="N", min=1, max=_MAX_LINES, help="Maximum number of differing fires to show."),
     ] = 50,
     after: Annotated[
         str | None,
-        typer.Option("--after", metavar=TIME, show_default="now", help="Compare the year after it."),
+        typer.Option("--after", metavar=TIME, show_default="now", help="Start of the compared year."),
     ] = None,
     load_timeout: Annotated[
         int,
         typer.Option(
-            "--load-timeout", metavar="SECONDS", min=1, max=_LONGEST_LOAD, help="How long loading the app may take."
+            "--load-timeout",
+            metavar="SECONDS",
+            min=1,
+            max=_LONGEST_LOAD,
+            help="Timeout for loading the app, in seconds.",
         ),
     ] = 300,
-    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask before something is deleted.")] = False,
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Skip the confirmation prompt before deletions.")] = False,
     confirm: Confirm = False,
 ) -> None:
-    """The schedules of Celery beat: what they become, which fires differ in the coming year, and then the bundle.
+    """Import the schedules of Celery beat and compare their fires over the coming year.
 
-    The app is loaded in a process of its own, and Celery's own classes say when beat would fire. Nothing is written
-    without --apply, or a yes at a terminal. The bundle is called celery: and the app's name: a second import changes
-    nothing more, and pauses survive.
+    The app is loaded in a separate process, and the classes of Celery compute the fires of beat. Schedules are written
+    only with --apply or after a confirmation. They form the bundle celery:APP; a repeated import changes only what
+    differs and keeps paused schedules paused.
 
-    An entry is the same; it differs at some moments, which are listed; it is shifted, as intervals are, which beat
-    counts from its own start; it is approximate, only alike, and left out without --approximate; or it is refused.
+    Verdicts: same; differs (differing fires are listed); shifted (intervals, which beat counts from its start);
+    approximate (omitted without --approximate); refused.
 
-    Exit code 0 means that all fires are the same, 1 that some differ or an entry is left out; with --apply, 0 means
-    that all entries were written.
+    Exit code 0: all fires are the same, with --apply: all entries were written; 1: fires differ or entries are omitted.
 
     Example: horarium import celery proj.celery:app --connection jobs
     """
@@ -165,7 +172,7 @@ def celery_command(
 
 def _check(celery_app: str | None, file: str | None, prefix: str, tz: str | None) -> None:
     if (celery_app is None) == (file is None):
-        refuse("give MODULE:APP, or --from and a file")
+        refuse("give either MODULE:APP or --from FILE")
     if tz is not None:
         load_zone(tz)
     if prefix:
@@ -194,22 +201,20 @@ def _description(
 def _tell_left_out(entries: tuple[Viewed, ...], approximate: bool) -> None:
     left = [each for each in entries if not is_written(each.translation, approximate=approximate)]
     if not entries:
-        talk("the app has no entries of beat")
+        talk("the app has no beat entries")
     if left:
         alike = any(each.translation.document is not None for each in left)
-        talk(
-            f"\n{len(left)} of {len(entries)} left out{'; --approximate writes those that are alike' if alike else ''}"
-        )
+        talk(f"\n{len(left)} of {len(entries)} omitted{'; --approximate includes approximate ones' if alike else ''}")
 
 
 def _is_wanted(remote: Remote, bundle: dict[str, Any], apply: bool, prune: bool) -> bool:
-    """Whether to write: somebody said so, or says so now. Who asks for JSON has seen nothing yet to agree to."""
+    """Return whether to write: --apply, or a confirmation in table output."""
     count = len(bundle["schedules"])
     if not (count or prune):
         return False
     if apply or (remote.output is Format.TABLE and sys.stdin.isatty() and _agreed(count)):
         return True
-    talk(f"nothing was written; --apply writes {count} schedules as the bundle {bundle['bundle']}")
+    talk(f"nothing written; --apply writes {count} schedules as bundle {bundle['bundle']}")
     return False
 
 

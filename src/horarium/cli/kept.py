@@ -1,4 +1,4 @@
-"""Commands that agents, teams and assignments share: put, update, and how a document is shown."""
+"""The commands put and update of agents, teams and assignments, and their text output."""
 
 from __future__ import annotations
 
@@ -20,20 +20,18 @@ if TYPE_CHECKING:
 
 File = Annotated[
     str | None,
-    typer.Option("--file", "-f", metavar="FILE", show_default=False, help="The document, JSON or YAML; - is stdin."),
+    typer.Option("--file", "-f", metavar="FILE", show_default=False, help="Definition as JSON or YAML; - reads stdin."),
 ]
 IfVersion = Annotated[
     int | None,
-    typer.Option("--if-version", metavar="N", show_default=False, help="Only if nobody has changed it since."),
+    typer.Option("--if-version", metavar="N", show_default=False, help="Write only if the object has this version."),
 ]
 
 
-Replace = Annotated[
-    bool, typer.Option("--replace", help="Replace an existing one as a whole; fields that are not given are reset.")
-]
+Replace = Annotated[bool, typer.Option("--replace", help="Confirm that fields that are not given are reset.")]
 Clear = Annotated[
     list[str] | None,
-    typer.Option("--clear", metavar="FIELD", show_default=False, help="Reset this field to its default; repeatable."),
+    typer.Option("--clear", metavar="FIELD", show_default=False, help="Reset a field to its default; repeatable."),
 ]
 
 
@@ -60,10 +58,10 @@ class Writing:
         known = sorted({path for path in self.flags if not path.startswith("assignee_")})
         for path in clear or ():
             if path not in known:
-                refuse(f"--clear: {path[:60]!r} is none of {', '.join(known)}")
+                refuse(f"--clear: {path[:60]!r} is not one of {', '.join(known)}")
             put(document, path, None)
         if not document:
-            refuse("nothing to change: give an option, --clear or --file")
+            refuse("no changes given; use an option, --clear or --file")
         self._write(remote, f"patch_{self.noun}", name, document, if_version)
 
     def _seen(self, remote: Remote, name: str, document: Mapping[str, Any], if_version: int | None) -> int | None:
@@ -80,7 +78,7 @@ class Writing:
             talk(printable(f"{path}: {cell(before)} → {'default' if after is None else cell(after)}"))
         if resets:
             refuse(
-                f"{self.noun} {name} exists, and this would reset the fields above; change single fields with "
+                f"{self.noun} {name} exists, and this would reset the fields above. Change single fields with "
                 f"`horarium {self.noun} update`, or confirm with --replace"
             )
         return found["version"] if if_version is None else if_version
@@ -94,11 +92,11 @@ class Writing:
 
 
 def document_of(key: str, name: str, file: str | None, said: Mapping[str, Any]) -> dict[str, Any]:
-    """What the file says, with what the flags say in its place; `said` is by path, None = not said."""
+    """Return the document of the file with the given fields set; `said` is by path, None = not given."""
     document = {} if file is None else read_object("--file", file)
     about = document.pop(key, document.pop("id", None))
     if about not in (None, name):
-        refuse(f"the file is about {str(about)[:128]!r}, not {name!r}")
+        refuse(f"the file has the {key} {str(about)[:128]!r}, not {name!r}")
     for place, value in said.items():
         if value not in (None, []):
             put(document, place, value)
@@ -109,7 +107,7 @@ def show_written(remote: Remote, name: str, done: Answer) -> None:
     if remote.output is Format.TABLE:
         version = done.raw.get("version")
         about = "" if version is None else f"; version {version}"
-        typer.echo(printable(f"{name}: {done.raw.get('outcome') or 'kept'}{about}"))
+        typer.echo(printable(f"{name}: {done.raw.get('outcome') or 'saved'}{about}"))
     else:
         show_document(done.raw, remote.output, [])
     warn(done.raw.get("warnings", ()))
@@ -117,13 +115,13 @@ def show_written(remote: Remote, name: str, done: Answer) -> None:
 
 def show_deleted(remote: Remote, what: str, done: Answer) -> None:
     if remote.output is Format.TABLE:
-        talk(printable(f"{what} is deleted"))
+        talk(printable(f"{what} deleted"))
     else:
         show_document(done.raw, remote.output, [])
 
 
 def described(raw: Mapping[str, Any], first: str) -> Iterator[tuple[str, str]]:
-    """Line by line what a document says; `first` is its id."""
+    """Yield the fields of a document; `first` is the one with its ID."""
     yield first.replace("_", " "), cell(raw.get(first))
     for name, value in raw.items():
         if name == first or value is None or value in ({}, []):

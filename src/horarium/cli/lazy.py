@@ -1,8 +1,8 @@
-"""How a command is made when somebody asks for it, so that the others do not wait for it.
+"""Create commands on first use, so that a command imports only what it needs.
 
-Each noun is a module of this package with an `app`. Its commands speak to a server, through a client that takes
-longer to import than `horarium next` to answer. The verbs of a noun are made one by one as well: the parameters of
-`schedule create` are more than those of all other verbs together.
+Each noun is a module of this package with an `app`. Its commands call a server through a client that takes longer to
+import than `horarium next` to answer. The verbs of a noun are created one by one as well: `schedule create` has more
+parameters than all other verbs together.
 """
 
 from __future__ import annotations
@@ -18,7 +18,6 @@ from typer.models import CommandInfo, TyperInfo
 
 from horarium.cli.help import Command, Group
 
-PANEL = "The server: --server, --token, --namespace, or what a local `up` has left in ./.horarium"
 SERVER_COMMANDS = (
     "schedule",
     "run",
@@ -43,13 +42,14 @@ SERVER_COMMANDS = (
     "ui",
     "context",
 )
+"""Modules of this package that hold the command of their name."""
 
 Maker = Callable[[], Any]
 
 
 @dataclass(frozen=True, slots=True)
 class Later:
-    """Stands for a function or an `app` of a module that is not imported yet."""
+    """A reference to a function or an `app` of a module that is not imported yet."""
 
     module: str
     name: str
@@ -59,7 +59,7 @@ class Later:
 
 
 class LaterModule:
-    """Stands for a module of this package: what is taken from it is `Later`."""
+    """A reference to a module of this package; its attributes are `Later`."""
 
     def __init__(self, module: str) -> None:
         self._module = module
@@ -69,7 +69,7 @@ class LaterModule:
 
 
 class Commands(MutableMapping[str, Any]):
-    """Names are known at once, a command is made when it is taken."""
+    """The commands of a group by name, each created on first access."""
 
     def __init__(self, made: Mapping[str, Any], later: Mapping[str, Maker]) -> None:
         self._makers = dict(later)
@@ -95,7 +95,7 @@ class Commands(MutableMapping[str, Any]):
 
 
 class _LaterGroup(Group):
-    """Typer makes groups of a class and hands in what is already made: what is not stands in a class of its own."""
+    """A group whose class holds the makers of commands that do not exist yet."""
 
     makers: ClassVar[Mapping[str, Maker]] = {}
 
@@ -105,7 +105,7 @@ class _LaterGroup(Group):
 
 
 def make_later(app: typer.Typer, nouns: tuple[str, ...] = ()) -> typer.Typer:
-    """The same `app`: what was added to it so far, and the nouns, are made when they are taken."""
+    """Return `app`, whose commands and nouns are created on first access."""
     makers: dict[str, Maker] = {**getattr(app.info.cls, "makers", {}), **{noun: _noun_maker(noun) for noun in nouns}}
     makers |= {str(info.name): _verb_maker(app, info) for info in app.registered_commands}
     makers |= {str(info.name): _group_maker(app, info) for info in app.registered_groups}
@@ -128,7 +128,6 @@ def _noun_maker(noun: str) -> Maker:
             app.registered_commands[0].cls = Command
         command = get_command(app if alone else make_later(app))
         command.name = noun
-        command.rich_help_panel = PANEL  # type: ignore[attr-defined]  # groups and commands have it, their base has not
         return command
 
     return make

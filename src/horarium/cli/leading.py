@@ -1,7 +1,7 @@
-"""How flags that stand before the noun reach the command: they are moved behind its verb.
+"""Move options that precede the command behind it.
 
-`horarium --server URL -o json schedule list` is `horarium schedule list --server URL -o json`. So there is one meaning
-for both, what stands behind the verb goes before, and a command that has no such option says so.
+`horarium --server URL -o json schedule list` is `horarium schedule list --server URL -o json`. An option behind the
+command takes precedence, and a command without the option refuses it.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ LEADING = (
 
 
 def moved(arguments: Sequence[str], root: Any) -> list[str]:
-    """`root` is the command of the program. What names no command is left for it to refuse."""
+    """Return the arguments in their usual order; an unknown command is left for `root` to refuse."""
     flags, rest = _split(arguments)
     if not flags:
         return list(arguments)
@@ -29,12 +29,12 @@ def moved(arguments: Sequence[str], root: Any) -> list[str]:
     known = {name for param in command.params for name in param.opts}
     for flag in flags:
         if flag not in known:
-            refuse(f"{flag}: {' '.join(['horarium', *rest[:depth]])} does not take it")
+            refuse(f"{flag}: `{' '.join(['horarium', *rest[:depth]])}` has no such option")
     return [*rest[:depth], *(word for pair in flags.items() for word in pair), *rest[depth:]]
 
 
 def _split(arguments: Sequence[str]) -> tuple[dict[str, str], list[str]]:
-    """What leads, by its long name, the last one of each; stops at what it does not know."""
+    """Split the leading options, by their long names, from the rest; the last value of each counts."""
     found: dict[str, str] = {}
     left = list(arguments)
     while left:
@@ -50,7 +50,7 @@ def _split(arguments: Sequence[str]) -> tuple[dict[str, str], list[str]]:
 
 
 def _command(words: Sequence[str], root: Any) -> tuple[int, Any]:
-    """How many words name the command, and which it is."""
+    """Return the number of words that name the command, and the command."""
     depth, command = 0, root
     while depth < len(words):
         children: Mapping[str, Any] | None = getattr(command, "commands", None)

@@ -1,4 +1,4 @@
-"""Lists that come as a whole, because they are never long."""
+"""Lists without pages."""
 
 from __future__ import annotations
 

@@ -1,19 +1,18 @@
-"""What a person means by a time: RFC 3339, a day, a local time, a span from now, or words such as `tomorrow 09:00`.
+"""Parse times: RFC 3339, a day, a local time, a duration from now, or words such as `tomorrow 09:00`.
 
-RFC 3339 is read first and means what it says. Everything else is read in a zone:
+Everything except RFC 3339 is read in a time zone:
 
-| written                            | means                                                                      |
+| input                              | meaning                                                                    |
 |------------------------------------|----------------------------------------------------------------------------|
-| `now`                              | this second                                                                |
-| `7d`, `1h30m`, `PT30M`             | so long from now; whether before or after is said by the option            |
-| `+30m`, `in 30m`, `-7d`, `7d ago`  | after now, before now; a day is 24 hours, a week is 7 days                 |
-| `2026-11-08`                       | when that day begins                                                       |
-| `2026-11-08 14:00`, `…T14:00:30`   | when the clock on the wall shows it                                        |
-| `14:00`, `9am`, `noon`             | the next or the last time it shows that, as the option says                |
-| `tomorrow`, `friday`, `8 Nov 2027` | when that day begins; an hour may follow                                   |
+| `now`                              | the current second                                                         |
+| `7d`, `1h30m`, `PT30M`             | from now, into the past or the future, depending on the option             |
+| `+30m`, `in 30m`, `-7d`, `7d ago`  | after or before now; a day is 24 hours, a week is 7 days                   |
+| `2026-11-08`                       | the start of the day                                                       |
+| `2026-11-08 14:00`, `…T14:00:30`   | the local time                                                             |
+| `14:00`, `9am`, `noon`             | the next or the last such time, depending on the option                    |
+| `tomorrow`, `friday`, `8 Nov 2027` | the start of the day; a time of day may follow                             |
 
-A wall time that the clock leaps over is the moment of the leap; one that it shows twice is the first of the two, as
-for schedules.
+A nonexistent local time (DST) is the time of the clock change; an ambiguous one is the first, as for schedules.
 """
 
 from __future__ import annotations
@@ -30,7 +29,7 @@ from horarium.recurrence.duration import read_length
 from horarium.recurrence.moment import MAX_TEXT, Moment, at_wall, exactly, from_now
 from horarium.recurrence.zone import Zone, load_zone
 
-# Patterns are compiled where they are used: most commands are given no time, or RFC 3339.
+# Compiled on use: most commands have no time, or RFC 3339.
 _CLOCK = r"(?P<clock>\d{1,2}:\d\d(?::\d\d)?(?:\s*[ap]m)?|\d{1,2}\s*[ap]m|noon|midnight)"
 _DAY_AND_CLOCK = rf"(?P<day>.+?)(?:(?:\s+at)?\s+|(?<=\d)t){_CLOCK}"
 _ISO_DAY = r"\d{4}-\d\d-\d\d"
@@ -40,7 +39,7 @@ _MONTH = (
     r"|nov(?:ember)?|dec(?:ember)?)"
 )
 _NUMBER = r"\d{1,2}(?:st|nd|rd|th)?"
-# The library guesses at whatever it is given ("a" is January, "tomorrow 9" is tomorrow): it is given these alone.
+# The library guesses ("a" is January, "tomorrow 9" is tomorrow), so it gets only these words.
 _DAY_WORDS = (
     r"today|tomorrow|yesterday|(?:the )?day (?:after tomorrow|before yesterday)"
     rf"|(?:(?:next|last|this) )?{_WEEKDAY}"
@@ -49,7 +48,7 @@ _DAY_WORDS = (
 
 
 class Direction(StrEnum):
-    """Where a time lies that does not say it: what a bare `7d`, `14:00` or `friday` is."""
+    """The direction of a bare `7d`, `14:00` or `friday`."""
 
     PAST = "past"
     FUTURE = "future"
@@ -65,9 +64,9 @@ class _Question:
 
 
 def read_moment(text: str, *, flag: str, now: Instant, zone: Zone, direction: Direction) -> Moment:
-    """Raises InvalidSpec in words that name the flag. What is no RFC 3339 comes out in whole seconds."""
+    """Parse a time; raise InvalidSpec that names the flag. Other formats than RFC 3339 have whole seconds."""
     if len(text) > MAX_TEXT:
-        raise InvalidSpec(f"{flag}: {text[:20]!r}… is far too long for a time", field=flag)
+        raise InvalidSpec(f"{flag}: {text[:20]!r}… is too long for a time", field=flag)
     exact = exactly(text, field=flag)
     if exact is not None:
         return exact
@@ -76,7 +75,7 @@ def read_moment(text: str, *, flag: str, now: Instant, zone: Zone, direction: Di
 
 
 def is_local(text: str, *, flag: str) -> bool:
-    """Whether it means something in a zone alone: it is no RFC 3339, no span, and not `now`."""
+    """Return whether the time depends on the zone: neither RFC 3339, a duration, nor `now`."""
     if len(text) > MAX_TEXT or exactly(text, field=flag) is not None:
         return False
     question = _Question(flag, " ".join(text.lower().split()), 0, load_zone("UTC"), Direction.FUTURE)
@@ -84,13 +83,13 @@ def is_local(text: str, *, flag: str) -> bool:
 
 
 def read_span(text: str, *, flag: str) -> int:
-    """Seconds; how long and not when: `30s`, `1h30m`, `PT30M`, or a bare number of seconds."""
+    """Parse a duration to seconds: `30s`, `1h30m`, `PT30M`, or a number of seconds."""
     lower = " ".join(text.lower().split()) if len(text) <= MAX_TEXT else ""
     is_bare = lower.isascii() and lower.isdigit() and len(lower) < 10
     length = int(lower) if is_bare else read_length(lower, field=flag)
     if not length:
         shown = f"{text[:MAX_TEXT]!r}"
-        raise InvalidSpec(f"{flag}: {shown} is no length of time; write 30s, 10m, 1h30m or PT1H", field=flag)
+        raise InvalidSpec(f"{flag}: {shown} is not a duration; use such as 30s, 10m, 1h30m or PT1H", field=flag)
     return length
 
 
@@ -134,7 +133,7 @@ def _on_the_wall(question: _Question) -> Moment | None:
 
 
 def _nearest(question: _Question, clock: time) -> Moment:
-    """Now itself is not yet over, and not yet past."""
+    """Return the next or last such time; the current second counts as future."""
     today = _wall_now(question).date()
     step = timedelta(days=-1 if question.direction is Direction.PAST else 1)
     found = _at(question, datetime.combine(today, clock))
@@ -161,12 +160,12 @@ def _day(question: _Question, text: str) -> date | None:
         try:
             return date.fromisoformat(text)
         except ValueError as wrong:
-            raise InvalidSpec(f"{question.flag}: {text!r} is no day ({wrong})", field=question.flag) from None
+            raise InvalidSpec(f"{question.flag}: {text!r} is not a date ({wrong})", field=question.flag) from None
     return _named_day(question, text) if re.fullmatch(_DAY_WORDS, text, re.ASCII) else None
 
 
 def _named_day(question: _Question, text: str) -> date | None:
-    # It takes a tenth of a second to load, and only words need it.
+    # Slow to load; only words need it.
     from dateparser.date import DateDataParser
 
     settings = {
@@ -174,14 +173,14 @@ def _named_day(question: _Question, text: str) -> date | None:
         "PREFER_DATES_FROM": question.direction.value,
         "PARSERS": ["relative-time", "absolute-time"],
         "DATE_ORDER": "DMY",
-        "TIMEZONE": "UTC",  # else it asks for the zone of the machine, which may be one that it does not know
+        "TIMEZONE": "UTC",  # avoids the zone of the machine, which the library may not know
     }
     found = DateDataParser(languages=["en"], settings=settings).get_date_data(text.removeprefix("the "))
     return found.date_obj.date() if found.date_obj is not None and found.period == "day" else None
 
 
 def _wall_now(question: _Question) -> datetime:
-    """Naive: what the clock on the wall shows."""
+    """Return the current local time, naive."""
     offset = question.zone.offset_at(question.now // SECOND)
     return (to_datetime(question.now) + timedelta(seconds=offset)).replace(tzinfo=None)
 
@@ -194,12 +193,12 @@ def _at(question: _Question, wall: datetime) -> Moment:
 
 
 def _no_hour(question: _Question, text: str) -> NoReturn:
-    raise InvalidSpec(f"{question.flag}: {text!r} is no time of a day", field=question.flag)
+    raise InvalidSpec(f"{question.flag}: {text!r} is not a time of day", field=question.flag)
 
 
 def _refuse(question: _Question, text: str) -> NoReturn:
     raise InvalidSpec(
-        f'{question.flag}: {text!r} is no time; write 2026-11-08, "2026-11-08 14:00", 7d, +30m, "tomorrow 09:00" '
-        "or RFC 3339 such as 2026-11-08T14:00:00Z",
+        f'{question.flag}: {text!r} is not a time; use such as 2026-11-08, "2026-11-08 14:00", 7d, +30m, '
+        '"tomorrow 09:00" or RFC 3339 such as 2026-11-08T14:00:00Z',
         field=question.flag,
     )

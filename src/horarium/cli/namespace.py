@@ -1,4 +1,4 @@
-"""`horarium namespace`: the tenants."""
+"""The commands of `horarium namespace`."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from horarium.cli.render import Format
 app = typer.Typer(
     no_args_is_help=True,
     add_completion=False,
-    help="Namespaces: the tenants. Only admins see more than their own.",
+    help="Manage namespaces and their quotas.",
     epilog="Example: horarium namespace list",
 )
 
@@ -26,14 +26,14 @@ app = typer.Typer(
 @with_remote
 def create_command(
     remote: Remote,
-    name: Annotated[str, typer.Argument(metavar="NAME", show_default=False, help="Its name, for ever.")],
+    name: Annotated[str, typer.Argument(metavar="NAME", show_default=False, help="Name; it cannot be changed.")],
     description: Annotated[
-        str | None, typer.Option("--description", metavar="TEXT", show_default=False, help="What it is for.")
+        str | None, typer.Option("--description", metavar="TEXT", show_default=False, help="Description.")
     ] = None,
 ) -> None:
-    """Make a namespace; --namespace then works in it.
+    """Create a namespace.
 
-    Example: horarium namespace create staging --description "before it is real"
+    Example: horarium namespace create staging --description "pre-production"
     """
     made = remote.client.create_namespace(name, description=description)
     if remote.output is Format.TABLE:
@@ -46,22 +46,22 @@ def create_command(
 @with_remote
 def delete_command(
     remote: Remote,
-    name: Annotated[str, typer.Argument(metavar="NAME", show_default=False, help="Which one.")],
-    force: Annotated[bool, typer.Option("--force", help="Also with live schedules and open runs.")] = False,
-    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask whether it is meant.")] = False,
+    name: Annotated[str, typer.Argument(metavar="NAME", show_default=False, help="Namespace.")],
+    force: Annotated[bool, typer.Option("--force", help="Delete even with live schedules or open runs.")] = False,
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Skip the confirmation prompt.")] = False,
 ) -> None:
-    """Delete a namespace with all that belongs to it: schedules, history, runs, calendars, tokens.
+    """Delete a namespace with its schedules, history, runs, calendars and tokens.
 
     Example: horarium namespace delete staging --force
     """
     found = remote.client.delete_namespace(name, dry_run=True)
-    question = f"delete {name} with {found.schedules} live schedules and {found.open_runs} open runs?"
+    question = f"Delete namespace {name} with {found.schedules} live schedules and {found.open_runs} open runs?"
     if not force and (found.schedules or found.open_runs):
-        refuse(f"{question} say --force, too")
+        refuse(f"{question} Use --force to delete them")
     agree(question, yes, deleted=found.schedules)
     done = remote.client.delete_namespace(name, force=force or None)
     if remote.output is Format.TABLE:
-        rest = "; the rest of its rows goes by itself" if done.outcome == "deleting" else ""
+        rest = "; remaining rows are deleted in the background" if done.outcome == "deleting" else ""
         typer.echo(printable(f"{done.namespace}: {done.outcome}{rest}"))
     else:
         show_document(done.raw, remote.output, [])
@@ -84,19 +84,21 @@ def _days(name: str, what: str) -> Any:
 def quota_command(
     remote: Remote,
     name: Annotated[
-        str | None, typer.Argument(metavar="NAME", show_default=False, help="Which one; else mine.")
+        str | None, typer.Argument(metavar="NAME", show_default="that of the request", help="Namespace.")
     ] = None,
-    schedules: Annotated[str | None, _limit("schedules", "Live schedules, at most.")] = None,
-    runs_per_minute: Annotated[str | None, _limit("runs-per-minute", "Runs born in a minute, at most.")] = None,
-    open_runs: Annotated[str | None, _limit("open-runs", "Runs that have not ended, at most.")] = None,
-    bytes_stored: Annotated[str | None, _limit("bytes-stored", "Bytes of all that it keeps, at most.")] = None,
+    schedules: Annotated[str | None, _limit("schedules", "Maximum live schedules.")] = None,
+    runs_per_minute: Annotated[str | None, _limit("runs-per-minute", "Maximum runs created per minute.")] = None,
+    open_runs: Annotated[str | None, _limit("open-runs", "Maximum open runs.")] = None,
+    bytes_stored: Annotated[str | None, _limit("bytes-stored", "Maximum stored data, in bytes.")] = None,
     shortest_gap: Annotated[
-        str | None, _limit("shortest-gap", "Seconds between two occurrences of a schedule, at least.")
+        str | None, _limit("shortest-gap", "Minimum interval between occurrences of a schedule, in seconds.")
     ] = None,
-    keep_runs: Annotated[str | None, _days("keep-runs", "Days that ended runs are kept.")] = None,
-    keep_history: Annotated[str | None, _days("keep-history", "Days that decisions are kept.")] = None,
+    keep_runs: Annotated[str | None, _days("keep-runs", "Retention of ended runs, in days.")] = None,
+    keep_history: Annotated[str | None, _days("keep-history", "Retention of decisions, in days.")] = None,
 ) -> None:
-    """Show what a namespace may have and has, or limit it; none = no limit, default = as the settings say.
+    """Show or change the quotas and the retention of a namespace.
+
+    none removes a limit; default restores the value of the settings.
 
     Example: horarium namespace quota staging --open-runs 1000 --keep-runs 30
     """
@@ -122,16 +124,21 @@ def _show_quotas(remote: Remote, namespace: Mapping[str, Any]) -> None:
         show_document(namespace, remote.output, [])
         return
     rows = [
-        (quota, use.get("used"), "none" if use.get("limit") is None else use["limit"], "own" if use.get("own") else "")
+        (
+            quota,
+            use.get("used"),
+            "none" if use.get("limit") is None else use["limit"],
+            "namespace" if use.get("own") else "",
+        )
         for quota, use in _members(namespace, "quotas").items()
     ]
     kept = _members(namespace, "retention").items()
     rows += [(days, None, "none" if number is None else number, "") for days, number in kept]
-    show_columns(("Quota", "Used", "Limit", "Of"), rows)
+    show_columns(("Quota", "Used", "Limit", "Source"), rows)
 
 
 def _numbers(given: Mapping[str, str | None]) -> dict[str, int | str | None]:
-    """Only what was said; whether it will do the server tells."""
+    """Return the given numbers; the server validates them."""
     found: dict[str, int | str | None] = {}
     for name, text in given.items():
         if text is None:
@@ -156,7 +163,7 @@ def _members(document: Mapping[str, Any], name: str) -> Mapping[str, Any]:
 @app.command("list")
 @with_remote
 def list_command(remote: Remote) -> None:
-    """The namespaces.
+    """List namespaces. Only admins see other namespaces than their own.
 
     Example: horarium namespace list
     """

@@ -1,4 +1,4 @@
-"""The commands that need no server: they compute on this machine and answer at once."""
+"""The commands that need no server."""
 
 from __future__ import annotations
 
@@ -24,7 +24,12 @@ from horarium.schedule.context import is_context, never_there
 _CALENDAR_ENDS = "calendar_ends"
 
 Expression = Annotated[
-    str, typer.Argument(metavar="EXPR", show_default=False, help="A cron expression, a macro, or @every PT30M.")
+    str,
+    typer.Argument(
+        metavar="EXPR",
+        show_default=False,
+        help="Cron expression, macro such as @daily, or interval such as '@every PT30M'.",
+    ),
 ]
 TimeZone = Annotated[
     str | None,
@@ -32,33 +37,33 @@ TimeZone = Annotated[
         "--tz",
         metavar="ZONE",
         show_default="UTC",
-        help="A zone such as Europe/Istanbul.",
+        help="Time zone, such as Europe/Istanbul.",
         autocompletion=completion.zones,
     ),
 ]
-After = Annotated[
-    str | None, typer.Option("--after", metavar=TIME, show_default="now", help="Look strictly after this moment.")
-]
+After = Annotated[str | None, typer.Option("--after", metavar=TIME, show_default="now", help="Start time, exclusive.")]
 Key = Annotated[
-    str | None, typer.Option("--key", metavar="KEY", show_default=False, help="What H hashes: a schedule's id.")
+    str | None, typer.Option("--key", metavar="KEY", show_default=False, help="Hash key for H: a schedule ID.")
 ]
-Gap = Annotated[DstGap, typer.Option("--dst-gap", help="A fixed time that the clock leaps over: move it or skip it.")]
-Fold = Annotated[DstFold, typer.Option("--dst-fold", help="A fixed time that the clock shows twice: which pass.")]
+Gap = Annotated[DstGap, typer.Option("--dst-gap", help="Rule for a nonexistent local time (DST): next_valid or skip.")]
+Fold = Annotated[
+    DstFold, typer.Option("--dst-fold", help="Rule for an ambiguous local time (DST): first, second or both.")
+]
 
 
 def next_command(
     expr: Expression,
     tz: TimeZone = None,
     after: After = None,
-    count: Annotated[int, typer.Option("--count", "-n", metavar="N", help="How many moments.")] = 1,
+    count: Annotated[int, typer.Option("--count", "-n", metavar="N", help="Number of times.")] = 1,
     dst_gap: Gap = DstGap.NEXT_VALID,
     dst_fold: Fold = DstFold.FIRST,
     key: Key = None,
-    output: Annotated[Format, typer.Option("--output", "-o", help="How to print them.")] = Format.JSON,
+    output: Annotated[Format, typer.Option("--output", "-o", help="Output format.")] = Format.JSON,
 ) -> None:
-    """The next moments at which an expression fires, in UTC.
+    """Print the next fire times of an expression, in UTC.
 
-    A bad expression ends with exit code 2 and one line on stderr that names the field.
+    Exit code 2: the expression is invalid.
 
     Example: horarium next "30 2 * * *" --tz America/New_York --after 2026-03-07T12:00:00Z --count 3
     """
@@ -73,7 +78,7 @@ def next_command(
 
 
 def explain_command(expr: Expression, tz: TimeZone = None, key: Key = None) -> None:
-    """What an expression says, in plain words.
+    """Describe an expression in English.
 
     Example: horarium explain-cron "0 9 * * 1-5" --tz Europe/Istanbul
     """
@@ -91,15 +96,20 @@ def lint_command(
     key: Key = None,
     calendars: Annotated[
         list[str] | None,
-        typer.Option("--calendar", metavar="NAME", show_default="none", help="Built-in calendar to check; repeatable."),
+        typer.Option(
+            "--calendar",
+            metavar="NAME",
+            show_default="none",
+            help="Built-in calendar whose end is checked; repeatable.",
+        ),
     ] = None,
     output: Annotated[
-        Format | None, typer.Option("--output", "-o", show_default="code: message", help="How to print the findings.")
+        Format | None, typer.Option("--output", "-o", show_default="code: message", help="Output format.")
     ] = None,
 ) -> None:
-    """What you may not have meant: clock changes of the coming year, short months, uneven steps, herds.
+    """Check an expression for common mistakes: DST changes of the coming year, short months, uneven steps, peak times.
 
-    Exit code 0 means that there are no findings, 1 that there are some, 2 that the expression is bad.
+    Exit code 0: no findings; 1: findings; 2: the expression is invalid.
 
     Example: horarium lint "30 2 * * *" --tz America/New_York --after 2026-12-01T00:00:00Z
     """
@@ -126,7 +136,7 @@ def _ending(names: list[str], now: Instant) -> list[tuple[str, str]]:
     for name in names:
         calendar = shared_calendar(name)
         if calendar is None:
-            refuse(f"--calendar: there is no built-in calendar {name!r}; see horarium calendar list")
+            refuse(f"--calendar: unknown built-in calendar {name!r}; see `horarium calendar list`")
         warning = coverage_warning(calendar, to_datetime(now).date())
         found += [] if warning is None else [(_CALENDAR_ENDS, warning)]
     return found
@@ -134,23 +144,23 @@ def _ending(names: list[str], now: Instant) -> list[tuple[str, str]]:
 
 def condition_test_command(
     filter_file: Annotated[
-        str, typer.Option("--filter", metavar="FILE", show_default=False, help="The filter, JSON; - is stdin.")
+        str, typer.Option("--filter", metavar="FILE", show_default=False, help="Condition as JSON; - reads stdin.")
     ],
     context_file: Annotated[
-        str, typer.Option("--context", metavar="FILE", show_default=False, help="The context, JSON; - is stdin.")
+        str, typer.Option("--context", metavar="FILE", show_default=False, help="Context as JSON; - reads stdin.")
     ],
 ) -> None:
-    """Whether a condition holds in a context.
+    """Evaluate a condition against a context.
 
-    Prints {"result": true or false, "error": null or text}.
-    A malformed filter fails closed: its result is false, and the error says why.
-    A pointer that can never be in the context of a schedule is a warning, on stderr.
-    Exit code 2 only if a file cannot be read or holds no JSON.
+    Prints {"result": true or false, "error": null or text}. An invalid condition has the result false and an error. A
+    pointer that no context of a schedule can have is a warning on stderr.
+
+    Exit code 2: a file is unreadable or not JSON; otherwise 0.
 
     Example: horarium condition test --filter filter.json --context context.json
     """
     if filter_file == context_file == STDIN:
-        refuse("only one of --filter and --context can be stdin")
+        refuse("only one of --filter and --context can read stdin")
     condition = part_of("pre_dispatch_condition", read_json("filter", filter_file))
     context = read_json("context", context_file)
     try:
@@ -163,14 +173,14 @@ def condition_test_command(
 
 
 def _warn(condition: Json, context: Json) -> None:
-    """Any document may be the context here; only of a schedule's own is it known what can never be in it."""
+    """Warn about pointers that cannot match, if the context is that of a schedule."""
     if is_context(context):
         for said in never_there(compile_condition(condition)):
             talk(f"warning: {printable(said)}")
 
 
 def _moment(expr: str, tz: str | None, after: str | None) -> Instant:
-    """Read in the zone of the expression."""
+    """Read --after in the time zone of the expression."""
     if after is None:
         return SystemClock().now()
     return from_rfc3339(Times(split_zone(expr)[0] or tz).future("--after", after))

@@ -1,10 +1,10 @@
-"""How commands share options: a parameter whose value is made of several of them.
+"""Options that commands share: one parameter of a command stands for several options.
 
     @with_options(remote=remote_options)
     def show_command(remote: Remote, run_id: str) -> None: ...
 
-On the command line `remote` is not seen; the parameters of `remote_options` are, and what it makes of them is handed
-in. What it makes may be a context manager, which is then open while the command runs.
+The command line has the parameters of `remote_options` instead of `remote`, which receives its result. The result may
+be a context manager, which is open while the command runs.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ Maker = Callable[..., Any]
 
 
 def with_options(**makers: Maker) -> Callable[[Command], Command]:
-    """The command's own parameters come first, so that help shows them first."""
+    """Decorate a command; its own parameters come first, so that help shows them first."""
     return lambda command: _Sharing(command, makers)
 
 
 class _Sharing:
-    """Its parameters are read when somebody asks for them: of all commands of a program one is started."""
+    """A command with shared options; parameters are read on first use, because a program runs one command."""
 
     def __init__(self, command: Command, makers: Mapping[str, Maker]) -> None:
         self._command = command
@@ -45,7 +45,7 @@ class _Sharing:
 
     @property
     def __signature__(self) -> inspect.Signature:
-        """What typer reads."""
+        """The signature that Typer reads."""
         own = [each for each in _parameters(self._command) if each.name not in self._makers]
         return inspect.Signature([*own, *(each for shared in self._asked.values() for each in shared)])
 

@@ -1,4 +1,4 @@
-"""`horarium overview`: what somebody may have to act on, as counts, each with the command that lists it."""
+"""The command `horarium overview`."""
 
 from __future__ import annotations
 
@@ -20,28 +20,29 @@ app = typer.Typer(add_completion=False)
 
 _OF_ALL = ("run list", "approval list", "schedule health")
 _HEALTH = ("failing", "stale", "late")
+_STATES = {"held": "buffered", "launching": "dispatching"}
 _RUNS = ("held", "ready", "launching", "queued", "running")
 
 
 @app.command("overview")
 @with_remote
 def overview_command(remote: Remote, all_namespaces: AllNamespaces = False) -> None:
-    """How many schedules fail, are late or broken, how many runs wait and for what, and how to list them.
+    """Show counts of schedules, approvals and runs that may need attention, with the command that lists each.
 
-    A count with a + has ended at its bound: there are at least so many. A ? stands where too much was due to count.
+    A + marks a lower bound. A ? means that the count is not available because too many occurrences are due.
 
     Example: horarium overview
     """
     found = remote.client.get_overview(namespace=listed_namespace(all_namespaces))
     if remote.output is Format.TABLE:
-        show_columns(("What", "Count", "Listed by"), _listed(_rows(found), all_namespaces))
+        show_columns(("Item", "Count", "Command"), _listed(_rows(found), all_namespaces))
         talk("all namespaces" if all_namespaces else f"namespace {remote.namespace}")
     else:
         show_document(found.raw, remote.output, [])
 
 
 def _listed(rows: Iterator[tuple[str, str, str]], all_namespaces: bool) -> Iterator[tuple[str, str, str]]:
-    """Name the command that lists each count, where there is one for all namespaces."""
+    """Yield rows with the command for all namespaces, if there is one."""
     for what, count, command in rows:
         unwell = "schedule health --unwell" if command.startswith("schedule list --health") else command
         of_all = f"{unwell} --all-namespaces" if unwell.startswith(_OF_ALL) else ""
@@ -55,16 +56,20 @@ def _rows(found: Overview) -> Iterator[tuple[str, str, str]]:
     for word in _HEALTH:
         yield f"{word} schedules", _count(found, word, getattr(found, word)), f"schedule list --health {word}"
     asked = _count(found, "waiting_for_approval", found.waiting_for_approval)
-    yield "questions without an answer", asked, "approval list"
+    yield "pending approvals", asked, "approval list"
     missed = _count(found, "missed_lately", found.missed_lately)
-    yield "missed in 24 hours", missed, 'agenda --from "24h ago" --to now --reason missed'
+    yield "missed occurrences (24 h)", missed, 'agenda --from "24h ago" --to now --reason missed'
     ended = _count(found, "failed_24h", found.failed_24h)
-    yield "runs failed in 24 hours", ended, 'run list --state unsuccessful --finished-after "24h ago"'
+    yield "failed runs (24 h)", ended, 'run list --state unsuccessful --finished-after "24h ago"'
     for state in _RUNS:
-        yield f"{state} runs", _count(found, state, getattr(found, state)), f"run list --state {state}"
+        yield (
+            f"{_STATES.get(state, state)} runs",
+            _count(found, state, getattr(found, state)),
+            f"run list --state {state}",
+        )
 
 
 def _count(found: Overview, name: str, count: int) -> str:
-    """Write a bounded count of 0 as unknown: the list may have entries."""
+    """Format a count; a bounded 0 is unknown."""
     is_bounded = name in found.bounded
     return "?" if is_bounded and count == 0 else f"{count:,}{'+' if is_bounded else ''}"

@@ -1,4 +1,4 @@
-"""Lists that come in pages: as many rows as were asked for, and a hint where there are more."""
+"""Paginated lists, with a hint where more rows follow."""
 
 from __future__ import annotations
 
@@ -21,19 +21,21 @@ if TYPE_CHECKING:
 
 A = TypeVar("A", bound="Answer")
 
-Limit = Annotated[int, typer.Option("--limit", min=1, max=1_000_000, metavar="N", help="How many rows, at most.")]
-All = Annotated[bool, typer.Option("--all", help="All rows, however many.")]
+Limit = Annotated[int, typer.Option("--limit", min=1, max=1_000_000, metavar="N", help="Maximum number of rows.")]
+All = Annotated[bool, typer.Option("--all", help="List all rows; --limit does not apply.")]
 PageToken = Annotated[
     str | None,
-    typer.Option("--page-token", metavar="TOKEN", show_default=False, help="Go on where another list has ended."),
+    typer.Option(
+        "--page-token", metavar="TOKEN", show_default=False, help="Continue after an earlier list, with its token."
+    ),
 ]
 
 AllNamespaces = Annotated[
-    bool, typer.Option("--all-namespaces", help="Of all namespaces, for an admin of the installation.")
+    bool, typer.Option("--all-namespaces", help="Include all namespaces; requires an admin of the installation.")
 ]
 _EVERY = "*"
 
-# By which flag a list was asked for what the server may refuse, by the name in the query.
+# The flags by query parameter, for error messages.
 _FLAGS = {
     "status": "--status",
     "state": "--state",
@@ -48,7 +50,7 @@ _FLAGS = {
 
 @dataclass(frozen=True, slots=True)
 class Paging:
-    """How one list is cut into pages: the names in its query and its answer, and the largest page."""
+    """The pagination of a list: names in query and answer, and the largest page."""
 
     member: str
     size: str = "page_size"
@@ -58,7 +60,7 @@ class Paging:
 
 @dataclass(slots=True)
 class Listing(Generic[A]):
-    """Iterated once; `cursor` is then where the list would go on, None at its end."""
+    """A list to iterate once; `cursor` is then the start of the next page, None at the end."""
 
     remote: Remote
     call: Call[Page[A]]
@@ -89,14 +91,14 @@ def listed_namespace(all_namespaces: bool) -> str | None:
 def with_namespace(
     columns: Sequence[str], row: Callable[[A], Sequence[Any]], namespace: object
 ) -> tuple[Sequence[str], Callable[[A], Sequence[Any]]]:
-    """Put the namespace of each row first where rows of all namespaces are listed."""
+    """Prepend a namespace column where all namespaces are listed."""
     if namespace != _EVERY:
         return columns, row
     return ("Namespace", *columns), lambda item: (item.raw.get("namespace"), *row(item))
 
 
 def tell_unreadable(member: str, page: Page[A]) -> None:
-    """Name on stderr the rows that the service could not read, and that no table has."""
+    """Report on stderr the rows that the server could not read."""
     for row in page.unreadable_rows:
         talk(f"{member}: {row.id} is unreadable: {row.detail}")
 
@@ -110,10 +112,7 @@ def show_listing(
     hint: str,
     below: Callable[[A], Sequence[str]] | None = None,
 ) -> None:
-    """A JSON line is printed when its row comes, so a long list can be read while it grows.
-
-    `below` gives the lines that belong under a row.
-    """
+    """Show a list; JSON lines are printed as they arrive. `below` returns the lines under a row."""
     remote, paging = listing.remote, listing.paging
     asked = listing.call.query.get("namespace")
     columns, row = with_namespace(columns, row, asked)
@@ -131,7 +130,7 @@ def show_listing(
             more = None if below is None else [below(item) for item in found]
             show_columns(columns, [row(item) for item in found], below=more)
         else:
-            # Which namespace that was may be known only now.
+            # The namespace may be known only after the answer.
             whose = "any namespace" if asked == _EVERY else f"namespace {remote.namespace}"
             talk(empty.replace("namespace {namespace}", whose))
         if listing.cursor is not None:

@@ -1,7 +1,7 @@
-"""How an answer of the server looks to a person: columns, and lines with labels; to a program: as it came.
+"""Print answers as tables and labelled lines, or unchanged as JSON and YAML.
 
-Columns are as wide as what is in them. A terminal may wrap a line, but no id and no time is cut short. Text
-that others have written cannot move the cursor or change the colours: what is not printable is shown escaped.
+Columns have the width of their content; IDs and times are never truncated. Unprintable characters are escaped, so that
+text of other users cannot control the terminal.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ def show(rows: list[Json], output: Format, *, columns: Sequence[str], cells: Seq
 
 
 def show_document(document: Mapping[str, Any], output: Format, lines: Iterable[tuple[str, str]]) -> None:
-    """One thing. `lines` are it for eyes: a label, which may be empty, and a text."""
+    """Print one object; `lines` are its labels, which may be empty, and texts for table output."""
     match output:
         case Format.TABLE:
             show_lines(lines)
@@ -68,10 +68,7 @@ def show_columns(
     below: Iterable[Sequence[str]] | None = None,
     widths: Sequence[int] | None = None,
 ) -> list[int]:
-    """Values are turned into text by `cell`; `below` are the lines that belong under each row, if any.
-
-    The widths of a table go on with it: then it needs no head.
-    """
+    """Print a table; `below` has the lines under each row. With `widths` the table continues, without headings."""
     from rich.cells import cell_len
 
     cells, under = [[cell(value) for value in row] for row in rows], list(below or ())
@@ -91,7 +88,7 @@ def show_columns(
 
 
 def cell(value: Any) -> str:
-    """What is missing is a hyphen; times are RFC 3339 in UTC; what has parts is JSON."""
+    """Format a value: None is a hyphen, times are RFC 3339 in UTC, objects and lists are JSON."""
     match value:
         case None:
             return NOTHING
@@ -108,17 +105,17 @@ def cell(value: Any) -> str:
 
 
 def named(key: str | None, name: str | None) -> str | None:
-    """`nightly (Nightly report)`: an id with its display name, where it has another one."""
+    """Return an ID with its display name, such as `nightly (Nightly report)`."""
     return f"{key} ({name})" if key is not None and name and name != key else key
 
 
 def text_lines(text: str) -> list[str]:
-    """A text of several lines, such as a traceback, as lines that are safe to print."""
+    """Split a text such as a traceback into printable lines."""
     return [printable(line.expandtabs(4)) for line in text.rstrip().split("\n")]
 
 
 def labelled(label: str, texts: Iterable[str]) -> Iterator[tuple[str, str]]:
-    """The label stands before the first line only."""
+    """Yield lines with the label on the first one."""
     for number, text in enumerate(list(texts) or [NOTHING]):
         yield ("" if number else label), text
 
@@ -132,7 +129,7 @@ def printable(text: str) -> str:
 
 
 def warn(warnings: Iterable[str]) -> None:
-    """Show each in a line on stderr."""
+    """Print each warning as a line on stderr."""
     for each in warnings:
         talk(f"warning: {printable(each)}")
 

@@ -1,4 +1,4 @@
-"""A line that counts, or a bar that fills, while long work goes on: on a terminal only, never in a pipe or a file."""
+"""Counters and progress bars, on a terminal only."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from contextlib import contextmanager
 
 @contextmanager
 def counting(what: str) -> Iterator[Callable[[int], None]]:
-    """`what` stands behind the number: `120 schedules`."""
+    """Show a counter with the noun `what`, such as `120 schedules`."""
     if not sys.stderr.isatty():
         yield lambda _done: None
         return
@@ -24,7 +24,7 @@ def counting(what: str) -> Iterator[Callable[[int], None]]:
 
 @contextmanager
 def filling(what: str, total: int) -> Iterator[Callable[[int], None]]:
-    """A bar, for work whose end is known: `4,000 of 12,000 rows`."""
+    """Show a progress bar such as `4,000 of 12,000 rows`."""
     if not sys.stderr.isatty():
         yield lambda _done: None
         return

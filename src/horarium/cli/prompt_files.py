@@ -1,7 +1,7 @@
-"""How a bundle's prompts are read from files beside it: `prompt_file` of an agent's schedule becomes `prompt`.
+"""Read the `prompt_file` of agent schedules in a bundle into `prompt`.
 
-A file is named from where the bundle stands, and lies in the folder that was given, or in that of the bundle's file:
-what is reviewed with the bundle is what is sent, and nothing else of the machine.
+Paths are relative to the bundle and must be inside the given directory, or the directory of the bundle file: no other
+file of the machine is sent.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ _DEEPEST = 64
 
 
 def with_prompts(agents: list[dict[str, Any]], file: str, root: str) -> list[dict[str, Any]]:
-    """`root` is the folder that was given, or the file itself."""
+    """Return agents with their prompts; `root` is the given directory or file."""
     return [_agent(agent, _Folder(file, root), _DEEPEST) for agent in agents]
 
 
 class _Folder:
-    """Where the bundle's file stands, and what its prompts may not leave."""
+    """The directory of a bundle file, and the directory that contains its prompts."""
 
     def __init__(self, file: str, root: str) -> None:
         self._file = file
@@ -32,18 +32,20 @@ class _Folder:
 
     def text(self, name: object) -> str:
         if self._is_stdin:
-            refuse("--file: a bundle on stdin stands nowhere, so that it has no prompt_file")
+            refuse("--file: prompt_file is not supported in a bundle on stdin")
         if not isinstance(name, str) or not name:
-            refuse(f"--file: prompt_file of {self._file!r} must be the name of a file")
+            refuse(f"--file: prompt_file of {self._file!r} must be a file name")
         try:
             path, border = (self._here / name).resolve(), self._border.resolve()
             if Path(name).is_absolute() or not path.is_relative_to(border):
-                refuse(f"--file: prompt_file {name[:128]!r} of {self._file!r} lies outside of the bundle's folder")
+                refuse(
+                    f"--file: prompt_file {name[:128]!r} of {self._file!r} is outside of the directory of the bundle"
+                )
             if not path.is_file():
                 refuse(f"--file: prompt_file {name[:128]!r} of {self._file!r} is not a file")
             with path.open("rb") as stream:
                 raw = stream.read(MAX_BYTES + 1)
-        except (OSError, ValueError, RuntimeError) as wrong:  # a NUL in the name; links that go in a circle
+        except (OSError, ValueError, RuntimeError) as wrong:  # a NUL in the name; circular links
             refuse(f"--file: cannot read prompt_file {name[:128]!r} of {self._file!r}: {wrong}")
         if len(raw) > MAX_BYTES:
             refuse(f"--file: prompt_file {name[:128]!r} of {self._file!r} is larger than {MAX_BYTES} bytes")
@@ -54,7 +56,7 @@ class _Folder:
 
 
 def _agent(agent: dict[str, Any], folder: _Folder, depth: int) -> dict[str, Any]:
-    """What is no list of objects stays as it is: whoever reads the bundle says what is wrong with it."""
+    """Return an agent with its prompts; the server reports values of a wrong type."""
     changed = dict(agent)
     if isinstance(agent.get(SCHEDULES), list):
         changed[SCHEDULES] = [_schedule(each, folder) for each in agent[SCHEDULES]]
@@ -66,7 +68,7 @@ def _agent(agent: dict[str, Any], folder: _Folder, depth: int) -> dict[str, Any]
 
 
 def _schedule(schedule: Any, folder: _Folder) -> Any:
-    """A prompt that stands in the bundle itself wins over the file."""
+    """Return a schedule with its prompt; a prompt in the bundle takes precedence."""
     if not isinstance(schedule, dict) or schedule.get(PROMPT_FILE) is None:
         return schedule
     left = {name: value for name, value in schedule.items() if name != PROMPT_FILE}

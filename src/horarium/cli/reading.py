@@ -1,4 +1,4 @@
-"""What a person hands to a command beside words: JSON or YAML, in a file, on stdin or on the command line."""
+"""Read JSON or YAML from a file, stdin or an argument."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ _JSON_STARTS = (b"{", b"[", b"")
 
 
 def refuse(why: str) -> NoReturn:
-    """The question was wrong: one line, exit code 2."""
+    """End the command with one line and exit code 2."""
     raise typer.TyperException(why)
 
 
 def read_bytes(name: str, file: str) -> bytes:
-    """`name` is what the file is to the command, for whoever reads the error."""
+    """Read a file or stdin; `name` begins the error message."""
     try:
         return sys.stdin.buffer.read() if file == STDIN else Path(file).read_bytes()
     except (OSError, ValueError) as wrong:  # a name with a NUL is a ValueError
@@ -29,7 +29,7 @@ def read_bytes(name: str, file: str) -> bytes:
 
 
 def read_json(name: str, file: str) -> Any:
-    """YAML where the name of the file says so, or where stdin does not begin as JSON does."""
+    """Parse JSON, or YAML by the suffix of the file or the beginning of stdin."""
     raw = read_bytes(name, file)
     is_yaml = file.endswith(_YAML_NAMES) or (file == STDIN and raw.lstrip()[:1] not in _JSON_STARTS)
     if is_yaml:
@@ -40,12 +40,12 @@ def read_json(name: str, file: str) -> Any:
 def read_object(name: str, file: str) -> dict[str, Any]:
     document = read_json(name, file)
     if not isinstance(document, dict):
-        refuse(f"{name}: {file!r} holds no object")
+        refuse(f"{name}: {file!r} is not an object")
     return document
 
 
 def json_value(name: str, text: str) -> Any:
-    """JSON itself, or `@file` where it is."""
+    """Parse JSON, or the file in `@file`."""
     return read_json(name, text[1:]) if text.startswith("@") else _parse(text, f"{name}: not JSON")
 
 
@@ -65,7 +65,7 @@ def part_of(field: str, value: Any) -> Any:
 
 
 def pairs(name: str, texts: list[str]) -> dict[str, str]:
-    """`name=value` each."""
+    """Parse `name=value` texts."""
     split = [text.partition("=") for text in texts]
     if any(not key or not equals for key, equals, _ in split):
         refuse(f"{name}: must be NAME=VALUE")
@@ -86,7 +86,7 @@ def _parse(raw: str | bytes, wrong_because: str, parse: Callable[[str | bytes], 
     try:
         return parse(raw)
     except (ValueError, RecursionError) as wrong:
-        why = "it is nested too deeply" if isinstance(wrong, RecursionError) else str(wrong)
+        why = "nested too deeply" if isinstance(wrong, RecursionError) else str(wrong)
         refuse(f"{wrong_because}: {why}")
 
 

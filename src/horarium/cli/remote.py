@@ -1,13 +1,13 @@
-"""Where the server of a command is, and how a command ends that it refuses.
+"""The connection options of a command, and the exit code of a refusal.
 
-| exit code | means                                                                            |
-|-----------|----------------------------------------------------------------------------------|
-| 0         | done                                                                             |
-| 1         | the answer is no: findings, a conflict, a trigger that was skipped, a failed run |
-| 2         | the question was wrong: an option, a file, a document that is refused            |
-| 3         | the server cannot be reached, or what answers is no Horarium                     |
-| 4         | not allowed: no token, a wrong one, or one whose role is too small               |
-| 5         | not found: what was named is not there, or not in this namespace                 |
+| exit code | meaning                                                               |
+|-----------|-----------------------------------------------------------------------|
+| 0         | success                                                               |
+| 1         | negative result: findings, conflict, skipped trigger, failed run      |
+| 2         | usage error: invalid option, file or document                         |
+| 3         | server unreachable, or the response is not from Horarium              |
+| 4         | access denied: token missing, invalid, or its role is not sufficient  |
+| 5         | not found in this namespace                                           |
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ import typer
 
 from horarium.cli import completion
 from horarium.cli.contexts import LOCAL, Target, applied, contexts_file, in_use, is_elsewhere, load_contexts
+from horarium.cli.help import CONNECTION
 from horarium.cli.options import Command, with_options
 from horarium.cli.present import printable
 from horarium.cli.reading import refuse
@@ -39,13 +40,13 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-_WHERE = "Which server"
-_OTHER_SERVER = "is `horarium up` running? --server, HORARIUM_SERVER or a context names another address"
-_CERTIFICATES = "--ca-file says who vouches for the server, --client-cert and --client-key say who you are"
-_OTHER_TOKEN = "--token or HORARIUM_TOKEN names another token"
+_WHERE = CONNECTION
+_OTHER_SERVER = "start `horarium up`, or set --server, HORARIUM_SERVER or a context"
+_CERTIFICATES = "set --ca-file to verify the server, --client-cert and --client-key to authenticate"
+_OTHER_TOKEN = "set --token or HORARIUM_TOKEN"
 _MAX_ERROR = 2_000
 SOURCE = "cli"
-"""What history and audit say of what a command did."""
+"""The `source` that history and audit record for a command."""
 
 
 class ExitCode(IntEnum):
@@ -62,8 +63,8 @@ Server = Annotated[
     typer.Option(
         "--server",
         metavar="URL",
-        show_default="HORARIUM_SERVER, or the local `up`",
-        help="Its address.",
+        show_default="HORARIUM_SERVER, else the local `up`",
+        help="Server URL.",
         rich_help_panel=_WHERE,
     ),
 ]
@@ -72,8 +73,8 @@ Token = Annotated[
     typer.Option(
         "--token",
         metavar="TOKEN",
-        show_default="HORARIUM_TOKEN, or that of the local `up`",
-        help="Who you are to it.",
+        show_default="HORARIUM_TOKEN, else the local `up`",
+        help="API token.",
         rich_help_panel=_WHERE,
     ),
 ]
@@ -82,8 +83,8 @@ Namespace = Annotated[
     typer.Option(
         "--namespace",
         metavar="NAME",
-        show_default="HORARIUM_NAMESPACE, or that of the token",
-        help="Which tenant.",
+        show_default="HORARIUM_NAMESPACE, else the token's",
+        help="Namespace of the request.",
         rich_help_panel=_WHERE,
         autocompletion=completion.namespace_names,
     ),
@@ -94,7 +95,7 @@ DataDir = Annotated[
         "--data-dir",
         metavar="DIR",
         show_default=".horarium",
-        help="Where the local `up` leaves address and token.",
+        help="Data directory of a local `up`: URL and token are read from it.",
         rich_help_panel=_WHERE,
     ),
 ]
@@ -103,8 +104,8 @@ ContextName = Annotated[
     typer.Option(
         "--context",
         metavar="NAME",
-        show_default="HORARIUM_CONTEXT, or the one in use",
-        help="A server by its name; see `horarium context`.",
+        show_default="HORARIUM_CONTEXT, else the current one",
+        help="Saved connection; see `horarium context`.",
         rich_help_panel=_WHERE,
         autocompletion=completion.contexts,
     ),
@@ -114,8 +115,8 @@ CaFile = Annotated[
     typer.Option(
         "--ca-file",
         metavar="FILE",
-        show_default="HORARIUM_CA_FILE, or the usual ones",
-        help="Certificates that vouch for it.",
+        show_default="HORARIUM_CA_FILE, else the public CAs",
+        help="CA certificates that verify the server (PEM).",
         rich_help_panel=_WHERE,
     ),
 ]
@@ -125,7 +126,7 @@ ClientCert = Annotated[
         "--client-cert",
         metavar="FILE",
         show_default="HORARIUM_CLIENT_CERT",
-        help="Your certificate, if it asks for one.",
+        help="Client certificate (PEM).",
         rich_help_panel=_WHERE,
     ),
 ]
@@ -135,23 +136,23 @@ ClientKey = Annotated[
         "--client-key",
         metavar="FILE",
         show_default="HORARIUM_CLIENT_KEY",
-        help="The key of your certificate.",
+        help="Private key of the client certificate (PEM).",
         rich_help_panel=_WHERE,
     ),
 ]
-Output = Annotated[Format, typer.Option("--output", "-o", help="How to print the answer.")]
+Output = Annotated[Format, typer.Option("--output", "-o", help="Output format.")]
 
 
 @dataclass(frozen=True, slots=True)
 class Remote:
-    """What a command needs to ask and to answer."""
+    """The client and the output format of a command."""
 
     client: Client
     output: Format
 
     @property
     def namespace(self) -> str:
-        """The one that was asked for, or that the server named in its answer."""
+        """The requested namespace, or the one in the response of the server."""
         return self.client.namespace or "default"
 
     def send(self, call: Call[T]) -> T:
@@ -170,14 +171,14 @@ def remote_options(
     client_cert: ClientCert = None,
     client_key: ClientKey = None,
 ) -> Iterator[Remote]:
-    """Asks nobody yet. Whatever the server refuses ends the command with one line and its exit code."""
+    """Yield a client that has sent no request yet; end the command with one line where the server refuses."""
     from horarium.client.client import Client
     from horarium.client.errors import ClientError
     from horarium.client.exchange import Retries
 
     trust = Trust(ca_file, client_cert, client_key)
     found = connection_of(server, token, namespace, data_dir, context, trust)
-    # A person waits: a server that is not there is named within half a second.
+    # Report an unreachable server within half a second.
     retries = Retries(attempts=3, base_ms=100)
     try:
         with Client(
@@ -203,20 +204,20 @@ def connection_of(
     context: str | None,
     trust: Trust,
 ) -> Connection:
-    """Where a command with these flags goes. Asks nobody."""
+    """Return the connection for these flags, without a request."""
     from horarium.client.discover import discover
 
     said = target_of(Target(server, token, namespace, trust), data_dir, context)
-    environ = {} if context == LOCAL else os.environ  # a flag goes before what the environment says of another server
+    environ = {} if context == LOCAL else os.environ  # a flag takes precedence over the environment
     return discover(
         data_dir, server=said.server, token=said.token, namespace=said.namespace, trust=said.trust, environ=environ
     )
 
 
 def target_of(said: Target, data_dir: Path | None, context: str | None) -> Target:
-    """Flags, then the environment, then the context in use; the data directory of a local `up` is what is left."""
+    """Resolve flags, then the environment, then the current context, then the data directory of a local `up`."""
     if context is not None and (said.server is not None or data_dir is not None):
-        refuse("--context names a server; leave out --server and --data-dir")
+        refuse("--context sets the server; remove --server and --data-dir")
     by_itself = said.server is not None and said.token is None and data_dir is None
     if context is None and not by_itself and is_elsewhere(said, data_dir, os.environ):
         return said
@@ -226,11 +227,11 @@ def target_of(said: Target, data_dir: Path | None, context: str | None) -> Targe
 
 
 with_remote: Callable[[Command], Command] = with_options(remote=remote_options)
-"""For commands whose parameter `remote` is a Remote: adds the options that find the server, and `--output`."""
+"""Add the connection options and `--output` to a command whose parameter `remote` is a Remote."""
 
 
 def ending(error: ClientError) -> tuple[ExitCode, str]:
-    """The exit code of a refusal, and what to do about it where that is not plain."""
+    """Return the exit code of a refusal, and a hint where the message has none."""
     from horarium.client import errors
 
     match error:

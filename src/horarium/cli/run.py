@@ -1,4 +1,4 @@
-"""`horarium run`: what became of the work, and how to stop it."""
+"""The commands of `horarium run`."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 app = typer.Typer(
     no_args_is_help=True,
     add_completion=False,
-    help="Runs: what became of the work, and how to stop it.",
+    help="List, inspect and stop runs.",
     epilog="Example: horarium run list --state unsuccessful",
 )
 
@@ -48,14 +48,18 @@ _MOST_AWAITED = 100
 _MOST_WATCHED = 1_000
 
 RunId = Annotated[
-    str, typer.Argument(metavar="RUN_ID", show_default=False, help="Which run.", autocompletion=completion.run_ids)
+    str, typer.Argument(metavar="RUN_ID", show_default=False, help="Run ID.", autocompletion=completion.run_ids)
 ]
 
 
 OfSchedule = Annotated[
     str | None,
     typer.Option(
-        "--schedule", metavar="ID", show_default="any", help="Of one schedule.", autocompletion=completion.schedule_ids
+        "--schedule",
+        metavar="ID",
+        show_default="any",
+        help="Filter by schedule.",
+        autocompletion=completion.schedule_ids,
     ),
 ]
 States = Annotated[
@@ -64,7 +68,7 @@ States = Annotated[
         "--state",
         metavar="STATE",
         show_default="any",
-        help="A state such as failed, or unsuccessful: failed, timed_out, launch_failed or unknown; several.",
+        help="Filter by state; unsuccessful = failed, timed_out, launch_failed or unknown. Repeatable.",
         autocompletion=completion.run_states,
     ),
 ]
@@ -74,18 +78,22 @@ Origins = Annotated[
         "--origin",
         metavar="ORIGIN",
         show_default="any",
-        help="scheduled, backfill, manual or api.",
+        help="Filter by origin: scheduled, backfill, manual or api. Repeatable.",
         autocompletion=completion.run_origins,
     ),
 ]
 WorkflowType = Annotated[
-    str | None, typer.Option("--workflow-type", metavar="NAME", show_default="any", help="What they do.")
+    str | None, typer.Option("--workflow-type", metavar="NAME", show_default="any", help="Filter by workflow type.")
 ]
-Queue = Annotated[str | None, typer.Option("--queue", metavar="NAME", show_default="any", help="Where they wait.")]
+Queue = Annotated[str | None, typer.Option("--queue", metavar="NAME", show_default="any", help="Filter by queue.")]
 WorkflowId = Annotated[
     str | None,
     typer.Option(
-        "--workflow", metavar="ID", show_default="any", help="A stored one.", autocompletion=completion.workflow_ids
+        "--workflow",
+        metavar="ID",
+        show_default="any",
+        help="Filter by stored workflow.",
+        autocompletion=completion.workflow_ids,
     ),
 ]
 Who = Annotated[
@@ -93,17 +101,19 @@ Who = Annotated[
     typer.Option(
         "--assignee",
         metavar="ID",
-        show_default="anybody",
-        help="Of an agent or a team; an agent's as a member too.",
+        show_default="any",
+        help="Filter by agent or team; an agent also matches as a member of a team.",
         autocompletion=completion.agent_ids,
     ),
 ]
 FinishedAfter = Annotated[
     str | None,
-    typer.Option("--finished-after", metavar=TIME, show_default="any", help="Only runs that ended at or after it."),
+    typer.Option(
+        "--finished-after", metavar=TIME, show_default="any", help="List only runs that ended at or after this time."
+    ),
 ]
-Steps = Annotated[bool, typer.Option("--steps", help="Also the steps of workflows.")]
-Skips = Annotated[bool, typer.Option("--skips", help="Also what was skipped; with --schedule.")]
+Steps = Annotated[bool, typer.Option("--steps", help="Include the steps of workflows.")]
+Skips = Annotated[bool, typer.Option("--skips", help="Include skipped occurrences; requires --schedule.")]
 
 
 @app.command("list")
@@ -125,11 +135,11 @@ def list_command(
     everything: All = False,
     page_token: PageToken = None,
     all_namespaces: AllNamespaces = False,
-    watched: Annotated[bool, typer.Option("--watch", "-w", help="Print what changes, until Ctrl-C.")] = False,
+    watched: Annotated[bool, typer.Option("--watch", "-w", help="Print new and changed runs until Ctrl-C.")] = False,
 ) -> None:
-    """Runs, newest first; with --schedule also those of a deleted schedule.
+    """List runs, newest first; with --schedule also those of a deleted schedule.
 
-    With --watch the newest is last, and a run is printed again when something has become of it.
+    With --watch the newest run is last, and a run is printed again when it changes.
 
     Example: horarium run list --schedule nightly --state unsuccessful
     """
@@ -137,20 +147,20 @@ def list_command(
     shared |= {"next_page_token": page_token, "finished_after": times.past("--finished-after", finished_after)}
     if schedule_id is not None:
         if workflow_type is not None or queue is not None or steps:
-            refuse("--workflow-type, --queue and --steps do not go with --schedule")
+            refuse("--workflow-type, --queue and --steps cannot be combined with --schedule")
         if all_namespaces:
-            refuse("--all-namespaces does not go with --schedule: schedules of several namespaces may have that id")
+            refuse("--all-namespaces cannot be combined with --schedule: IDs are unique only within a namespace")
         call = _schedule_call(schedule_id, skips, shared)
     elif skips:
-        refuse("--skips needs --schedule: skips are kept in the history of one schedule")
+        refuse("--skips requires --schedule: skipped occurrences are in the history of a schedule")
     else:
         shared |= {"workflow_type": workflow_type, "queue": queue, "namespace": listed_namespace(all_namespaces)}
         call = _call(shared, steps)
     if watched:
         if everything or page_token is not None:
-            refuse("--all and --page-token do not go with --watch")
+            refuse("--all and --page-token cannot be combined with --watch")
         if limit > _MOST_WATCHED:
-            refuse(f"--limit: at most {_MOST_WATCHED} runs can be watched at once")
+            refuse(f"--limit: --watch shows at most {_MOST_WATCHED} runs")
         _watch_runs(remote, lambda: list(Listing(remote, call, Paging("runs"), limit)), call.query.get("namespace"))
         return
     _show_runs(Listing(remote, call, Paging("runs"), None if everything else limit))
@@ -179,7 +189,7 @@ def _watch_runs(remote: Remote, ask: Callable[[], Sequence[RunSummary]], namespa
     )
 
 
-_COLUMNS = ("Run ID", "Schedule ID", "Name", "State", "Origin", "Nominal", "Finished")
+_COLUMNS = ("Run ID", "Schedule ID", "Name", "State", "Origin", "Scheduled For", "Finished")
 
 
 def _row(run: RunSummary) -> Sequence[object]:
@@ -200,7 +210,7 @@ def _show_runs(listing: Listing[RunSummary]) -> None:
 @app.command("show")
 @with_remote
 def show_command(remote: Remote, run_id: RunId) -> None:
-    """All about one run; that of a workflow is drawn, each step with its state.
+    """Show a run. The run of a workflow is drawn as a graph with the state of each step.
 
     Example: horarium run show 01JQ8Z6H4M8X2V0T1R3S5W7Y9B
     """
@@ -215,9 +225,9 @@ def show_command(remote: Remote, run_id: RunId) -> None:
 def events_command(
     remote: Remote,
     run_id: RunId,
-    own: Annotated[bool, typer.Option("--own", help="Without those of its steps.")] = False,
+    own: Annotated[bool, typer.Option("--own", help="Omit the events of its steps.")] = False,
 ) -> None:
-    """What happened to a run and to its steps, oldest first.
+    """List the events of a run and of its steps, oldest first.
 
     Example: horarium run events 01JQ8Z6H4M8X2V0T1R3S5W7Y9B
     """
@@ -227,19 +237,19 @@ def events_command(
         Listing(remote, RunCalls.get_run_events(run_id, own=own or None), Paging("events", "limit", 500), None),
         ("Seq", "Event", "Recorded At", "Details"),
         lambda event: (event.sequence, event.event_type, event.recorded_at, _details(event)),
-        empty=f"no events about run {run_id}",
+        empty=f"no events of run {run_id}",
         hint="",
         below=lambda event: [line for text in _long(event.payload).values() for line in text_lines(text)],
     )
 
 
 def _long(payload: Mapping[str, Any]) -> dict[str, str]:
-    """What has several lines, such as a traceback."""
+    """Return the values with several lines, such as a traceback."""
     return {name: value for name, value in payload.items() if isinstance(value, str) and "\n" in value.strip()}
 
 
 def _details(event: RunEvent) -> dict[str, Any]:
-    """Whose it is, where several have events in the same list."""
+    """Return the short values of an event, with the node of a step."""
     return {**({"node_id": event.node_id} if event.node_id else {}), **_short(event.payload)}
 
 
@@ -258,15 +268,16 @@ app.command("reject")(reject_run_command)
 def cancel_command(
     remote: Remote,
     run_id: Annotated[
-        str | None, typer.Argument(metavar="RUN_ID", show_default=False, help="Which run; or --label, or --all.")
+        str | None,
+        typer.Argument(metavar="RUN_ID", show_default=False, help="Run ID; instead of it, --label or --all."),
     ] = None,
     label: Labels = None,
     everything: Everything = False,
     yes: Yes = False,
 ) -> None:
-    """What has not started ends now; whoever has taken it is asked to stop.
+    """Cancel runs. A run that has not started ends at once; a running one is asked to stop.
 
-    With --label it is about the open runs of all schedules that carry it.
+    --label selects the open runs of all schedules with the label.
 
     Example: horarium run cancel 01JQ8Z6H4M8X2V0T1R3S5W7Y9B
     """
@@ -285,23 +296,29 @@ def rerun_command(
     overlap_policy: Annotated[
         str | None,
         typer.Option(
-            "--overlap-policy", metavar="POLICY", show_default="its own", help="What to do when the schedule is busy."
+            "--overlap-policy", metavar="POLICY", show_default="the schedule's", help="Overlap policy for this run."
         ),
     ] = None,
     even_if_paused: Annotated[
-        bool, typer.Option("--even-if-paused", help="Also while the schedule is paused.")
+        bool, typer.Option("--even-if-paused", help="Run even if the schedule is paused.")
     ] = False,
     inputs: Annotated[
         str | None,
-        typer.Option("--input", metavar="JSON", show_default="those it had", help="Other inputs, this once; @FILE."),
+        typer.Option(
+            "--input",
+            metavar="JSON",
+            show_default="those of the run",
+            help="Inputs of the new run, as JSON; @FILE reads a file.",
+        ),
     ] = None,
     reason: Annotated[
-        str | None, typer.Option("--reason", metavar="TEXT", show_default=False, help="Why, for the history.")
+        str | None,
+        typer.Option("--reason", metavar="TEXT", show_default=False, help="Reason, recorded in the history."),
     ] = None,
 ) -> None:
-    """Do an ended run once more, with the same input unless another is given, as a run of its own.
+    """Rerun an ended run as a new run, with the same inputs unless --input is given.
 
-    It is asked what a trigger by hand is asked: budget, overlap, approval. Exit code 1 means that it was skipped.
+    Budget, overlap policy and approval apply as for a manual trigger. Exit code 1: the rerun was skipped.
 
     Example: horarium run rerun 01JQ8Z6H4M8X2V0T1R3S5W7Y9B --reason "the target was down"
     """
@@ -322,7 +339,7 @@ def rerun_command(
 @app.command("terminate")
 @with_remote
 def terminate_command(remote: Remote, run_id: RunId) -> None:
-    """It ends now, whoever has it.
+    """Terminate a run at once, without waiting for the worker.
 
     Example: horarium run terminate 01JQ8Z6H4M8X2V0T1R3S5W7Y9B
     """
@@ -335,18 +352,20 @@ def wait_command(
     remote: Remote,
     run_ids: Annotated[
         list[str],
-        typer.Argument(metavar="RUN_ID", show_default=False, help="One or more.", autocompletion=completion.run_ids),
+        typer.Argument(
+            metavar="RUN_ID", show_default=False, help="One or more run IDs.", autocompletion=completion.run_ids
+        ),
     ],
     timeout: Timeout = None,
 ) -> None:
-    """Wait until runs have ended.
+    """Wait until runs end.
 
-    Exit code 0 means that all have succeeded, 1 that one has not, or that the time is used up.
+    Exit code 0: all succeeded; 1: at least one did not, or --timeout elapsed.
 
     Example: horarium run wait 01JQ8Z6H4M8X2V0T1R3S5W7Y9B --timeout 10m
     """
     if len(run_ids) > _MOST_AWAITED:
-        refuse(f"at most {_MOST_AWAITED} runs can be waited for at once")
+        refuse(f"at most {_MOST_AWAITED} run IDs are accepted")
     patience = Patience(span_of("--timeout", timeout))
     ended: dict[str, Run] = {}
     for run in ended_runs(remote.client, run_ids, patience):
@@ -359,7 +378,7 @@ def wait_command(
     elif remote.output in (Format.JSON, Format.YAML):
         show_document({"runs": [dict(run.raw) for run in ended.values()], "not_ended": late}, remote.output, [])
     if late:
-        talk(f"not ended within {patience.seconds:g} s: {', '.join(map(printable, late))}")
+        talk(f"not ended after {patience.seconds:g} s: {', '.join(map(printable, late))}")
     if not all_succeeded(run_ids, ended):
         raise typer.Exit(ExitCode.NO)
 

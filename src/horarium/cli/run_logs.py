@@ -1,4 +1,4 @@
-"""`horarium run logs`: what a run printed and logged."""
+"""The command `horarium run logs`."""
 
 from __future__ import annotations
 
@@ -14,15 +14,17 @@ from horarium.cli.render import Format, show_json, talk
 if TYPE_CHECKING:
     from horarium.wire.runs import RunLogLine
 
-RunId = Annotated[str, typer.Argument(metavar="RUN_ID", show_default=False, help="Which run.")]
-Follow = Annotated[bool, typer.Option("--follow", "-f", help="Wait for more until the run has ended.")]
-Times = Annotated[bool, typer.Option("--times", help="Before each line its time, its attempt and its stream.")]
-After = Annotated[int, typer.Option("--after", metavar="NUMBER", min=0, help="Only lines with a greater number.")]
+RunId = Annotated[str, typer.Argument(metavar="RUN_ID", show_default=False, help="Run ID.")]
+Follow = Annotated[bool, typer.Option("--follow", "-f", help="Print new lines until the run ends.")]
+Times = Annotated[bool, typer.Option("--times", help="Prefix each line with its time, attempt and stream.")]
+After = Annotated[
+    int, typer.Option("--after", metavar="NUMBER", min=0, help="Print only lines with a greater line number.")
+]
 
 
 @with_remote
 def logs_command(remote: Remote, run_id: RunId, follow: Follow = False, times: Times = False, after: After = 0) -> None:
-    """What a run printed and logged: the last lines of it, as much as the server keeps.
+    """Print the log of a run: its standard output, standard error and log records.
 
     Example: horarium run logs 01JQ8Z6H4M8X2V0T1R3S5W7Y9B --follow
     """
@@ -36,17 +38,17 @@ def logs_command(remote: Remote, run_id: RunId, follow: Follow = False, times: T
     )
     last = _show(remote, lines, times=times, after=after)
     if last == after and remote.output is Format.TABLE:
-        talk(f"run {run_id} has said nothing{' more' if after else ''}")
+        talk(f"no {'more ' if after else ''}logs of run {run_id}")
 
 
 def _show(remote: Remote, lines: Iterable[RunLogLine], *, times: bool, after: int) -> int:
-    """The number of the last line. Numbers that are missing are lines that were dropped, and that is said."""
+    """Print lines and return the number of the last one; report dropped lines."""
     for line in lines:
         if remote.output is not Format.TABLE:
             show_json(dict(line.raw))
         else:
             if (missing := line.number - after - 1) > 0:
-                talk(f"… {missing} lines were dropped: a run keeps its last ones, see the setting run_log_bytes")
+                talk(f"… {missing} lines dropped; the setting run_log_bytes limits the log of a run")
             typer.echo(_told(line) if times else printable(line.text))
         after = line.number
     return after

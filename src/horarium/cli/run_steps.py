@@ -1,4 +1,4 @@
-"""How the steps of a workflow's run look: drawn with their states, then as a table with what became of each."""
+"""The steps of the run of a workflow, as a graph and as a table."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from horarium.cli.render import talk
 if TYPE_CHECKING:
     from horarium.wire.runs import Run
 
-_COLUMNS = ("Node", "State", "Run ID", "Started", "Finished", "Why")
+_COLUMNS = ("Node", "State", "Run ID", "Started", "Finished", "Cause")
 
 
 def show_steps(remote: Remote, run: Run) -> None:
-    """Nothing for a run that is no workflow's."""
+    """Print the steps of the run of a workflow; print nothing for another run."""
     workflow, steps = run.raw.get("workflow"), run.raw.get("steps")
     if not workflow or steps is None:
         return
@@ -30,13 +30,13 @@ def show_steps(remote: Remote, run: Run) -> None:
 
 
 def _document(remote: Remote, workflow_id: str, version: int) -> Mapping[str, Any] | None:
-    """A workflow may be gone, or not for the eyes of whoever may see the run."""
+    """Return the workflow; None if it is deleted or the caller may not read it."""
     from horarium.client.errors import Forbidden, NotFound
 
     try:
         return remote.client.get_workflow(workflow_id, version=version).raw
     except (NotFound, Forbidden):
-        talk(f"the workflow {workflow_id} cannot be read; its steps are listed without their order")
+        talk(f"cannot read workflow {workflow_id}; its steps are listed without the graph")
         return None
 
 

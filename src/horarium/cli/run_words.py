@@ -1,4 +1,4 @@
-"""How a run reads: what it is, what became of it, who does it and who has agreed to it."""
+"""The text output of a run."""
 
 from __future__ import annotations
 
@@ -10,6 +10,9 @@ from horarium.schedule.run import attempt_number
 
 if TYPE_CHECKING:
     from horarium.wire.runs import Run
+
+
+_LABELS = {"nominal": "scheduled for", "stop_requested_at": "stop requested"}
 
 
 def described(run: Run) -> Iterator[tuple[str, str]]:
@@ -33,11 +36,13 @@ def described(run: Run) -> Iterator[tuple[str, str]]:
     yield from labelled("policies", held) if held else ()
     yield from _error(run)
     times = ("nominal", "due", "created_at", "started_at", "finished_at", "deadline", "stop_requested_at")
-    yield from ((name.removesuffix("_at"), cell(run.raw[name])) for name in times if run.raw.get(name))
+    yield from (
+        (_LABELS.get(name, name.removesuffix("_at")), cell(run.raw[name])) for name in times if run.raw.get(name)
+    )
 
 
 def _error(run: Run) -> Iterator[tuple[str, str]]:
-    """A traceback has its class above it, and its own lines."""
+    """Yield the error; a traceback follows its class on separate lines."""
     if run.error is None and run.error_class is None:
         return
     lines = text_lines(run.error or NOTHING)
@@ -47,7 +52,7 @@ def _error(run: Run) -> Iterator[tuple[str, str]]:
 
 
 def _policies(held: Mapping[str, Any]) -> Iterator[str]:
-    """What somebody has said, and who: what is only a default needs no line."""
+    """Yield the policies that are not defaults, and their origin."""
     for path, origin in held["origins"].items():
         if origin != "default":
             part, _, name = path.partition(".")
@@ -55,7 +60,7 @@ def _policies(held: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _assignee(found: Mapping[str, Any] | None) -> str | None:
-    """`team:desk (News desk) · writer (The writer)`: the team, and the member whose turn it was."""
+    """Return such as `team:desk (News desk) · writer (The writer)`, with the member that does the work."""
     if not found:
         return None
     member = named(found.get("member"), found.get("member_name"))
@@ -63,10 +68,10 @@ def _assignee(found: Mapping[str, Any] | None) -> str | None:
 
 
 def _approval(found: Mapping[str, Any] | None) -> str | None:
-    """`approved by ada at …: looks good · for spend`."""
+    """Return such as `approved by ada at …: looks good · for spend`."""
     if not found:
         return None
-    told = str(found.get("status") or "needed")
+    told = str(found.get("status") or "required")
     told += f" by {found['decided_by']}" if found.get("decided_by") else ""
     told += f" at {found['decided_at']}" if found.get("decided_at") else ""
     told += f": {found['reason']}" if found.get("reason") else ""
@@ -79,17 +84,17 @@ def _optional(run: Run) -> Iterator[tuple[str, object]]:
     yield "queue", run.task_queue
     yield "inputs", run.inputs
     yield from (run.rendered or {}).items()
-    yield "rotation", run.rotation_index_used
+    yield "rotation index", run.rotation_index_used
     if run.waiting_for is not None:
         place = run.waiting_for
-        yield "waits for", f"a place at agent {place.agent_id} ({place.in_use} of {place.capacity} in use)"
+        yield "waiting for", f"capacity of agent {place.agent_id} ({place.in_use} of {place.capacity} in use)"
     yield "result", run.result
     yield "cause", run.cause
     yield "assignee", _assignee(run.raw.get("assignee"))
     yield "approval", _approval(run.raw.get("approval"))
     yield "question", (run.raw.get("approval") or {}).get("question")
     if run.cost or run.tokens or run.tool_calls:
-        yield "used", f"cost {run.cost:g}, {run.tokens} tokens, {run.tool_calls} tool calls"
+        yield "usage", f"cost {run.cost:g}, {run.tokens} tokens, {run.tool_calls} tool calls"
     yield "rerun of", run.rerun_of
     yield "reruns", ", ".join(run.reruns) or None
     yield "parent", run.parent_run_id

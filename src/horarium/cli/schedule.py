@@ -1,4 +1,4 @@
-"""`horarium schedule`: its verbs."""
+"""The commands of `horarium schedule`."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ schedule_drafts = LaterModule("schedule_drafts")
 app = typer.Typer(
     no_args_is_help=True,
     add_completion=False,
-    help="Schedules: make, change, look at, fire.",
+    help="Manage schedules.",
     epilog="Example: horarium schedule list",
 )
 
-_LOOK, _CHANGE, _FIRE, _GUARD = "Look", "Change", "Fire", "Guards"
+_LOOK, _CHANGE, _FIRE, _GUARD = "Read", "Write", "Run", "Rules"
 app.command("list", rich_help_panel=_LOOK)(schedule_read.list_command)
 app.command("describe", rich_help_panel=_LOOK)(schedule_read.describe_command)
 app.command("inspect", rich_help_panel=_LOOK)(schedule_read.inspect_command)

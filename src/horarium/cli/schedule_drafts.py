@@ -1,4 +1,4 @@
-"""What a schedule would be, and what it has been: the verb for its revisions, and how a dry run reads."""
+"""The command for the revisions of a schedule, and the output of a dry run."""
 
 from __future__ import annotations
 
@@ -27,15 +27,13 @@ def revisions_command(
     schedule_id: ScheduleId,
     compare: Annotated[
         tuple[int, int] | None,
-        typer.Option(
-            "--compare", metavar="FROM TO", show_default=False, help="What differs between two, and which fires."
-        ),
+        typer.Option("--compare", metavar="FROM TO", show_default=False, help="Compare two revisions and their fires."),
     ] = None,
     limit: Limit = 20,
     everything: All = False,
     page_token: PageToken = None,
 ) -> None:
-    """Each definition that a schedule has had, the newest first; also of a deleted schedule.
+    """List the definitions of a schedule over time, newest first; also of a deleted schedule.
 
     Example: horarium schedule revisions nightly --compare 1 2
     """
@@ -48,7 +46,7 @@ def revisions_command(
     call = DraftCalls.list_schedule_revisions(schedule_id, next_page_token=page_token)
     show_listing(
         Listing(remote, call, Paging("revisions", most=100), None if everything else limit),
-        ("Revision", "Recorded At", "Written By", "Spec"),
+        ("Revision", "Recorded At", "Author", "Spec"),
         lambda each: (each.revision, each.recorded_at, each.principal, compact(each.document.get("spec"))),
         empty=f"no revisions of schedule {schedule_id} in namespace {{namespace}}",
         hint=_MORE,
@@ -56,13 +54,13 @@ def revisions_command(
 
 
 def show_draft(remote: Remote, found: ScheduleDraft, flags: Mapping[str, str]) -> None:
-    """Ends with 2 where a write would be refused, as the write would."""
+    """Show a draft; exit with 2 if the server would refuse it."""
     if remote.output is not Format.TABLE or found.valid:
         show_document(found.raw, remote.output, drafted(found))
     if remote.output is Format.TABLE:
         warn(found.warnings)
         if not found.may_write:
-            talk("warning: this token may look at it, and not write it")
+            talk("warning: your token may not write this schedule")
     if not found.valid:
         talk(f"error: {printable(renamed(found.raw.get('errors') or {}, flags))}")
         raise typer.Exit(ExitCode.BAD_QUESTION)
@@ -73,8 +71,8 @@ def show_draft(remote: Remote, found: ScheduleDraft, flags: Mapping[str, str]) -
 def drafted(found: ScheduleDraft) -> Iterator[tuple[str, str]]:
     document: Mapping[str, Any] = found.document or {}
     yield "schedule", cell(document.get("schedule_id"))
-    yield "words", cell(found.words)
-    yield from labelled("next", [_row(row) for row in found.fires])
+    yield "description", cell(found.words)
+    yield from labelled("next fires", [_row(row) for row in found.fires])
     if found.changes is not None:
         yield from _changed(found.changes)
 
@@ -84,11 +82,11 @@ def _row(row: Any) -> str:
 
 
 def _changed(changes: FireChanges) -> Iterator[tuple[str, str]]:
-    """The first of each; all of them are in JSON."""
+    """Yield the first fires of each kind; JSON output has all."""
     yield from labelled("fires added", _few([cell(each) for each in changes.added]))
     yield from labelled("fires removed", _few([cell(each) for each in changes.removed]))
     yield from labelled("fires moved", _few([f"{cell(each.before)} → {cell(each.after)}" for each in changes.moved]))
-    yield "looked until", cell(changes.until)
+    yield "compared until", cell(changes.until)
 
 
 def _few(texts: list[str]) -> list[str]:

@@ -1,4 +1,4 @@
-"""The verbs that make a schedule fire: a trigger by hand, and a backfill of past occurrences."""
+"""The commands that start runs of a schedule: manual trigger and backfill."""
 
 from __future__ import annotations
 
@@ -28,17 +28,22 @@ Overlap = Annotated[
     typer.Option(
         "--overlap-policy",
         metavar="POLICY",
-        show_default="its own",
-        help="What to do when it is busy.",
+        show_default="the schedule's",
+        help="Overlap policy for this run.",
         autocompletion=completion.overlap_policies,
     ),
 ]
 Reason = Annotated[
-    str | None, typer.Option("--reason", metavar="TEXT", show_default=False, help="Why, for the history.")
+    str | None, typer.Option("--reason", metavar="TEXT", show_default=False, help="Reason, recorded in the history.")
 ]
 Key = Annotated[
     str | None,
-    typer.Option("--key", metavar="KEY", show_default="a new one", help="The same key again is the same request."),
+    typer.Option(
+        "--key",
+        metavar="KEY",
+        show_default="generated",
+        help="Idempotency key: a repeated request with the same key has no effect.",
+    ),
 ]
 
 
@@ -47,28 +52,35 @@ def trigger_command(
     remote: Remote,
     schedule_id: OneOfMany = None,
     overlap_policy: Overlap = None,
-    even_if_paused: Annotated[bool, typer.Option("--even-if-paused", help="Also while it is paused.")] = False,
+    even_if_paused: Annotated[
+        bool, typer.Option("--even-if-paused", help="Run even if the schedule is paused.")
+    ] = False,
     inputs: Annotated[
         str | None,
-        typer.Option("--input", metavar="JSON", show_default="its own", help="Other inputs, this once; @FILE."),
+        typer.Option(
+            "--input",
+            metavar="JSON",
+            show_default="the schedule's",
+            help="Inputs of this run, as JSON; @FILE reads a file.",
+        ),
     ] = None,
     reason: Reason = None,
     key: Key = None,
-    wait: Annotated[bool, typer.Option("--wait", help="Until the run has ended.")] = False,
+    wait: Annotated[bool, typer.Option("--wait", help="Wait until the run ends.")] = False,
     timeout: Timeout = None,
     label: Labels = None,
     everything: Everything = False,
     yes: Yes = False,
     confirm: Confirm = False,
 ) -> None:
-    """Fire once, now. Its next fire stays what it is.
+    """Run a schedule now. The next fire time does not change.
 
-    Exit code 1 means that it was skipped; with --wait also that it did not succeed, or not in time.
+    Exit code 1: the trigger was skipped; with --wait also: the run did not succeed, or not within --timeout.
 
     Example: horarium schedule trigger nightly --reason "asked for by finance" --wait --timeout 10m
     """
     if timeout is not None and not wait:
-        refuse("--timeout needs --wait")
+        refuse("--timeout requires --wait")
     patience = Patience(span_of("--timeout", timeout))
     chosen = selection(schedule_id, label, everything)
     if isinstance(chosen, Selection):
@@ -93,7 +105,7 @@ def trigger_command(
 
 def _refuse_for_many(*given: object) -> None:
     if any(each is not None for each in given):
-        refuse("--overlap-policy, --even-if-paused, --input, --key and --wait are for one schedule")
+        refuse("--overlap-policy, --even-if-paused, --input, --key and --wait apply to a single schedule")
 
 
 def _told(done: Triggered) -> list[tuple[str, str]]:
@@ -103,14 +115,14 @@ def _told(done: Triggered) -> list[tuple[str, str]]:
 
 
 def _show_end(remote: Remote, done: Triggered, run_id: str, patience: Patience) -> None:
-    """To a person the run is named at once; a program gets one document, with the run in it."""
+    """Print the run ID at once in table format; other formats are one document with the run."""
     from horarium.cli.run_words import described
 
     if remote.output is Format.TABLE:
         show_lines(_told(done))
     run = next(ended_runs(remote.client, [run_id], patience), None)
     if run is None:
-        talk(f"run {run_id} has not ended within {patience.seconds:g} s; it goes on")
+        talk(f"run {run_id} has not ended after {patience.seconds:g} s; it continues")
     if remote.output is Format.TABLE:
         if run is not None:
             show_lines([("", ""), *described(run)])
@@ -126,18 +138,23 @@ def backfill_command(
     times: Times,
     schedule_id: ScheduleId,
     start: Annotated[
-        str, typer.Option("--from", metavar=TIME, show_default=False, help="From here on; 7d is seven days ago.")
+        str,
+        typer.Option(
+            "--from", metavar=TIME, show_default=False, help="Start of the window, inclusive; 7d means seven days ago."
+        ),
     ],
-    end: Annotated[str, typer.Option("--to", metavar=TIME, show_default=False, help="Up to before this; now will do.")],
+    end: Annotated[
+        str, typer.Option("--to", metavar=TIME, show_default=False, help="End of the window, exclusive, such as now.")
+    ],
     overlap_policy: Overlap = None,
-    reverse: Annotated[bool, typer.Option("--reverse", help="The newest first.")] = False,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what would be done.")] = False,
+    reverse: Annotated[bool, typer.Option("--reverse", help="Start with the newest occurrence.")] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Show the outcomes without starting runs.")] = False,
     reason: Reason = None,
     key: Key = None,
 ) -> None:
-    """Run what the schedule had in a window of the past. Occurrences that have a run are left alone.
+    """Run past occurrences in a window. Occurrences that already have a run are skipped.
 
-    Under the overlap policy skip they run one after the other.
+    With the overlap policy skip, the runs are buffered and start one at a time.
 
     Example: horarium schedule backfill nightly --from 7d --to now --dry-run
     """
@@ -167,15 +184,15 @@ def backfill_command(
     if done.message is not None:
         talk(printable(done.message))
     if done.stopped:
-        talk("stopped before the end of the window: the schedule has run out of runs")
+        talk("stopped before the end of the window: the schedule reached max_runs")
 
 
 def _summary(done: Backfilled) -> str:
-    """`5 of 7 started, 4 of them one after the other; skipped: 1 calendar, 1 already_exists`."""
+    """Return such as `5 of 7 started, 4 of them buffered; skipped: 1 calendar, 1 already_exists`."""
     would = "would be " if done.dry_run else ""
     waiting = sum(row.outcome == "buffered" for row in done.results)
     reasons = Counter(row.reason for row in done.results if row.outcome == "skipped")
-    turns = f", {waiting} of them one after the other" if waiting else ""
+    turns = f", {waiting} of them buffered" if waiting else ""
     skipped = ", ".join(f"{count} {cell(reason)}" for reason, count in reasons.items())
     told = f"{done.fires_started} of {done.fires_attempted} {would}started{turns}"
     return f"{told}; skipped: {skipped}" if skipped else told

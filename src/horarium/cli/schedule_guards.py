@@ -1,4 +1,4 @@
-"""The verbs for what stands between an occurrence and its run: calendars, the condition, the rotation of inputs."""
+"""The commands for calendars, the pre-dispatch condition and the input rotation of a schedule."""
 
 from __future__ import annotations
 
@@ -16,30 +16,33 @@ from horarium.cli.schedule_write import IfVersion, ScheduleId, show_written
 
 calendar = typer.Typer(
     no_args_is_help=True,
-    help="Which calendars a schedule obeys; all of them must allow the day.",
+    help="Attach calendars to a schedule. A run requires that all of them allow the day.",
     epilog="Example: horarium schedule calendar attach nightly us-federal-holidays-2026",
 )
 condition = typer.Typer(
     no_args_is_help=True,
-    help="What must hold for an occurrence to fire.",
+    help="Manage the condition that an occurrence must meet to run.",
     epilog='Example: horarium schedule condition set nightly \'{"/last_24h_stats/failed": {"lt": 3}}\'',
 )
 rotation = typer.Typer(
     no_args_is_help=True,
-    help="Inputs that the runs of a schedule take in turn.",
+    help="Manage the rotating inputs of a schedule.",
     epilog='Example: horarium schedule rotation set nightly \'[{"region": "eu"}, {"region": "us"}]\'',
 )
 
 CONDITION, ROTATION = "pre_dispatch_condition", "inputs_rotation"
 
-# Who looks for calendars here wants to make one here too.
+# The command is also offered here.
 _HELP = (create_command.__doc__ or "").replace("horarium calendar", "horarium schedule calendar")
 calendar.command("create", help=_HELP)(create_command)
 
 Names = Annotated[
     list[str],
     typer.Argument(
-        metavar="CALENDAR", show_default=False, help="One or more.", autocompletion=completion.calendar_names
+        metavar="CALENDAR",
+        show_default=False,
+        help="One or more calendar names.",
+        autocompletion=completion.calendar_names,
     ),
 ]
 
@@ -47,13 +50,13 @@ Names = Annotated[
 @calendar.command("attach")
 @with_remote
 def attach_command(remote: Remote, schedule_id: ScheduleId, names: Names) -> None:
-    """Let calendars forbid days, beside those that do already.
+    """Attach calendars to a schedule. Attached calendars stay.
 
     Example: horarium schedule calendar attach nightly us-federal-holidays-2026 holidays:TR
     """
     now = remote.client.describe_schedule(schedule_id)
     wanted = list(dict.fromkeys([*now.calendars, *names]))
-    # The version makes sure that what is attached meanwhile is not lost.
+    # The version prevents a lost update.
     show_written(remote, remote.client.set_calendars(schedule_id, wanted, if_version=now.version))
 
 
@@ -65,17 +68,20 @@ def detach_command(
     names: Annotated[
         list[str] | None,
         typer.Argument(
-            metavar="CALENDAR", show_default=False, help="One or more.", autocompletion=completion.calendar_names
+            metavar="CALENDAR",
+            show_default=False,
+            help="One or more calendar names.",
+            autocompletion=completion.calendar_names,
         ),
     ] = None,
-    everything: Annotated[bool, typer.Option("--all", help="All of them.")] = False,
+    everything: Annotated[bool, typer.Option("--all", help="Detach all calendars.")] = False,
 ) -> None:
-    """Let calendars forbid no more days. Those that are not attached are no error.
+    """Detach calendars from a schedule. Calendars that are not attached are ignored.
 
     Example: horarium schedule calendar detach nightly us-federal-holidays-2026
     """
     if everything == bool(names):
-        refuse("name the calendars, or give --all")
+        refuse("give calendar names or --all")
     now = remote.client.describe_schedule(schedule_id)
     left = [name for name in now.calendars if names and name not in names]
     if left:
@@ -91,13 +97,16 @@ def set_condition_command(
     remote: Remote,
     schedule_id: ScheduleId,
     text: Annotated[
-        str, typer.Argument(metavar="CONDITION", show_default=False, help="JSON or YAML; @FILE reads it, @- is stdin.")
+        str,
+        typer.Argument(
+            metavar="CONDITION", show_default=False, help="Condition as JSON or YAML; @FILE reads a file, @- stdin."
+        ),
     ],
     if_version: IfVersion = None,
 ) -> None:
-    """Fire only while a condition holds.
+    """Set the condition of a schedule. Occurrences that do not meet it are skipped.
 
-    The condition may stand alone or as the field pre_dispatch_condition.
+    The document is the condition itself, or an object with the field pre_dispatch_condition.
 
     Example: horarium schedule condition set nightly '{"/last_24h_stats/failed": {"lt": 3}}'
     """
@@ -114,19 +123,21 @@ def try_condition_command(
     schedule_id: ScheduleId,
     text: Annotated[
         str | None,
-        typer.Argument(metavar="CONDITION", show_default="its own", help="Another condition; @FILE reads it."),
+        typer.Argument(
+            metavar="CONDITION", show_default="the schedule's", help="Condition to test; @FILE reads a file."
+        ),
     ] = None,
 ) -> None:
-    """Whether a condition holds in what the schedule would see now, clause by clause. Nothing is written.
+    """Evaluate a condition against the current context of the schedule, clause by clause.
 
-    Exit code 0 means that it holds, 1 that it does not.
+    Exit code 0: the condition holds; 1: it does not.
 
     Example: horarium schedule condition test nightly '{"/last_24h_stats/failed": {"lt": 3}}'
     """
     wanted: Any = part_value("condition", CONDITION, text) if text is not None else _own_condition(remote, schedule_id)
     found = remote.client.test_condition(wanted, schedule_id=schedule_id)
     said = [found.error] if found.error is not None else [each.sentence for each in found.findings]
-    lines = [("holds", "yes" if found.holds else "no"), *labelled("why", [printable(each) for each in said])]
+    lines = [("holds", "yes" if found.holds else "no"), *labelled("clauses", [printable(each) for each in said])]
     show_document(found.raw, remote.output, lines)
     warn(found.warnings)
     if not found.holds:
@@ -136,14 +147,14 @@ def try_condition_command(
 def _own_condition(remote: Remote, schedule_id: str) -> Mapping[str, Any]:
     own = remote.client.describe_schedule(schedule_id).pre_dispatch_condition
     if own is None:
-        refuse("this schedule has no condition; give one")
+        refuse("the schedule has no condition; give one as an argument")
     return own
 
 
 @condition.command("clear")
 @with_remote
 def clear_condition_command(remote: Remote, schedule_id: ScheduleId, if_version: IfVersion = None) -> None:
-    """Fire without a condition.
+    """Remove the condition of a schedule.
 
     Example: horarium schedule condition clear nightly
     """
@@ -156,11 +167,14 @@ def set_rotation_command(
     remote: Remote,
     schedule_id: ScheduleId,
     text: Annotated[
-        str, typer.Argument(metavar="INPUTS", show_default=False, help="An array, JSON or YAML; @FILE reads it.")
+        str,
+        typer.Argument(
+            metavar="INPUTS", show_default=False, help="Array of inputs as JSON or YAML; @FILE reads a file."
+        ),
     ],
     if_version: IfVersion = None,
 ) -> None:
-    """Let each run take the next of these inputs; begins with the first. An empty array clears them.
+    """Set the rotating inputs: each run uses the next one, starting with the first. An empty array clears them.
 
     Example: horarium schedule rotation set nightly @inputs.json
     """
@@ -173,7 +187,7 @@ def set_rotation_command(
 @rotation.command("clear")
 @with_remote
 def clear_rotation_command(remote: Remote, schedule_id: ScheduleId, if_version: IfVersion = None) -> None:
-    """Let every run take the schedule's own input.
+    """Remove the rotating inputs; runs use the input of the schedule.
 
     Example: horarium schedule rotation clear nightly
     """

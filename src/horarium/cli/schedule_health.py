@@ -1,4 +1,4 @@
-"""The health of schedules as the server judges it: of one, of a namespace, or of all namespaces."""
+"""The health of one schedule, of a namespace, or of all namespaces."""
 
 from __future__ import annotations
 
@@ -21,5 +21,5 @@ def health_of(
 
 
 def is_unwell(health: ScheduleHealth) -> bool:
-    """A word that this program does not know is none of those that are wrong."""
+    """Return whether the status is an unhealthy one; an unknown status is not."""
     return health.status in UNWELL

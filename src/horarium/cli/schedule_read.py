@@ -1,4 +1,4 @@
-"""The verbs that look at a schedule and change nothing."""
+"""The commands that read schedules."""
 
 from __future__ import annotations
 
@@ -33,8 +33,8 @@ if TYPE_CHECKING:
     from horarium.wire.schedules import Explanation, HistoryEvent, Schedule, ScheduleHealth
 
 _MORE = "more schedules: --all, or --page-token {cursor}"
-_MORE_EVENTS = "more events available: --all, or --after-sequence {cursor}"
-_ANSWERS = {True: "yes", False: "no", None: "not asked"}
+_MORE_EVENTS = "more events: --all, or --after-sequence {cursor}"
+_ANSWERS = {True: "yes", False: "no", None: "not evaluated"}
 
 
 Status = Annotated[
@@ -43,38 +43,46 @@ Status = Annotated[
         "--status",
         metavar="STATUS",
         show_default="any",
-        help="active, paused, finished, deleted or broken.",
+        help="Filter by status: active, paused, finished, deleted or broken.",
         autocompletion=completion.schedule_statuses,
     ),
 ]
 WorkflowType = Annotated[
-    str | None, typer.Option("--workflow-type", metavar="NAME", show_default="any", help="What they start.")
+    str | None, typer.Option("--workflow-type", metavar="NAME", show_default="any", help="Filter by workflow type.")
 ]
-Owner = Annotated[str | None, typer.Option("--owner", metavar="NAME", show_default="any", help="Whose they are.")]
+Owner = Annotated[str | None, typer.Option("--owner", metavar="NAME", show_default="any", help="Filter by owner.")]
 Source = Annotated[
     str | None,
     typer.Option(
         "--source",
         metavar="SOURCE",
         show_default="any",
-        help="runtime or template.",
+        help="Filter by source: runtime or template.",
         autocompletion=completion.schedule_sources,
     ),
 ]
 Text = Annotated[
-    str | None, typer.Option("--text", metavar="TEXT", show_default=False, help="Part of an id or a name.")
+    str | None,
+    typer.Option("--text", metavar="TEXT", show_default=False, help="Filter by a part of the ID or the name."),
 ]
 Bundle = Annotated[
     str | None,
-    typer.Option("--bundle", metavar="NAME", show_default="any", help="Those that this bundle brought."),
+    typer.Option("--bundle", metavar="NAME", show_default="any", help="Filter by bundle."),
 ]
 Label = Annotated[
     list[str] | None,
-    typer.Option("--label", metavar="NAME=VALUE", show_default=False, help="All that are given must fit."),
+    typer.Option(
+        "--label", metavar="NAME=VALUE", show_default=False, help="Filter by label; repeatable, all must match."
+    ),
 ]
 Query = Annotated[
     str | None,
-    typer.Option("--query", metavar="QUERY", show_default=False, help="Search attributes: tenant = 42 AND …"),
+    typer.Option(
+        "--query",
+        metavar="QUERY",
+        show_default=False,
+        help="Filter by search attributes, such as 'tenant = 42'; AND combines.",
+    ),
 ]
 
 Health = Annotated[
@@ -83,21 +91,21 @@ Health = Annotated[
         "--health",
         metavar="HEALTH",
         show_default="any",
-        help="broken, paused, waiting_for_approval, failing, stale or late.",
+        help="Filter by health: broken, paused, waiting_for_approval, failing, stale or late.",
     ),
 ]
 
 CalendarName = Annotated[
     str | None,
-    typer.Option("--calendar", metavar="NAME", show_default="any", help="Those that obey this calendar."),
+    typer.Option("--calendar", metavar="NAME", show_default="any", help="Filter by calendar."),
 ]
 
 AssigneeName = Annotated[
     str | None,
-    typer.Option("--assignee", metavar="ID", show_default="any", help="Those that name this agent or team."),
+    typer.Option("--assignee", metavar="ID", show_default="any", help="Filter by agent or team."),
 ]
 
-Deleted = Annotated[bool, typer.Option("--deleted", help="Find a deleted schedule if no live one has this id.")]
+Deleted = Annotated[bool, typer.Option("--deleted", help="Show the deleted schedule if no live one has this ID.")]
 
 
 @with_remote
@@ -114,12 +122,12 @@ def list_command(
     health: Health = None,
     calendar: CalendarName = None,
     assignee: AssigneeName = None,
-    deleted: Annotated[bool, typer.Option("--deleted", help="Show deleted ones too.")] = False,
+    deleted: Annotated[bool, typer.Option("--deleted", help="Include deleted schedules.")] = False,
     limit: Limit = 50,
     everything: All = False,
     page_token: PageToken = None,
 ) -> None:
-    """The schedules of a namespace, newest first.
+    """List schedules, newest first.
 
     Example: horarium schedule list --status paused -o jsonl
     """
@@ -143,7 +151,7 @@ def list_command(
 
 @with_remote
 def describe_command(remote: Remote, schedule_id: ScheduleId, deleted: Deleted = False) -> None:
-    """All about one schedule, with its next fires in its own zone and in UTC.
+    """Show a schedule and its next fire times, in its time zone and in UTC.
 
     Example: horarium schedule describe nightly
     """
@@ -155,7 +163,7 @@ def describe_command(remote: Remote, schedule_id: ScheduleId, deleted: Deleted =
 
 @with_remote
 def inspect_command(remote: Remote, schedule_id: ScheduleId, deleted: Deleted = False) -> None:
-    """Another word for describe.
+    """Alias of describe.
 
     Example: horarium schedule inspect nightly
     """
@@ -172,13 +180,21 @@ def history_command(
     limit: Limit = 100,
     after_sequence: Annotated[
         int | None,
-        typer.Option("--after-sequence", min=0, metavar="N", show_default="the first", help="Only events after it."),
+        typer.Option(
+            "--after-sequence",
+            min=0,
+            metavar="N",
+            show_default="0",
+            help="Show only events after this sequence number.",
+        ),
     ] = None,
     everything: All = False,
-    reverse: Annotated[bool, typer.Option("--reverse", help="Show the newest events first.")] = False,
+    reverse: Annotated[bool, typer.Option("--reverse", help="List newest events first.")] = False,
     uid: Annotated[
         str | None,
-        typer.Option("--uid", metavar="UID", show_default="the newest", help="An older schedule of the same id."),
+        typer.Option(
+            "--uid", metavar="UID", show_default="the newest", help="UID of an earlier schedule with the same ID."
+        ),
     ] = None,
 ) -> None:
     """Show the history of a schedule, oldest first; also of a deleted schedule.
@@ -194,7 +210,7 @@ def history_command(
         Listing(remote, call, Paging("events", "limit", 500, "next_cursor"), None if everything else limit),
         ("Seq", "Event", "Recorded At", "Workflow Refs"),
         lambda event: (event.sequence, event.event_type, event.recorded_at, _references(event)),
-        empty=f"no events about schedule {schedule_id} in namespace {{namespace}}",
+        empty=f"no events of schedule {schedule_id} in namespace {{namespace}}",
         hint=_MORE_EVENTS,
     )
 
@@ -205,15 +221,16 @@ def preview_command(
     times: Times,
     schedule_id: ScheduleId,
     count: Annotated[
-        int, typer.Option("--count", "-n", min=1, max=200, metavar="N", help="How many occurrences.")
+        int, typer.Option("--count", "-n", min=1, max=200, metavar="N", help="Number of occurrences.")
     ] = 10,
     start: Annotated[
-        str | None, typer.Option("--from", metavar=TIME, show_default="now", help="Look after this moment.")
+        str | None, typer.Option("--from", metavar=TIME, show_default="now", help="Start of the forecast, exclusive.")
     ] = None,
 ) -> None:
-    """Forecast the coming occurrences, at most 31 days ahead. Nothing is written.
+    """Forecast the next occurrences, at most 31 days ahead.
 
-    Certainty is certain, likely (estimated from how long runs take) or unknown (a condition, a limit, no history).
+    Certainty is certain, likely (estimated from run durations) or unknown (depends on a condition or a limit, or no
+    run history).
 
     Example: horarium schedule preview nightly --count 5
     """
@@ -225,10 +242,10 @@ def preview_command(
     )
     show_listing(
         Listing(remote, call, Paging("rows", "n"), count),
-        ("Tick At", "Decision", "Reason", "Certainty", "Inputs", "Notes"),
+        ("Scheduled For", "Decision", "Reason", "Certainty", "Inputs", "Notes"),
         lambda row: (row.tick_at, decided(row), row.reason, row.certainty, given_to(row), notes(row)),
-        empty="nothing occurs within 31 days",
-        hint=_MORE,
+        empty="no occurrences within 31 days",
+        hint="more occurrences: a larger --count",
     )
 
 
@@ -238,10 +255,10 @@ def explain_command(
     times: Times,
     schedule_id: ScheduleId,
     at: Annotated[
-        str | None, typer.Option("--at", metavar=TIME, show_default="its next fire", help="Which moment.")
+        str | None, typer.Option("--at", metavar=TIME, show_default="next fire", help="Time of the occurrence.")
     ] = None,
 ) -> None:
-    """Why it did, did not, will or will not fire at a moment, past or future.
+    """Explain why a schedule fires or does not fire at a time, past or future.
 
     Example: horarium schedule explain nightly --at 2026-07-04T02:00:00Z
     """
@@ -254,9 +271,9 @@ def explain_command(
     if found.certainty is not None:
         typer.echo(f"Certainty: {found.certainty}.")
     if found.source == "history":
-        typer.echo(f"The guards as they were asked at {cell(found.as_of)}:")
+        typer.echo(f"Checks at decision time ({cell(found.as_of)}):")
     typer.echo()
-    show_columns(("Question", "Passes", "Detail"), [_finding(each) for each in found.findings])
+    show_columns(("Check", "Passes", "Detail"), [_finding(each) for each in found.findings])
     for text in _around(found):
         talk(text)
 
@@ -266,32 +283,32 @@ def health_command(
     remote: Remote,
     schedule_id: Annotated[
         str | None,
-        typer.Argument(
-            metavar="ID", show_default="all", help="Which schedule.", autocompletion=completion.schedule_ids
-        ),
+        typer.Argument(metavar="ID", show_default="all", help="Schedule ID.", autocompletion=completion.schedule_ids),
     ] = None,
     unwell: Annotated[
-        bool, typer.Option("--unwell", help="Only those that are not well or wait for an approval.")
+        bool, typer.Option("--unwell", help="List only unhealthy schedules and those awaiting approval.")
     ] = False,
     all_namespaces: AllNamespaces = False,
 ) -> None:
-    """How schedules are doing, each with the sentence that explains it.
+    """Show the health of schedules, each with an explanation.
 
-    The first that holds of: broken, paused, waiting_for_approval, failing (as many runs in a row failed as
-    failing_after says, 3 by default), stale (no
-    decision for two gaps of its spec), late (an occurrence undecided beyond its grace), never_run, ok.
+    The status is the first that applies: broken, paused, waiting_for_approval, failing (failing_after consecutive
+    failed runs, default 3), stale (no decision for two intervals of the spec), late (an occurrence is undecided past
+    its misfire grace), never_run, ok.
 
-    Exit code 0 means that all is well, 1 that something is broken, failing, stale or late.
+    Exit code 0: all healthy; 1: at least one schedule is broken, failing, stale or late.
 
     Example: horarium schedule health nightly
     """
     from horarium.cli.schedule_health import health_of, is_unwell
 
     if all_namespaces and schedule_id is not None:
-        refuse("--all-namespaces does not go with an ID: schedules of several namespaces may have it")
+        refuse("--all-namespaces cannot be combined with an ID: IDs are unique only within a namespace")
     namespace = listed_namespace(all_namespaces)
     page = health_of(remote, schedule_id, unwell=unwell, namespace=namespace)
-    columns, row = with_namespace(("Schedule ID", "Status", "Last Run", "Expected Next", "Why"), _health, namespace)
+    columns, row = with_namespace(
+        ("Schedule ID", "Status", "Last Run", "Next Expected", "Explanation"), _health, namespace
+    )
     show_list(remote, "schedules", page, columns, row)
     if remote.output is Format.TABLE:
         for each in page:
@@ -306,7 +323,7 @@ def _health(found: ScheduleHealth) -> Sequence[object]:
 
 
 def _runs(schedule: Schedule) -> str:
-    """The moment, or why there is none."""
+    """Return the time of the next run, or the reason why there is none."""
     return cell(schedule.next_run_at or schedule.next_run_reason)
 
 
@@ -323,10 +340,10 @@ def _references(event: HistoryEvent) -> str:
 
 
 def _next_fire(remote: Remote, schedule_id: str) -> str:
-    """When it acts; `explain` finds the occurrence."""
+    """Return the fire time; `explain` finds its occurrence."""
     fires = remote.client.describe_schedule(schedule_id).next_fire_times
     if not fires:
-        refuse("this schedule has no next fire; give --at")
+        refuse("the schedule has no next fire; give --at")
     return cell(fires[0])
 
 
@@ -335,5 +352,5 @@ def _finding(finding: Any) -> tuple[str, str, Any]:
 
 
 def _around(found: Explanation) -> list[str]:
-    known = [("the one before", found.previous), ("the one after", found.following)]
+    known = [("previous occurrence", found.previous), ("next occurrence", found.following)]
     return [f"{what}: {cell(when)}" for what, when in known if cell(when) != NOTHING]

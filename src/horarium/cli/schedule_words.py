@@ -1,4 +1,4 @@
-"""How a schedule reads: its rule in words, its next fires on the wall clock, what became of it so far."""
+"""The text output of a schedule."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _TARGETS = ("workflow_type", "workflow_id", "workflow_class", "prompt", "url", "
 
 
 def outcome(done: WriteResult) -> str:
-    """`nightly: updated spec, note; next fire 2026-03-02T02:00:00Z`, and the next run where that is another one."""
+    """Return such as `nightly: updated spec, note; next fire 2026-03-02T02:00:00Z`."""
     what = " ".join([done.outcome, ", ".join(done.changed_fields)]).rstrip()
     fires = done.status == "active" and done.next_fire_at is not None
     following = f"; next fire {cell(done.next_fire_at)}" if fires else ""
@@ -30,16 +30,16 @@ def outcome(done: WriteResult) -> str:
     if done.effective_retries is not None and (done.outcome == "created" or "retry_policy" in done.changed_fields):
         following += f"; retries: {_retries(done.effective_retries)}"
     if done.exhausted:
-        following = "; its runs are used up"
+        following = "; max_runs reached"
     return f"{done.schedule_id}: {what}{following}"
 
 
 def _retries(count: int) -> str:
-    return f"{count} after a failure" if count else "none"
+    return f"up to {count}" if count else "none"
 
 
 def decided(row: PreviewRow) -> str:
-    return f"{row.decision} (held)" if row.held else str(row.decision)
+    return f"{row.decision} (buffered)" if row.held else str(row.decision)
 
 
 def notes(row: PreviewRow) -> str:
@@ -59,7 +59,7 @@ def _note(move: Moved) -> str:
 
 
 def next_run(known: Schedule | WriteResult) -> str:
-    """When it runs, or why nothing does."""
+    """Return the time of the next run, or the reason why there is none."""
     if known.next_run_at is None:
         return f"{NOTHING} ({cell(known.next_run_reason)})"
     return cell(known.next_run_at)
@@ -72,7 +72,7 @@ def described(schedule: Schedule) -> Lines:
     yield from _given(name=schedule.name, note=schedule.note)
     if schedule.error:
         yield from labelled("error", text_lines(schedule.error))
-    yield from labelled("when", _when(schedule))
+    yield from labelled("timing", _when(schedule))
     yield "action", _action(schedule)
     yield from _guards(schedule)
     yield from _who(schedule)
@@ -83,12 +83,12 @@ def described(schedule: Schedule) -> Lines:
     yield "next run", next_run(schedule)
     yield from labelled("next fires", _fires(schedule))
     yield "last fire", cell(schedule.last_fired_at)
-    yield "so far", _so_far(schedule)
+    yield "totals", _so_far(schedule)
     if schedule.consecutive_failures:
-        failed = "the last run failed" if schedule.consecutive_failures == 1 else "{} runs in a row failed"
+        failed = "last run failed" if schedule.consecutive_failures == 1 else "last {} runs failed"
         yield "failing", failed.format(schedule.consecutive_failures)
     if schedule.consecutive_empty_runs:
-        yield "empty answers", f"{schedule.consecutive_empty_runs} in a row"
+        yield "empty runs", f"last {schedule.consecutive_empty_runs} runs"
     if schedule.max_runs is not None:
         yield "max runs", f"{schedule.max_runs} ({cell(schedule.remaining_actions)} remaining)"
     if schedule.last_skip_reason is not None:
@@ -96,12 +96,12 @@ def described(schedule: Schedule) -> Lines:
     if schedule.last_error_message is not None:
         said = f"{schedule.last_error_message.rstrip()} at {cell(schedule.last_error_at)}"
         yield from labelled("last error", text_lines(said))
-    yield from _given(labels=schedule.labels, memo=schedule.memo, search=schedule.search_attributes)
-    yield "kept", _kept(schedule)
+    yield from _given(labels=schedule.labels, memo=schedule.memo, search_attributes=schedule.search_attributes)
+    yield "source", _kept(schedule)
 
 
 def zone_of(schedule: Schedule) -> Zone:
-    """UTC where this machine has no such zone: its tzdata may be older than the server's."""
+    """Return the zone of a schedule, UTC where the local tzdata lacks it."""
     try:
         return load_zone(schedule.spec.get("timezone") or "UTC")
     except HorariumError:
@@ -124,7 +124,7 @@ def _when(schedule: Schedule) -> Iterator[str]:
     for expr in spec.get("cron_expressions") or []:
         yield f"{expr}  ({_in_words(expr, schedule)})"
     for interval in spec.get("intervals") or []:
-        offset = f", {interval['offset']} late" if interval.get("offset") else ""
+        offset = f", offset {interval['offset']}" if interval.get("offset") else ""
         yield f"every {interval.get('every')}{offset}"
     for moment in spec.get("at") or []:
         yield f"once at {moment}"
@@ -132,11 +132,11 @@ def _when(schedule: Schedule) -> Iterator[str]:
     if window:
         yield " ".join(window)
     if schedule.jitter_seconds:
-        yield f"up to {schedule.jitter_seconds:g} s later"
+        yield f"jitter up to {schedule.jitter_seconds:g} s"
 
 
 def _in_words(expr: str, schedule: Schedule) -> str:
-    from horarium.recurrence.words import describe  # the compiler of expressions: a list does not wait for it
+    from horarium.recurrence.words import describe  # imports the cron parser; not needed for a list
 
     try:
         return describe(expr, timezone=schedule.spec.get("timezone"), key=schedule.schedule_id)
@@ -173,7 +173,7 @@ def _guards(schedule: Schedule) -> Lines:
     turns = schedule.inputs_rotation
     if turns:
         upcoming = schedule.rotation_index % len(turns)
-        yield "rotation", f"{upcoming + 1} of {len(turns)} is next: {compact(turns[upcoming])}"
+        yield "rotation", f"next is {upcoming + 1} of {len(turns)}: {compact(turns[upcoming])}"
 
 
 def _who(schedule: Schedule) -> Lines:
@@ -187,17 +187,17 @@ def _overlap(schedule: Schedule) -> str:
     effective = schedule.effective_overlap_policy
     if effective in (None, schedule.overlap_policy):
         return cell(schedule.overlap_policy)
-    return f"{cell(effective)} (by its assignment)"
+    return f"{cell(effective)} (from the assignment)"
 
 
 def _failure(schedule: Schedule) -> str:
     failure = schedule.failure_policy or {}
     fallback = failure.get("fallback_assignee_id")
-    return f" · failure {cell(failure.get('mode'))}{f' to {fallback}' if fallback else ''}" if failure else ""
+    return f" · on failure {cell(failure.get('mode'))}{f' to {fallback}' if fallback else ''}" if failure else ""
 
 
 def _said_policies(schedule: Schedule) -> Lines:
-    """Other policies that the author has written."""
+    """Yield the other policies of the definition."""
     for part in ("approval_policy", "retry_policy", "limits", "budget"):
         if schedule.raw.get(part):
             yield part.removesuffix("_policy"), compact(schedule.raw[part])
@@ -213,13 +213,13 @@ def _fires(schedule: Schedule) -> Iterator[str]:
 def _so_far(schedule: Schedule) -> str:
     return (
         f"{schedule.fires_count} fired, {schedule.failures_count} failed, {schedule.skipped_trigger_count} skipped; "
-        f"now {schedule.active_runs} active, {schedule.held_runs} held"
+        f"now {schedule.active_runs} active, {schedule.held_runs} buffered"
     )
 
 
 def _kept(schedule: Schedule) -> str:
     who = "" if schedule.owner is None else f" by {schedule.owner}"
-    bundle = "" if schedule.bundle is None else f" of the bundle {schedule.bundle}"
+    bundle = "" if schedule.bundle is None else f" from bundle {schedule.bundle}"
     return (
         f"{cell(schedule.source)}{bundle}{who} · created {cell(schedule.created_at)}"
         f" · updated {cell(schedule.updated_at)} · version {schedule.version}"
@@ -229,4 +229,4 @@ def _kept(schedule: Schedule) -> str:
 def _given(**fields: Any) -> Lines:
     for label, value in fields.items():
         if value:
-            yield label, cell(value)
+            yield label.replace("_", " "), cell(value)

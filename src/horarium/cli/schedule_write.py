@@ -1,4 +1,4 @@
-"""The verbs that change a schedule."""
+"""The commands that change schedules."""
 
 from __future__ import annotations
 
@@ -27,26 +27,26 @@ OneOfMany = Annotated[
     typer.Argument(
         metavar="ID",
         show_default=False,
-        help="Which schedule; or --label, or --all.",
+        help="Schedule ID; instead of it, --label or --all.",
         autocompletion=completion.schedule_ids,
     ),
 ]
 ScheduleId = Annotated[
     str,
-    typer.Argument(metavar="ID", show_default=False, help="Which schedule.", autocompletion=completion.schedule_ids),
+    typer.Argument(metavar="ID", show_default=False, help="Schedule ID.", autocompletion=completion.schedule_ids),
 ]
 OptionalId = Annotated[
     str | None,
     typer.Argument(
         metavar="ID",
         show_default=False,
-        help="Its id, unless the file says it.",
+        help="Schedule ID, unless the file has one.",
         autocompletion=completion.schedule_ids,
     ),
 ]
 IfVersion = Annotated[
     int | None,
-    typer.Option("--if-version", metavar="N", show_default=False, help="Only if nobody has changed it since."),
+    typer.Option("--if-version", metavar="N", show_default=False, help="Write only if the schedule has this version."),
 ]
 Reason = Annotated[
     str | None,
@@ -54,13 +54,20 @@ Reason = Annotated[
 ]
 Note = Annotated[
     str | None,
-    typer.Option("--note", metavar="TEXT", show_default=False, help="Replace the note of the schedule (one only)."),
+    typer.Option(
+        "--note",
+        metavar="TEXT",
+        show_default=False,
+        help="Replace the note of the schedule; not with --label or --all.",
+    ),
 ]
 Until = Annotated[
     str | None,
-    typer.Option("--until", metavar=TIME, show_default="it is resumed", help="When it goes on by itself."),
+    typer.Option("--until", metavar=TIME, show_default="until resumed", help="Time of the automatic resume."),
 ]
-DryRun = Annotated[bool, typer.Option("--dry-run", help="Show its words, next fires and what changes; write nothing.")]
+DryRun = Annotated[
+    bool, typer.Option("--dry-run", help="Show the definition, its next fires and the changes without writing.")
+]
 
 
 @with_options(document=definition, remote=remote_options)
@@ -68,10 +75,10 @@ def create_command(
     remote: Remote,
     document: Document,
     schedule_id: OptionalId = None,
-    paused: Annotated[bool, typer.Option("--paused", help="It waits until it is resumed.")] = False,
+    paused: Annotated[bool, typer.Option("--paused", help="Create the schedule paused.")] = False,
     dry_run: DryRun = False,
 ) -> None:
-    """Make a schedule. Without an id it gets one.
+    """Create a schedule. Without an ID the server generates one.
 
     Example: horarium schedule create nightly --cron "0 2 * * *" --tz Europe/Istanbul --workflow-type report
     """
@@ -90,7 +97,7 @@ def create_command(
 def upsert_command(
     remote: Remote, document: Document, schedule_id: OptionalId = None, confirm: Confirm = False
 ) -> None:
-    """Create a schedule, or make the one with this id say the same. Equal definitions change nothing.
+    """Create a schedule, or replace the definition of an existing one. An equal definition changes nothing.
 
     Example: horarium schedule upsert nightly --file nightly.json
     """
@@ -107,15 +114,20 @@ def update_command(
     schedule_id: ScheduleId,
     clear: Annotated[
         list[str] | None,
-        typer.Option("--clear", metavar="FIELD", show_default=False, help="Such as note or spec.end_at."),
+        typer.Option(
+            "--clear",
+            metavar="FIELD",
+            show_default=False,
+            help="Reset a field to its default, such as note or spec.end_at; repeatable.",
+        ),
     ] = None,
     if_version: IfVersion = None,
     confirm: Confirm = False,
     dry_run: DryRun = False,
 ) -> None:
-    """Change what is said, leave the rest. A list such as --cron is replaced as a whole.
+    """Change the given fields of a schedule. A list such as --cron is replaced as a whole.
 
-    Another kind of action needs --kind, and --clear for the fields of the old one.
+    To change the kind of the action, give --kind, and --clear for the fields of the old action.
 
     Example: horarium schedule update nightly --cron "0 3 * * *" --clear note
     """
@@ -147,9 +159,9 @@ def pause_command(
     yes: Yes = False,
     confirm: Confirm = False,
 ) -> None:
-    """Stop firing until the schedule is resumed, or until --until. Active runs continue.
+    """Pause schedules until they are resumed, or until --until. Active runs continue.
 
-    A second pause replaces the first one: its end, its reason and its author.
+    Pausing a paused schedule replaces the end, the reason and the author of the pause.
 
     Example: horarium schedule pause nightly --until "tomorrow 09:00" --tz Europe/Istanbul --reason "the database moves"
     """
@@ -182,7 +194,7 @@ def resume_command(
     yes: Yes = False,
     confirm: Confirm = False,
 ) -> None:
-    """Go on from now: what fell into the pause is not made up for.
+    """Resume schedules. Occurrences missed while paused do not run.
 
     Example: horarium schedule resume nightly
     """
@@ -205,23 +217,25 @@ def label_command(
     remote: Remote,
     schedule_id: OneOfMany = None,
     put_on: Annotated[
-        list[str] | None, typer.Option("--set", metavar="NAME=VALUE", show_default=False, help="Put this label on.")
+        list[str] | None,
+        typer.Option("--set", metavar="NAME=VALUE", show_default=False, help="Set a label; repeatable."),
     ] = None,
     take_off: Annotated[
-        list[str] | None, typer.Option("--unset", metavar="NAME", show_default=False, help="Take this label off.")
+        list[str] | None,
+        typer.Option("--unset", metavar="NAME", show_default=False, help="Remove a label; repeatable."),
     ] = None,
     if_version: IfVersion = None,
     label: Labels = None,
     everything: Everything = False,
     yes: Yes = False,
 ) -> None:
-    """Put labels on and take labels off; the others stay.
+    """Set and remove labels. Other labels stay.
 
     Example: horarium schedule label --label team=data --set tier=gold --unset owner
     """
     labels: dict[str, str | None] = {**pairs("--set", put_on or []), **dict.fromkeys(take_off or [])}
     if not labels:
-        refuse("say what to do with --set or --unset")
+        refuse("give --set or --unset")
     chosen = selection(schedule_id, label, everything)
     if isinstance(chosen, Selection):
         _change_many(remote, "label", chosen, if_version, yes, set_labels=labels)
@@ -240,7 +254,7 @@ def delete_command(
     everything: Everything = False,
     yes: Yes = False,
 ) -> None:
-    """Runs that have not started are cancelled; its history stays readable.
+    """Delete schedules. Runs that have not started are cancelled; the history remains.
 
     Example: horarium schedule delete --label team=data
     """
@@ -260,7 +274,7 @@ def _draft(remote: Remote, document: Mapping[str, Any], flags: Mapping[str, str]
 
 def _reason(reason: str | None, note: str | None) -> str | None:
     if note is not None:
-        refuse("--note changes one schedule; of many, give --reason")
+        refuse("--note applies to a single schedule; use --reason")
     return reason
 
 
@@ -274,7 +288,7 @@ def _change_many(
     **fields: Any,
 ) -> None:
     if if_version is not None:
-        refuse("--if-version is the version of one schedule")
+        refuse("--if-version applies to a single schedule")
     with by_flags({"until": "--until", "reason": "--reason"}):
         change_schedules(remote, action, many, yes, confirm, **fields)
 
@@ -292,5 +306,5 @@ def show_written(remote: Remote, done: WriteResult) -> None:
 def _named(document: Any, schedule_id: str | None) -> dict[str, Any]:
     said = document.get("schedule_id")
     if schedule_id is not None and said not in (None, schedule_id):
-        refuse(f"the file is about {str(said)[:128]!r}, not {schedule_id!r}")
+        refuse(f"the file has the schedule_id {str(said)[:128]!r}, not {schedule_id!r}")
     return {**document, "schedule_id": schedule_id} if schedule_id is not None else dict(document)

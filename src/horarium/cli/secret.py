@@ -1,4 +1,4 @@
-"""`horarium secret`: what schedules may send and nobody may read."""
+"""The commands of `horarium secret`."""
 
 from __future__ import annotations
 
@@ -21,16 +21,18 @@ from horarium.schedule.secret_value import MAX_VALUE_BYTES
 app = typer.Typer(
     no_args_is_help=True,
     add_completion=False,
-    help="Secrets: what schedules may send and nobody may read.",
+    help="Manage secrets, which schedules can send but users cannot read.",
     epilog="Example: horarium secret list",
 )
 
 _MORE = "more secrets: --all, or --page-token {cursor}"
-_FLAGS = {"name": "NAME", "value": "the value", "hosts": "--host"}
+_FLAGS = {"name": "NAME", "value": "value", "hosts": "--host"}
 
 Name = Annotated[
     str,
-    typer.Argument(metavar="NAME", show_default=False, help="Its name.", autocompletion=completion.secret_names),
+    typer.Argument(
+        metavar="NAME", show_default=False, help="Name of the secret.", autocompletion=completion.secret_names
+    ),
 ]
 
 
@@ -42,7 +44,10 @@ def set_command(
     value_file: Annotated[
         str | None,
         typer.Option(
-            "--value-file", metavar="FILE", show_default="stdin, or asked for", help="Where the value is; - is stdin."
+            "--value-file",
+            metavar="FILE",
+            show_default="stdin, or a prompt",
+            help="File with the value; - reads stdin.",
         ),
     ] = None,
     host: Annotated[
@@ -50,14 +55,14 @@ def set_command(
         typer.Option(
             "--host",
             metavar="HOST",
-            show_default="as before; a new one may go to any",
-            help="Where it may be sent: a host (https, port 443) or scheme://host:port; repeatable. '*' = anywhere.",
+            show_default="unchanged; any host for a new secret",
+            help="Allowed host: HOST (https, port 443) or scheme://host:port, '*' = any; repeatable.",
         ),
     ] = None,
 ) -> None:
-    """Set a secret, or replace it. Its value is read from a file or from stdin, or asked for without showing it.
+    """Create or replace a secret. The value is read from a file or stdin, or prompted for without echo.
 
-    One line break at its end does not belong to it. It is no argument: others can see those.
+    A single trailing line break is removed.
 
     Example: horarium secret set erp-token --value-file token.txt --host erp.example.com
     """
@@ -67,14 +72,14 @@ def set_command(
     if remote.output is not Format.TABLE:
         show_document(kept.raw, remote.output, [])
         return
-    where = "any host" if kept.hosts is None else ", ".join(kept.hosts)
-    talk(printable(f"secret {kept.name} is set (version {kept.version}); it may go to {where}"))
+    where = "any" if kept.hosts is None else ", ".join(kept.hosts)
+    talk(printable(f"secret {kept.name} set (version {kept.version}); allowed hosts: {where}"))
 
 
 @app.command("list")
 @with_remote
 def list_command(remote: Remote, limit: Limit = 50, page_token: PageToken = None, everything: All = False) -> None:
-    """The names of the secrets of the namespace, and where each may go.
+    """List secrets and their allowed hosts. Values are never shown.
 
     Example: horarium secret list
     """
@@ -96,14 +101,14 @@ def list_command(remote: Remote, limit: Limit = 50, page_token: PageToken = None
 def delete_command(
     remote: Remote,
     name: Name,
-    force: Annotated[bool, typer.Option("--force", help="Also while schedules name it.")] = False,
+    force: Annotated[bool, typer.Option("--force", help="Delete even if schedules use the secret.")] = False,
 ) -> None:
-    """Forget a secret. Refused while a schedule names it: none of its runs could be launched any more.
+    """Delete a secret. Refused while a schedule uses it, because its runs would fail to launch.
 
     Example: horarium secret delete erp-token
     """
     gone = remote.client.delete_secret(name, force=force or None)
-    talk(printable(f"secret {gone.name} is deleted"))
+    talk(printable(f"secret {gone.name} deleted"))
 
 
 @app.command("rekey")
@@ -113,16 +118,16 @@ def rekey_command(
         typer.Option(
             "--new-key-file",
             metavar="FILE",
-            show_default="a new key in the data directory",
-            help="Holds the new key; one that is not there is made.",
+            show_default="new file in the data directory",
+            help="File with the new key; created if missing.",
         ),
     ] = None,
     data_dir: DataDir = None,
     database: DatabaseUrl = None,
 ) -> None:
-    """Replace the key of the installation: everything that is sealed is sealed anew, all of it or nothing.
+    """Replace the secret key and re-encrypt all secrets, in one transaction.
 
-    Stop all processes before. The old key is that of the settings, or of the data directory.
+    Stop all processes first. The old key is read from the settings or the data directory.
 
     Example: horarium secret rekey
     """
@@ -137,27 +142,31 @@ def rekey_command(
     except (RekeyRefused, WrongSecretKey, KeyReplaced) as wrong:
         talk(f"error: {wrong.message}")
         raise typer.Exit(1) from None
-    typer.echo(f"sealed anew: {done.resealed.count}; the new key is in {done.new_key}")
+    typer.echo(f"re-encrypted: {done.resealed.count}; the new key is in {done.new_key}")
     for each in done.resealed.unreadable:
-        talk(printable(f"warning: {each.table} {each.namespace}/{each.name} did not open before either; set it again"))
+        talk(
+            printable(
+                f"warning: cannot decrypt {each.table} {each.namespace}/{each.name} with the old key; set it again"
+            )
+        )
     if done.old_key is None:
-        talk(f"set HORARIUM_SECRET_KEY to what {done.new_key} holds, in all processes, and start them")
+        talk(f"set HORARIUM_SECRET_KEY to the content of {done.new_key} in all processes, then start them")
     else:
-        talk(f"the old key is in {done.old_key}; backups from before need it. Give the new one to other machines")
-    talk("HORARIUM_SECRET_KEY_PREVIOUS set to the old key lets runs that are open report; it is good for nothing else")
+        talk(f"the old key is in {done.old_key}; keep it for earlier backups. Copy the new key to other machines")
+    talk("set HORARIUM_SECRET_KEY_PREVIOUS to the old key so that open runs can report; it has no other use")
 
 
 def _value(file: str | None) -> str:
     if file is None and sys.stdin.isatty():
         return str(typer.prompt("Value", hide_input=True, confirmation_prompt=True, err=True))
     raw = _raw(file or STDIN)
-    # The server says the same of one that is a little too long; more than that is not read at all.
+    # The server refuses a value that is slightly too long; more is not read.
     if len(raw) > MAX_VALUE_BYTES + 2:
-        refuse(f"the value: is longer than {MAX_VALUE_BYTES} bytes")
+        refuse(f"value: is longer than {MAX_VALUE_BYTES} bytes")
     try:
         text = raw.decode()
     except UnicodeDecodeError:
-        refuse("the value: is not UTF-8 text; encode it, as base64 for example")
+        refuse("value: is not UTF-8 text; encode it, for example as base64")
     return text.removesuffix("\n").removesuffix("\r")
 
 

@@ -1,4 +1,4 @@
-"""The commands that run the service: the whole of it, its parts, and what prepares and explains it."""
+"""The commands up, server, worker, migrate and config."""
 
 from __future__ import annotations
 
@@ -23,44 +23,63 @@ if TYPE_CHECKING:
 
 DataDir = Annotated[
     Path | None,
-    typer.Option("--data-dir", metavar="DIR", show_default=".horarium", help="Holds the database and the token."),
+    typer.Option(
+        "--data-dir",
+        metavar="DIR",
+        show_default=".horarium",
+        help="Directory of the database, the token and the secret key.",
+    ),
 ]
 DatabaseUrl = Annotated[
     str | None,
-    typer.Option("--database", metavar="URL", show_default="SQLite in the data directory", help="postgresql://…"),
+    typer.Option(
+        "--database",
+        metavar="URL",
+        show_default="SQLite in the data directory",
+        help="Database URL, such as postgresql://horarium@db/horarium.",
+    ),
 ]
 Host = Annotated[
-    str | None, typer.Option("--host", metavar="ADDRESS", show_default="127.0.0.1", help="Where the API listens.")
+    str | None, typer.Option("--host", metavar="ADDRESS", show_default="127.0.0.1", help="Listen address of the API.")
 ]
 Port = Annotated[
-    int | None, typer.Option("--port", metavar="PORT", show_default="8765", help="Where the API listens; 0 = any.")
+    int | None,
+    typer.Option("--port", metavar="PORT", show_default="8765", help="Listen port of the API; 0 = any free port."),
 ]
 BehindProxy = Annotated[
     bool | None,
-    typer.Option("--behind-proxy", show_default=False, help="A reverse proxy brings requests of others here."),
+    typer.Option("--behind-proxy", show_default=False, help="The API is reached through a reverse proxy."),
 ]
 TlsCert = Annotated[
     Path | None,
-    typer.Option("--tls-cert", metavar="FILE", show_default=False, help="Its certificate (PEM): the API speaks TLS."),
+    typer.Option("--tls-cert", metavar="FILE", show_default=False, help="Server certificate (PEM); enables TLS."),
 ]
 TlsKey = Annotated[
     Path | None,
-    typer.Option("--tls-key", metavar="FILE", show_default=False, help="The key of the certificate (PEM)."),
+    typer.Option("--tls-key", metavar="FILE", show_default=False, help="Private key of the server certificate (PEM)."),
 ]
 TlsClientCa = Annotated[
     Path | None,
     typer.Option(
-        "--tls-client-ca", metavar="FILE", show_default=False, help="Whose client certificates (PEM) are asked for."
+        "--tls-client-ca",
+        metavar="FILE",
+        show_default=False,
+        help="CA certificates (PEM) that verify client certificates.",
     ),
 ]
 App = Annotated[
     str | None,
-    typer.Option("--app", metavar="MODULE:ATTR", show_default=False, help="Your tasks and schedules: a Horarium()."),
+    typer.Option(
+        "--app",
+        metavar="MODULE:ATTR",
+        show_default=False,
+        help="Application with tasks and schedules: a Horarium() object.",
+    ),
 ]
 
 
 def up_command(
-    demo: Annotated[bool, typer.Option("--demo", help="Add schedules that show what it can do.")] = False,
+    demo: Annotated[bool, typer.Option("--demo", help="Add demo schedules.")] = False,
     data_dir: DataDir = None,
     host: Host = None,
     port: Port = None,
@@ -71,14 +90,13 @@ def up_command(
     tls_key: TlsKey = None,
     tls_client_ca: TlsClientCa = None,
 ) -> None:
-    """The whole service in one process: API and engine. Ctrl-C stops it.
+    """Run the whole service in one process: API and engine. Ctrl-C stops it.
 
-    Prints one line with its address when it is ready; on a terminal also the address of the browser interface, which
-    signs you in as the admin, once and within 15 minutes. The demonstration keeps its data in a directory of its own,
-    `demo` in the data directory. On a loopback address schedules may call this machine itself, unless
-    `--behind-proxy` or HORARIUM_ALLOW_LOOPBACK_TARGETS=false says otherwise.
+    Prints its URL when it is ready; on a terminal also a URL of the browser interface that signs you in as admin, valid
+    once for 15 minutes. --demo stores its data in the subdirectory `demo` of the data directory. On a loopback address,
+    schedules may call this machine, unless --behind-proxy or HORARIUM_ALLOW_LOOPBACK_TARGETS=false is set.
 
-    A second `up` on the same data directory refuses to start and names the process that uses it.
+    A second `up` with the same data directory refuses to start.
 
     Example: horarium up --demo
     """
@@ -86,7 +104,7 @@ def up_command(
     from horarium.settings import as_up_takes_them
 
     if demo and app is not None:
-        raise typer.TyperException("--demo brings an application of its own; leave out --app")
+        raise typer.TyperException("--demo cannot be combined with --app")
     tls = {"tls_cert": tls_cert, "tls_key": tls_key, "tls_client_ca": tls_client_ca}
     settings = settings_of(
         data_dir=data_dir, host=host, port=port, database=database, app=app, behind_proxy=behind_proxy, **tls
@@ -104,7 +122,7 @@ def server_command(
     tls_key: TlsKey = None,
     tls_client_ca: TlsClientCa = None,
 ) -> None:
-    """The API alone. The database must have been migrated.
+    """Run the API only. Run `horarium migrate` first.
 
     Example: horarium server --database postgresql://horarium@db/horarium --host 0.0.0.0
     """
@@ -122,14 +140,14 @@ def worker_command(
     metrics_port: Annotated[
         int | None,
         typer.Option(
-            "--metrics-port", metavar="PORT", show_default="9465", help="Serve metrics and probes here; 0 = nowhere."
+            "--metrics-port", metavar="PORT", show_default="9465", help="Port of metrics and probes; 0 = disabled."
         ),
     ] = None,
 ) -> None:
-    """The engine alone: it keeps time and hands out runs. Start as many as you like.
+    """Run the engine only: it decides occurrences and dispatches runs. Any number of workers may run.
 
-    Serves `/metrics`, `/livez` and `/readyz` on 127.0.0.1 (HORARIUM_METRICS_HOST). A port that is taken is logged, and
-    the worker runs without metrics.
+    Serves `/metrics`, `/livez` and `/readyz` on 127.0.0.1 (HORARIUM_METRICS_HOST). If the port is in use, the worker
+    logs it and runs without metrics.
 
     Example: horarium worker --database postgresql://horarium@db/horarium --app myproject.jobs:app
     """
@@ -142,13 +160,14 @@ def migrate_command(
     data_dir: DataDir = None,
     database: DatabaseUrl = None,
     check: Annotated[
-        bool, typer.Option("--check", help="Change nothing: say how the tables fit this program.")
+        bool, typer.Option("--check", help="Report whether a migration is needed; change nothing.")
     ] = False,
 ) -> None:
-    """Bring the tables up to what this program knows. Harmless when there is nothing to do.
+    """Migrate the database schema to this release. Does nothing if it is current.
 
-    `server` and `worker` run on the tables of the release before too, and those of the release before on these:
-    processes may be replaced one by one. Exit code 0 of `--check` means that there is nothing to do, 1 that there is.
+    Processes of this release and of the previous one run on either schema, so processes can be upgraded one by one.
+
+    Exit code of --check: 0: no migration needed; 1: migration needed.
 
     Example: horarium migrate --database postgresql://horarium@db/horarium
     """
@@ -170,7 +189,7 @@ def migrate_command(
             moved = move_with_known_key(settings, opened, SystemClock())
         finally:
             opened.close()
-    talk("applied " + ", ".join(applied) if applied else "nothing to do")
+    talk("applied " + ", ".join(applied) if applied else "schema is current")
     if not moved:
         talk("credentials in headers are moved into secrets when the first process starts that has the secret key")
 
@@ -182,8 +201,8 @@ def _check_tables(settings: Settings) -> None:
     from horarium.store.schema_state import UP_TO_DATE, USABLE
 
     url = settings.database_url
-    if url.startswith("sqlite:") and not database_path(url).exists():  # to open it would make it
-        talk(f"needs a migration: {database_path(url)} is not there yet")
+    if url.startswith("sqlite:") and not database_path(url).exists():  # opening it would create it
+        talk(f"migration needed: {database_path(url)} does not exist")
         raise typer.Exit(1)
     with failing_with_1():
         opened = open_database(url, pool_size=1)
@@ -194,7 +213,7 @@ def _check_tables(settings: Settings) -> None:
     if found.fit in UP_TO_DATE:
         talk(f"up to date: {found.sentence}")
         return
-    state = "runs on the older tables" if found.fit in USABLE else "cannot run"
+    state = "migration available" if found.fit in USABLE else "incompatible schema"
     talk(f"{state}: {found.sentence}")
     raise typer.Exit(1)
 
@@ -202,12 +221,12 @@ def _check_tables(settings: Settings) -> None:
 def config_command(
     data_dir: DataDir = None,
     database: DatabaseUrl = None,
-    output: Annotated[Format, typer.Option("--output", "-o", help="How to print them.")] = Format.TABLE,
+    output: Annotated[Format, typer.Option("--output", "-o", help="Output format.")] = Format.TABLE,
 ) -> None:
-    """Every setting with its effective value and where it comes from. Secrets are not shown.
+    """Show every setting with its effective value and origin. Secrets are not shown.
 
-    The values are those of `horarium up`; where the origin is `up`, it has chosen by itself, and `server`, `worker`
-    and embedded applications go by the default.
+    The values are those of `horarium up`. The origin `up` marks values that `up` chooses; `server`, `worker` and
+    embedded applications use the default.
 
     Example: horarium config -o json
     """
@@ -233,7 +252,7 @@ def config_command(
 
 
 def _context_row() -> dict[str, str]:
-    """No setting of the service, but where commands that are typed here go."""
+    """Return the current context, which is not a setting of the service."""
     found = load_contexts(contexts_file(os.environ))
     name = in_use(None, os.environ, found)
     origin = "environment" if os.environ.get(VARIABLE) else "file" if found.current else "default"
@@ -248,7 +267,7 @@ def settings_of(**flags: Any) -> Settings:
 
 @contextmanager
 def failing_with_1() -> Iterator[None]:
-    """The question was right, but the machine says no: one line, exit code 1."""
+    """End with one line and exit code 1 where the environment prevents the command."""
     from horarium.api.shortages import shortage_of
     from horarium.serve.data_dir_lock import DataDirInUse
     from horarium.serve.open_files import TooFewResources
@@ -258,9 +277,9 @@ def failing_with_1() -> Iterator[None]:
     try:
         yield
     except SchemaMissing as wrong:
-        talk(f"error: {wrong.message}: horarium migrate")
+        talk(f"error: {wrong.message}: run `horarium migrate`")
     except (AddressTaken, DataDirInUse, StoreUnavailable, SchemaTooNew, TooFewResources) as wrong:
-        talk("error: " + " ".join(wrong.message.split()))  # what a driver says may have lines of its own
+        talk("error: " + " ".join(wrong.message.split()))  # messages of drivers may have several lines
     except (OSError, RuntimeError) as wrong:
         if (lacking := shortage_of(wrong)) is None:
             raise

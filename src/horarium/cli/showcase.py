@@ -1,4 +1,4 @@
-"""A walk past the expressions that schedulers get wrong: what each says, when it fires, what lint thinks."""
+"""The command `horarium showcase`."""
 
 from __future__ import annotations
 
@@ -20,26 +20,28 @@ class Exhibit:
 
 
 EXHIBITS = (
-    Exhibit("The night without a 02:30", "30 2 * * *", "America/New_York", "2027-03-12T12:00:00Z", 3),
-    Exhibit("The night with two 01:30s", "30 1 * * *", "America/New_York", "2026-10-30T12:00:00Z", 3),
-    Exhibit("Real time goes on through it", "*/30 1 * * *", "America/New_York", "2026-11-01T04:00:00Z", 4),
-    Exhibit("A clock change of half an hour", "15 2 * * *", "Australia/Lord_Howe", "2026-10-02T00:00:00Z", 3),
-    Exhibit("The 13th or a Friday: either will do", "0 0 13 * 5", "Europe/Istanbul", "2026-11-09T00:00:00Z", 4),
-    Exhibit("A time of its own, from its name", "H H * * *", "UTC", "2026-11-09T00:00:00Z", 2, key="nightly-report"),
-    Exhibit("A grid that no zone moves", "@every PT90M", "UTC", "2026-11-09T00:00:00Z", 3),
+    Exhibit("DST start: no 02:30 on that day", "30 2 * * *", "America/New_York", "2027-03-12T12:00:00Z", 3),
+    Exhibit("DST end: 01:30 occurs twice", "30 1 * * *", "America/New_York", "2026-10-30T12:00:00Z", 3),
+    Exhibit("DST end: */30 fires in both hours", "*/30 1 * * *", "America/New_York", "2026-11-01T04:00:00Z", 4),
+    Exhibit("A DST change of 30 minutes", "15 2 * * *", "Australia/Lord_Howe", "2026-10-02T00:00:00Z", 3),
+    Exhibit("Day of month and day of week: either matches", "0 0 13 * 5", "Europe/Istanbul", "2026-11-09T00:00:00Z", 4),
+    Exhibit(
+        "H: a time derived from the schedule ID", "H H * * *", "UTC", "2026-11-09T00:00:00Z", 2, key="nightly-report"
+    ),
+    Exhibit("An interval is independent of the time zone", "@every PT90M", "UTC", "2026-11-09T00:00:00Z", 3),
     Exhibit("The last Friday of the month", "0 17 * * 5L", "Europe/London", "2026-11-09T00:00:00Z", 3),
-    Exhibit("Every month has a last day, not a 31st", "5 6 31 * *", "UTC", "2026-11-09T00:00:00Z", 3),
+    Exhibit("The 31st does not exist in every month", "5 6 31 * *", "UTC", "2026-11-09T00:00:00Z", 3),
 )
 
 
 def showcase_command() -> None:
-    """Telling expressions, with words, fires and findings. Fixed dates, so it always prints the same.
+    """Show example expressions with description, fire times and lint findings. The dates are fixed.
 
     Example: horarium showcase
     """
     from rich.console import Console
 
-    # Wide lines are better wrapped by the terminal than cut into words here.
+    # Let the terminal wrap wide lines.
     console = Console(markup=False, highlight=False, soft_wrap=True)
     for number, exhibit in enumerate(EXHIBITS):
         if number:

@@ -1,4 +1,4 @@
-"""`horarium approval standing`: a yes that is given beforehand, for a while and for named gates."""
+"""The commands of `horarium approval standing`."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from horarium.cli.times import TIME, Times, time_options
 app = typer.Typer(
     no_args_is_help=True,
     add_completion=False,
-    help="Standing approvals: a yes that is given beforehand, for a while.",
+    help="Manage standing approvals, which approve matching requests automatically.",
     epilog="Example: horarium approval standing list",
 )
 
@@ -39,7 +39,7 @@ def create_command(
             "--schedule",
             metavar="ID",
             show_default=False,
-            help="Of this schedule.",
+            help="Schedule whose requests are approved.",
             autocompletion=completion.schedule_ids,
         ),
     ] = None,
@@ -49,37 +49,35 @@ def create_command(
             "--workflow",
             metavar="ID",
             show_default=False,
-            help="Or of this workflow.",
+            help="Workflow whose requests are approved.",
             autocompletion=completion.workflow_ids,
         ),
     ] = None,
     gate: Annotated[
         list[str] | None,
-        typer.Option(
-            "--gate", metavar="GATE", show_default="the runs as they are now", help="For what; may be repeated."
-        ),
+        typer.Option("--gate", metavar="GATE", show_default="approval of runs", help="Gate to approve; repeatable."),
     ] = None,
     until: Annotated[
         str | None,
-        typer.Option("--until", metavar=TIME, show_default="in 90 days, without --max-uses", help="When it ends."),
+        typer.Option("--until", metavar=TIME, show_default="90 days; none with --max-uses", help="Expiry time."),
     ] = None,
     max_uses: Annotated[
-        int | None, typer.Option("--max-uses", metavar="N", show_default="any number", help="How often it answers.")
+        int | None, typer.Option("--max-uses", metavar="N", show_default="unlimited", help="Maximum number of uses.")
     ] = None,
     reason: Annotated[
-        str | None, typer.Option("--reason", metavar="TEXT", show_default=False, help="Why; it stands at each use.")
+        str | None, typer.Option("--reason", metavar="TEXT", show_default=False, help="Reason, recorded with each use.")
     ] = None,
 ) -> None:
-    """Say yes beforehand to what a schedule or a workflow will ask about these gates.
+    """Approve future requests of a schedule or workflow in advance.
 
-    Without a gate it is a yes to the runs of a schedule, as long as nobody changes it.
+    Without --gate it approves the runs of a schedule until the schedule changes.
 
-    Each use is recorded as a decision of yours that says standing.
+    Each use is recorded as your decision, marked as standing.
 
     Example: horarium approval standing create --schedule morning-brief --gate external_message --until 7d
     """
     if (schedule_id is None) == (workflow_id is None):
-        refuse("say --schedule or --workflow, one of them")
+        refuse("give either --schedule or --workflow")
     with by_flags(_FLAGS):
         made = remote.client.create_standing_approval(
             schedule_id=schedule_id,
@@ -98,7 +96,7 @@ def create_command(
 @app.command("list")
 @with_remote
 def list_command(remote: Remote) -> None:
-    """List standing approvals, and the reason for which each has ended.
+    """List standing approvals, with the reason why each ended.
 
     Example: horarium approval standing list
     """
@@ -108,7 +106,7 @@ def list_command(remote: Remote) -> None:
         remote,
         "standing",
         list(Listing(remote, ApprovalCalls.list_standing_approvals(), Paging("standing"), None)),
-        ("Standing ID", "Schedule ID", "Workflow ID", "Gates", "Until", "Uses", "Of", "By", "State"),
+        ("Standing ID", "Schedule ID", "Workflow ID", "Gates", "Until", "Uses", "Max Uses", "Created By", "State"),
         lambda s: (s.standing_id, s.schedule_id, s.workflow_id, ", ".join(s.gates), s.until, s.uses, s.max_uses,
                    s.made_by, "active" if s.active else f"ended: {s.ended_reason}"),
     )  # fmt: skip
@@ -121,16 +119,19 @@ def delete_command(
     standing_id: Annotated[
         str,
         typer.Argument(
-            metavar="STANDING_ID", show_default=False, help="Which one.", autocompletion=completion.standing_ids
+            metavar="STANDING_ID",
+            show_default=False,
+            help="Standing approval ID.",
+            autocompletion=completion.standing_ids,
         ),
     ],
 ) -> None:
-    """Take a standing approval back: what is asked from now on waits for somebody.
+    """Delete a standing approval. Later requests await a decision.
 
     Example: horarium approval standing delete 01JQ8Z6H4M8X2V0T1R3S5W7Y9B
     """
     gone = remote.client.delete_standing_approval(standing_id)
     if remote.output is Format.TABLE:
-        talk(printable(f"standing approval {standing_id} is deleted"))
+        talk(printable(f"standing approval {standing_id} deleted"))
     else:
         show_document(gone.raw, remote.output, [])

@@ -1,4 +1,4 @@
-"""`horarium subscription`: who is told of what happens, by signed webhooks."""
+"""The commands of `horarium subscription`."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 app = typer.Typer(
     no_args_is_help=True,
     add_completion=False,
-    help="Subscriptions: who is told of what happens, by signed webhooks.",
+    help="Manage webhook subscriptions.",
     epilog="Example: horarium subscription list",
 )
 
@@ -38,7 +38,7 @@ _FLAGS = {
 }
 _MORE = "more dead letters: --all, or --page-token {cursor}"
 
-Which = Annotated[str, typer.Argument(metavar="ID", show_default=False, help="Its id or its name.")]
+Which = Annotated[str, typer.Argument(metavar="ID", show_default=False, help="Subscription ID or name.")]
 
 
 def _many(flag: str, metavar: str, text: str) -> Any:
@@ -49,28 +49,33 @@ def _many(flag: str, metavar: str, text: str) -> Any:
 @with_remote
 def create_command(
     remote: Remote,
-    name: Annotated[str, typer.Argument(metavar="NAME", show_default=False, help="What to call it.")],
-    url: Annotated[str, typer.Option("--url", metavar="URL", show_default=False, help="Where it is sent.")],
+    name: Annotated[str, typer.Argument(metavar="NAME", show_default=False, help="Name.")],
+    url: Annotated[str, typer.Option("--url", metavar="URL", show_default=False, help="URL of the webhook.")],
     kind: Annotated[
-        list[str], _many("--kind", "KIND", "run_finished, schedule_health or another kind of the feed; several.")
+        list[str], _many("--kind", "KIND", "Event kind to send, such as run_finished or schedule_health; repeatable.")
     ],
-    schedule: Annotated[list[str] | None, _many("--schedule", "ID", "Only of this schedule; several.")] = None,
-    label: Annotated[list[str] | None, _many("--label", "NAME=VALUE", "Only of schedules with it; several.")] = None,
+    schedule: Annotated[
+        list[str] | None, _many("--schedule", "ID", "Send only events of this schedule; repeatable.")
+    ] = None,
+    label: Annotated[
+        list[str] | None, _many("--label", "NAME=VALUE", "Send only events of schedules with this label; repeatable.")
+    ] = None,
     state: Annotated[
         list[str] | None,
-        _many("--state", "STATE", "Of run_finished only these ends: a state, or unsuccessful; several."),
+        _many("--state", "STATE", "Send run_finished only for this state, or unsuccessful; repeatable."),
     ] = None,
     status: Annotated[
-        list[str] | None, _many("--status", "STATUS", "Of schedule_health only these, such as late; several.")
+        list[str] | None,
+        _many("--status", "STATUS", "Send schedule_health only for this status, such as late; repeatable."),
     ] = None,
     secret: Annotated[
         str | None,
         typer.Option(
-            "--secret", metavar="WHSEC", envvar=SECRET, show_default="a new one, printed this once", help="Signs it."
+            "--secret", metavar="WHSEC", envvar=SECRET, show_default="generated", help="Secret that signs the messages."
         ),
     ] = None,
 ) -> None:
-    """Be told of what happens from now on. Without a secret one is made, and printed this once.
+    """Create a subscription to future events. A generated secret is printed only once.
 
     Example: horarium subscription create failures --kind run_finished --state unsuccessful --url https://ops.example.com/hook
     """
@@ -91,14 +96,14 @@ def create_command(
         return
     talk(printable(f"subscription {found.name} ({found.subscription_id}) sends to {found.url}"))
     if made:
-        talk("its secret, which is shown this once:")
+        talk("secret (shown only once):")
         typer.echo(made)
 
 
 @app.command("list")
 @with_remote
 def list_command(remote: Remote, all_namespaces: AllNamespaces = False) -> None:
-    """The subscriptions of the namespace, and how they are doing.
+    """List subscriptions with their deliveries and failures.
 
     Example: horarium subscription list
     """
@@ -117,7 +122,7 @@ def list_command(remote: Remote, all_namespaces: AllNamespaces = False) -> None:
 @app.command("show")
 @with_remote
 def show_command(remote: Remote, subscription: Which) -> None:
-    """One subscription: what it wants, how far it has been told, and what went wrong last.
+    """Show a subscription: filter, deliveries and last error.
 
     Example: horarium subscription show failures
     """
@@ -128,20 +133,20 @@ def show_command(remote: Remote, subscription: Which) -> None:
 @app.command("delete")
 @with_remote
 def delete_command(remote: Remote, subscription: Which) -> None:
-    """Nobody is told any more; its dead letters go with it.
+    """Delete a subscription and its dead letters.
 
     Example: horarium subscription delete failures
     """
     gone = remote.client.delete_subscription(subscription)
-    talk(printable(f"subscription {gone.name} is deleted"))
+    talk(printable(f"subscription {gone.name} deleted"))
 
 
 @app.command("test")
 @with_remote
 def test_command(remote: Remote, subscription: Which) -> None:
-    """Send a message at once and say what the receiver answered.
+    """Send a test message now and show the response.
 
-    Exit code 0 means that it was delivered, 1 that it was not.
+    Exit code 0: the message was delivered; 1: it was not.
 
     Example: horarium subscription test failures
     """
@@ -161,7 +166,7 @@ def dead_letters_command(
     page_token: PageToken = None,
     everything: All = False,
 ) -> None:
-    """What could not be delivered, newest first, with the last answer.
+    """List dead letters, newest first, with their last error.
 
     Example: horarium subscription dead-letters failures
     """
@@ -172,7 +177,7 @@ def dead_letters_command(
         Listing(remote, call, Paging("dead_letters"), None if everything else limit),
         ("ID", "Kind", "Entry", "Attempts", "Failed At", "Error"),
         lambda d: (d.dead_letter_id, d.kind, d.entry, d.attempts, d.failed_at, d.error),
-        empty="nothing is undelivered",
+        empty="no dead letters",
         hint=_MORE,
     )
 
@@ -183,15 +188,15 @@ def redeliver_command(
     remote: Remote,
     subscription: Which,
     ids: Annotated[
-        list[str] | None, typer.Argument(metavar="DEAD_LETTER_ID", show_default="all", help="Which of them.")
+        list[str] | None, typer.Argument(metavar="DEAD_LETTER_ID", show_default="all", help="Dead letter ID.")
     ] = None,
 ) -> None:
-    """Send dead letters once more; what arrives leaves the list.
+    """Redeliver dead letters. Delivered ones leave the list.
 
     Example: horarium subscription redeliver failures
     """
     found = remote.client.redeliver_dead_letters(subscription, ids or None)
-    show_document(found.raw, remote.output, [("", f"{found.count} will be sent once more")])
+    show_document(found.raw, remote.output, [("", f"{found.count} queued for redelivery")])
 
 
 def _lines(found: Subscription) -> list[tuple[str, str]]:

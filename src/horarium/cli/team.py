@@ -1,4 +1,4 @@
-"""`horarium team`: agents who take turns, or follow a lead."""
+"""The commands of `horarium team`."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from horarium.cli.remote import Remote, remote_options, with_remote
 app = typer.Typer(
     no_args_is_help=True,
     add_completion=False,
-    help="Teams: agents who take turns, or follow a lead.",
+    help="Manage teams of agents.",
     epilog="Example: horarium team list",
 )
 
@@ -27,24 +27,32 @@ _FLAGS = {
 }  # fmt: skip
 
 TeamId = Annotated[
-    str, typer.Argument(metavar="ID", show_default=False, help="Which team.", autocompletion=completion.team_ids)
+    str, typer.Argument(metavar="ID", show_default=False, help="Team ID.", autocompletion=completion.team_ids)
 ]
 
 
 def team_fields(
-    name: Annotated[str | None, typer.Option("--name", metavar="TEXT", show_default=False, help="For people.")] = None,
+    name: Annotated[
+        str | None, typer.Option("--name", metavar="TEXT", show_default=False, help="Display name.")
+    ] = None,
     member: Annotated[
         list[str] | None,
         typer.Option(
             "--member",
             metavar="ID",
             show_default=False,
-            help="An agent of it; may be repeated.",
+            help="Agent in the team; repeatable.",
             autocompletion=completion.agent_ids,
         ),
     ] = None,
     strategy: Annotated[
-        str | None, typer.Option("--strategy", metavar="WORD", show_default="lead", help="lead or round_robin.")
+        str | None,
+        typer.Option(
+            "--strategy",
+            metavar="WORD",
+            show_default="lead",
+            help="Strategy: lead (one agent does all runs) or round_robin.",
+        ),
     ] = None,
     lead: Annotated[
         str | None,
@@ -52,16 +60,22 @@ def team_fields(
             "--lead",
             metavar="ID",
             show_default="the first member",
-            help="Who works.",
+            help="Agent that does the runs with strategy lead.",
             autocompletion=completion.agent_ids,
         ),
     ] = None,
     spending_limit: Annotated[
         float | None,
-        typer.Option("--spending-limit", metavar="CREDITS", show_default=False, help="What its runs of a day cost."),
+        typer.Option(
+            "--spending-limit",
+            metavar="CREDITS",
+            show_default=False,
+            help="Maximum cost of its runs per day (UTC), in credits.",
+        ),
     ] = None,
     max_daily_runs: Annotated[
-        int | None, typer.Option("--max-daily-runs", metavar="N", show_default=False, help="How many runs a day.")
+        int | None,
+        typer.Option("--max-daily-runs", metavar="N", show_default=False, help="Maximum runs per day (UTC)."),
     ] = None,
 ) -> Writing:
     """The fields of a team, as options."""
@@ -86,10 +100,10 @@ def put_command(
     if_version: IfVersion = None,
     replace: Replace = False,
 ) -> None:
-    """Create a team, or replace the one with this id.
+    """Create or replace a team.
 
-    Replacing resets each field that is not given. Where that would change a field the command lists it and refuses
-    with exit code 2, unless --replace confirms it.
+    Replacing resets fields that are not given. If that changes a field, the command lists it and exits with 2, unless
+    --replace is given.
 
     Example: horarium team put desk --member writer --member editor --strategy round_robin
     """
@@ -106,7 +120,7 @@ def update_command(
     clear: Clear = None,
     if_version: IfVersion = None,
 ) -> None:
-    """Change single fields of a team and leave the others. --member replaces the list of members.
+    """Change the given fields of a team. --member replaces the list of members.
 
     Example: horarium team update desk --strategy lead --lead editor
     """
@@ -116,7 +130,7 @@ def update_command(
 @app.command("list")
 @with_remote
 def list_command(remote: Remote, limit: Limit = 50, everything: All = False, page_token: PageToken = None) -> None:
-    """The teams of the namespace.
+    """List teams.
 
     Example: horarium team list
     """
@@ -135,7 +149,7 @@ def list_command(remote: Remote, limit: Limit = 50, everything: All = False, pag
 @app.command("show")
 @with_remote
 def show_command(remote: Remote, team_id: TeamId) -> None:
-    """One team.
+    """Show a team.
 
     Example: horarium team show desk
     """
@@ -148,11 +162,11 @@ def show_command(remote: Remote, team_id: TeamId) -> None:
 def delete_command(
     remote: Remote,
     team_id: TeamId,
-    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask whether it is meant.")] = False,
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Skip the confirmation prompt.")] = False,
 ) -> None:
-    """Delete a team. Its agents stay.
+    """Delete a team. Its agents remain.
 
     Example: horarium team delete desk
     """
-    agree(f"delete team {team_id}?", yes)
+    agree(f"Delete team {team_id}?", yes)
     show_deleted(remote, f"team {team_id}", remote.client.delete_team(team_id))

@@ -1,4 +1,4 @@
-"""`horarium tick`: one pass of the engine, for those who let another scheduler keep the time."""
+"""The command `horarium tick`, for use with an external scheduler."""
 
 from __future__ import annotations
 
@@ -16,14 +16,16 @@ _COLUMNS = ("schedule_id", "instance_id", "outcome", "occurrence_time", "last_fi
 def tick_command(
     limit: Annotated[
         int | None,
-        typer.Option("--limit", min=1, max=10_000, metavar="N", show_default="all", help="Schedules, at most."),
+        typer.Option(
+            "--limit", min=1, max=10_000, metavar="N", show_default="all", help="Maximum number of schedules."
+        ),
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the decisions as JSON.")] = False,
     data_dir: DataDir = None,
     database: DatabaseUrl = None,
     app: App = None,
 ) -> None:
-    """Decide what is due, hand out what is ready, wait for the answers, and end.
+    """Run one pass of the engine: decide due occurrences, dispatch ready runs, wait for their results, and exit.
 
     Example: horarium tick --json --limit 100
     """
@@ -42,6 +44,6 @@ def tick_command(
     for schedule_id, error in parked:
         talk(f"{schedule_id} is broken: {error}")
     if not rows:
-        talk("nothing is due")
+        talk("no occurrences due")
     if parked:
         raise typer.Exit(1)

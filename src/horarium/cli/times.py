@@ -1,10 +1,10 @@
-"""How a command takes times from a person: an option `--tz`, and one line on stderr for each time that was understood.
+"""Time options of commands: an option `--tz`, and one line on stderr for each interpreted time.
 
     @with_options(times=time_options, remote=remote_options)
     def pause_command(remote: Remote, times: Times, until: Until = None) -> None:
         moment = times.future("--until", until)
 
-What comes out is RFC 3339 in UTC, which is what the server takes; None stays None.
+Results are RFC 3339 in UTC; None stays None.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from horarium.cli.remote import Remote
 
 TIME = "TIME"
-"""The metavar of every option that takes one."""
+"""The metavar of every time option."""
 VARIABLE = "HORARIUM_TZ"
 
 
@@ -37,33 +37,33 @@ def _zone_option(default: str) -> Any:
     return typer.Option(
         "--tz",
         metavar="ZONE",
-        show_default=f"{VARIABLE}, or {default}",
-        help="Where local times and days are read.",
+        show_default=f"{VARIABLE}, else {default}",
+        help="Time zone of local times and days.",
         autocompletion=completion.zones,
     )
 
 
 TimeZone = Annotated[str | None, _zone_option("UTC")]
 _OfSchedule = Annotated[str | None, _zone_option("that of the schedule")]
-_OfOneOrMany = Annotated[str | None, _zone_option("that of the schedule; of many, UTC")]
+_OfOneOrMany = Annotated[str | None, _zone_option("that of the schedule; UTC for several")]
 
 _WALLS = {
     Wall.ONCE: "",
-    Wall.LEAPT: "; the clock leaps over the time that was given, so this is the moment of the leap",
-    Wall.TWICE: "; the clock shows this time twice, and this is the first",
+    Wall.LEAPT: "; the local time does not exist (DST), the time of the clock change is used",
+    Wall.TWICE: "; the local time is ambiguous (DST), the first is used",
 }
 
 
 @dataclass(frozen=True, slots=True)
 class Times:
-    """`tz` is looked up where a time needs it, and so is `default`, the zone where nobody names one; None = UTC."""
+    """Parses times in the zone `tz`, else HORARIUM_TZ, else `default`, else UTC; zones are loaded on demand."""
 
     tz: str | None = None
     flag: str = "--tz"
     default: Callable[[], str] | None = None
 
     def of_schedule(self, remote: Remote, schedule_id: str) -> Times:
-        """Local times are those of the schedule, as the server reads them."""
+        """Read local times in the zone of the schedule."""
         return replace(self, default=lambda: _zone_of(remote, schedule_id))
 
     @overload
@@ -71,7 +71,7 @@ class Times:
     @overload
     def future(self, flag: str, text: str | None) -> str | None: ...
     def future(self, flag: str, text: str | None) -> str | None:
-        """A bare span lies ahead."""
+        """Read a time; a bare duration is in the future."""
         return None if text is None else self._read(flag, text, Direction.FUTURE)
 
     @overload
@@ -79,14 +79,14 @@ class Times:
     @overload
     def past(self, flag: str, text: str | None) -> str | None: ...
     def past(self, flag: str, text: str | None) -> str | None:
-        """A bare span lies behind."""
+        """Read a time; a bare duration is in the past."""
         return None if text is None else self._read(flag, text, Direction.PAST)
 
     def _read(self, flag: str, text: str, direction: Direction) -> str:
         zone, now = self._zone(), SystemClock().now()
         found = read_moment(text, flag=flag, now=now, zone=zone, direction=direction)
         if self.default is not None and not self._said() and is_local(text, flag=flag):
-            zone = load_zone(self.default())  # asked for once it is known that there is a time to read
+            zone = load_zone(self.default())  # requested only for a local time
             found = read_moment(text, flag=flag, now=now, zone=zone, direction=direction)
         if not found.exact:
             talk(f"{flag}: {understood(found, zone)}")
@@ -118,11 +118,11 @@ def schedules_time_options(tz: _OfOneOrMany = None) -> Times:
 def _zone_of(remote: Remote, schedule_id: str) -> str:
     found = remote.client.describe_schedule(schedule_id)
     if found.broken is not None:
-        raise InvalidSpec("--tz: the schedule cannot be read, so its zone is not known; name one", field="--tz")
+        raise InvalidSpec("--tz: the schedule is unreadable, so its time zone is unknown; set --tz", field="--tz")
     return found.spec.get("timezone") or "UTC"
 
 
 def understood(moment: Moment, zone: Zone) -> str:
-    """`2026-11-08T06:00:00Z (Sun 2026-11-08 09:00:00 +03:00, Europe/Istanbul)`."""
+    """Return such as `2026-11-08T06:00:00Z (Sun 2026-11-08 09:00:00 +03:00, Europe/Istanbul)`."""
     local = "" if zone.key == "UTC" else f" ({local_time(moment.instant, zone)}, {zone.key})"
     return f"{to_rfc3339(moment.instant)}{local}{_WALLS[moment.wall]}"

@@ -1,4 +1,4 @@
-"""`horarium token`: who may ask, and for how long."""
+"""The commands of `horarium token`."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 app = typer.Typer(
     no_args_is_help=True,
     add_completion=False,
-    help="Tokens: who may ask, and for how long.",
+    help="Manage API tokens.",
     epilog="Example: horarium token list",
 )
 
@@ -31,37 +31,38 @@ app = typer.Typer(
 def create_command(
     remote: Remote,
     times: Times,
-    name: Annotated[str, typer.Argument(metavar="NAME", show_default=False, help="What it is for.")],
+    name: Annotated[str, typer.Argument(metavar="NAME", show_default=False, help="Name of the token.")],
     role: Annotated[
         str,
         typer.Option(
             "--role",
             metavar="ROLE",
             show_default=False,
-            help="admin, owner, operator, viewer or agent.",
+            help="Role: admin, owner, operator, viewer or agent.",
             autocompletion=completion.roles,
         ),
     ],
     subject: Annotated[
         str | None,
         typer.Option(
-            "--subject", metavar="WHO", show_default="the name", help="Who its bearer is; of an agent, its agent id."
+            "--subject",
+            metavar="WHO",
+            show_default="NAME",
+            help="Subject of the token; for the role agent, the agent ID.",
         ),
     ] = None,
     expires_at: Annotated[
         str | None,
-        typer.Option(
-            "--expires-at", metavar=TIME, show_default="never", help="Until when it is good; 90d is from now on."
-        ),
+        typer.Option("--expires-at", metavar=TIME, show_default="never", help="Expiry time; 90d means in 90 days."),
     ] = None,
     queue: Annotated[
         list[str] | None,
         typer.Option(
-            "--queue", metavar="QUEUE", show_default="all", help="It may claim from this queue only; may be repeated."
+            "--queue", metavar="QUEUE", show_default="all", help="Queue that the token may claim from; repeatable."
         ),
     ] = None,
 ) -> None:
-    """Give out a token for the namespace. Its secret is printed this once, and nowhere kept.
+    """Create a token for the namespace. The secret is printed only once and not stored.
 
     Example: horarium token create deploys --role operator
     """
@@ -73,18 +74,18 @@ def create_command(
 
 
 def show_issued(remote: Remote, token: IssuedToken) -> None:
-    """The secret alone on stdout, so that it can be piped."""
+    """Print only the secret on stdout, so that it can be piped."""
     if remote.output is not Format.TABLE:
         show_document(token.raw, remote.output, [])
         return
     typer.echo(token.secret)
-    talk(printable(f"token {token.token_id}, role {token.role}; this is the only time that it is shown"))
+    talk(printable(f"token {token.token_id}, role {token.role}; the secret is shown only once"))
 
 
 @app.command("list")
 @with_remote
 def list_command(remote: Remote) -> None:
-    """The tokens of the namespace, without their secrets.
+    """List tokens without their secrets.
 
     Example: horarium token list
     """
@@ -101,15 +102,19 @@ def list_command(remote: Remote) -> None:
 @with_remote
 def rotate_command(
     remote: Remote,
-    token_id: Annotated[str, typer.Argument(metavar="TOKEN_ID", show_default=False, help="Which token.")],
+    token_id: Annotated[str, typer.Argument(metavar="TOKEN_ID", show_default=False, help="Token ID.")],
     overlap: Annotated[
         int | None,
         typer.Option(
-            "--overlap", min=0, metavar="SECONDS", show_default="a day", help="How long the old secret stays good."
+            "--overlap",
+            min=0,
+            metavar="SECONDS",
+            show_default="86400",
+            help="Time that the old secret stays valid, in seconds; 0 = not at all.",
         ),
     ] = None,
 ) -> None:
-    """Give a token a new secret, printed this once. The old one stays good for a while; --overlap 0 ends it now.
+    """Replace the secret of a token. The new secret is printed only once; the old one stays valid for --overlap.
 
     Example: horarium token rotate 01JQ8Z6H4M8X2V0T1R3S5W7Y9B --overlap 3600
     """
@@ -118,7 +123,7 @@ def rotate_command(
         show_document(token.raw, remote.output, [])
         return
     typer.echo(token.secret)
-    talk(f"token {token.token_id}; the old secret is good until {cell(token.previous_until)}")
+    talk(f"token {token.token_id}; the old secret is valid until {cell(token.previous_until)}")
 
 
 @app.command("revoke")
@@ -127,14 +132,12 @@ def revoke_command(
     remote: Remote,
     token_id: Annotated[
         str,
-        typer.Argument(
-            metavar="TOKEN_ID", show_default=False, help="Which token.", autocompletion=completion.token_ids
-        ),
+        typer.Argument(metavar="TOKEN_ID", show_default=False, help="Token ID.", autocompletion=completion.token_ids),
     ],
 ) -> None:
-    """Take a token back; from now on it opens nothing.
+    """Revoke a token. It is invalid immediately.
 
     Example: horarium token revoke 01JQ8Z6H4M8X2V0T1R3S5W7Y9B
     """
     remote.client.revoke_token(token_id)
-    talk(f"token {token_id} is revoked")
+    talk(f"token {token_id} revoked")

@@ -1,4 +1,4 @@
-"""`horarium ui`: the browser interface of the server in use, signed in as whoever asks."""
+"""The command `horarium ui`."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ app = typer.Typer(add_completion=False)
 @with_remote
 def ui_command(
     remote: Remote,
-    printed: Annotated[bool, typer.Option("--print", help="Print the address, and open nothing.")] = False,
+    printed: Annotated[bool, typer.Option("--print", help="Print the URL instead of opening a browser.")] = False,
 ) -> None:
-    """Open the browser interface of this server in the default browser, signed in as you are here.
+    """Open the browser interface in the default browser, signed in with your token.
 
-    The address holds a code that signs in once, within a minute, after the page has shown whose token it is; what you
-    may do there is what your token may. Exit code 1
-    means that no browser was found: `--print` shows the address, to be opened elsewhere.
+    The URL contains a code that is valid once, for one minute. The page shows whose token it is before it signs in.
+
+    Exit code 1: no browser found; use --print.
 
     Example: horarium ui --print
     """
@@ -32,17 +32,17 @@ def ui_command(
     if printed or remote.output is not Format.TABLE:
         show_document({"url": address}, remote.output, [("", address)])
     elif not webbrowser.open(address):
-        talk("error: no browser was found; --print shows the address, to be opened elsewhere")
+        talk("error: no browser found; use --print and open the URL elsewhere")
         raise typer.Exit(ExitCode.NO)
 
 
 def address_of(server: str, code: str | None) -> str:
-    """What follows `#` is never sent to a server: the page reads it, and takes it out of the address."""
+    """Return the URL; its fragment is not sent to the server, and the page removes it."""
     return f"{server.rstrip('/')}/ui/" + ("" if code is None else f"#token={code}")
 
 
 def _code(remote: Remote) -> str | None:
-    """Who comes with a certificate alone needs no session: the browser shows the certificate."""
+    """Return a sign-in code; None without a token, because the browser then sends the client certificate."""
     if remote.client.connection.token is None:
         return None
     return remote.client.make_sign_in_link().code

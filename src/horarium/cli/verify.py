@@ -1,4 +1,4 @@
-"""`horarium verify`: does every occurrence have its one decision, and is every run as it must be?"""
+"""The command `horarium verify`."""
 
 from __future__ import annotations
 
@@ -16,28 +16,29 @@ if TYPE_CHECKING:
     from horarium.operations.verify_runs import RunFinding
 
 _NOBODY = "-"
-"""Where no schedule asked for the run."""
+"""Placeholder for a run without a schedule."""
 
 
 def verify_command(
     schedule_id: Annotated[
-        str | None, typer.Option("--schedule", metavar="ID", show_default="all", help="Check one schedule only.")
+        str | None, typer.Option("--schedule", metavar="ID", show_default="all", help="Check only this schedule.")
     ] = None,
     namespace: Annotated[
-        str | None, typer.Option("--namespace", metavar="NAME", show_default="all", help="Check one namespace only.")
+        str | None, typer.Option("--namespace", metavar="NAME", show_default="all", help="Check only this namespace.")
     ] = None,
     data_dir: DataDir = None,
     database: DatabaseUrl = None,
     output: Annotated[
-        Format | None, typer.Option("--output", "-o", show_default="lines", help="How to print the findings.")
+        Format | None, typer.Option("--output", "-o", show_default="lines", help="Output format.")
     ] = None,
 ) -> None:
-    """Recompute every schedule and compare it with what was recorded, and look at every run. Changes nothing.
+    """Verify that every occurrence has exactly one recorded decision, and that every run is consistent. Read-only.
 
-    A run is reported that can neither move nor end, that outlives the workflow it is a step of, or that was let go
-    without a recorded yes to its inputs; so is a count that differs from what it counts.
+    Reports missing, duplicate and unexpected decisions, gaps in the history, runs that can neither progress nor end,
+    steps that are open after their workflow ended, runs that started without a recorded approval of their inputs, and
+    wrong counters.
 
-    Exit code 0 means that all is accounted for, 1 that there are findings.
+    Exit code 0: no findings; 1: findings.
 
     Example: horarium verify --schedule nightly-report
     """
@@ -63,9 +64,9 @@ def verify_command(
         for row in rows:
             typer.echo("  ".join(row))
     if rows:
-        talk(f"{len(rows)} findings")
+        talk(f"{len(rows)} finding{'' if len(rows) == 1 else 's'}")
         raise typer.Exit(1)
-    talk("every occurrence has its one decision")
+    talk("verified: every occurrence has exactly one decision")
 
 
 def _row(finding: Finding) -> tuple[str, str, str]:
@@ -81,13 +82,17 @@ def _row(finding: Finding) -> tuple[str, str, str]:
             detail = f"{count} without a decision, {to_rfc3339(first)} to {to_rfc3339(last)}"
             return finding.schedule_id, "missing", detail
         case Double(nominal=nominal, sequence=sequence):
-            return finding.schedule_id, "double", f"{to_rfc3339(nominal)} is decided again by event {sequence}"
+            return finding.schedule_id, "double", f"{to_rfc3339(nominal)} has a second decision, event {sequence}"
         case Stray(nominal=nominal, sequence=sequence):
-            return finding.schedule_id, "stray", f"event {sequence} decides {to_rfc3339(nominal)}, which is none"
+            return (
+                finding.schedule_id,
+                "stray",
+                f"event {sequence} decides {to_rfc3339(nominal)}, which is not an occurrence",
+            )
         case CannotVerify(detail=detail):
             return finding.schedule_id, "unreadable", detail
         case Gap(sequence=first_gone, last=last_gone):
-            return finding.schedule_id, "gap", f"events {first_gone} to {last_gone} are gone"
+            return finding.schedule_id, "gap", f"events {first_gone} to {last_gone} are missing"
         case OrphanRun(run_id=run_id, nominal=nominal):
             return finding.schedule_id, "orphan", f"run {id_text(run_id)} of {to_rfc3339(nominal)} has no event"
         case _:
@@ -100,17 +105,17 @@ def _row_of_run(finding: RunFinding) -> tuple[str, str, str]:
     from horarium.operations.verify_runs import DoubleStep, Miscounted, UnsoundRun
 
     sentences = {
-        Unsound.STUCK: "can neither move nor end",
-        Unsound.OUTLIVES: "is open, though the workflow that it is a step of has ended",
-        Unsound.UNREADABLE: "cannot be read: it was damaged, or written by a newer program",
-        Unsound.UNAPPROVED: "was let go without a recorded yes to its inputs",
+        Unsound.STUCK: "can neither progress nor end",
+        Unsound.OUTLIVES: "is open, but its workflow has ended",
+        Unsound.UNREADABLE: "is unreadable: damaged, or written by a newer release",
+        Unsound.UNAPPROVED: "started without a recorded approval of its inputs",
     }
     match finding:
         case Miscounted(counter=counter, told=told, really=really):
-            return finding.schedule_id or _NOBODY, "miscounted", f"{counter} says {told} and there are {really}"
+            return finding.schedule_id or _NOBODY, "miscounted", f"{counter} is {told}, expected {really}"
         case UnsoundRun(run_id=run_id, what=what):
             return finding.schedule_id or _NOBODY, what.value, f"run {id_text(run_id)} {sentences[what]}"
         case DoubleStep(run_id=run_id, node_id=node_id):
-            return _NOBODY, "double", f"two runs stand for the node {node_id!r} of run {id_text(run_id)}"
+            return _NOBODY, "double", f"run {id_text(run_id)} has two runs of node {node_id!r}"
         case _:
             assert_never(finding)

@@ -1,8 +1,4 @@
-"""How a command waits: for runs to end, and through a server that is away for a while.
-
-A wait asks again and again, at first often and then less so. A server that restarts meanwhile is waited for as well:
-what is waited for lives in its database.
-"""
+"""Polling with backoff until runs end, also through a restart of the server."""
 
 from __future__ import annotations
 
@@ -32,7 +28,7 @@ _AWAY_SECONDS = 120.0
 Timeout = Annotated[
     str | None,
     typer.Option(
-        "--timeout", metavar="SPAN", show_default="none", help="How long to wait at most, such as 30s, 10m or PT1H."
+        "--timeout", metavar="SPAN", show_default="none", help="Maximum time to wait, such as 30s, 10m or PT1H."
     ),
 ]
 
@@ -46,7 +42,7 @@ class HasState(Protocol):
 
 @dataclass(slots=True)
 class Patience:
-    """How long a wait may go on, and how often it asks. `sleep` and `monotonic` are those of the machine."""
+    """The time limit and the polling interval of a wait."""
 
     seconds: float | None = None
     sleep: Callable[[float], None] = field(default_factory=lambda: pause)
@@ -59,14 +55,14 @@ class Patience:
         self._began = self.monotonic()
 
     def rest(self) -> bool:
-        """Sleep before the next question; False = the time is used up."""
+        """Sleep before the next request; return False after the timeout."""
         if not self._sleeps(self._pause):
             return False
         self._pause = min(self._pause * 1.5, _LONGEST_PAUSE)
         return True
 
     def _sleeps(self, seconds: float) -> bool:
-        """Not beyond the time that there is; False = it is used up."""
+        """Sleep, not past the timeout; return False after it."""
         left = None if self.seconds is None else self._began + self.seconds - self.monotonic()
         if left is not None and left <= 0:
             return False
@@ -77,18 +73,18 @@ class Patience:
         self._away_since = None
 
     def bears(self, told: str) -> bool:
-        """Whether to ask once more though nobody answered; says once that it does."""
+        """Sleep before a retry and report the first one; return False where the server stays unreachable."""
         now = self.monotonic()
         if self._away_since is None:
             self._away_since = now
-            talk(f"{told}; asking again")
+            talk(f"{told}; retrying for {_AWAY_SECONDS:g} s")
         elif now - self._away_since > _AWAY_SECONDS:
             return False
         return self._sleeps(_AWAY_PAUSE)
 
 
 def pause(seconds: float) -> None:
-    """Where a wait sleeps."""
+    """Sleep; replaced in tests."""
     time.sleep(seconds)
 
 
@@ -97,7 +93,7 @@ def span_of(flag: str, text: str | None) -> float | None:
 
 
 def steadily(ask: Callable[[], T], patience: Patience) -> T:
-    """The answer, though the server may be away when it is asked for."""
+    """Return the answer, with retries while the server is unreachable."""
     from horarium.client.errors import ServerUnavailable
 
     while True:
@@ -112,7 +108,7 @@ def steadily(ask: Callable[[], T], patience: Patience) -> T:
 
 
 def ended_runs(client: Client, run_ids: Sequence[str], patience: Patience) -> Iterator[Run]:
-    """Each run when it has ended. Stops early when the time is used up."""
+    """Yield each run when it ends; stop after the timeout."""
     waiting = list(dict.fromkeys(run_ids))
     while waiting:
         for run_id in list(waiting):
@@ -125,12 +121,12 @@ def ended_runs(client: Client, run_ids: Sequence[str], patience: Patience) -> It
 
 
 def all_succeeded(run_ids: Sequence[str], ended: Mapping[str, HasState]) -> bool:
-    """The one end that a wait calls good."""
+    """Return whether all runs succeeded."""
     return all(run_id in ended and ended[run_id].state is RunState.SUCCEEDED for run_id in run_ids)
 
 
 @contextmanager
 def until_interrupted() -> Iterator[None]:
-    """Ctrl-C is how what has no end is ended: it is no error."""
+    """End normally on Ctrl-C."""
     with suppress(KeyboardInterrupt):
         yield

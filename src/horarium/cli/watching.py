@@ -1,4 +1,4 @@
-"""How a list is watched: it is asked for again and again, and what is new or has changed is printed below the rest."""
+"""Watched lists: poll a list and print new and changed rows."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _PAUSE = 2.0
 
 @dataclass(slots=True)
 class Growing(Generic[A]):
-    """Rows that come one after the other: JSON lines, or a table whose columns stay where they are."""
+    """A table or JSON lines that rows are appended to; columns keep their positions."""
 
     output: Format
     columns: Sequence[str]
@@ -30,7 +30,7 @@ class Growing(Generic[A]):
 
     def __post_init__(self) -> None:
         if self.output in (Format.JSON, Format.YAML):
-            refuse(f"-o {self.output.value} has an end, and this has none; use -o jsonl")
+            refuse(f"-o {self.output.value} does not support an endless list; use -o jsonl")
 
     def show(self, items: Iterable[A]) -> None:
         found = list(items)
@@ -43,10 +43,7 @@ class Growing(Generic[A]):
 
 
 def fresh(seen: dict[Hashable, Hashable], rows: Iterable[tuple[Hashable, Hashable, A]]) -> list[A]:
-    """Which of the rows (name, what was seen of it, the row) are new or have changed.
-
-    `seen` then holds these rows alone: it does not grow with what has left the list.
-    """
+    """Return the rows (name, state, row) that are new or changed, and set `seen` to the listed rows."""
     listed = list(rows)
     news = [item for name, look, item in listed if seen.get(name) != look]
     seen.clear()
@@ -60,7 +57,7 @@ def watch(
     growing: Growing[A],
     patience: Patience,
 ) -> None:
-    """Until Ctrl-C. The list has its newest row first; what is printed has it last."""
+    """Poll until Ctrl-C and print the newest row last; the list has it first."""
     seen: dict[Hashable, Hashable] = {}
     with until_interrupted():
         while True:

@@ -1,4 +1,4 @@
-"""`horarium workflow`: steps that wait for each other, kept under a name, in versions."""
+"""The commands of `horarium workflow`."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 app = typer.Typer(
     no_args_is_help=True,
     add_completion=False,
-    help="Workflows: steps that wait for each other, kept under a name, in versions.",
+    help="Manage stored workflows and their versions.",
     epilog="Example: horarium workflow show daily-brief",
 )
 
@@ -38,14 +38,14 @@ _FLAGS = {
 
 WorkflowId = Annotated[
     str,
-    typer.Argument(metavar="ID", show_default=False, help="Which workflow.", autocompletion=completion.workflow_ids),
+    typer.Argument(metavar="ID", show_default=False, help="Workflow ID.", autocompletion=completion.workflow_ids),
 ]
 File = Annotated[
-    str, typer.Argument(metavar="FILE", show_default=False, help="Its document, JSON or YAML; - is stdin.")
+    str, typer.Argument(metavar="FILE", show_default=False, help="Workflow as JSON or YAML; - reads stdin.")
 ]
 Version = Annotated[
     str | None,
-    typer.Option("--version", metavar="N", show_default="latest", help="Which version: a number, or latest."),
+    typer.Option("--version", metavar="N", show_default="latest", help="Version: a number or latest."),
 ]
 
 
@@ -53,23 +53,23 @@ Version = Annotated[
 @with_remote
 def put_command(
     remote: Remote,
-    workflow_id: Annotated[str, typer.Argument(metavar="ID", show_default=False, help="Its name; made if new.")],
+    workflow_id: Annotated[str, typer.Argument(metavar="ID", show_default=False, help="Workflow ID; created if new.")],
     file: File,
     if_version: Annotated[
         int | None,
-        typer.Option("--if-version", metavar="N", show_default=False, help="Only if this is still the newest."),
+        typer.Option("--if-version", metavar="N", show_default=False, help="Write only if this is the newest version."),
     ] = None,
 ) -> None:
-    """Keep a workflow: a new one, or a new version of it. An equal document makes no new version.
+    """Create a workflow or a new version of it. An equal document creates no version.
 
-    Its triggers become schedules, whose ids begin with workflow:ID. Runs that have begun keep their version.
+    Its triggers become schedules with IDs that begin with workflow:ID. Runs that have started keep their version.
 
     Example: horarium workflow put daily-brief brief.yaml
     """
     document = read_object("FILE", file)
     said = document.get("workflow_id", document.get("id"))
     if said not in (None, workflow_id):
-        refuse(f"the file is about {str(said)[:128]!r}, not {workflow_id!r}")
+        refuse(f"the file has the workflow_id {str(said)[:128]!r}, not {workflow_id!r}")
     done = remote.client.put_workflow(workflow_id, document, if_version=if_version)
     if remote.output is Format.TABLE:
         typer.echo(printable(f"{done.workflow_id}: {done.outcome}; version {done.version}"))
@@ -83,7 +83,7 @@ def put_command(
 @app.command("validate")
 @with_remote
 def validate_command(remote: Remote, file: File) -> None:
-    """Say everything that is wrong with a document, and keep nothing. What is right is drawn.
+    """Validate a document without saving it: list all errors, or draw the graph.
 
     Example: horarium workflow validate brief.yaml
     """
@@ -97,7 +97,7 @@ def validate_command(remote: Remote, file: File) -> None:
             talk(printable(f"{path}: {text}"))
         if not problems:
             raise
-        talk(f"{len(problems)} problem{'' if len(problems) == 1 else 's'}; nothing was kept")
+        talk(f"{len(problems)} problem{'' if len(problems) == 1 else 's'}; nothing was saved")
         raise typer.Exit(ExitCode.BAD_QUESTION) from None
     show_document(found.raw, remote.output, (("", line) for line in workflow_lines(found.document)))
     warn(found.warnings)
@@ -106,9 +106,9 @@ def validate_command(remote: Remote, file: File) -> None:
 @app.command("show")
 @with_remote
 def show_command(remote: Remote, workflow_id: WorkflowId, version: Version = None) -> None:
-    """One workflow: what it is, and its steps drawn as they wait for each other.
+    """Show a workflow and draw the graph of its steps.
 
-    Where the drawing would be wider than the terminal, or the steps are too many, they are listed layer by layer.
+    A graph that is wider than the terminal or has too many steps is printed as a list.
 
     Example: horarium workflow show daily-brief --version 3
     """
@@ -124,14 +124,17 @@ def show_command(remote: Remote, workflow_id: WorkflowId, version: Version = Non
 def list_command(
     remote: Remote,
     text: Annotated[
-        str | None, typer.Option("--text", metavar="TEXT", show_default=False, help="Part of the id or the name.")
+        str | None,
+        typer.Option("--text", metavar="TEXT", show_default=False, help="Filter by a part of the ID or the name."),
     ] = None,
-    owner: Annotated[str | None, typer.Option("--owner", metavar="WHO", show_default="any", help="Whose.")] = None,
+    owner: Annotated[
+        str | None, typer.Option("--owner", metavar="WHO", show_default="any", help="Filter by owner.")
+    ] = None,
     limit: Limit = 50,
     everything: All = False,
     page_token: PageToken = None,
 ) -> None:
-    """The workflows of the namespace, each with its newest version.
+    """List workflows with their newest version.
 
     Example: horarium workflow list
     """
@@ -152,7 +155,7 @@ def list_command(
 def versions_command(
     remote: Remote, workflow_id: WorkflowId, limit: Limit = 50, everything: All = False, page_token: PageToken = None
 ) -> None:
-    """All versions of a workflow, and who wrote each.
+    """List the versions of a workflow.
 
     Example: horarium workflow versions daily-brief
     """
@@ -173,16 +176,16 @@ def versions_command(
 def delete_command(
     remote: Remote,
     workflow_id: WorkflowId,
-    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask whether it is meant.")] = False,
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Skip the confirmation prompt.")] = False,
 ) -> None:
-    """Delete a workflow that no live schedule and no open run names. Runs that have ended keep what they say.
+    """Delete a workflow that no live schedule or open run uses. Ended runs remain.
 
     Example: horarium workflow delete daily-brief
     """
-    agree(f"delete workflow {workflow_id} with all its versions?", yes)
+    agree(f"Delete workflow {workflow_id} with all its versions?", yes)
     gone = remote.client.delete_workflow(workflow_id)
     if remote.output is Format.TABLE:
-        talk(printable(f"workflow {workflow_id} is deleted"))
+        talk(printable(f"workflow {workflow_id} deleted"))
     else:
         show_document(gone.raw, remote.output, [])
 
@@ -194,7 +197,9 @@ def run_command(
     workflow_id: WorkflowId,
     inputs: Annotated[
         str | None,
-        typer.Option("--input", metavar="JSON", show_default="none", help="What the run is given; @FILE reads a file."),
+        typer.Option(
+            "--input", metavar="JSON", show_default="none", help="Inputs of the run, as JSON; @FILE reads a file."
+        ),
     ] = None,
     version: Version = None,
     assignee: Annotated[
@@ -202,8 +207,8 @@ def run_command(
         typer.Option(
             "--assignee",
             metavar="TYPE:ID",
-            show_default="nobody",
-            help="Who works: agent:ID or team:ID.",
+            show_default="none",
+            help="Assignee: agent:ID or team:ID.",
             autocompletion=completion.assignees,
         ),
     ] = None,
@@ -213,29 +218,34 @@ def run_command(
             "--assignment",
             metavar="ID",
             show_default="none",
-            help="Under whose policies.",
+            help="Assignment whose policies apply.",
             autocompletion=completion.assignment_ids,
         ),
     ] = None,
     label: Annotated[
         list[str] | None,
-        typer.Option("--label", metavar="NAME=VALUE", show_default=False, help="On the run; may be repeated."),
+        typer.Option("--label", metavar="NAME=VALUE", show_default=False, help="Label of the run; repeatable."),
     ] = None,
     key: Annotated[
         str | None,
-        typer.Option("--key", metavar="KEY", show_default="a new one", help="The same key again is the same run."),
+        typer.Option(
+            "--key",
+            metavar="KEY",
+            show_default="generated",
+            help="Idempotency key: a repeated request with the same key returns the same run.",
+        ),
     ] = None,
-    wait: Annotated[bool, typer.Option("--wait", help="Until the run has ended.")] = False,
+    wait: Annotated[bool, typer.Option("--wait", help="Wait until the run ends.")] = False,
     timeout: Timeout = None,
 ) -> None:
-    """Start a workflow once, now, without a schedule.
+    """Run a workflow now, without a schedule.
 
-    One that needs a yes waits for it: see approval list. With --wait, exit code 1 means that it did not succeed.
+    A run that requires approval waits for it: see approval list. Exit code 1 with --wait: the run did not succeed.
 
     Example: horarium workflow run daily-brief --input '{"day": "2026-11-16"}' --wait
     """
     if timeout is not None and not wait:
-        refuse("--timeout needs --wait")
+        refuse("--timeout requires --wait")
     patience = Patience(span_of("--timeout", timeout))
     with by_flags(_FLAGS):
         done = remote.client.run_workflow(
@@ -260,12 +270,12 @@ def _started(done: WorkflowStarted) -> list[tuple[str, str]]:
 
 
 def _show_end(remote: Remote, done: WorkflowStarted, patience: Patience) -> None:
-    """To a person the run is named at once; a program gets one document, with the run in it."""
+    """Print the run ID at once in table format; other formats are one document with the run."""
     from horarium.cli.run_words import described
 
     run = next(ended_runs(remote.client, [done.run_id], patience), None)
     if run is None:
-        talk(f"run {done.run_id} has not ended within {patience.seconds:g} s; it goes on")
+        talk(f"run {done.run_id} has not ended after {patience.seconds:g} s; it continues")
     if remote.output is not Format.TABLE:
         show_document({**done.raw, "run": None if run is None else dict(run.raw)}, remote.output, [])
     elif run is not None:

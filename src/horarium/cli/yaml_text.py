@@ -1,9 +1,8 @@
-"""Reads and writes YAML as JSON written by hand: the same values, with comments and without brackets.
+"""Read and write YAML with the values of JSON.
 
-YAML of old turns `12:30` into 750, `no` into false and a time into an object of the language. Here a word is a
-number, a truth or nothing only where JSON says so, and text everywhere else. What JSON has no word for is refused:
-names that are not text or come twice, and marks of types. An anchor (&) may be repeated (*) and merged (<<), as far
-as what is then meant is bounded: by a few lines one could mean a billion.
+YAML 1.1 reads `12:30` as 750, `no` as false and a time as an object. Here a scalar is a number, a boolean or null only
+where JSON has it, and text otherwise. Keys that are not text, duplicate keys and tags are refused. Anchors (&), aliases
+(*) and merges (<<) are supported; the expanded size is limited.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ _WORDS = {
 }
 
 
-# Nodes and characters; twice what a server takes as one request, unless it was told to take more.
+# Nodes and characters; twice the default limit of a request.
 _MOST = 4_000_000
 
 
@@ -44,21 +43,21 @@ class _Loader(yaml.SafeLoader):
         for key, _ in node.value:
             name = self.construct_object(key, deep=True)
             if not isinstance(name, str):
-                raise yaml.MarkedYAMLError(None, None, f"the name {name!r} is no text; quote it", key.start_mark)
+                raise yaml.MarkedYAMLError(None, None, f"the key {name!r} is not text; quote it", key.start_mark)
             if name in seen:
-                raise yaml.MarkedYAMLError(None, None, f"{name[:64]!r} is given twice", key.start_mark)
+                raise yaml.MarkedYAMLError(None, None, f"duplicate key {name[:64]!r}", key.start_mark)
             seen.add(name)
         return super().construct_mapping(node, deep=deep)
 
     def flatten_mapping(self, node: yaml.MappingNode) -> None:
-        """Done by `_merge`, which takes a quoted `<<` for a name like others."""
+        """Do nothing: `_merge` merges, and treats a quoted `<<` as a key."""
 
 
 def _measure(node: yaml.Node, known: dict[int, int | None]) -> int:
-    """How much it means when every repetition is written out; each node is looked at once."""
+    """Return the size of a node with all aliases expanded; each node is visited once."""
     size = known.get(id(node), 0)
     if size is None:
-        raise yaml.MarkedYAMLError(None, None, "an anchor repeats itself (*) without an end", node.start_mark)
+        raise yaml.MarkedYAMLError(None, None, "an alias (*) refers to itself", node.start_mark)
     if size:
         return size
     known[id(node)] = None
@@ -69,13 +68,13 @@ def _measure(node: yaml.Node, known: dict[int, int | None]) -> int:
         inside = [each for pair in node.value for each in pair]
     size = 1 + (len(node.value) if isinstance(node, yaml.ScalarNode) else sum(_measure(each, known) for each in inside))
     if size > _MOST:
-        raise yaml.MarkedYAMLError(None, None, "its repetitions (*) mean too much", node.start_mark)
+        raise yaml.MarkedYAMLError(None, None, "aliases (*) expand to too much data", node.start_mark)
     known[id(node)] = size
     return size
 
 
 def _merge(node: yaml.MappingNode) -> None:
-    """The pairs that `<<` brings in, the first of several before the others; what the object says itself wins."""
+    """Merge the pairs of `<<`; own keys take precedence, then the first merge."""
     own = [pair for pair in node.value if not _is_merge(pair[0])]
     merges = [pair for pair in node.value if _is_merge(pair[0])]
     taken = {key.value for key, _ in own if isinstance(key, yaml.ScalarNode)}
@@ -95,22 +94,22 @@ def _is_merge(key: yaml.Node) -> bool:
     return isinstance(key, yaml.ScalarNode) and key.value == "<<" and key.style is None
 
 
-_Loader.yaml_implicit_resolvers = {}  # those of old
+_Loader.yaml_implicit_resolvers = {}  # remove those of YAML 1.1
 for _tag, _pattern in _WORDS.items():
     whole = re.compile(rf"(?:{_pattern.pattern})\Z", _pattern.flags)
     _Loader.add_implicit_resolver(_tag, whole, None)
 
 
 def _text(loader: _Loader, node: yaml.ScalarNode) -> str:
-    """JSON writes letters beyond the first 65,536 as two escapes, which mean one."""
+    """Join surrogate pairs, which JSON escapes have for characters beyond the BMP."""
     try:
         return str(loader.construct_scalar(node)).encode("utf-16-le", "surrogatepass").decode("utf-16-le")
     except UnicodeDecodeError:
-        raise yaml.MarkedYAMLError(None, None, "a text holds half of a letter", node.start_mark) from None
+        raise yaml.MarkedYAMLError(None, None, "a string contains an unpaired surrogate", node.start_mark) from None
 
 
 def _refuse_tag(loader: _Loader, node: yaml.Node) -> Any:
-    raise yaml.MarkedYAMLError(None, None, f"the mark {node.tag[:64]!r} is not read", node.start_mark)
+    raise yaml.MarkedYAMLError(None, None, f"the tag {node.tag[:64]!r} is not supported", node.start_mark)
 
 
 _Loader.yaml_constructors = {
@@ -125,14 +124,14 @@ class _Dumper(yaml.SafeDumper):
     pass
 
 
-# Other readers take these for a truth, a number or nothing.
+# Other readers take these as booleans or null.
 _NO_TEXT = frozenset({"null", "true", "false", "yes", "no", "on", "off", "y", "n"})
-# Without digits: whether an id is quoted must not depend on the digit that it begins with.
+# Without digits, so that quoting does not depend on the first digit of an ID.
 _PLAIN = re.compile(r"[A-Za-z_][A-Za-z_-]*")
 
 
 def _write_text(dumper: _Dumper, text: str) -> yaml.ScalarNode:
-    """In quotes wherever a reader of any version could take it for something else than text."""
+    """Quote text that a reader of any YAML version could read as another type."""
     plain = _PLAIN.fullmatch(text) is not None and text.lower() not in _NO_TEXT
     return dumper.represent_scalar("tag:yaml.org,2002:str", text, style=None if plain else '"')
 
@@ -146,7 +145,7 @@ def dump_yaml(data: Any) -> str:
 
 
 def parse_yaml(raw: str | bytes) -> Any:
-    """Raises ValueError with the place, in one line."""
+    """Parse YAML; raise ValueError with the line."""
     try:
         return yaml.load(raw, Loader=_Loader)
     except yaml.MarkedYAMLError as wrong:

@@ -1,1 +1,1 @@
-"""The other side of the API: a typed client, sync and async from one description, and a worker for pull queues."""
+"""Typed clients of the API, sync and async from one description, and a worker for pull queues."""

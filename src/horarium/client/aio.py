@@ -1,4 +1,4 @@
-"""The client for coroutines: the methods of `client.Client`, to be awaited.
+"""The asynchronous client: the methods of `client.Client` as coroutines.
 
     async with AsyncClient("http://127.0.0.1:8765", token="hor_…") as client:
         await client.create_schedule(schedule_id="nightly", cron_expressions=["0 2 * * *"], workflow_type="report")
@@ -53,11 +53,11 @@ class AsyncClient(
     AssigneeCalls,
     ApprovalCalls,
 ):
-    """Belongs to the loop in which it is used. `transport` puts something else in place of the network.
+    """A client for one event loop. `transport` replaces the network.
 
-    What is not said is found as the command line finds it: in the environment, or beside a local `horarium up`.
-    `ca_file` vouches for the server; `client_cert` and `client_key` are what the server asks for with mutual TLS.
-    `source` is told to those who read history and audit: `cli`, `ui` or `client`.
+    Values that are not given come from the environment or from a local `horarium up`, as for the command line.
+    `ca_file` verifies the server; `client_cert` and `client_key` authenticate the client with mutual TLS. `source`
+    (`cli`, `ui` or `client`) is recorded in history and audit log.
     """
 
     def __init__(
@@ -77,11 +77,11 @@ class AsyncClient(
         trust = Trust(ca_file, client_cert, client_key)
         self.connection = replace(connect(base_url, token, namespace, timeout, retries, trust), source=source)
         self.namespace = self.connection.namespace
-        """The one that was asked for; else the one that the token belongs to, once the server has named it."""
+        """The given namespace, otherwise that of the token, once the server has returned it."""
         self._http = httpx.AsyncClient(**self.connection.options, transport=transport)
 
     async def send(self, call: Call[T]) -> T:
-        """Any call; the methods below do this with theirs."""
+        """Send a call."""
         exchange = Exchange(call, self.connection.retries, self.connection.base_url)
         while True:
             try:
@@ -97,7 +97,7 @@ class AsyncClient(
                     await asyncio.sleep(seconds)
 
     async def pages(self, call: Call[Page[T]]) -> AsyncIterator[T]:
-        """Every item of a list; the next page is asked for when the last one is used up."""
+        """Iterate over a list, page by page."""
         following: Call[Page[T]] | None = call
         while following is not None:
             page = await self.send(following)
@@ -106,9 +106,9 @@ class AsyncClient(
             following = following.after(page)
 
     async def events(self, *, last_event_id: str | None = None) -> AsyncIterator[FeedEntry]:
-        """What happens, as it happens, without end; a broken connection is taken up where it broke.
+        """Iterate over feed entries as they happen, without end. Reconnects and continues after the last entry.
 
-        `last_event_id` is the `id` of the last entry that was seen before.
+        `last_event_id`: `id` of the last entry received before.
         """
         call = follow_feed(last_event_id=last_event_id)
         listening = Listening(call, self.connection.retries, self.connection.base_url)
@@ -130,7 +130,7 @@ class AsyncClient(
     async def follow_run_logs(
         self, run_id: str, *, after: int = 0, poll_seconds: float = POLL_SECONDS
     ) -> AsyncIterator[RunLogLine]:
-        """What a run says, as it says it, until it has ended."""
+        """Iterate over the log lines of a run until it ends."""
         while True:
             page = await self.send(RunCalls.get_run_logs(run_id, after=after))
             for line in page:
@@ -141,7 +141,7 @@ class AsyncClient(
             await asyncio.sleep(poll_seconds)
 
     def schedule_handle(self, schedule_id: str) -> AsyncScheduleHandle:
-        """One schedule to hold on to; asks nothing."""
+        """Return a handle for one schedule. Sends no request."""
         return AsyncScheduleHandle(self, schedule_id)
 
     async def aclose(self) -> None:
@@ -160,7 +160,7 @@ class AsyncClient(
 
 
 class AsyncScheduleHandle(ScheduleMethods, RevisionMethods):
-    """One schedule: the client's calls about it, without its id."""
+    """A handle for one schedule: the calls about it, without its ID."""
 
     def __init__(self, client: AsyncClient, schedule_id: str) -> None:
         self.client = client

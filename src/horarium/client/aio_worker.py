@@ -1,8 +1,8 @@
-"""Does the work that waits in pull queues: claims runs, calls the handler of their workflow type, reports what came.
+"""An async worker for pull queues: claims runs, calls the handler of their workflow type, reports the outcomes.
 
-A run is ours while its lease is renewed, which a heartbeat does in the background. If this process dies, the
-lease ends and another worker gets the run: a handler may be called twice for one run, and should use
-`context.key` where that matters. `worker.Worker` is the same for ordinary programs.
+A heartbeat renews the lease of each run in the background. If this process dies, the lease ends and another worker gets
+the run: a handler may be called twice for one run, and should use `context.key` where that matters. `worker.Worker` is
+the synchronous variant.
 """
 
 from __future__ import annotations
@@ -52,18 +52,17 @@ _log = logging.getLogger("horarium.worker")
 
 
 class Sender(Protocol):
-    """An AsyncClient, or what stands for one."""
+    """An AsyncClient or an equivalent."""
 
     async def send(self, call: Call[T]) -> T: ...
 
 
 class AsyncWorker:
-    """Async handlers run in the loop, others in threads; `concurrency` is how many runs are in hand at once.
+    """A worker. Async handlers run in the event loop, others in threads; `concurrency` is the maximum number of active
+    runs.
 
-    What a handler prints and logs is kept with its run, the last `log_bytes` of it; 0 keeps nothing.
-
-    A stopping worker claims nothing more, and waits `grace_seconds` for what it has in hand; what is not done
-    then is left to its lease.
+    The last `log_bytes` bytes that a handler prints and logs are stored with its run; 0 stores nothing. A stopping
+    worker claims no more runs and waits `grace_seconds` for active ones; the leases of the others end.
     """
 
     def __init__(
@@ -80,9 +79,9 @@ class AsyncWorker:
         log_bytes: int = KEPT_BYTES,
     ) -> None:
         if isinstance(queues, str) or not queues:
-            raise InvalidDefinition({"queues": ["must name one queue or more"]})
+            raise InvalidDefinition({"queues": ["must contain at least one queue"]})
         if concurrency < 1:
-            raise InvalidDefinition({"concurrency": ["must be 1 or more"]})
+            raise InvalidDefinition({"concurrency": ["must be at least 1"]})
         # Whoever may read a run reads this: no machine and no process is told that nobody chose to tell.
         self.name = name or f"worker-{id_text(new_id())[-8:].lower()}"
         self.handlers: dict[str, Handler] = dict(handlers or {})
@@ -97,18 +96,20 @@ class AsyncWorker:
         self._hands: set[asyncio.Task[None]] = set()
 
     def handler(self, workflow_type: str) -> Callable[[F], F]:
-        """Registers a function; it stays as it is and can be called as before."""
+        """Register a function as a handler. Returns the function unchanged."""
         return register_in(self.handlers, workflow_type)
 
     def stop(self) -> None:
-        """In the loop of the worker."""
+        """Stop the worker. Call this in its event loop."""
         self._stopping.set()
 
     async def run(self) -> None:
-        """Until `stop`. Raises what no waiting mends, such as Unauthorized, after the work in hand is done."""
+        """Run until `stop`. Raises errors that retries cannot resolve, such as Unauthorized, after active runs have
+        ended.
+        """
         failures = 0
         if not self.handlers:
-            _log.warning("this worker has no handlers: it claims nothing")
+            _log.warning("worker has no handlers and claims no runs")
         capture.begin()
         try:
             while not self._stopping.is_set():
@@ -117,7 +118,7 @@ class AsyncWorker:
                     failures = 0
                 except _PASSING as wrong:
                     failures += 1
-                    _log.warning("claiming failed, trying again: %s", wrong)
+                    _log.warning("claim failed, retrying: %s", wrong)
                     await self._pause(_PATIENCE.wait_seconds(failures, self.name))
                     continue
                 if not found:
@@ -127,7 +128,7 @@ class AsyncWorker:
             capture.end()
 
     async def drain(self) -> int:
-        """Does what waits now, and what comes of it, until nothing does; how many runs that were."""
+        """Process all waiting runs and the runs that follow from them. Return the number of processed runs."""
         done = 0
         capture.begin()
         try:
@@ -186,7 +187,7 @@ class AsyncWorker:
         for hand in left:
             hand.cancel()
         if left:
-            _log.warning("%d runs were not done in time; their leases will end", len(left))
+            _log.warning("%d runs did not finish in time; their leases will expire", len(left))
             await asyncio.wait(left)
 
     # ── working ──────────────────────────────────────────────────────────────────────────────────
@@ -196,7 +197,9 @@ class AsyncWorker:
         handler = self.handlers.get(run.workflow_type or "")
         if handler is None:
             known = ", ".join(sorted(self.handlers)) or "none"
-            await self._tell(held, held.failed(f"no handler for {run.workflow_type!r}; there are: {known}", NO_HANDLER))
+            await self._tell(
+                held, held.failed(f"no handler for {run.workflow_type!r}; known types: {known}", NO_HANDLER)
+            )
             return
         calling = asyncio.create_task(call_handler(handler, held))
         beating = asyncio.create_task(self._keep(held, calling if is_async(handler) else None))
@@ -252,7 +255,7 @@ class AsyncWorker:
         try:
             answer = await self._client.send(held.lines_call(batch))
         except HorariumError as wrong:
-            _log.warning("lines of run %s were not kept: %s", held.run_id, wrong)
+            _log.warning("log lines of run %s were not stored: %s", held.run_id, wrong)
             if not isinstance(wrong, _PASSING):  # no later try would mend it
                 held.log.done(batch)
         else:
@@ -263,21 +266,21 @@ class AsyncWorker:
         """Until it is heard: what was done must not be done again because the server was away for a moment."""
         for failures in range(1, _PATIENCE.attempts + 1):
             if held.lost:
-                _log.warning("run %s was given to somebody else; its outcome is dropped", held.run_id)
+                _log.warning("lease of run %s is lost; its outcome is discarded", held.run_id)
                 return
             try:
                 await self._client.send(report)
                 return
             except _PASSING as wrong:
-                _log.warning("report on run %s failed, trying again: %s", held.run_id, wrong)
+                _log.warning("report of run %s failed, retrying: %s", held.run_id, wrong)
                 await asyncio.sleep(_PATIENCE.wait_seconds(failures, held.run_id))
             except ValidationFailed as wrong:
                 # A result that the server cannot keep would only come again with the next worker.
-                _log.error("report on run %s was refused: %s", held.run_id, wrong)
+                _log.error("report of run %s was rejected: %s", held.run_id, wrong)
                 held.job.cost = held.job.tokens = held.job.tool_calls = None
-                report = held.failed(f"the report was refused: {wrong}", RetryCause.CONTRACT_VIOLATED)
+                report = held.failed(f"the report was rejected: {wrong}", RetryCause.CONTRACT_VIOLATED)
             except HorariumError as wrong:
-                _log.error("report on run %s was refused: %s", held.run_id, wrong)
+                _log.error("report of run %s was rejected: %s", held.run_id, wrong)
                 return
 
 
@@ -286,7 +289,7 @@ def register_in(handlers: dict[str, Handler], workflow_type: str) -> Callable[[F
 
     def register(function: F) -> F:
         if handlers.setdefault(workflow_type, function) is not function:
-            raise ValueError(f"{workflow_type!r} has a handler already")
+            raise ValueError(f"{workflow_type!r} already has a handler")
         return function
 
     return register

@@ -1,4 +1,4 @@
-"""Every call about approvals: the inbox, decisions, and yeses that are given beforehand."""
+"""Calls about approval requests, decisions and standing approvals."""
 
 from __future__ import annotations
 
@@ -30,9 +30,9 @@ class ApprovalCalls:
         page_size: int | None = None,
         next_page_token: str | None = None,
     ) -> Call[Page[Approval]]:
-        """List approval requests, oldest first, pending ones unless `status` says otherwise.
+        """List approval requests, oldest first (default: pending ones).
 
-        `mine`: only those that the caller may decide now. `namespace="*"`: those of all namespaces.
+        `mine`: only those that the caller may decide now. `namespace="*"`: all namespaces.
         """
         query = {
             "status": status,
@@ -48,7 +48,7 @@ class ApprovalCalls:
     @Method
     @staticmethod
     def get_approval(approval_id: str) -> Call[Approval]:
-        """With what the run would do."""
+        """Show an approval request, including the action of the run."""
         return Call("GET", APPROVAL, one(Approval), {"approval_id": approval_id})
 
     @Method
@@ -62,7 +62,8 @@ class ApprovalCalls:
         input_hash: str | None = None,
         idempotency_key: str | None = None,
     ) -> Call[Approval]:
-        """`approve`, `reject` or `modify`. With `input_hash` only if the inputs are still those that were shown.
+        """Decide an approval request: `approve`, `reject` or `modify`. With `input_hash`, only if the inputs have not
+        changed.
 
         Raises AlreadyDecided, ApprovalOver, InputsChanged, NotAnApprover and RequesterMayNotDecide.
         """
@@ -76,7 +77,9 @@ class ApprovalCalls:
     def decide_approvals(
         ids: Sequence[str], decision: str, *, reason: str | None = None, input_hashes: Mapping[str, str] | None = None
     ) -> Call[DecidedMany]:
-        """`approve` or `reject` at most 100, with one outcome each; `input_hashes`: only what is as it was shown."""
+        """Decide at most 100 approval requests, with one outcome each. With `input_hashes`, only those with unchanged
+        inputs.
+        """
         body = {"ids": list(ids), "decision": decision, **given(reason=reason, input_hashes=input_hashes)}
         return Call("POST", f"{APPROVALS}/decisions", one(DecidedMany), body=body)
 
@@ -90,7 +93,7 @@ class ApprovalCalls:
         input_hash: str | None = None,
         idempotency_key: str | None = None,
     ) -> Call[Approval]:
-        """Say yes to what a run asks now; with `modifications`, to other inputs."""
+        """Approve the current approval request of a run; with `modifications`, approve changed inputs."""
         body = given(reason=reason, modifications=modifications, input_hash=input_hash)
         return Call("POST", f"{RUN}/approve", one(Approval), {"run_id": run_id}, body=body, key=idempotency_key)
 
@@ -103,7 +106,7 @@ class ApprovalCalls:
         input_hash: str | None = None,
         idempotency_key: str | None = None,
     ) -> Call[Approval]:
-        """Say no to what a run asks now: it ends."""
+        """Reject the current approval request of a run. The run ends."""
         body = given(reason=reason, input_hash=input_hash)
         return Call("POST", f"{RUN}/reject", one(Approval), {"run_id": run_id}, body=body, key=idempotency_key)
 
@@ -120,9 +123,9 @@ class ApprovalCalls:
         reason: str | None = None,
         idempotency_key: str | None = None,
     ) -> Call[StandingApproval]:
-        """A yes to future questions about these gates, of one schedule or of one workflow.
+        """Approve future approval requests for these gates of a schedule or a workflow.
 
-        `until` may be a length of time from now, such as `7d`, or a local time of `timezone`.
+        `until` may be a duration from now, such as `7d`, or a local time in `timezone`.
         """
         told = given(schedule_id=schedule_id, workflow_id=workflow_id, until=until, max_uses=max_uses, reason=reason)
         told |= given(timezone=timezone)
@@ -139,7 +142,7 @@ class ApprovalCalls:
     @Method
     @staticmethod
     def delete_standing_approval(standing_id: str) -> Call[StandingDeleted]:
-        """What it has decided stays decided."""
+        """Revoke a standing approval. Decisions already made with it remain valid."""
         return Call("DELETE", f"{STANDING}/{{standing_id}}", one(StandingDeleted), {"standing_id": standing_id})
 
     iter_approvals = Pages(list_approvals)

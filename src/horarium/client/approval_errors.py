@@ -1,4 +1,4 @@
-"""What a client raises about approvals."""
+"""Errors of calls about approvals."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ class StandingNotFound(NotFound):
 
 
 class NotAnApprover(Forbidden):
-    """The question names others who may decide it, or the role may not."""
+    """The caller is not an approver of the request."""
 
     reason = "not_an_approver"
 
 
 class RequesterMayNotDecide(Forbidden):
-    """Who wrote the schedule or asked for the run may not decide it; the message names the ways out."""
+    """The caller wrote the schedule or requested the run, so it may not decide. The message has the ways out."""
 
     reason = "requester_may_not_decide"
 
@@ -30,13 +30,13 @@ class AlreadyDecided(Conflict):
 
 
 class ApprovalOver(ClientError):
-    """Nobody decided in time."""
+    """The approval request has expired."""
 
     reason = "approval_expired"
 
 
 class InputsChanged(ClientError):
-    """The inputs are not those that were agreed to; look at them again."""
+    """The inputs have changed since they were shown. Get the approval request again."""
 
     reason = "inputs_changed"
 

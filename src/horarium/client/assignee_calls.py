@@ -1,4 +1,4 @@
-"""Every call about agents, teams and assignments, described once."""
+"""Calls about agents, teams and assignments."""
 
 from __future__ import annotations
 
@@ -19,25 +19,25 @@ ASSIGNMENTS, ASSIGNMENT = "/api/assignments", "/api/assignments/{assignment_id}"
 
 
 class AssigneeCalls:
-    """`put_…` replaces a document as a whole, `patch_…` changes single fields."""
+    """Calls about agents, teams and assignments. `put_…` replaces a document, `patch_…` updates single fields."""
 
     @Method
     @staticmethod
     def list_agents(*, page_size: int | None = None, next_page_token: str | None = None) -> Call[Page[Agent]]:
-        """By id."""
+        """List agents by ID."""
         query = {"page_size": page_size, "next_page_token": next_page_token}
         return Call("GET", AGENTS, many(Agent, "agents"), query=query, cursor="next_page_token")
 
     @Method
     @staticmethod
     def create_agent(document: Document | None = None, /, **fields: Any) -> Call[Agent]:
-        """Raises AgentAlreadyExists."""
+        """Create an agent. Raises AgentAlreadyExists."""
         return Call("POST", AGENTS, one(Agent), body={**(document or {}), **fields})
 
     @Method
     @staticmethod
     def get_agent(agent_id: str) -> Call[Agent]:
-        """With how much it has in hand."""
+        """Show an agent with its active runs."""
         return Call("GET", AGENT, one(Agent), {"agent_id": agent_id})
 
     @Method
@@ -45,7 +45,7 @@ class AssigneeCalls:
     def put_agent(
         agent_id: str, document: Document | None = None, /, *, if_version: int | None = None, **fields: Any
     ) -> Call[Agent]:
-        """Made, or replaced as a whole; a token that is not given stays."""
+        """Create or replace an agent. An omitted token is kept."""
         body = {**(document or {}), **fields}
         return Call("PUT", AGENT, one(Agent), {"agent_id": agent_id}, body=body, headers=if_match(if_version))
 
@@ -54,7 +54,7 @@ class AssigneeCalls:
     def patch_agent(
         agent_id: str, changes: Document | None = None, /, *, if_version: int | None = None, **fields: Any
     ) -> Call[Agent]:
-        """Merge into the document (RFC 7396): what is not named stays, None sets a field back."""
+        """Merge into the document (RFC 7396): omitted fields are kept, None restores the default."""
         body = {**(changes or {}), **fields}
         return Call("PATCH", AGENT, one(Agent), {"agent_id": agent_id}, body=body, headers=if_match(if_version))
 
@@ -63,8 +63,7 @@ class AssigneeCalls:
     def delete_agent(
         agent_id: str, *, purge: bool | None = None, force: bool | None = None, dry_run: bool | None = None
     ) -> Call[AgentDeleted]:
-        """Pause its schedules, or delete them with `purge`. Raises AgentInUse, unless `force` is set.
-
+        """Delete an agent and pause its schedules; with `purge`, delete them. Raises AgentInUse unless `force` is set.
         `dry_run` only lists the schedules.
         """
         query = {"purge": purge, "force": force, "dry_run": dry_run}
@@ -73,7 +72,7 @@ class AssigneeCalls:
     @Method
     @staticmethod
     def check_agent(agent_id: str) -> Call[AgentChecked]:
-        """The server asks it for its card, and says what it found; that it is not there is an answer too."""
+        """Let the server fetch the agent card. An unreachable agent is a result, not an error."""
         return Call("POST", f"{AGENT}/check", one(AgentChecked), {"agent_id": agent_id}, idempotent=False)
 
     @Method
@@ -81,7 +80,7 @@ class AssigneeCalls:
     def create_agent_token(
         agent_id: str, *, name: str | None = None, expires_at: When | None = None
     ) -> Call[IssuedToken]:
-        """With which the agent comes to the server. The secret is in the answer, and nowhere else."""
+        """Create a token for the agent. The secret is returned only once."""
         body = given(name=name, expires_at=expires_at)
         # The answer is a secret, which a server must not keep for a repetition: it is not repeated.
         return Call("POST", f"{AGENT}/tokens", one(IssuedToken), {"agent_id": agent_id}, body=body, idempotent=False)
@@ -89,14 +88,14 @@ class AssigneeCalls:
     @Method
     @staticmethod
     def list_teams(*, page_size: int | None = None, next_page_token: str | None = None) -> Call[Page[Team]]:
-        """By id."""
+        """List teams by ID."""
         query = {"page_size": page_size, "next_page_token": next_page_token}
         return Call("GET", TEAMS, many(Team, "teams"), query=query, cursor="next_page_token")
 
     @Method
     @staticmethod
     def create_team(document: Document | None = None, /, **fields: Any) -> Call[Team]:
-        """Raises TeamAlreadyExists."""
+        """Create a team. Raises TeamAlreadyExists."""
         return Call("POST", TEAMS, one(Team), body={**(document or {}), **fields})
 
     @Method
@@ -109,7 +108,7 @@ class AssigneeCalls:
     def put_team(
         team_id: str, document: Document | None = None, /, *, if_version: int | None = None, **fields: Any
     ) -> Call[Team]:
-        """Made, or replaced as a whole."""
+        """Create or replace a team."""
         body = {**(document or {}), **fields}
         return Call("PUT", TEAM, one(Team), {"team_id": team_id}, body=body, headers=if_match(if_version))
 
@@ -118,27 +117,27 @@ class AssigneeCalls:
     def patch_team(
         team_id: str, changes: Document | None = None, /, *, if_version: int | None = None, **fields: Any
     ) -> Call[Team]:
-        """Merge into the document (RFC 7396): what is not named stays, None sets a field back."""
+        """Merge into the document (RFC 7396): omitted fields are kept, None restores the default."""
         body = {**(changes or {}), **fields}
         return Call("PATCH", TEAM, one(Team), {"team_id": team_id}, body=body, headers=if_match(if_version))
 
     @Method
     @staticmethod
     def delete_team(team_id: str) -> Call[TeamDeleted]:
-        """Raises TeamInUse while an assignment or a schedule names it."""
+        """Delete a team. Raises TeamInUse while an assignment or a schedule uses it."""
         return Call("DELETE", TEAM, one(TeamDeleted), {"team_id": team_id})
 
     @Method
     @staticmethod
     def list_assignments(*, page_size: int | None = None, next_page_token: str | None = None) -> Call[Page[Assignment]]:
-        """By id."""
+        """List assignments by ID."""
         query = {"page_size": page_size, "next_page_token": next_page_token}
         return Call("GET", ASSIGNMENTS, many(Assignment, "assignments"), query=query, cursor="next_page_token")
 
     @Method
     @staticmethod
     def create_assignment(document: Document | None = None, /, **fields: Any) -> Call[Assignment]:
-        """Raises AssignmentAlreadyExists."""
+        """Create an assignment. Raises AssignmentAlreadyExists."""
         return Call("POST", ASSIGNMENTS, one(Assignment), body={**(document or {}), **fields})
 
     @Method
@@ -151,7 +150,7 @@ class AssigneeCalls:
     def put_assignment(
         assignment_id: str, document: Document | None = None, /, *, if_version: int | None = None, **fields: Any
     ) -> Call[Assignment]:
-        """Made, or replaced as a whole; it holds for runs that are born from now on."""
+        """Create or replace an assignment. Applies to runs created from now on."""
         names = {"assignment_id": assignment_id}
         body = {**(document or {}), **fields}
         return Call("PUT", ASSIGNMENT, one(Assignment), names, body=body, headers=if_match(if_version))
@@ -161,7 +160,7 @@ class AssigneeCalls:
     def patch_assignment(
         assignment_id: str, changes: Document | None = None, /, *, if_version: int | None = None, **fields: Any
     ) -> Call[Assignment]:
-        """Merge into the document (RFC 7396): what is not named stays, None sets a field back."""
+        """Merge into the document (RFC 7396): omitted fields are kept, None restores the default."""
         body = {**(changes or {}), **fields}
         return Call(
             "PATCH",
@@ -175,7 +174,7 @@ class AssigneeCalls:
     @Method
     @staticmethod
     def delete_assignment(assignment_id: str) -> Call[AssignmentDeleted]:
-        """Raises AssignmentInUse while a schedule stands for it."""
+        """Delete an assignment. Raises AssignmentInUse while a schedule runs it."""
         return Call("DELETE", ASSIGNMENT, one(AssignmentDeleted), {"assignment_id": assignment_id})
 
     iter_agents = Pages(list_agents)

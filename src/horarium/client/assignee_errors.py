@@ -1,4 +1,4 @@
-"""What a client raises about agents, teams and assignments."""
+"""Errors of calls about agents, teams and assignments."""
 
 from __future__ import annotations
 
@@ -30,25 +30,25 @@ class AssignmentAlreadyExists(AlreadyExists):
 
 
 class AgentInUse(Conflict):
-    """A team or an assignment names it."""
+    """A team or an assignment uses the agent."""
 
     reason = "agent_in_use"
 
 
 class TeamInUse(Conflict):
-    """An assignment or a schedule names it."""
+    """An assignment or a schedule uses the team."""
 
     reason = "team_in_use"
 
 
 class AssignmentInUse(Conflict):
-    """A schedule stands for it."""
+    """A schedule runs the assignment."""
 
     reason = "assignment_in_use"
 
 
 class BudgetExceeded(Conflict):
-    """Whoever would do the work has no money, or no runs, left today."""
+    """The budget of the assignee for today is used up."""
 
     reason = "budget_exceeded"
 

@@ -1,4 +1,4 @@
-"""Which token may go to which server: what was kept or set for one server is sent to no other."""
+"""Rules for sending a token: a token stored or set for one server is sent to no other."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ _PORTS = {"http": 80, "https": 443}
 
 
 def same_server(one: str, other: str) -> bool:
-    """Whether two addresses are one server: scheme, host, port and path. What is no address is no server's."""
+    """Tell whether two URLs have the same scheme, host, port and path. An invalid URL matches none."""
     here, there = _place(one), _place(other)
     return here is not None and here == there
 
 
 def on_this_machine(url: str) -> bool:
-    """Whether nobody else can be behind the address, however it was found."""
+    """Tell whether a URL can only lead to this machine."""
     place = _place(url)
     if place is None:
         return False

@@ -1,4 +1,4 @@
-"""What a call is: everything about one request and how its answer is read, without sending anything."""
+"""A call: one request and the reader of its answer. Sends nothing."""
 
 from __future__ import annotations
 
@@ -28,10 +28,10 @@ EVENTS = "text/event-stream"
 
 @dataclass(frozen=True, slots=True)
 class Call(Generic[T]):
-    """`template` is the route as OpenAPI spells it, `names` fill it. None in `query` is left out.
+    """One request. `template` is the route as in OpenAPI, filled with `names`. None in `query` is omitted.
 
-    `idempotent`: asking twice is the same as asking once, for a write by means of its idempotency key.
-    `cursor` is the query parameter by which a list goes on. `also` are statuses beyond 2xx that are answers.
+    `idempotent`: repeating the request is safe, for a write because of its idempotency key. `cursor`: query parameter
+    that continues a list. `also`: statuses other than 2xx that are answers.
     """
 
     method: str
@@ -117,7 +117,7 @@ def if_match(version: int | None) -> dict[str, str]:
 def _segment(place: str, name: str) -> str:
     # A dot or two would be taken for a step in the path by what lies between us and the server.
     if name in ("", ".", "..") or len(name) > 1_000:
-        raise InvalidDefinition({place: ["must be a text of 1 to 1000 characters, other than . and .."]})
+        raise InvalidDefinition({place: ["must be a string of 1 to 1000 characters, other than . and .."]})
     return quote(name.encode("utf-8", "surrogatepass"), safe="")
 
 
@@ -146,4 +146,4 @@ def _plain(value: object) -> str:
         case date():
             return value.isoformat()
         case _:
-            raise TypeError(f"a {type(value).__name__} is no JSON value")
+            raise TypeError(f"{type(value).__name__} is not a JSON value")

@@ -1,4 +1,4 @@
-"""The client for ordinary code: each method sends the call of the same name and returns its answer.
+"""The synchronous client: each method sends the call of the same name and returns its answer.
 
     with Client("http://127.0.0.1:8765", token="hor_…") as client:
         client.create_schedule(schedule_id="nightly", cron_expressions=["0 2 * * *"], workflow_type="report")
@@ -54,11 +54,11 @@ class Client(
     AssigneeCalls,
     ApprovalCalls,
 ):
-    """May be used by several threads at once. `transport` puts something else in place of the network.
+    """A thread-safe client. `transport` replaces the network.
 
-    What is not said is found as the command line finds it: in the environment, or beside a local `horarium up`.
-    `ca_file` vouches for the server; `client_cert` and `client_key` are what the server asks for with mutual TLS.
-    `source` is told to those who read history and audit: `cli`, `ui` or `client`.
+    Values that are not given come from the environment or from a local `horarium up`, as for the command line.
+    `ca_file` verifies the server; `client_cert` and `client_key` authenticate the client with mutual TLS. `source`
+    (`cli`, `ui` or `client`) is recorded in history and audit log.
     """
 
     def __init__(
@@ -78,11 +78,11 @@ class Client(
         trust = Trust(ca_file, client_cert, client_key)
         self.connection = replace(connect(base_url, token, namespace, timeout, retries, trust), source=source)
         self.namespace = self.connection.namespace
-        """The one that was asked for; else the one that the token belongs to, once the server has named it."""
+        """The given namespace, otherwise that of the token, once the server has returned it."""
         self._http = httpx.Client(**self.connection.options, transport=transport)
 
     def send(self, call: Call[T]) -> T:
-        """Any call; the methods below do this with theirs."""
+        """Send a call."""
         exchange = Exchange(call, self.connection.retries, self.connection.base_url)
         while True:
             try:
@@ -98,7 +98,7 @@ class Client(
                     time.sleep(seconds)
 
     def pages(self, call: Call[Page[T]]) -> Iterator[T]:
-        """Every item of a list; the next page is asked for when the last one is used up."""
+        """Iterate over a list, page by page."""
         following: Call[Page[T]] | None = call
         while following is not None:
             page = self.send(following)
@@ -106,9 +106,9 @@ class Client(
             following = following.after(page)
 
     def events(self, *, last_event_id: str | None = None) -> Iterator[FeedEntry]:
-        """What happens, as it happens, without end; a broken connection is taken up where it broke.
+        """Iterate over feed entries as they happen, without end. Reconnects and continues after the last entry.
 
-        `last_event_id` is the `id` of the last entry that was seen before.
+        `last_event_id`: `id` of the last entry received before.
         """
         call = follow_feed(last_event_id=last_event_id)
         listening = Listening(call, self.connection.retries, self.connection.base_url)
@@ -129,7 +129,7 @@ class Client(
     def follow_run_logs(
         self, run_id: str, *, after: int = 0, poll_seconds: float = POLL_SECONDS
     ) -> Iterator[RunLogLine]:
-        """What a run says, as it says it, until it has ended."""
+        """Iterate over the log lines of a run until it ends."""
         while True:
             page = self.send(RunCalls.get_run_logs(run_id, after=after))
             yield from page
@@ -139,7 +139,7 @@ class Client(
             time.sleep(poll_seconds)
 
     def schedule_handle(self, schedule_id: str) -> ScheduleHandle:
-        """One schedule to hold on to; asks nothing."""
+        """Return a handle for one schedule. Sends no request."""
         return ScheduleHandle(self, schedule_id)
 
     def close(self) -> None:
@@ -158,7 +158,7 @@ class Client(
 
 
 class ScheduleHandle(ScheduleMethods, RevisionMethods):
-    """One schedule: the client's calls about it, without its id."""
+    """A handle for one schedule: the calls about it, without its ID."""
 
     def __init__(self, client: Client, schedule_id: str) -> None:
         self.client = client

@@ -1,4 +1,4 @@
-"""What both drivers are told: where the server is, who asks, and how long to wait."""
+"""Connection settings of both clients."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ DEFAULT_SOURCE = "client"
 
 @dataclass(frozen=True, slots=True)
 class Connection:
-    """`namespace` None = the one that the token belongs to. Printing it does not show the token.
+    """Connection settings. `namespace` None: the namespace of the token. Printing hides the token.
 
-    `source` tells those who read history which program asked: `cli`, `ui` or `client`.
+    `source` (`cli`, `ui` or `client`) is recorded in history and audit log.
     """
 
     base_url: str = DEFAULT_URL
@@ -38,9 +38,11 @@ class Connection:
         try:
             url = httpx.URL(self.base_url)
         except (httpx.InvalidURL, TypeError) as wrong:
-            raise InvalidDefinition({"base_url": [f"is not an address: {str(wrong)[:200]}"]}) from None
+            raise InvalidDefinition({"base_url": [f"is not a valid URL: {str(wrong)[:200]}"]}) from None
         if url.scheme not in ("http", "https") or not url.host or url.query or url.fragment:
-            raise InvalidDefinition({"base_url": ["must be http:// or https:// with a host, and no query"]})
+            raise InvalidDefinition(
+                {"base_url": ["must begin with http:// or https://, name a host and have no query"]}
+            )
 
     @property
     def options(self) -> dict[str, Any]:

@@ -1,19 +1,18 @@
-"""Where the server is and who we are to it: what was said, else the environment, else the directory of a local `up`.
+"""Connection settings: given values, then the environment, then the data directory of a local `up`.
 
-| of            | said        | environment                       | data directory         | else              |
+| setting       | argument    | environment                       | data directory         | else              |
 |---------------|-------------|-----------------------------------|------------------------|-------------------|
-| the address   | `server`    | `HORARIUM_SERVER`, `HORARIUM_URL` | `url` in `server.json` | loopback          |
-| the token     | `token`     | `HORARIUM_TOKEN`                  | `admin.token`          | none              |
-| the namespace | `namespace` | `HORARIUM_NAMESPACE`              |                        | that of the token |
-| certificates  | `trust`     | `HORARIUM_CA_FILE`, …             |                        | the usual ones    |
+| server URL    | `server`    | `HORARIUM_SERVER`, `HORARIUM_URL` | `url` in `server.json` | loopback          |
+| token         | `token`     | `HORARIUM_TOKEN`                  | `admin.token`          | none              |
+| namespace     | `namespace` | `HORARIUM_NAMESPACE`              |                        | that of the token |
+| certificates  | `trust`     | `HORARIUM_CA_FILE`, …             |                        | system defaults   |
 
-On loopback it is `HORARIUM_PORT` or 8765. The clients ask here for whatever they were not told. `up --demo` has a data
-directory of its own, `demo` in the usual one; of two servers the one that started last is found.
+On loopback it is `HORARIUM_PORT` or 8765. `up --demo` has its own data directory,
+`demo` in the default one. Of two servers, the one that started last is used.
 
-A token goes to its own server only. That of the data directory belongs to the server of the data directory, and
-`HORARIUM_TOKEN` to `HORARIUM_SERVER`, where both are set. And since anybody may have written the directory in which
-somebody happens to work, a token from elsewhere goes to the address in it only if that is on this machine; a link
-that leads out of such a directory is a token from elsewhere, too, and not read.
+A token is sent only to its own server. The token of the data directory belongs to the server of the data directory, and
+`HORARIUM_TOKEN` to `HORARIUM_SERVER`, if both are set. The working directory may belong to another user, so any other
+token is sent to the URL in it only if that URL is on this machine. A link that leads out of the directory is not read.
 """
 
 from __future__ import annotations
@@ -46,9 +45,10 @@ def discover(
     trust: Trust = USUAL,
     environ: Mapping[str, str] | None = None,
 ) -> Connection:
-    """Reads two small files at most, and asks nobody. Files that are missing or unreadable say nothing.
+    """Find the connection settings. Reads at most two small files and sends no request.
 
-    Raises InvalidDefinition where the only token that is known is another server's.
+    Missing and unreadable files are ignored. Raises InvalidDefinition if the only known token belongs to another
+    server.
     """
     said = os.environ if environ is None else environ
     named = data_dir or said.get("HORARIUM_DATA_DIR") or None
@@ -60,26 +60,26 @@ def discover(
     if token is None:
         token = said.get("HORARIUM_TOKEN") or None
         if token is not None and server and usual and not same_server(server, usual):
-            raise _misdirected(f"HORARIUM_TOKEN is for {usual}, and is not sent to {server}")
+            raise _misdirected(f"HORARIUM_TOKEN is for {usual} and is not sent to {server}")
     if token is None:
         is_found = found is not None and same_server(base_url, found)
         if (is_found or not (server or usual)) and (named or _lies_inside(directory / TOKEN_FILE)):
             token = _text(directory / TOKEN_FILE)
     elif not (server or usual or named) and found is not None and not on_this_machine(found):
-        raise _misdirected(f"{directory / SERVER_FILE} names {found}, which may be anybody's")
+        raise _misdirected(f"{directory / SERVER_FILE} names {found}, which is on another machine and not trusted")
     return Connection(
         base_url, token, namespace or said.get("HORARIUM_NAMESPACE") or None, trust=trust.over(trust_of(said))
     )
 
 
 def _misdirected(why: str) -> InvalidDefinition:
-    return InvalidDefinition({"token": [f"{why}; say both the server and its token"]})
+    return InvalidDefinition({"token": [f"{why}; set both the server and its token"]})
 
 
 def connect(
     server: str | None, token: str | None, namespace: str | None, timeout: float | None, retries: Retries, trust: Trust
 ) -> Connection:
-    """The connection of a client, which is told some of it and finds the rest."""
+    """Return the connection of a client: given values, and discovered ones for the rest."""
     found = discover(server=server, token=token, namespace=namespace, trust=trust)
     return replace(found, timeout=timeout, retries=retries)
 

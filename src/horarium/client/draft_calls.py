@@ -1,4 +1,4 @@
-"""Every call about what a schedule would be, has been and will do, and what a condition sees; none of them writes."""
+"""Calls that preview, explain and compare schedules and test conditions. None of them writes."""
 
 from __future__ import annotations
 
@@ -32,9 +32,9 @@ class DraftCalls:
         year: int | None = None,
         **fields: Unpack[ScheduleFields],
     ) -> Call[ScheduleDraft]:
-        """What creating it would do or, with the id of a schedule as `changing`, what updating that would.
+        """Preview creating a schedule or, with the ID of a schedule as `changing`, updating it.
 
-        With `merge`, as patching it would; with `whole`, as updating it as a whole would.
+        `merge` previews a patch, `whole` an update that replaces the whole definition.
         """
         query = {"schedule_id": changing, "merge": merge, "whole": whole, "n": n, "year": year}
         body = {**(document or {}), **fields}
@@ -45,9 +45,8 @@ class DraftCalls:
     def preview_schedule(
         schedule_id: str, *, n: int | None = None, start: When | None = None, timezone: str | None = None
     ) -> Call[Page[PreviewRow]]:
-        """What each coming occurrence would bring, and why; nothing is written.
-
-        `start` may be a local time or a day, of `timezone` or else of the schedule's zone.
+        """Preview the upcoming occurrences. `start` may be a local time or date in `timezone` (default: time zone of
+        the schedule).
         """
         return Call(
             "GET",
@@ -60,13 +59,13 @@ class DraftCalls:
     @Method
     @staticmethod
     def get_schedule_year(schedule_id: str, *, year: int | None = None) -> Call[Year]:
-        """The days of a year on which it fires, and those on which its calendars refuse; this year, unless given."""
+        """Show the fire days of a year and the days that calendars exclude (default this year)."""
         return Call("GET", f"{SCHEDULE}/year", one(Year), {"schedule_id": schedule_id}, query={"year": year})
 
     @Method
     @staticmethod
     def explain_schedule(schedule_id: str, at: When, *, timezone: str | None = None) -> Call[Explanation]:
-        """Why it did, did not, will or will not fire then; a local time is of `timezone` or the schedule's zone."""
+        """Explain an occurrence. A local time is read in `timezone` (default: time zone of the schedule)."""
         query = {"at": at, "timezone": timezone}
         return Call("GET", f"{SCHEDULE}/explain", one(Explanation), {"schedule_id": schedule_id}, query=query)
 
@@ -75,7 +74,7 @@ class DraftCalls:
     def list_schedule_revisions(
         schedule_id: str, *, page_size: int | None = None, next_page_token: str | None = None
     ) -> Call[Page[Revision]]:
-        """Each definition that it has had, the newest first, also of a deleted schedule."""
+        """List the revisions of a schedule, newest first. Also available for deleted schedules."""
         return Call(
             "GET",
             f"{SCHEDULE}/revisions",
@@ -90,7 +89,7 @@ class DraftCalls:
     def compare_schedule_revisions(
         schedule_id: str, older: int | None = None, newer: int | None = None
     ) -> Call[RevisionComparison]:
-        """What differs between two definitions, and which coming fires; the newest two, unless told."""
+        """Compare two revisions: fields and future fires (default: the newest two)."""
         query = {"from": older, "to": newer}
         path = f"{SCHEDULE}/revisions/compare"
         return Call("GET", path, one(RevisionComparison), {"schedule_id": schedule_id}, query=query)
@@ -100,7 +99,7 @@ class DraftCalls:
     def test_condition(
         condition: Document | None, *, schedule_id: str | None = None, context: Any = None
     ) -> Call[ConditionTest]:
-        """Whether it holds in `context`, or in what the schedule would see now, clause by clause."""
+        """Test a condition on `context`, or on the current context of the schedule."""
         body = {"condition": condition, **given(schedule_id=schedule_id, context=context)}
         return Call("POST", "/api/conditions/test", one(ConditionTest), body=body)
 
@@ -108,7 +107,7 @@ class DraftCalls:
 
 
 class RevisionMethods:
-    """The calls about what one schedule has been and will do, without its id."""
+    """Calls about revisions and previews of one schedule, without its ID."""
 
     preview = Own(DraftCalls.preview_schedule)
     year = Own(DraftCalls.get_schedule_year)

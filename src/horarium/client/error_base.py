@@ -1,4 +1,4 @@
-"""The errors of a client that have others below them; `errors.py` draws the tree."""
+"""Base classes of client errors; `errors.py` shows the tree."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _NOTHING: Mapping[str, Any] = MappingProxyType({})
 
 
 class ClientError(HorariumError):
-    """`body` is the problem document; empty where the answer had none."""
+    """A failed call. `body` is the problem document, empty if the answer had none."""
 
     def __init__(
         self,
@@ -42,7 +42,7 @@ class NotFound(ClientError):
 
     @property
     def name(self) -> str | None:
-        """Of what was looked for."""
+        """Name of the missing resource."""
         name = self.body.get("name")
         return name if isinstance(name, str) else None
 

@@ -1,22 +1,22 @@
-"""What a client raises when a call does not succeed; each error knows the status, the reason and the body it came with.
+"""Errors of a failed call, with status, reason and body of the answer.
 
 HorariumError
-└── ClientError                    any status that has no class of its own
+└── ClientError                    any status without a class
     ├── Unauthorized               401
     ├── Forbidden                  403   ReportUnproven, ApprovalRequired, NotAnApprover, RequesterMayNotDecide
     ├── NotFound                   404   ScheduleNotFound, RunNotFound, CalendarNotFound, NamespaceNotFound …
     ├── Conflict                   409   LeaseLost, RequestInProgress, CalendarInUse, ScheduleBroken …
     │   └── AlreadyExists          409   ScheduleAlreadyExists, CalendarAlreadyExists, NamespaceAlreadyExists
-    ├── ApprovalOver               410   nobody decided in time
-    ├── PreconditionFailed         412   somebody has changed it meanwhile
-    ├── InputsChanged              412   the inputs are not those that were agreed to
-    ├── ValidationFailed           422   `errors` names every bad field
-    ├── KeyReused                  422   the idempotency key was used for something else
-    ├── QuotaExceeded              422, or 429 for what passes by itself; `quota`, `limit`, `used`
-    ├── RateLimited                429   `retry_after` in seconds, where the server said it
-    ├── ServerError                5xx   the server's own defect; what was asked for may have happened
-    ├── ServerUnavailable          502, 503, 504, or no answer at all (`status` is None)
-    └── UnexpectedAnswer           something answered that is no Horarium: a redirect, a page, broken JSON
+    ├── ApprovalOver               410   the approval request has expired
+    ├── PreconditionFailed         412   the resource has changed
+    ├── InputsChanged              412   the inputs have changed
+    ├── ValidationFailed           422   `errors` lists every invalid field
+    ├── KeyReused                  422   the idempotency key was used for another request
+    ├── QuotaExceeded              422, or 429 for temporary ones; `quota`, `limit`, `used`
+    ├── RateLimited                429   `retry_after` in seconds, if given
+    ├── ServerError                5xx   internal error; the request may have taken effect
+    ├── ServerUnavailable          502, 503, 504, or no answer (`status` is None)
+    └── UnexpectedAnswer           not a Horarium answer: a redirect, a page, broken JSON
 """
 
 from __future__ import annotations
@@ -48,13 +48,13 @@ _MAX_SHOWN = 200
 
 
 class ReportUnproven(Forbidden):
-    """A report needs the lease of whoever claimed the run, or the run's own token."""
+    """A report needs the lease of the run or its report token."""
 
     reason = "report_unproven"
 
 
 class ApprovalRequired(Forbidden):
-    """What was asked for waits for somebody's yes; that it was tried is on record."""
+    """The request needs an approval. The attempt was recorded."""
 
     reason = "approval_required"
 
@@ -92,13 +92,13 @@ class SecretNotFound(NotFound):
 
 
 class LeaseLost(Conflict):
-    """The run was given to somebody else, or has ended: whatever is being done for it is of no use any more."""
+    """The run was given to another worker or has ended. Stop working on it."""
 
     reason = "lease_lost"
 
 
 class RequestInProgress(Conflict):
-    """The same request, by its idempotency key, is being answered at this moment; asked again it tells the answer."""
+    """A request with the same idempotency key is in progress. Retry to get its answer."""
 
     reason = "request_in_progress"
     retry_after: float | None = None
@@ -113,13 +113,13 @@ class CalendarInUse(Conflict):
 
 
 class WorkflowInUse(Conflict):
-    """`body` names schedules and workflows that need it, and counts its open runs."""
+    """`body` lists schedules and workflows that use it, and counts its open runs."""
 
     reason = "workflow_in_use"
 
 
 class SecretInUse(Conflict):
-    """`body` names schedules that need it; force deletes it nevertheless."""
+    """`body` lists schedules that use it. Set force to delete it."""
 
     reason = "secret_in_use"
 
@@ -137,7 +137,7 @@ class RunNotEnded(Conflict):
 
 
 class RunNotRepeatable(Conflict):
-    """Nobody can do it once more: a step, a run without a schedule, or one whose schedule is gone."""
+    """The run cannot be rerun: it is a step, has no schedule, or its schedule was deleted."""
 
     reason = "run_not_repeatable"
 
@@ -147,31 +147,31 @@ class TokenNotLive(Conflict):
 
 
 class NamespaceProtected(Conflict):
-    """The one that callers speak for who name none."""
+    """The default namespace cannot be deleted."""
 
     reason = "namespace_protected"
 
 
 class NamespaceInUse(Conflict):
-    """`body` counts its live schedules and open runs; force deletes them, too."""
+    """`body` counts its live schedules and open runs. Set force to delete them too."""
 
     reason = "namespace_in_use"
 
 
 class NamespaceGoing(Conflict):
-    """Its name is free when the last of its rows is gone."""
+    """The namespace is being deleted. Its name is free when its last row is deleted."""
 
     reason = "namespace_being_deleted"
 
 
 class ConfirmNeeded(Conflict):
-    """It would start very many runs at once; `confirm=True` says that this is meant."""
+    """The request would start very many runs at once. Set `confirm=True` to proceed."""
 
     reason = "confirm_needed"
 
     @property
     def count(self) -> int | None:
-        """How many runs."""
+        """Number of runs."""
         count = self.body.get("count")
         return count if isinstance(count, int) else None
 
@@ -197,7 +197,7 @@ class PreconditionFailed(ClientError):
 
     @property
     def version(self) -> int | None:
-        """The version that it has now."""
+        """Current version."""
         version = self.body.get("version")
         return version if isinstance(version, int) else None
 
@@ -207,7 +207,7 @@ class ValidationFailed(ClientError):
 
     @property
     def errors(self) -> dict[str, list[str]]:
-        """The path of each bad field with what is wrong with it."""
+        """Errors by path of the field."""
         found = self.body.get("errors")
         if not isinstance(found, Mapping):
             return {}
@@ -219,13 +219,13 @@ class KeyReused(ClientError):
 
 
 class QuotaExceeded(ClientError):
-    """The namespace has what it may have. It is not asked again by itself: that would only add to it."""
+    """A quota of the namespace is used up. The client does not retry."""
 
     reason = "quota_exceeded"
 
     @property
     def quota(self) -> str | None:
-        """Its name."""
+        """Name of the quota."""
         name = self.body.get("quota")
         return name if isinstance(name, str) else None
 
@@ -261,7 +261,7 @@ class UnexpectedAnswer(ClientError):
 
 
 PASSING = (RateLimited, ServerUnavailable, RequestInProgress)
-"""What may be otherwise in a moment; `retry_after` is how long the server thinks that is."""
+"""Errors that may be temporary. `retry_after` is the wait that the server suggests, in seconds."""
 
 _NAMED: Mapping[int, tuple[type[ClientError], ...]] = {
     403: (ReportUnproven, ApprovalRequired, NotAnApprover, RequesterMayNotDecide),
@@ -326,13 +326,13 @@ _BY_STATUS: Mapping[int, type[ClientError]] = {
 
 
 def error_of(response: httpx.Response) -> ClientError:
-    """For any answer that is not a success; its body has been read."""
+    """Return the error for an answer that is not a success. Its body must have been read."""
     body, status = _problem(response), response.status_code
     told = body.get("reason")
     reason = told if isinstance(told, str) else None
     kind = _kind(status, reason)
     said = body.get("message") or body.get("detail") or body.get("error")
-    message = said if isinstance(said, str) else f"the server answered {status} {response.reason_phrase}".rstrip()
+    message = said if isinstance(said, str) else f"the server returned {status} {response.reason_phrase}".rstrip()
     error = kind(message, status=status, reason=reason, body=body)
     if isinstance(error, PASSING):
         error.retry_after = retry_after(response.headers)
@@ -341,7 +341,7 @@ def error_of(response: httpx.Response) -> ClientError:
 
 def unreachable(cause: httpx.RequestError, where: str) -> ServerUnavailable:
     late = isinstance(cause, httpx.TimeoutException)
-    what = "did not answer in time" if late else "cannot be reached"
+    what = "did not respond in time" if late else "cannot be reached"
     error = ServerUnavailable(
         f"{where} {what}: {str(cause)[:_MAX_SHOWN] or type(cause).__name__}",
         reason="timed_out" if late else "unreachable",
@@ -351,7 +351,7 @@ def unreachable(cause: httpx.RequestError, where: str) -> ServerUnavailable:
 
 
 def retry_after(headers: httpx.Headers) -> float | None:
-    """RFC 9110 section 10.2.3: seconds, or a date, which is read against the server's own clock."""
+    """Read `Retry-After` (RFC 9110, section 10.2.3): seconds, or a date relative to the clock of the server."""
     value = headers.get("retry-after", "").strip()
     if value.isascii() and value.isdigit() and len(value) < 10:
         return float(value)

@@ -1,8 +1,7 @@
-"""What to do after each attempt at a call: take the answer, wait and ask again, or give up. It sends nothing itself.
+"""Retries: accept the answer of an attempt, wait and repeat, or give up. Sends nothing itself.
 
-Asked again is only what is safe to ask twice: reads, and writes that carry an idempotency key. Worth it
-are answers that may be another one in a moment: no connection, no answer in time, 429, 502, 503, 504, and 409
-while an earlier attempt with the same key is still being answered.
+Only safe requests are repeated: reads, and writes with an idempotency key. Retryable results: no connection, no answer
+in time, 429, 502, 503, 504, and 409 while an earlier attempt with the same key is in progress.
 """
 
 from __future__ import annotations
@@ -30,7 +29,9 @@ _PASSING = (httpx.TimeoutException, httpx.NetworkError, httpx.RemoteProtocolErro
 
 @dataclass(frozen=True, slots=True)
 class Retries:
-    """`attempts` counts the first one. A server that asks for more than `longest_wait_seconds` is not waited for."""
+    """Retry settings. `attempts` includes the first one. A longer `Retry-After` than `longest_wait_seconds` ends the
+    retries.
+    """
 
     attempts: int = 4
     base_ms: int = 200
@@ -39,7 +40,7 @@ class Retries:
 
     def __post_init__(self) -> None:
         if self.attempts < 1 or self.base_ms < 0 or self.max_ms < 0 or self.longest_wait_seconds < 0:
-            raise ValueError("attempts counts from 1, and no wait is negative")
+            raise ValueError("attempts must be at least 1, and waits must not be negative")
 
     def wait_seconds(self, failures: int, key: str) -> float:
         return backoff(self.base_ms, self.max_ms, failures, unit_hash(key, failures)) / 1_000
@@ -63,7 +64,7 @@ Next: TypeAlias = Done[T] | Wait
 
 @dataclass(slots=True)
 class Exchange(Generic[T]):
-    """One call from its first attempt to its end; the same idempotency key goes with every attempt."""
+    """All attempts of one call. Each attempt has the same idempotency key."""
 
     call: Call[T]
     retries: Retries

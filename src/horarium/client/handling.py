@@ -1,4 +1,4 @@
-"""How a handler is called: inputs become arguments, and whatever it does becomes a report.
+"""Call handlers: inputs become arguments, and the result becomes a report.
 
 | inputs  | the call                                                             |
 |---------|----------------------------------------------------------------------|
@@ -34,12 +34,14 @@ CONTEXT = "context"
 
 
 async def call_handler(handler: Handler, held: HeldRun) -> Call[RunReported]:
-    """What the handler does, whatever it is, becomes a report. In a task of its own, whose output is this run's."""
+    """Call the handler and turn its result into a report. Runs in a task of its own to capture its output."""
     keep_output(held.log)
     try:
         args, named = arguments(handler, held.job)
     except TypeError as wrong:
-        return held.failed(f"the input does not fit the handler: {wrong}", RetryCause.CONTRACT_VIOLATED)
+        return held.failed(
+            f"the input does not match the signature of the handler: {wrong}", RetryCause.CONTRACT_VIOLATED
+        )
     try:
         if is_async(handler):
             return held.returned(await handler(*args, **named))

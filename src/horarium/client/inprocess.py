@@ -1,8 +1,8 @@
-"""A transport without a network for the ordinary client: asks an ASGI application of this process.
+"""A transport that sends the requests of a synchronous client to an ASGI application in this process.
 
-The application runs in a loop of the transport's own, so a call may come from any thread, also from one that
-runs a loop itself. Bodies are streamed: a stream without end can be read. For coroutines there is
-`httpx.ASGITransport`, which gives a body when it is complete.
+The application runs in an event loop of the transport, so a call may come from any thread. Bodies are streamed, so
+endless streams can be read. `httpx.ASGITransport` is the alternative for coroutines; it returns a body when it is
+complete.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""A run in the hands of a worker: the job that its handler is given, and what is reported in the end."""
+"""A claimed run: the job that its handler receives, and the final report."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ _FRAMES = 10
 
 
 class Blocked(Exception):
-    """Raised by a handler that came to something which needs approval, such as `publish` or `spend`."""
+    """Raise this in a handler when the run reaches a gate that needs approval, such as `publish` or `spend`."""
 
     def __init__(self, gate: str) -> None:
-        super().__init__(f"waits for approval of {gate}")
+        super().__init__(f"needs approval of the gate {gate}")
         self.gate = gate
 
 

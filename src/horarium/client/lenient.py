@@ -1,7 +1,7 @@
-"""How an answer becomes a value: known keys by their declared types, everything else ignored and kept in `raw`.
+"""Read answers leniently: known keys by their declared types; other keys are kept in `raw`.
 
-A client is often older or newer than its server. A key that is missing, null or of another type leaves
-the field's default, or nothing of its type; no answer is refused for what it says beyond our knowledge.
+A client may be older or newer than its server. A key that is missing, null or of another type gets the default of the
+field, or an empty value of its type. No answer is rejected because of unknown content.
 """
 
 from __future__ import annotations

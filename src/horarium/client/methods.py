@@ -1,7 +1,7 @@
-"""How a call becomes a method of both clients: what `Client` sends and waits for, `AsyncClient` sends and awaits.
+"""Build methods of both clients from call functions: `Client` sends and waits, `AsyncClient` sends and awaits.
 
-Signature and documentation of a method are those of the function that makes the call, for type checkers and for
-people who ask at runtime, as `help` does. Asked of the class, a method is that function.
+Signature and documentation of a method are those of the call function, for type checkers and for `help`. On the class,
+a method is that function.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ T = TypeVar("T")
 
 
 class Method(Generic[P, T]):
-    """Sends the call that the function makes."""
+    """A method that sends the call of its function."""
 
     def __init__(self, make: Callable[P, Call[T]]) -> None:
         self.make: Callable[P, Call[T]] = getattr(make, "__func__", make)
@@ -39,7 +39,7 @@ class Method(Generic[P, T]):
 
 
 class Pages(Generic[P, T]):
-    """Goes through all pages of a list."""
+    """A method that iterates over all pages of a list."""
 
     def __init__(self, listing: Method[P, Page[T]]) -> None:
         self.make = listing.make
@@ -55,7 +55,7 @@ class Pages(Generic[P, T]):
 
 
 class Own(Generic[P, T]):
-    """Sends a call about the one schedule of a handle, whose id is filled in."""
+    """A method of a handle: sends a call with the ID of its schedule."""
 
     def __init__(self, make: Callable[Concatenate[str, P], Call[T]]) -> None:
         self._make = make
@@ -71,7 +71,7 @@ class Own(Generic[P, T]):
 
 
 class OwnPages(Generic[P, T]):
-    """Goes through all pages of a list about the one schedule of a handle."""
+    """A method of a handle: iterates over all pages of a list of its schedule."""
 
     def __init__(self, make: Callable[Concatenate[str, P], Call[Page[T]]]) -> None:
         self._make = make

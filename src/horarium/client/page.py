@@ -1,4 +1,4 @@
-"""Part of a list, as a client has it."""
+"""A page of a list."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class Page(Generic[T]):
-    """`cursor` leads to the next part; None = this is the last one. `raw` is the answer as it came."""
+    """A page of a list. `cursor` leads to the next page (None = last page). `raw` is the answer."""
 
     items: tuple[T, ...]
     cursor: str | int | None = None
@@ -21,7 +21,7 @@ class Page(Generic[T]):
 
     @property
     def unreadable_rows(self) -> tuple[UnreadableRow, ...]:
-        """The rows that the service could not read, which are not among the items."""
+        """Rows that the service could not read. They are not in the items."""
         return unreadable_rows_of(self.raw)
 
     def __iter__(self) -> Iterator[T]:

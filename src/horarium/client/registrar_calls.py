@@ -1,6 +1,6 @@
-"""Every call of the registrar of the plain cron scheduler, described once: its fields, its words, its defaults.
+"""Calls of the trigger paths of the plain cron scheduler.
 
-A deployment that names no id is the same schedule each time, and what is missed is skipped unless it says otherwise.
+Without an ID, equal documents are the same schedule. Missed occurrences are skipped by default.
 """
 
 from __future__ import annotations
@@ -27,7 +27,9 @@ class RegistrarCalls:
     def upsert_trigger(
         document: Document | None = None, /, *, confirm: bool | None = None, **fields: Unpack[ScheduleFields]
     ) -> Call[TriggerUpserted]:
-        """Deploy a trigger: `workflow_id`, `version`, `user_id`, `cron_expr`, `timezone` and more; safe to repeat."""
+        """Create or update a trigger: `workflow_id`, `version`, `user_id`, `cron_expr`, `timezone` and more. Safe to
+        repeat.
+        """
         body, query = {**(document or {}), **fields}, {"confirm": confirm}
         return Call("POST", "/schedules/upsert", one(TriggerUpserted), query=query, body=body)
 
@@ -42,7 +44,7 @@ class RegistrarCalls:
         timezone: str | None = None,
         confirm: bool | None = None,
     ) -> Call[TriggerPaused]:
-        """`paused` false resumes; a pause with `until` ends by itself."""
+        """Pause a trigger, or resume it with `paused` false. With `until`, it resumes by itself at that time."""
         told = given(reason=reason, until=until, timezone=timezone)
         body = {"schedule_id": schedule_id, "paused": paused, **told}
         return Call("POST", "/schedules/pause", one(TriggerPaused), query={"confirm": confirm}, body=body)
@@ -50,13 +52,13 @@ class RegistrarCalls:
     @Method
     @staticmethod
     def get_trigger(schedule_id: str) -> Call[Trigger]:
-        """One trigger with its next five fire times."""
+        """Show a trigger with its next five fire times."""
         return Call("GET", TRIGGER, one(Trigger), {"schedule_id": schedule_id})
 
     @Method
     @staticmethod
     def list_trigger_runs(schedule_id: str, *, limit: int | None = None) -> Call[Page[TriggerRun]]:
-        """The last runs and skips, newest first."""
+        """List the last runs and skips, newest first."""
         return Call(
             "GET", f"{TRIGGER}/runs", many(TriggerRun, "runs"), {"schedule_id": schedule_id}, query={"limit": limit}
         )

@@ -1,4 +1,4 @@
-"""Every call about runs, and those of workers, described once; the clients send them."""
+"""Calls about runs, including those of workers."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from horarium.wire.runs import (
 
 RUN = "/api/runs/{run_id}"
 POLL_SECONDS = 1.0
-"""Between two looks at a run that somebody follows."""
+"""Seconds between two polls of a followed run."""
 
 
 def _run_logs(body: Any) -> Page[RunLogLine]:
@@ -55,9 +55,9 @@ class RunCalls:
         page_size: int | None = None,
         next_page_token: str | None = None,
     ) -> Call[Page[RunSummary]]:
-        """List the runs of the namespace, newest first, with `namespace="*"` those of all namespaces.
+        """List the runs of the namespace, newest first; with `namespace="*"`, of all namespaces.
 
-        `include="steps"` shows the steps of workflows among them.
+        `include="steps"` includes steps of workflows.
         """
         return Call(
             "GET",
@@ -97,7 +97,7 @@ class RunCalls:
         own: bool | None = None,
         next_page_token: str | None = None,
     ) -> Call[Page[RunEvent]]:
-        """What happened to a run and to its steps, oldest first; `own`: without its steps."""
+        """List the events of a run and its steps, oldest first. `own`: without its steps."""
         query = {"limit": limit, "after_sequence": after_sequence, "own": own, "next_page_token": next_page_token}
         events = many(RunEvent, "events")
         return Call("GET", f"{RUN}/events", events, {"run_id": run_id}, query, cursor="next_page_token")
@@ -116,7 +116,7 @@ class RunCalls:
         limit: int | None = None,
         next_page_token: str | None = None,
     ) -> Call[BulkStops]:
-        """Cancel or terminate all open runs that fit: at most 100 a request, with one outcome each."""
+        """Cancel or terminate all open runs that match, at most 100 per request, with one outcome each."""
         lists = {"ids": ids, "schedule_ids": schedule_ids, "states": states}
         chosen = {name: list(each) for name, each in lists.items() if each is not None} | given(labels=labels)
         body = {
@@ -129,7 +129,7 @@ class RunCalls:
     @Method
     @staticmethod
     def cancel_run(run_id: str) -> Call[RunStopped]:
-        """What has not started ends now; whoever has taken it is asked to stop."""
+        """Cancel a run. A run that has not started ends immediately; a running one is asked to stop."""
         return Call("POST", f"{RUN}/cancel", one(RunStopped), {"run_id": run_id}, body={})
 
     @Method
@@ -143,14 +143,14 @@ class RunCalls:
         reason: str | None = None,
         idempotency_key: str | None = None,
     ) -> Call[RunRerun]:
-        """Do an ended run once more: the same occurrence and definition, and the same input unless others are given."""
+        """Rerun an ended run: same occurrence, definition and input, unless `inputs` are given."""
         body = given(overlap_policy=overlap_policy, even_if_paused=even_if_paused, inputs=inputs, reason=reason)
         return Call("POST", f"{RUN}/rerun", one(RunRerun), {"run_id": run_id}, body=body, key=idempotency_key)
 
     @Method
     @staticmethod
     def terminate_run(run_id: str) -> Call[RunStopped]:
-        """Ends now, whoever has it."""
+        """End a run immediately, even if a worker or target is still busy with it."""
         return Call("POST", f"{RUN}/terminate", one(RunStopped), {"run_id": run_id}, body={})
 
     @Method
@@ -170,10 +170,11 @@ class RunCalls:
         attempt: int | None = None,
         report_token: str | None = None,
     ) -> Call[RunReported]:
-        """What became of a run: `running`, `succeeded`, `failed`, `timed_out`, `cancelled`, or `blocked` at a `gate`.
+        """Report the outcome of a run: `running`, `succeeded`, `failed`, `timed_out`, `cancelled`, or `blocked` at a
+        `gate`.
 
-        `lease_epoch` or `report_token` came with the run, and one of them must come back: a run listens to whoever
-        claimed it and names the lease, and to whoever has the token.
+        Return the `lease_epoch` or `report_token` that came with the run: only the worker with the lease or the holder
+        of the token may report.
         """
         said = given(
             result=result,
@@ -193,9 +194,10 @@ class RunCalls:
     @Method
     @staticmethod
     def report_runs(reports: Sequence[Mapping[str, Any]]) -> Call[RunReports]:
-        """What became of many runs, at most 100: objects with `run_id` and what `report_run` takes, one outcome each.
+        """Report the outcomes of at most 100 runs: objects with `run_id` and the arguments of `report_run`, one outcome
+        each.
 
-        Those about one run are taken in their order. Made again they change nothing.
+        Reports about the same run are processed in order. Repeated reports change nothing.
         """
         return Call("POST", "/api/runs/reports", one(RunReports), body={"reports": list(reports)})
 
@@ -208,11 +210,10 @@ class RunCalls:
         limit: int | None = None,
         workflow_types: Sequence[str] | None = None,
     ) -> Call[Page[ClaimedRun]]:
-        """Take runs from a pull queue, the oldest first; each is the worker's until its lease ends.
+        """Claim runs from a pull queue, highest priority first. The worker holds each run until its lease ends.
 
-        `workflow_types` are those that the worker knows, at most 100; what it does not know is left to others.
-
-        Not repeated when the answer is lost: what was taken comes back by itself when its lease ends.
+        `workflow_types`: types to claim, at most 100. Not repeated if the answer is lost: the runs become available
+        again when their leases end.
         """
         body = given(worker=worker, limit=limit, workflow_types=workflow_types)
         path = "/api/queues/{queue}/claim"
@@ -221,7 +222,7 @@ class RunCalls:
     @Method
     @staticmethod
     def heartbeat_run(run_id: str, lease_epoch: int) -> Call[Heartbeat]:
-        """Renew the lease. Not repeated: the next beat does the same."""
+        """Renew the lease of a run. Not repeated: the next heartbeat has the same effect."""
         body = {"lease_epoch": lease_epoch}
         return Call("POST", f"{RUN}/heartbeat", one(Heartbeat), {"run_id": run_id}, body=body, idempotent=False)
 
@@ -236,7 +237,7 @@ class RunCalls:
         scheduled_for: When | None = None,
         user_id: str | None = None,
     ) -> Call[RunStarted]:
-        """Start one run that no schedule asked for; the same key again names the same run."""
+        """Start a run without a schedule. A repeated idempotency key returns the same run."""
         body = {"workflow_id": workflow_id, "idempotency_key": idempotency_key}
         said = given(version=version, inputs=inputs, scheduled_for=scheduled_for, user_id=user_id)
         return Call("POST", "/api/run-launcher/start", one(RunStarted), body={**body, **said}, key=idempotency_key)
@@ -244,9 +245,8 @@ class RunCalls:
     @Method
     @staticmethod
     def get_run_logs(run_id: str, *, after: int | None = None) -> Call[Page[RunLogLine]]:
-        """What a run printed and logged, the last lines of it; `after` is the number of a line that is known.
-
-        `follow_run_logs` waits for more until the run has ended.
+        """Show the last log lines of a run. `after`: number of the last line received. `follow_run_logs` waits for
+        more.
         """
         return Call("GET", f"{RUN}/logs", _run_logs, {"run_id": run_id}, {"after": after}, cursor="after")
 
@@ -255,9 +255,9 @@ class RunCalls:
     def add_run_logs(
         run_id: str, lease_epoch: int, lines: Sequence[str | Mapping[str, Any]], *, dropped: int | None = None
     ) -> Call[RunLogsKept]:
-        """Add to what a run has said: texts, or objects with `text`, `stream` (stdout, stderr, log) and `at`.
+        """Append to the logs of a run: texts, or objects with `text`, `stream` (stdout, stderr, log) and `at`.
 
-        Only for whoever holds the run. Not repeated: lines that came twice would be told twice.
+        Only for the worker that holds the run. Not repeated, to avoid duplicate lines.
         """
         body = {"lease_epoch": lease_epoch, "lines": list(lines), **given(dropped=dropped)}
         return Call("POST", f"{RUN}/logs", one(RunLogsKept), {"run_id": run_id}, body=body, idempotent=False)

@@ -1,6 +1,6 @@
-"""Every call about schedules, described once; the clients send them.
+"""Calls about schedules.
 
-A function here makes a Call and does nothing else. Fields of documents are those of a schedule's document.
+Each function only builds a Call. Field names are those of a schedule document.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ class ScheduleCalls:
     def create_schedule(
         document: Document | None = None, /, *, idempotency_key: str | None = None, **fields: Unpack[ScheduleFields]
     ) -> Call[WriteResult]:
-        """Make a schedule from a document, from fields, or from both; raises ScheduleAlreadyExists."""
+        """Create a schedule from a document, fields, or both. Raises ScheduleAlreadyExists."""
         return Call("POST", SCHEDULES, _written, body={**(document or {}), **fields}, key=idempotency_key)
 
     @Method
@@ -71,7 +71,9 @@ class ScheduleCalls:
     def upsert_schedule(
         document: Document | None = None, /, *, confirm: bool | None = None, **fields: Unpack[ScheduleFields]
     ) -> Call[WriteResult]:
-        """Create or replace by `schedule_id`, without one by all that is said; an equal definition changes nothing."""
+        """Create or replace a schedule by `schedule_id`, or without an ID by its content. An equal definition changes
+        nothing.
+        """
         body = {**(document or {}), **fields}
         return Call("POST", f"{SCHEDULES}/upsert", _written, query={"confirm": confirm}, body=body)
 
@@ -97,12 +99,10 @@ class ScheduleCalls:
         page_size: int | None = None,
         next_page_token: str | None = None,
     ) -> Call[Page[Schedule]]:
-        """Newest first; `text` is part of an id or a name; all `labels` must fit.
+        """List schedules, newest first. `text` matches a part of the ID or name. All `labels` must match.
 
-        Deleted schedules are listed with `include_deleted` or `status="deleted"`.
-
-        `health` is a way of doing badly, `calendar` one they obey, `assignee` an agent or a team they name;
-        `include="recent"` shows the last occurrences.
+        `include_deleted` or `status="deleted"` includes deleted schedules. `health`: a health status. `calendar`: a
+        calendar in use. `assignee`: an assigned agent or team. `include="recent"` adds the last occurrences.
         """
         return Call(
             "GET",
@@ -133,7 +133,7 @@ class ScheduleCalls:
     @Method
     @staticmethod
     def describe_schedule(schedule_id: str, *, include_deleted: bool | None = None) -> Call[Schedule]:
-        """One schedule with its next fire times; with `include_deleted`, the last one that had this id."""
+        """Show a schedule with its next fire times; with `include_deleted`, also the last deleted one with this ID."""
         query = {"include_deleted": include_deleted}
         return Call("GET", SCHEDULE, one(Schedule), {"schedule_id": schedule_id}, query)
 
@@ -149,9 +149,9 @@ class ScheduleCalls:
         whole: bool | None = None,
         **fields: Unpack[ScheduleFields],
     ) -> Call[WriteResult]:
-        """Replace the parts that are given, and leave the others; an action is merged key by key.
+        """Update a schedule: given parts are replaced, other parts are kept, and an action is merged key by key.
 
-        With `whole`, what is given is all there is: what it does not name goes.
+        `whole` replaces the whole definition: omitted parts are removed.
         """
         return _change("PUT", schedule_id, {**(changes or {}), **fields}, if_version, confirm, whole=whole)
 
@@ -172,7 +172,7 @@ class ScheduleCalls:
     @Method
     @staticmethod
     def delete_schedule(schedule_id: str, *, if_version: int | None = None) -> Call[WriteResult]:
-        """What has not started is cancelled; history stays readable."""
+        """Delete a schedule. Runs that have not started are cancelled. History stays available."""
         return Call("DELETE", SCHEDULE, _written, {"schedule_id": schedule_id}, headers=if_match(if_version))
 
     @Method
@@ -189,9 +189,9 @@ class ScheduleCalls:
     ) -> Call[WriteResult]:
         """Stop firing until the schedule is resumed, or until `until`. Active runs continue.
 
-        `reason` is recorded with the pause; `note` replaces the note of the schedule.
-        `until` may be a length of time from now, such as `4h`, or a local time, such as `2026-11-17T09:00`: of
-        `timezone`, or else of the schedule's zone. An end that releases more than 1,000 held runs needs `confirm`.
+        `reason` is recorded with the pause; `note` replaces the note of the schedule. `until` may be a duration from
+        now, such as `4h`, or a local time, such as `2026-11-17T09:00`, in `timezone` (default: the time zone of the
+        schedule). Set `confirm` if the end of the pause would start more than 1,000 buffered runs.
         """
         body = given(reason=reason, note=note, until=until, timezone=timezone)
         return replace(_send("POST", "pause", schedule_id, body, if_version), query={"confirm": confirm})
@@ -206,7 +206,9 @@ class ScheduleCalls:
         if_version: int | None = None,
         confirm: bool | None = None,
     ) -> Call[WriteResult]:
-        """Resume. Occurrences missed while paused do not run. More than 1,000 held runs need `confirm`."""
+        """Resume. Occurrences missed while paused do not run. Set `confirm` if more than 1,000 buffered runs would
+        start.
+        """
         body = given(reason=reason, note=note)
         return replace(_send("POST", "resume", schedule_id, body, if_version), query={"confirm": confirm})
 
@@ -221,7 +223,7 @@ class ScheduleCalls:
         reason: str | None = None,
         idempotency_key: str | None = None,
     ) -> Call[Triggered]:
-        """Fire once now. With the same `idempotency_key` a second trigger is the first one again."""
+        """Trigger a schedule now. A repeated `idempotency_key` returns the first trigger."""
         body = given(overlap_policy=overlap_policy, even_if_paused=even_if_paused, inputs=inputs, reason=reason)
         path = f"{SCHEDULE}/trigger"
         return Call("POST", path, one(Triggered), {"schedule_id": schedule_id}, body=body, key=idempotency_key)
@@ -239,7 +241,7 @@ class ScheduleCalls:
         reason: str | None = None,
         idempotency_key: str | None = None,
     ) -> Call[Backfilled]:
-        """Run what the spec had from `start_time` on and before `end_time`, except what has a run already."""
+        """Run the occurrences from `start_time` to before `end_time` that have no run."""
         body = {
             "start_time": rfc3339(start_time),
             "end_time": rfc3339(end_time),
@@ -268,10 +270,11 @@ class ScheduleCalls:
         confirm: bool | None = None,
         idempotency_key: str | None = None,
     ) -> Call[BulkChanges]:
-        """Pause, resume, trigger, label or delete all that fit: at most 100 a request, with one outcome each.
+        """Pause, resume, trigger, label or delete all matching schedules: at most 100 per request, with one outcome
+        each.
 
-        `labels` choose, `set_labels` are put on, or taken off where they are None. What would start more than 1,000
-        runs needs `confirm`. `until` may be a length of time from now, or a local time of `timezone`.
+        `labels` is a filter. `set_labels` are added; None removes a label. Set `confirm` if more than 1,000 runs would
+        start. `until` may be a duration from now, or a local time in `timezone`.
         """
         chosen = given(
             ids=None if ids is None else list(ids), labels=labels, name_contains=name_contains, status=status
@@ -296,7 +299,7 @@ class ScheduleCalls:
         uid: str | None = None,
         order: Literal["asc", "desc"] | None = None,
     ) -> Call[Page[HistoryEvent]]:
-        """Read the history, oldest first unless `order` is `desc`; `uid` names an older schedule of the same id."""
+        """List the history, oldest first unless `order` is `desc`. `uid` selects an older schedule with the same ID."""
         return Call(
             "GET",
             f"{SCHEDULE}/history",
@@ -320,7 +323,9 @@ class ScheduleCalls:
         page_size: int | None = None,
         next_page_token: str | None = None,
     ) -> Call[Page[RunSummary]]:
-        """Newest first, also of a deleted schedule; `include="skips"` shows what was skipped among them."""
+        """List the runs of a schedule, newest first, also of a deleted one. `include="skips"` includes skipped
+        occurrences.
+        """
         return Call(
             "GET",
             f"{SCHEDULE}/runs",
@@ -342,7 +347,7 @@ class ScheduleCalls:
     @Method
     @staticmethod
     def get_schedule_health(schedule_id: str) -> Call[ScheduleHealth]:
-        """Whether it fires when it should."""
+        """Show the health of a schedule."""
         return Call("GET", f"{SCHEDULE}/health", one(ScheduleHealth), {"schedule_id": schedule_id})
 
     @Method
@@ -350,7 +355,7 @@ class ScheduleCalls:
     def set_calendars(
         schedule_id: str, calendars: Sequence[str], *, if_version: int | None = None
     ) -> Call[WriteResult]:
-        """All of them must allow a day."""
+        """Set the calendars of a schedule. All of them must allow a day."""
         return _send("PUT", "calendars", schedule_id, {"calendars": list(calendars)}, if_version)
 
     @Method
@@ -361,7 +366,7 @@ class ScheduleCalls:
     @Method
     @staticmethod
     def set_condition(schedule_id: str, condition: Document, *, if_version: int | None = None) -> Call[WriteResult]:
-        """What must hold for an occurrence to fire."""
+        """Set the condition that must hold before a run starts."""
         return _send("PUT", "condition", schedule_id, {"pre_dispatch_condition": condition}, if_version)
 
     @Method
@@ -372,7 +377,7 @@ class ScheduleCalls:
     @Method
     @staticmethod
     def set_rotation(schedule_id: str, inputs: Sequence[Any], *, if_version: int | None = None) -> Call[WriteResult]:
-        """Inputs that runs take in turn; begins with the first again."""
+        """Set the input rotation. It restarts with the first entry."""
         return _send("PUT", "rotation", schedule_id, {"inputs_rotation": list(inputs)}, if_version)
 
     @Method
@@ -386,7 +391,7 @@ class ScheduleCalls:
 
 
 class ScheduleMethods:
-    """The calls about one schedule, without its id."""
+    """Calls about one schedule, without its ID."""
 
     describe = Own(ScheduleCalls.describe_schedule)
     update = Own(ScheduleCalls.update_schedule)

@@ -1,4 +1,4 @@
-"""Every call about calendars, tokens, namespaces, the feed, the audit and the service itself, described once."""
+"""Calls about calendars, tokens, namespaces, the feed, the audit log and the service."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ NAMESPACES, NAMESPACE = "/api/namespaces", "/api/namespaces/{namespace}"
 
 
 def follow_feed(*, last_event_id: str | None = None) -> Call[FeedEntry]:
-    """The feed as a stream; `parse` reads the data of one event."""
+    """Stream the feed. `parse` reads the data of one event."""
     headers = {} if last_event_id is None else {"Last-Event-ID": last_event_id}
     return Call("GET", "/api/events", one(FeedEntry), headers=headers, accept=EVENTS)
 
@@ -47,7 +47,7 @@ class ServiceCalls:
     @Method
     @staticmethod
     def list_calendars(*, page_size: int | None = None, next_page_token: str | None = None) -> Call[Page[Calendar]]:
-        """One's own, then the built-in ones."""
+        """List custom calendars, then built-in ones."""
         query = {"page_size": page_size, "next_page_token": next_page_token}
         return Call("GET", CALENDARS, many(Calendar, "calendars"), query=query, cursor="next_page_token")
 
@@ -59,7 +59,7 @@ class ServiceCalls:
     @Method
     @staticmethod
     def get_calendar(name: str, *, year: int | None = None) -> Call[Calendar]:
-        """Also a built-in one, or a rule such as `holidays:US`; with `year`, its days in that year."""
+        """Show a custom or built-in calendar, or a rule such as `holidays:US`; with `year`, its days of that year."""
         return Call("GET", CALENDAR, one(Calendar), {"name": name}, query={"year": year})
 
     @Method
@@ -67,20 +67,20 @@ class ServiceCalls:
     def update_calendar(
         name: str, changes: Document | None = None, /, *, if_version: int | None = None, **fields: Any
     ) -> Call[Calendar]:
-        """What is not said stays."""
+        """Update a calendar. Omitted fields are kept."""
         body = {**(changes or {}), **fields}
         return Call("PUT", CALENDAR, one(Calendar), {"name": name}, body=body, headers=if_match(if_version))
 
     @Method
     @staticmethod
     def delete_calendar(name: str) -> Call[CalendarDeleted]:
-        """Raises CalendarInUse while a schedule names it."""
+        """Delete a calendar. Raises CalendarInUse while a schedule uses it."""
         return Call("DELETE", CALENDAR, one(CalendarDeleted), {"name": name})
 
     @Method
     @staticmethod
     def clone_calendar(name: str, new_name: str) -> Call[Calendar]:
-        """How one begins to change a built-in calendar."""
+        """Copy a calendar, for example to change a built-in one."""
         return Call("POST", f"{CALENDAR}/clone", one(Calendar), {"name": name}, body={"name": new_name})
 
     @Method
@@ -96,10 +96,10 @@ class ServiceCalls:
         confirm: bool | None = None,
         idempotency_key: str | None = None,
     ) -> Call[Applied]:
-        """Make schedules, and what they need, what a bundle says, all or none; `dry_run` only tells what it would do.
+        """Apply a bundle: all documents or none. `dry_run` only returns the plan.
 
-        `prune` deletes what the bundle has brought before and has no more; `adopt` takes over what others made. Where
-        more than 1,000 schedules would fire within a minute, `confirm` is needed.
+        `prune` deletes what an earlier version of the bundle created and this version omits. `adopt` takes over
+        documents of others. Set `confirm` if more than 1,000 schedules would fire within a minute.
         """
         body = {**document, **given(bundle=bundle, dry_run=dry_run, prune=prune, adopt=adopt)}
         return Call("POST", "/api/apply", one(Applied), query={"confirm": confirm}, body=body, key=idempotency_key)
@@ -107,7 +107,7 @@ class ServiceCalls:
     @Method
     @staticmethod
     def list_tokens() -> Call[Page[Token]]:
-        """Without their secrets, which nobody has any more."""
+        """List tokens, without secrets."""
         return Call("GET", TOKENS, many(Token, "tokens"))
 
     @Method
@@ -120,9 +120,9 @@ class ServiceCalls:
         expires_at: When | None = None,
         queues: Sequence[str] | None = None,
     ) -> Call[IssuedToken]:
-        """For the client's namespace. The secret is in the answer, and nowhere else.
+        """Create a token in the namespace of the client. The secret is returned only once.
 
-        The subject of an agent is its agent id. `queues` are those that it may claim from; None = all.
+        The subject of a token for an agent is its agent ID. `queues`: queues it may claim from (None = all).
         """
         told = given(subject=subject, expires_at=expires_at, queues=None if queues is None else list(queues))
         body = {"name": name, "role": role, **told}
@@ -132,13 +132,15 @@ class ServiceCalls:
     @Method
     @staticmethod
     def make_sign_in_link() -> Call[SignInLink]:
-        """A code that signs a browser in as whoever asks, within a minute: `/ui/#token=<code>` below the server."""
+        """Create a code that signs a browser in as the caller, once, within a minute: open `/ui/#token=<code>`."""
         return Call("POST", "/api/session/link", one(SignInLink), idempotent=False)
 
     @Method
     @staticmethod
     def rotate_token(token_id: str, *, overlap_seconds: int | None = None) -> Call[IssuedToken]:
-        """A new secret, which is in the answer and nowhere else; the old one is good for that long, or for a day."""
+        """Create a new secret, which is returned only once. The old one stays valid for `overlap_seconds` (default
+        86400).
+        """
         body = given(overlap_seconds=overlap_seconds)
         return Call("POST", f"{TOKEN}/rotate", one(IssuedToken), {"token_id": token_id}, body=body, idempotent=False)
 
@@ -163,7 +165,7 @@ class ServiceCalls:
     def delete_namespace(
         namespace: str, *, force: bool | None = None, dry_run: bool | None = None
     ) -> Call[NamespaceDeleted]:
-        """With all that belongs to it; live schedules and open runs only with `force`."""
+        """Delete a namespace with all its data. Live schedules and open runs require `force`."""
         query = {"force": force, "dry_run": dry_run}
         return Call("DELETE", NAMESPACE, one(NamespaceDeleted), {"namespace": namespace}, query=query)
 
@@ -181,7 +183,9 @@ class ServiceCalls:
         quotas: Mapping[str, int | str | None] | None = None,
         retention: Mapping[str, int | str | None] | None = None,
     ) -> Call[Namespace]:
-        """What is given changes; None = no limit, or for ever, and `"default"` = as the settings say."""
+        """Update a namespace. Omitted fields are kept. None = no limit, or kept forever. `"default"` = the value of the
+        settings.
+        """
         body = given(description=description, quotas=quotas, retention=retention)
         return Call("PATCH", NAMESPACE, one(Namespace), {"namespace": namespace}, body=body)
 
@@ -200,10 +204,10 @@ class ServiceCalls:
         status: str | None = None,
         reason: str | None = None,
     ) -> Call[Agenda]:
-        """What all schedules of the namespace do in a window of time, decided or predicted; the next 24 hours.
+        """List the occurrences of all schedules in a time window, decided or predicted (default: the next 24 hours).
 
-        Or some of them: by id, by part of an id or a name, by labels, by status; `reason`: what was skipped for it.
-        Days and local times are those of `timezone`.
+        Filters: IDs, part of an ID or name, labels, status, `reason` of a skip. Days and local times are read in
+        `timezone`.
         """
         query = {
             "from": start,
@@ -235,9 +239,9 @@ class ServiceCalls:
         status: str | None = None,
         next_page_token: str | None = None,
     ) -> Call[Page[AgendaLane]]:
-        """Counts of all occurrences by schedule and bucket, in the order of schedule ids.
+        """Count all occurrences by schedule and bucket, sorted by schedule ID. At most 1,000 buckets.
 
-        Single rows are in `raw`, at most `limit` of each lane. At most 1,000 buckets.
+        Rows are in `raw`, at most `limit` per lane.
         """
         query = {
             "lanes": True,
@@ -260,7 +264,7 @@ class ServiceCalls:
     @Method
     @staticmethod
     def get_overview(*, namespace: str | None = None) -> Call[Overview]:
-        """Count what needs attention, with `namespace="*"` in all namespaces; each count is the length of a list."""
+        """Count the items that need attention; with `namespace="*"`, in all namespaces."""
         return Call("GET", "/api/overview", one(Overview), query={"namespace": namespace})
 
     @Method
@@ -268,7 +272,7 @@ class ServiceCalls:
     def get_feed(
         *, after: str | None = None, page_size: int | None = None, next_page_token: str | None = None
     ) -> Call[Page[FeedEntry]]:
-        """What happened in the namespace, newest first; after the entry with the id `after`, oldest first."""
+        """List the events of the namespace, newest first; with `after`, those after this entry, oldest first."""
         query = {"after": after, "page_size": page_size, "next_page_token": next_page_token}
         return Call("GET", "/api/feed", many(FeedEntry, "entries"), query=query, cursor="next_page_token")
 
@@ -285,7 +289,7 @@ class ServiceCalls:
         page_size: int | None = None,
         next_page_token: str | None = None,
     ) -> Call[Page[AuditEntry]]:
-        """Who did what: administrative acts and refusals, newest first, or with `order="oldest"` oldest first."""
+        """List administrative actions and rejected requests, newest first, or with `order="oldest"` oldest first."""
         query = {"namespace": namespace, "act": act, "principal": principal, "since": since, "until": until,
                  "order": order, "page_size": page_size, "next_page_token": next_page_token}  # fmt: skip
         return Call("GET", "/api/audit", many(AuditEntry, "entries"), query=query, cursor="next_page_token")
@@ -293,13 +297,13 @@ class ServiceCalls:
     @Method
     @staticmethod
     def cluster_info() -> Call[ClusterInfo]:
-        """Which server this is, and what it speaks."""
+        """Show the server and its protocol versions."""
         return Call("GET", "/api/cluster/info", one(ClusterInfo))
 
     @Method
     @staticmethod
     def get_cluster() -> Call[Cluster]:
-        """All processes on the database, with their versions, and what waits; for admins of the default namespace."""
+        """List the processes on the database and the queue depths. Requires an admin of the default namespace."""
         return Call("GET", "/api/cluster/processes", one(Cluster))
 
     @Method
@@ -310,7 +314,7 @@ class ServiceCalls:
     @Method
     @staticmethod
     def readiness() -> Call[Health]:
-        """Whether the service does its work; one that does not is an answer, not an error."""
+        """Check whether the service is ready. A service that is not ready is a result, not an error."""
         return Call("GET", "/readyz", one(Health), also=(503,))
 
     @Method
@@ -321,13 +325,13 @@ class ServiceCalls:
     @Method
     @staticmethod
     def metrics() -> Call[str]:
-        """In the text format of Prometheus."""
+        """Show the metrics in the Prometheus text format."""
         return Call("GET", "/metrics", str, accept=TEXT)
 
     @Method
     @staticmethod
     def engine_liveness() -> Call[Liveness]:
-        """Which loops complete their steps, in all processes; a ticker that is stuck is an answer, not an error."""
+        """Show the liveness of the loops of all processes. A stuck ticker is a result, not an error."""
         return Call("GET", "/admin/liveness", one(Liveness), also=(503,))
 
     @Method
@@ -339,7 +343,9 @@ class ServiceCalls:
         page_size: int | None = None,
         next_page_token: str | None = None,
     ) -> Call[Page[ScheduleHealth]]:
-        """List the health of schedules, with `namespace="*"` of all namespaces; `unwell`: those that need attention."""
+        """List the health of schedules; with `namespace="*"`, of all namespaces. `unwell`: only those that need
+        attention.
+        """
         query = {"unwell": unwell, "namespace": namespace, "page_size": page_size, "next_page_token": next_page_token}
         return Call(
             "GET", "/api/health/schedules", many(ScheduleHealth, "schedules"), query=query, cursor="next_page_token"
@@ -348,7 +354,9 @@ class ServiceCalls:
     @Method
     @staticmethod
     def admin_schedule_health(*, after: str | None = None) -> Call[Page[WatchedSchedule]]:
-        """How each schedule of the namespace is doing, 1000 in one answer; `after` is the id of the last one seen."""
+        """List the health of all schedules of the namespace, 1,000 per page. `after`: ID of the last schedule of the
+        previous page.
+        """
         return Call("GET", "/admin/schedules/health", many(WatchedSchedule), query={"after": after})
 
     iter_audit = Pages(list_audit)

@@ -1,7 +1,7 @@
-"""How a server-sent stream is read and kept alive: text in, events out, and where to go on after a break.
+"""Read server-sent events and reconnect after a break.
 
-The format is that of the HTML standard, section 9.2. Nothing is lost by a break: a new connection names the
-last event that was seen, and the server goes on after it.
+The format is that of the HTML standard, section 9.2. A new connection names the last event received, and the server
+continues after it, so no event is lost.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from horarium.wire.feed import UNREADABLE_KIND
 T = TypeVar("T")
 
 SILENCE_SECONDS = 60.0
-"""A stream that says nothing for so long, not even a comment, is taken for dead."""
+"""Seconds without data or comments after which a stream counts as broken."""
 
 _RECONNECT_SECONDS = 1.0
 _MAX_EVENT = 1_048_576
@@ -29,7 +29,7 @@ _MAX_EVENT = 1_048_576
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """`id` is the newest that the stream has named, with this message or before."""
+    """An event. `id` is the newest ID of the stream, from this event or an earlier one."""
 
     data: str
     event: str = "message"
@@ -95,7 +95,7 @@ class Parser:
 
 
 class Listening(Generic[T]):
-    """A stream over any number of connections; ends when the server says 204, or fails too often in a row."""
+    """A stream over several connections. Ends if the server returns 204, or fails too often in a row."""
 
     def __init__(self, call: Call[T], retries: Retries, where: str) -> None:
         self._call = call
@@ -143,7 +143,7 @@ class Listening(Generic[T]):
         """The server has ended the answer, which is how it makes room; one that only ever does so is not well."""
         self._attempts.failures += 1
         if self._attempts.failures > self._retries.attempts:
-            raise ServerUnavailable(f"{self._where} ends every stream at once", reason="unreachable")
+            raise ServerUnavailable(f"{self._where} closes every stream immediately", reason="unreachable")
         return self._parser.retry_seconds
 
 

@@ -1,4 +1,4 @@
-"""Every call about subscriptions, described once."""
+"""Calls about subscriptions."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ SUBSCRIPTIONS, SUBSCRIPTION = "/api/subscriptions", "/api/subscriptions/{subscri
 
 
 class SubscriptionCalls:
-    """A subscription is named by its id or its name."""
+    """Calls about subscriptions, which are named by ID or name."""
 
     @Method
     @staticmethod
@@ -41,7 +41,7 @@ class SubscriptionCalls:
         name: str | None = None,
         filter: Mapping[str, Any] | None = None,
     ) -> Call[Subscription]:
-        """Entries of the feed of these kinds, from now on, as signed webhooks to `url`."""
+        """Send feed entries of these kinds to `url` as signed webhooks, from now on."""
         body = {"kinds": list(kinds), "url": url, "secret": secret, **given(name=name, filter=filter)}
         return Call("POST", SUBSCRIPTIONS, one(Subscription), body=body)
 
@@ -55,7 +55,7 @@ class SubscriptionCalls:
     def update_subscription(
         subscription_id: str, *, if_version: int | None = None, **changes: Any
     ) -> Call[Subscription]:
-        """`kinds`, `url`, `secret`, `name` or `filter`; what is not said stays."""
+        """Update `kinds`, `url`, `secret`, `name` or `filter`. Omitted fields are kept."""
         headers = if_match(if_version)
         names = {"subscription_id": subscription_id}
         return Call("PUT", SUBSCRIPTION, one(Subscription), names, body=changes, headers=headers)
@@ -63,13 +63,13 @@ class SubscriptionCalls:
     @Method
     @staticmethod
     def delete_subscription(subscription_id: str) -> Call[SubscriptionDeleted]:
-        """With its dead letters."""
+        """Delete a subscription and its dead letters."""
         return Call("DELETE", SUBSCRIPTION, one(SubscriptionDeleted), {"subscription_id": subscription_id})
 
     @Method
     @staticmethod
     def test_subscription(subscription_id: str) -> Call[SubscriptionTested]:
-        """Sends a message at once; a receiver that refuses it is an answer, not an error."""
+        """Send a test message immediately. A receiver that rejects it is a result, not an error."""
         names = {"subscription_id": subscription_id}
         return Call("POST", f"{SUBSCRIPTION}/test", one(SubscriptionTested), names, body={}, idempotent=False)
 
@@ -78,7 +78,7 @@ class SubscriptionCalls:
     def list_dead_letters(
         subscription_id: str, *, page_size: int | None = None, next_page_token: str | None = None
     ) -> Call[Page[DeadLetter]]:
-        """What could not be delivered, newest first."""
+        """List messages that could not be delivered, newest first."""
         query = {"page_size": page_size, "next_page_token": next_page_token}
         names = {"subscription_id": subscription_id}
         parse = many(DeadLetter, "dead_letters")
@@ -87,7 +87,7 @@ class SubscriptionCalls:
     @Method
     @staticmethod
     def redeliver_dead_letters(subscription_id: str, ids: Sequence[str] | None = None) -> Call[Redelivered]:
-        """Sends dead letters once more: those, or all."""
+        """Resend the given dead letters (default: all)."""
         body = given(ids=None if ids is None else list(ids))
         return Call(
             "POST", f"{SUBSCRIPTION}/redeliver", one(Redelivered), {"subscription_id": subscription_id}, body=body

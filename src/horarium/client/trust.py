@@ -1,4 +1,4 @@
-"""Whom a client trusts to be the server, and the certificate by which the server knows the client."""
+"""Certificates: authorities that verify the server, and the certificate of the client."""
 
 from __future__ import annotations
 
@@ -21,19 +21,19 @@ VARIABLES: Mapping[str, str] = {
 
 @dataclass(frozen=True, slots=True)
 class Trust:
-    """Names of files in PEM form. Without `ca_file` the usual authorities count; a key may stand in `client_cert`."""
+    """Names of PEM files. Without `ca_file`, the default authorities apply. `client_cert` may contain the key."""
 
     ca_file: str | None = None
     client_cert: str | None = None
     client_key: str | None = None
 
     def over(self, other: Trust) -> Trust:
-        """What is not said here is as it is there; a key goes with its own certificate."""
+        """Fill missing values from `other`. A key belongs to its own certificate."""
         pair = self if self.client_cert or self.client_key else other
         return Trust(self.ca_file or other.ca_file, pair.client_cert, pair.client_key)
 
     def context(self) -> ssl.SSLContext | None:
-        """None = nothing was said. Raises InvalidDefinition for files that cannot be used."""
+        """Return the TLS context; None = defaults. Raises InvalidDefinition for unusable files."""
         if self == USUAL:
             return None
         import ssl
@@ -41,13 +41,13 @@ class Trust:
         import httpx
 
         if self.client_key and not self.client_cert:
-            raise InvalidDefinition({"client_key": ["is of no use without client_cert"]})
+            raise InvalidDefinition({"client_key": ["requires client_cert"]})
         for name in VARIABLES:
             _check_readable(name, getattr(self, name))
         try:
             made = ssl.create_default_context(cafile=self.ca_file) if self.ca_file else httpx.create_ssl_context()
         except ssl.SSLError as wrong:
-            raise InvalidDefinition({"ca_file": [f"holds no certificate: {wrong.reason}"]}) from None
+            raise InvalidDefinition({"ca_file": [f"contains no certificate: {wrong.reason}"]}) from None
         if self.client_cert:
             try:
                 # Never without a password: the library would ask for it at the terminal.

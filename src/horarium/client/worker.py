@@ -1,4 +1,4 @@
-"""The worker for ordinary programs: claims runs from pull queues, calls their handlers, reports what came.
+"""The synchronous worker: claims runs from pull queues, calls their handlers, reports the outcomes.
 
     worker = Worker(client, queues=["reports"])
 
@@ -32,7 +32,7 @@ T = TypeVar("T")
 
 
 class Worker:
-    """Handlers may be functions or coroutine functions; the other arguments are those of an AsyncWorker."""
+    """A worker. Handlers may be functions or coroutine functions; other arguments are those of AsyncWorker."""
 
     def __init__(
         self,
@@ -67,19 +67,19 @@ class Worker:
         self._active: tuple[asyncio.AbstractEventLoop, AsyncWorker] | None = None
 
     def handler(self, workflow_type: str) -> Callable[[F], F]:
-        """Registers a function; it stays as it is and can be called as before."""
+        """Register a function as a handler. Returns the function unchanged."""
         return register_in(self.handlers, workflow_type)
 
     def run(self) -> None:
-        """Until `stop`, or in the main thread until SIGTERM or Ctrl-C."""
+        """Run until `stop`, or in the main thread until SIGTERM or Ctrl-C."""
         asyncio.run(self._as_active(AsyncWorker.run))
 
     def drain(self) -> int:
-        """Does what waits now, and what comes of it, until nothing does; how many runs that were."""
+        """Process all waiting runs and the runs that follow from them. Return the number of processed runs."""
         return asyncio.run(self._as_active(AsyncWorker.drain))
 
     def stop(self) -> None:
-        """From any thread; `run` returns when the work in hand is done, or at once if it has not begun."""
+        """Stop the worker, from any thread. `run` returns when the active runs have ended."""
         with self._lock:
             self._stopped = True
             if self._active is not None:

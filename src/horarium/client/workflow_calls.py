@@ -1,4 +1,4 @@
-"""Every call about workflows, described once; the clients send them."""
+"""Calls about workflows."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class WorkflowCalls:
         page_size: int | None = None,
         next_page_token: str | None = None,
     ) -> Call[Page[WorkflowSummary]]:
-        """The newest version of each, by id; `text` is part of the id or name."""
+        """List the newest version of each workflow, by ID. `text` matches a part of the ID or name."""
         query = {"owner": owner, "bundle": bundle, "text": text, "page_size": page_size,
                  "next_page_token": next_page_token}  # fmt: skip
         return Call("GET", WORKFLOWS, many(WorkflowSummary, "workflows"), query=query, cursor="next_page_token")
@@ -41,7 +41,7 @@ class WorkflowCalls:
     @Method
     @staticmethod
     def validate_workflow(document: Document, /) -> Call[WorkflowChecked]:
-        """The document as it would be kept; raises ValidationFailed with every problem under its path."""
+        """Return the document as it would be stored. Raises ValidationFailed with all errors by path."""
         return Call("POST", f"{WORKFLOWS}/validate", one(WorkflowChecked), body=dict(document))
 
     @Method
@@ -49,7 +49,7 @@ class WorkflowCalls:
     def put_workflow(
         workflow_id: str, document: Document, /, *, if_version: int | None = None, idempotency_key: str | None = None
     ) -> Call[WorkflowWritten]:
-        """Made, or changed: each change is a version, and an equal document makes none."""
+        """Create or update a workflow. Each change creates a version; an equal document does not."""
         return Call(
             "PUT",
             WORKFLOW,
@@ -63,7 +63,7 @@ class WorkflowCalls:
     @Method
     @staticmethod
     def get_workflow(workflow_id: str, version: int | str | None = None) -> Call[Workflow]:
-        """That version; without one, or for `latest`, the newest."""
+        """Show a version of a workflow (default `latest`)."""
         return Call("GET", WORKFLOW, one(Workflow), {"workflow_id": workflow_id}, query={"version": version})
 
     @Method
@@ -71,7 +71,7 @@ class WorkflowCalls:
     def workflow_versions(
         workflow_id: str, *, page_size: int | None = None, next_page_token: str | None = None
     ) -> Call[Page[WorkflowSummary]]:
-        """The newest first."""
+        """List the versions of a workflow, newest first."""
         query = {"page_size": page_size, "next_page_token": next_page_token}
         return Call(
             "GET",
@@ -85,7 +85,7 @@ class WorkflowCalls:
     @Method
     @staticmethod
     def delete_workflow(workflow_id: str) -> Call[WorkflowDeleted]:
-        """With the schedules of its triggers. Raises WorkflowInUse while anything else needs it."""
+        """Delete a workflow and the schedules of its triggers. Raises WorkflowInUse while it is in use."""
         return Call("DELETE", WORKFLOW, one(WorkflowDeleted), {"workflow_id": workflow_id})
 
     @Method
@@ -101,7 +101,7 @@ class WorkflowCalls:
         labels: Mapping[str, str] | None = None,
         idempotency_key: str | None = None,
     ) -> Call[WorkflowStarted]:
-        """Start it without a schedule; the same key again names the same run."""
+        """Start a workflow without a schedule. A repeated idempotency key returns the same run."""
         body = given(
             inputs=inputs,
             version=version,

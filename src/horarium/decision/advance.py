@@ -84,7 +84,7 @@ def _read(workflow: CompiledWorkflow, progress: str | None) -> list[str]:
     if progress is None:
         return [_UNDECIDED] * len(workflow.nodes)
     if len(progress) != len(workflow.nodes):
-        raise InvalidWorkflow(f"progress: {len(progress)} letters for {len(workflow.nodes)} nodes")
+        raise InvalidWorkflow(f"progress: has {len(progress)} entries for {len(workflow.nodes)} nodes")
     return list(progress)
 
 
@@ -93,7 +93,7 @@ def _is_heard(workflow: CompiledWorkflow, letters: Sequence[str], fact: StepFact
     place = workflow.places.get(fact.node_id)
     if place is None:
         name = f"{workflow.workflow.workflow_id} version {workflow.workflow.version}"
-        raise InvalidWorkflow(f"steps: {shown(fact.node_id)} is no node of {name}")
+        raise InvalidWorkflow(f"steps: {shown(fact.node_id)} is not a node of workflow {name}")
     expected = Standing.FALLEN_BACK if fact.fallback else Standing.OPEN
     return fact.state in FINAL and letters[place] == expected.value
 
@@ -232,7 +232,7 @@ def run_end(progress: str, run: RunFacts, result: Mapping[str, Json], failed: St
     if stopped and run.cancel_requested:
         return RunEnd(RunState.CANCELLED, result, "cancelled on request", EndCause.CANCEL_REQUESTED)
     if stopped and run.cap is not None:
-        return RunEnd(RunState.FAILED, result, f"stopped by a limit of the run: {run.cap}", run.cap)
+        return RunEnd(RunState.FAILED, result, f"stopped at a limit of the run: {run.cap}", run.cap)
     if failed is not None:
         others = progress.count(_FAILED) - 1
         return RunEnd(RunState.FAILED, result, _failure_text(failed, others), EndCause.STEP_FAILED)
@@ -243,5 +243,5 @@ def run_end(progress: str, run: RunFacts, result: Mapping[str, Json], failed: St
 
 def _failure_text(failed: StepFact, others: int) -> str:
     why = failed.error_class or failed.cause
-    text = f"step {shown(failed.node_id)} is {failed.state}" + (f" ({shown(why)})" if why else "")
-    return f"{text}, and {others} more" if others else text
+    text = f"step {shown(failed.node_id)} ended in state {failed.state}" + (f" ({shown(why)})" if why else "")
+    return f"{text}; {others} more failed" if others else text

@@ -25,7 +25,7 @@ from horarium.schedule.run import Origin
 MAX_OCCURRENCES = 1_000
 _FORGOTTEN: Detail = {
     "retention": True,
-    "text": "retention has deleted what was decided about it; it may have had a run",
+    "text": "retention deleted the decision about this occurrence; it may have run already",
 }
 # A buffer is flow control for a stream of live occurrences; here it would only fill up.
 _BUFFERS = (OverlapPolicy.BUFFER_ONE, OverlapPolicy.BUFFER_ALL)
@@ -42,7 +42,7 @@ class BackfillPlan:
 def occurrences_to_fill(planning: Planning, position: Position, start: Instant, end: Instant) -> list[Instant]:
     """The nominal times in [start, end) that the clock has passed."""
     if end <= start:
-        raise InvalidSpec("end_time: the window ends before it starts", field="end_time")
+        raise InvalidSpec("end_time: must be after start_time", field="end_time")
     until = min(end - 1, position.decided_until)
     spec = planning.spec
     passed = takewhile(lambda nominal: nominal <= until, spec.occurrences(start - 1))
@@ -60,12 +60,12 @@ def remark(planning: Planning, start: Instant, end: Instant, found: Sequence[Ins
     if not found:
         first = spec.next_after(start - 1)
         if first is None or first >= end:
-            return "the schedule has no occurrence in this window"
-        return f"nothing in this window has passed yet: its first occurrence, {to_rfc3339(first)}, is still to come"
+            return "The window contains no occurrences."
+        return f"All occurrences in this window are in the future; the first is {to_rfc3339(first)}."
     later = spec.next_after(found[-1])
     if later is None or later >= end:
         return None
-    return f"the window reaches into the future: what comes from {to_rfc3339(later)} on is left to the clock"
+    return f"The window extends into the future; occurrences from {to_rfc3339(later)} on run as scheduled."
 
 
 def plan_backfill(

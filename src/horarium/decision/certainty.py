@@ -21,14 +21,14 @@ from horarium.schedule.planning import Planning, remembered
 from horarium.schedule.reason import Reason
 from horarium.schedule.run import Origin
 
-_EARLIER: Final = "It depends on which of the occurrences before it run."
-_CONDITION: Final = "It depends on the condition at that time; the forecast evaluates it as of now."
-_BUDGET: Final = "It depends on what has been spent by then."
-_DAILY: Final = "It depends on how many runs there are that day by then."
-_KEY: Final = "It depends on other runs with the same concurrency key."
+_EARLIER: Final = "The decision depends on which earlier occurrences run."
+_CONDITION: Final = "The decision depends on the condition at that time; the forecast uses its current value."
+_BUDGET: Final = "The decision depends on the credits spent by then."
+_DAILY: Final = "The decision depends on the number of runs on that day."
+_KEY: Final = "The decision depends on other runs with the same concurrency key."
 _SMALL_QUOTA: Final = 1_000
 _COUNTLESS: Final = 2**62
-_BEYOND: Final = "It is too far ahead to predict the runs before it."
+_BEYOND: Final = "The occurrence is too far ahead to predict the runs before it."
 
 
 # They never refuse the next occurrence of a schedule that is active: its spec keeps to the window.
@@ -177,15 +177,18 @@ class Doubts:
 
     def _about_runs(self) -> str:
         if self._waiting and self._runs.level is Level.LIKELY:
-            return "It depends on when the run that awaits approval ends; its request expires in time or later."
+            return "The decision depends on when the run awaiting approval is approved, rejected or expires."
         if self._runs.waits:
-            return "It depends on when earlier runs are approved."
+            return "The decision depends on when earlier runs are approved."
         lasts = timedelta(seconds=max(1, round(self._runs.duration / SECOND)))
         if self._has_history:
             return (
-                f"It depends on when earlier runs end; they take about {lasts} (h:mm:ss, the median of the last runs)."
+                "The decision depends on when earlier runs end. "
+                f"They take about {lasts} (h:mm:ss, median of recent runs)."
             )
-        return f"It depends on when earlier runs end; none has finished yet, and the timeout is {lasts} (h:mm:ss)."
+        return (
+            f"The decision depends on when earlier runs end. No run has finished yet; the timeout is {lasts} (h:mm:ss)."
+        )
 
 
 _SURE: Final[tuple[Level, str | None]] = (Level.CERTAIN, None)
@@ -194,7 +197,7 @@ _SURE: Final[tuple[Level, str | None]] = (Level.CERTAIN, None)
 def _of_quota(room: Room) -> tuple[Level, str | None]:
     """A quota makes a difference where much of it is used, or where one burst of runs can use it up."""
     is_tight = room is not ROOM_WITHOUT_END and (2 * room.births <= room.limit or room.limit < _SMALL_QUOTA)
-    return (Level.UNKNOWN, f"It depends on the quota {room.quota} of the namespace by then.") if is_tight else _SURE
+    return (Level.UNKNOWN, f"The decision depends on the namespace quota {room.quota}.") if is_tight else _SURE
 
 
 def _within(limit: int, least: int, most: int, level: Level, doubt: str) -> tuple[Level, str | None]:

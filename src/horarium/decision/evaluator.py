@@ -207,7 +207,7 @@ class Forecaster:
         due = Due(self._uid, self.planning, position._replace(decided_until=self._decided_until))
         shared = self.tally.shared.copy()
         plan = plan_tick(due, self._facts, shared, PlanTime(self._now, limit=MAX_STEPS))
-        doubt = "It is overdue: the decision depends on whether the scheduler was down."
+        doubt = "The occurrence is overdue. The decision depends on whether the scheduler was down."
         for decision in plan.decisions:
             if until is not None and until <= _last_of(decision):
                 return True
@@ -232,7 +232,7 @@ class Forecaster:
                 assert begin is not None  # the last one that it covers is later
                 yield Stretch(
                     begin, covers.last, Forecast.SKIP, Reason.MISSED, None, False, Certainty.UNKNOWN,
-                    "The run of an earlier occurrence stands for it.",
+                    "The run of an earlier occurrence covers it.",
                 )  # fmt: skip
         self._go_on(plan.position)
         if plan.position.status is Status.DELETED:

@@ -1,8 +1,7 @@
-"""Explain why a schedule did, did not, will or will not fire at an instant, whatever the instant.
+"""Explain why a schedule did, did not, will or will not fire at an instant.
 
-An instant that is not decided yet is what the forecast says of it. All guards are answered, not only the first that
-refuses, because a user wants to know all that must change. Of an instant that was decided the answers are those of
-then, as far as history kept the decision.
+The explanation of an undecided instant is its forecast. All guards are evaluated, not only the first that refuses,
+because a user needs to know everything that must change. The explanation of a decided instant is the recorded decision.
 """
 
 from __future__ import annotations
@@ -15,7 +14,8 @@ from horarium.decision.births import BirthPolicies
 from horarium.decision.decide import key_is_free
 from horarium.decision.evaluator import Forecaster
 from horarium.decision.facts import Facts, Shared, Tally
-from horarium.decision.forecast_rows import Row, notes
+from horarium.decision.forecast import Forecast
+from horarium.decision.forecast_rows import SKIPPED, Row, notes, outcome
 from horarium.decision.guards import GUARDS, Question
 from horarium.decision.health import Waiting, waiting_sentence
 from horarium.decision.plan import Detail
@@ -28,6 +28,7 @@ from horarium.recurrence.interval import Interval
 from horarium.recurrence.spec import OneOffs, Part, Spec
 from horarium.recurrence.wall import CronSchedule
 from horarium.recurrence.zone import EARLIEST, LATEST
+from horarium.schedule.event import EventType
 from horarium.schedule.planning import Planning
 from horarium.schedule.position import Position, status_at
 from horarium.schedule.reason import Reason
@@ -36,9 +37,9 @@ from horarium.schedule.run import FINAL, RunState
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
-    """`as_of` is when the findings were true: at the decision that history kept, or now.
+    """The answer about one instant; `as_of` is when the findings were true: at the recorded decision, or now.
 
-    `forecast` is that of an occurrence that is not decided yet; `existed`: the schedule did then.
+    `forecast` belongs to an undecided occurrence. `existed` reports whether the schedule existed at that time.
     """
 
     at: Instant
@@ -58,7 +59,7 @@ class Explanation:
 
 @dataclass(frozen=True, slots=True)
 class RunNow:
-    """What has become of the run of an occurrence; `waiting` are it and its steps that wait for a yes."""
+    """The current state of the run of an occurrence; `waiting` counts the run and its steps that await approval."""
 
     run_id: str
     state: RunState
@@ -81,10 +82,10 @@ def explain(
     paused_until: Instant | None = None,
     created_at: Instant | None = None,
 ) -> Explanation:
-    """Facts are those of now. With `recorded`, which is about `at`, `planning` is the one that was in force then.
+    """Explain the instant `at` with current facts. With `recorded`, `planning` is the one in force at that decision.
 
-    `run` is the one that was born of it, where it is still kept; `waiting` are those of the schedule that wait for a
-    yes; `paused_until` is when a pause ends by itself, and `created_at` when the schedule began to exist.
+    `run` is the run of the occurrence, if it is still stored. `waiting` counts the schedule's runs that await approval.
+    `paused_until` is the automatic end of a pause, `created_at` the creation of the schedule.
     """
     spec = planning.spec
     if not EARLIEST * SECOND < at < LATEST * SECOND:
@@ -123,7 +124,7 @@ def explain(
 
 
 def nominal_of(planning: Planning, uid: bytes, at: Instant) -> Instant:
-    """The occurrence that acts at an instant because of its jitter; else the instant itself."""
+    """Return the occurrence that jitter moves to an instant, else the instant itself."""
     spec = planning.spec
     if not spec.jitter_ms or spec.contains(at):
         return at
@@ -132,7 +133,7 @@ def nominal_of(planning: Planning, uid: bytes, at: Instant) -> Instant:
 
 
 def _before_creation(spec: Spec, at: Instant, created_at: Instant, now: Instant, first: Finding) -> Explanation:
-    sentence = f"This schedule was created on {to_rfc3339(created_at)}; it did not exist then."
+    sentence = f"This schedule was created on {to_rfc3339(created_at)}. It did not exist at this time."
     unasked = [Finding(each.reason, None) for each in GUARDS]
     return Explanation(
         at=at,
@@ -153,7 +154,7 @@ def _before_creation(spec: Spec, at: Instant, created_at: Instant, now: Instant,
 def _findings(
     forecaster: Forecaster, facts: Facts, at: Instant, row: Row | None, paused_until: Instant | None, room: Room
 ) -> list[Finding]:
-    """The answers about an occurrence as the forecast sees it; about any other instant those of now."""
+    """Evaluate the checks for a forecast occurrence, or as of now for any other instant."""
     if row is not None:
         tally = forecaster.tally_at(at)
         ended = {run.run_id for run in facts.times.open}.difference(forecaster.runs.active_ids)
@@ -166,30 +167,30 @@ def _findings(
 
 
 def _more(found: Explanation, waits: bool, run: RunNow | None, waiting: Waiting | None, now: Instant) -> Iterator[str]:
-    """What is to be known of those who wait for a yes."""
+    """Yield the sentences about runs that await approval."""
     if run is not None:
         yield _become(run)
     elif found.recorded is None and found.on_spec and found.at > now:
         if found.reason is None and waits:
-            yield "Its run will wait for approval."
+            yield "The run will await approval."
         if found.reason in OF_OVERLAP and waiting is not None:
             yield waiting_sentence(waiting)
 
 
 def _others_ask(facts: Facts) -> bool:
-    """Whether an agent, an assignment or a workflow asks for a yes, though the schedule may not."""
+    """Report whether an agent, an assignment or a workflow requires approval, even if the schedule does not."""
     return isinstance(facts.policies, BirthPolicies) and facts.policies.waits()
 
 
 def _become(run: RunNow) -> str:
     if run.state in FINAL:
-        return f"Its run {run.run_id} ended as {run.state}."
+        return f"Its run {run.run_id} ended in state {run.state}."
     if run.waiting is None:
-        return f"Its run {run.run_id} is {run.state}."
-    gates = f" The question is about {', '.join(run.gates)}." if run.gates else ""
+        return f"Its run {run.run_id} is in state {run.state}."
+    gates = f" Approval is required for {', '.join(run.gates)}." if run.gates else ""
     if run.state is RunState.AWAITING_APPROVAL:
-        return f"Its run {run.run_id} has waited for approval since {to_rfc3339(run.waiting.since)}.{gates}"
-    return f"Its run {run.run_id} is {run.state}. {waiting_sentence(run.waiting)}{gates}"
+        return f"Its run {run.run_id} has been awaiting approval since {to_rfc3339(run.waiting.since)}.{gates}"
+    return f"Its run {run.run_id} is in state {run.state}. {waiting_sentence(run.waiting)}{gates}"
 
 
 def _first_reason(findings: list[Finding]) -> Reason | None:
@@ -201,7 +202,7 @@ def _first_reason(findings: list[Finding]) -> Reason | None:
 
 
 def _beyond_time(at: Instant, now: Instant) -> Explanation:
-    sentence = "Nothing is scheduled before the year 1900 or after 9892."
+    sentence = "Schedules have occurrences from the year 1900 to 9892 only."
     finding = Finding("spec", False, {"parts": []})
     return Explanation(at, now, False, None, False, None, (finding,), None, None, None, sentence)
 
@@ -237,7 +238,7 @@ def _overlap_finding(tally: Tally, facts: Facts) -> Finding:
 
 
 def _why_not(part: Part, at: Instant) -> Detail:
-    """Which field of a cron failed, or how far an interval or a one-off is away."""
+    """Return the cron fields that do not match, or the distance to an interval or a one-off."""
     t, fraction = divmod(at, SECOND)
     match part:
         case CronSchedule():
@@ -259,33 +260,63 @@ def _why_not(part: Part, at: Instant) -> Detail:
 
 
 def _why_not_now(part: CronSchedule, t: int, fraction: int) -> str:
-    """Every field matches the wall clock, and yet it is no occurrence."""
+    """Explain why an instant that matches every cron field is not an occurrence."""
     if fraction:
         return "fraction of a second"
-    return "outside the window" if part.contains(t) else "the other pass of a repeated hour was chosen"
+    return "outside start_at and end_at" if part.contains(t) else "not the time that dst_fold selects"
 
 
 def _sentence(found: Explanation, position: Position, now: Instant) -> str:
     when = to_rfc3339(found.at)
     if found.recorded is not None:
-        why = found.recorded.payload.get("reason")
-        said = f"{when}: history has {found.recorded.event_type}" + (f" ({why})." if why else ".")
+        said = f"The occurrence at {when} {_decision_then(found)}."
     elif not found.on_spec:
         said = f"{when} is not an occurrence of this schedule."
         if found.following is not None:
-            said += f" The next one after it is {to_rfc3339(found.following)}."
+            said += f" The next occurrence is {to_rfc3339(found.following)}."
     elif found.at <= position.decided_until:
-        said = (
-            f"{when} is on the spec, but history keeps no decision about it under the present generation: "
-            "what the guards say is computed as of now."
-        )
+        said = f"The occurrence at {when} has no recorded decision. The checks use the current definition."
     elif found.reason is not None:
-        # Nobody decides about a schedule that is paused, deleted or broken.
-        is_decided_now = found.at <= now and found.reason != Reason.STATUS_NOT_TRIGGERABLE
-        tense = "is being decided and would be skipped" if is_decided_now else "would be skipped"
-        said = f"{when} is on the spec and {tense}: {found.reason}."
+        said = f"The occurrence at {when} {_expected_skip(found, now)}: {_reason_text(found)}."
     else:
-        said = f"{when} is on the spec and nothing known now stands against it."
+        row = found.forecast
+        held, is_certain = (False, False) if row is None else (row.held, row.doubt is None)
+        said = f"The occurrence at {when} {outcome(Forecast.DISPATCH, held=held, is_certain=is_certain)}."
     if found.forecast is None:
         return said
     return " ".join([said, *notes(found.forecast.doubt, found.forecast.moved)])
+
+
+def _decision_then(found: Explanation) -> str:
+    recorded = found.recorded
+    assert recorded is not None
+    match recorded.event_type:
+        case EventType.TRIGGERED.value:
+            return "started a run"
+        case EventType.BUFFERED.value:
+            return "was buffered until an earlier run ended"
+        case EventType.TRIGGER_SKIPPED.value | EventType.MISSED.value:
+            why = _reason_text(found)
+            return f"was skipped: {why}" if why else "was skipped"
+        case other:
+            return f"has the event {other}"
+
+
+def _expected_skip(found: Explanation, now: Instant) -> str:
+    # A schedule that is paused, deleted or broken may be active again at that time.
+    if found.reason is Reason.STATUS_NOT_TRIGGERABLE:
+        return "would be skipped"
+    certain = found.forecast is None or found.forecast.doubt is None
+    expected = "will be skipped" if certain else "is expected to be skipped"
+    return f"is due now and {expected}" if found.at <= now else expected
+
+
+def _reason_text(found: Explanation) -> str:
+    """Return the words of the reason; a reason that another release wrote stands for itself."""
+    if found.reason is None:
+        return str((found.recorded.payload if found.recorded else {}).get("reason", ""))
+    if found.reason is Reason.CALENDAR:
+        detail = next((each.detail for each in found.findings if each.question == Reason.CALENDAR), None)
+        if detail is not None and "calendar" in detail:
+            return f'excluded by calendar "{detail["calendar"]}"'
+    return SKIPPED[found.reason]

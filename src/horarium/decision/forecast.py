@@ -26,7 +26,7 @@ class MoveKind(StrEnum):
 
 
 class NoRun(StrEnum):
-    """The reason for which no coming occurrence is dispatched: that of the last one, or `finished`."""
+    """Reason why no upcoming occurrence is dispatched: that of the last one, or `finished`."""
 
     STATUS_NOT_TRIGGERABLE = Reason.STATUS_NOT_TRIGGERABLE.value
     OUTSIDE_WINDOW = Reason.OUTSIDE_WINDOW.value

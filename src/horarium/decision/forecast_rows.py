@@ -1,4 +1,4 @@
-"""The values of a forecast: rows, stretches of rows that are decided alike, and their sentences."""
+"""The values of a forecast: rows, stretches of rows with the same decision, and their sentences."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from horarium.schedule.reason import Reason
 
 
 class Stretch(NamedTuple):
-    """All occurrences from `first` to `last`, which are decided alike; `rotation_index` is that of the first."""
+    """All occurrences from `first` to `last`, with one decision; `rotation_index` belongs to the first."""
 
     first: Instant
     last: Instant
@@ -29,9 +29,9 @@ class Stretch(NamedTuple):
 
 
 class Row(NamedTuple):
-    """One occurrence. `rotation_index` names the inputs that a dispatch would use; None = the schedule's own.
+    """One occurrence. `rotation_index` selects the inputs of a dispatch; None = the schedule's own inputs.
 
-    `doubt` says what the decision depends on, where it is not certain; `moved` what happened to the instant.
+    `doubt` is the sentence about what an uncertain decision depends on; `moved` lists the moves of the instant.
     """
 
     tick_at: Instant
@@ -46,7 +46,7 @@ class Row(NamedTuple):
     moved: tuple[Move, ...] = ()
 
     def unjittered(self) -> Row:
-        """The same of a schedule whose jitter is not known, because it does not exist yet."""
+        """Return the row without jitter, which is unknown until the schedule exists."""
         return self._replace(due=self.tick_at, moved=tuple(each for each in self.moved if each.kind != "jittered"))
 
     @property
@@ -55,7 +55,7 @@ class Row(NamedTuple):
 
 
 class NextRun(NamedTuple):
-    """`due` is when it acts, or None together with the reason."""
+    """The due time of the next run, or None with the reason."""
 
     due: Instant | None = None
     reason: NoRun | None = None
@@ -65,25 +65,25 @@ NOT_TRIGGERABLE: Final = NextRun(None, NoRun.STATUS_NOT_TRIGGERABLE)
 
 SKIPPED: Final = MappingProxyType(
     {
-        Reason.STATUS_NOT_TRIGGERABLE: "the schedule is not active",
-        Reason.OUTSIDE_WINDOW: "it is outside the window of the schedule",
-        Reason.REMAINING_ACTIONS_EXHAUSTED: "all runs of the schedule are used up",
-        Reason.NATIVE_SCHEDULER: "the agent keeps its own schedule",
-        Reason.CALENDAR: "a calendar excludes the day",
-        Reason.CONDITION_FAILED: "the condition is false",
-        Reason.BUDGET_EXCEEDED: "the budget of the day is used up",
-        Reason.DAILY_LIMIT_REACHED: "the daily limit of runs is reached",
-        Reason.CYCLE_DETECTED: "the workflow has a cycle",
-        Reason.NOT_THE_OWNER: "the workflow belongs to another owner",
-        Reason.QUOTA_EXCEEDED: "a quota of the namespace is used up",
-        Reason.OVERLAP_POLICY_SKIP: "an earlier run is still open",
-        Reason.BUFFER_FULL: "the buffer is full",
-        Reason.MAX_CONCURRENT_REACHED: "the limit of concurrent runs is reached",
-        Reason.SUPERSEDED: "an edit replaced it",
-        Reason.MISSED: "it was missed",
-        Reason.CATCHUP_CAP: "more occurrences were missed than are caught up",
-        Reason.ALREADY_EXISTS: "it has a run already",
-        Reason.TARGET_BUSY: "the target is busy",
+        Reason.STATUS_NOT_TRIGGERABLE: "schedule not active",
+        Reason.OUTSIDE_WINDOW: "outside the schedule's start and end",
+        Reason.REMAINING_ACTIONS_EXHAUSTED: "max runs reached",
+        Reason.NATIVE_SCHEDULER: "agent is self-scheduled",
+        Reason.CALENDAR: "excluded by a calendar",
+        Reason.CONDITION_FAILED: "condition is false",
+        Reason.BUDGET_EXCEEDED: "daily budget used up",
+        Reason.DAILY_LIMIT_REACHED: "daily run limit reached",
+        Reason.CYCLE_DETECTED: "workflow contains a cycle",
+        Reason.NOT_THE_OWNER: "workflow belongs to another owner",
+        Reason.QUOTA_EXCEEDED: "namespace quota reached",
+        Reason.OVERLAP_POLICY_SKIP: "previous run still active",
+        Reason.BUFFER_FULL: "buffer full",
+        Reason.MAX_CONCURRENT_REACHED: "concurrency limit reached",
+        Reason.SUPERSEDED: "replaced by an edit of the schedule",
+        Reason.MISSED: "missed while the scheduler was down or late",
+        Reason.CATCHUP_CAP: "beyond the catch-up limit",
+        Reason.ALREADY_EXISTS: "a run already exists",
+        Reason.TARGET_BUSY: "target busy",
     }
 )
 
@@ -91,43 +91,41 @@ SKIPPED: Final = MappingProxyType(
 def sentence(
     decision: Forecast, reason: Reason | None, held: bool, doubt: str | None, moved: Sequence[Move] = ()
 ) -> str:
-    """Say what is decided, what that depends on, and what happened to the instant."""
+    """Return the sentences about the decision, its uncertainty and the moves of the instant."""
     plain = _unmoved(decision, reason, held, doubt)
     return " ".join([plain, *map(_move, moved)]) if moved else plain
 
 
 @lru_cache(maxsize=256)
 def _unmoved(decision: Forecast, reason: Reason | None, held: bool, doubt: str | None) -> str:
-    """A long list says few different things."""
-    return " ".join([_decision(decision, reason, held, doubt is None), *notes(doubt, ())])
+    """Cache the sentence, because a long list repeats few of them."""
+    plain = outcome(decision, reason, held=held, is_certain=doubt is None)
+    return " ".join([f"The occurrence {plain}.", *notes(doubt, ())])
 
 
 def notes(doubt: str | None, moved: Sequence[Move]) -> list[str]:
-    """Say what the decision depends on, and what happened to the instant."""
+    """Return the sentences about the uncertainty of a decision and the moves of the instant."""
     return [*([doubt] if doubt else []), *map(_move, moved)]
 
 
-def _decision(decision: Forecast, reason: Reason | None, held: bool, is_certain: bool) -> str:
+def outcome(decision: Forecast, reason: Reason | None = None, *, held: bool, is_certain: bool) -> str:
+    """Return the predicate of a sentence about an occurrence, such as `will run`."""
     will = "will" if is_certain else "is expected to"
     if decision is Forecast.SKIP:
-        why = "" if reason is None else f": {SKIPPED[reason]}"
-        return f"The occurrence {will} be skipped{why}."
-    if held:
-        return f"The occurrence {will} be buffered until an earlier run ends."
-    return f"The occurrence {will} run."
+        return f"{will} be skipped" + ("" if reason is None else f": {SKIPPED[reason]}")
+    return f"{will} be buffered until an earlier run ends" if held else f"{will} run"
 
 
 def _move(move: Move) -> str:
     match MoveKind(move.kind):
         case MoveKind.DST_GAP:
-            return (
-                f"The local time {move.local_time} does not exist on that day; the occurrence is at the end of the gap."
-            )
+            gap = f"The local time {move.local_time} does not exist on that day (DST)."
+            return f"{gap} The occurrence moves to the end of the gap."
         case MoveKind.DST_FOLD:
-            return f"The local time {move.local_time} exists twice on that day."
+            return f"The local time {move.local_time} occurs twice on that day (DST)."
         case MoveKind.JITTERED:
-            return f"Jitter delays it by {move.seconds:g} seconds."
+            return f"Jitter delays the occurrence by {move.seconds:g} seconds."
         case MoveKind.DEDUPLICATED:
-            return f"{len(move.parts)} parts of the spec name this instant; it is one occurrence."
+            return f"{len(move.parts)} parts of the spec have this occurrence; it runs once."
         case unknown:
             assert_never(unknown)

@@ -1,8 +1,8 @@
-"""How a schedule is doing: the first word that holds of it, with the sentence that explains it.
+"""The health of a schedule: the first status that applies, with a sentence that explains it.
 
-Nothing that works is called stale. While each occurrence is decided before the next one comes, the last decision
-is never older than the two gaps of the spec beside the newest occurrence together, which is at most twice the
-longer one; so a schedule for weekdays is well on a Sunday, and on a Monday morning too.
+A working schedule is never stale. While each occurrence is decided before the next one, the last decision is at most
+as old as the two gaps around the newest occurrence, which is at most twice the longer gap. A schedule for weekdays is
+therefore healthy on a Sunday and on a Monday morning.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _MAX_ERROR = 200
 
 
 def must_be_told(was: HealthStatus | None, status: HealthStatus) -> bool:
-    """Whether somebody who was told of `was` last, None = of nothing, must be told of the other."""
+    """Report whether a change of health from `was` (None = not reported before) needs a notification."""
     if was is None:
         return status in NEEDS_SOMEBODY
     return was is not status
@@ -42,7 +42,7 @@ class FailedRun:
 
 @dataclass(frozen=True, slots=True)
 class Waiting:
-    """Runs, and steps of runs, that wait for an approval; `since` is when the oldest began to."""
+    """Runs and steps that await approval; `since` is when the oldest request began."""
 
     count: int
     since: Instant
@@ -97,25 +97,25 @@ class Health:
 
 
 def watched_status(health: Health, *, has_run: bool) -> WatchedStatus:
-    """What is broken decides nothing, and a monitor should say so; what is paused is well."""
+    """Return the status for a monitor: a broken schedule is stale, a paused one is healthy."""
     if not has_run:
         return WatchedStatus.NEVER_RUN
     return WatchedStatus.STALE if health.is_stale else WatchedStatus.OK
 
 
 def judge(vitals: Vitals, now: Instant) -> Health:
-    """Judge a schedule. One whose stored values cannot be judged is broken, and in no other's way."""
+    """Judge a schedule. A schedule with unreadable stored values is broken and does not affect others."""
     try:
         return _judge(vitals, now)
     except (HorariumError, ValueError, TypeError, LookupError, ArithmeticError, AttributeError) as wrong:
-        why = f"Its stored values cannot be read: {_cut(str(wrong)) or type(wrong).__name__}."
+        why = f"The stored values of the schedule cannot be read: {_cut(str(wrong)) or type(wrong).__name__}."
         return Health(HealthStatus.BROKEN, why, is_stale=True)
 
 
 def _judge(vitals: Vitals, now: Instant) -> Health:
     planning = vitals.planning
     if planning is None:
-        why = f"It cannot be planned: {_cut(vitals.error) or 'nobody knows why'}."
+        why = f"The schedule definition cannot be compiled: {_cut(vitals.error) or 'unknown error'}."
         return Health(HealthStatus.BROKEN, why, is_stale=True)
     active = vitals.status is Status.ACTIVE
     after = vitals.decided_until if active else max(vitals.decided_until, now)
@@ -155,7 +155,8 @@ class _Times:
 
 def _judged(vitals: Vitals, planning: Planning, times: _Times) -> tuple[HealthStatus, str]:
     if vitals.status is Status.BROKEN:
-        return HealthStatus.BROKEN, f"It was set aside, and nothing of it is decided: {_cut(vitals.error)}."
+        why = f"An error stopped the schedule; its occurrences are not decided: {_cut(vitals.error)}."
+        return HealthStatus.BROKEN, why
     if vitals.status is Status.PAUSED:
         return HealthStatus.PAUSED, _paused(vitals)
     if vitals.waiting is not None:
@@ -167,10 +168,10 @@ def _judged(vitals: Vitals, planning: Planning, times: _Times) -> tuple[HealthSt
             return HealthStatus.STALE, _stale(vitals, planning, times, times.gap)
         grace = planning.catchup.misfire_grace_seconds
         if times.late > grace * SECOND:
-            waited = f"has waited {_seconds(times.late)} for its decision; its grace is {grace} s"
-            return HealthStatus.LATE, f"The occurrence of {to_rfc3339(times.nominal)} {waited}."
+            overdue = f"is {_seconds(times.late)} overdue; the misfire grace is {grace} s"
+            return HealthStatus.LATE, f"The occurrence at {to_rfc3339(times.nominal)} {overdue}."
     if vitals.runs_born == 0:
-        return HealthStatus.NEVER_RUN, f"It has not run yet; {_coming(times.nominal)}."
+        return HealthStatus.NEVER_RUN, f"No run yet. {_coming(times.nominal)}"
     return HealthStatus.OK, _well(vitals, times.nominal)
 
 
@@ -183,15 +184,15 @@ def _is_stale(vitals: Vitals, times: _Times) -> bool:
 
 def _paused(vitals: Vitals) -> str:
     since = "" if vitals.paused_at is None else f" since {to_rfc3339(vitals.paused_at)}"
-    return f"It has been paused{since}{f': {_cut(vitals.pause_reason)}' if vitals.pause_reason else ''}."
+    return f"Paused{since}{f': {_cut(vitals.pause_reason)}' if vitals.pause_reason else ''}."
 
 
 def waiting_sentence(waiting: Waiting) -> str:
     since = to_rfc3339(waiting.since)
     if waiting.count + waiting.steps == 1:
-        return f"A {'run' if waiting.count else 'step of a run'} has waited for approval since {since}."
+        return f"A {'run' if waiting.count else 'step of a run'} has been awaiting approval since {since}."
     parts = [_some(waiting.count, "run"), _some(waiting.steps, "step")]
-    return f"{' and '.join(part for part in parts if part)} wait for approval, the oldest since {since}."
+    return f"{' and '.join(part for part in parts if part)} await approval, the oldest since {since}."
 
 
 def _some(count: int, word: str) -> str:
@@ -205,37 +206,39 @@ def _failing(vitals: Vitals) -> str:
     if not vitals.failed:
         return f"{told}."
     named = vitals.failed[:MAX_FAILED_SHOWN]
+    order = ", newest first" if len(named) > 1 else ""
     ends = ", ".join(f"{run.run_id} {run.state} at {to_rfc3339(run.finished_at)}" for run in named)
     error = _cut(next((run.error for run in vitals.failed if run.error), None))
-    return f"{told}, the newest first: {ends}{f'; the last error: {error}' if error else ''}."
+    return f"{told}{order}: {ends}.{f' Last error: {error}.' if error else ''}"
 
 
 def _empties(count: int) -> str:
-    """Where it is no accident any more."""
-    return f" ({count} answers in a row were empty)" if count >= STALE_AFTER else ""
+    """Return the number of empty answers once it makes the schedule stale."""
+    return f" ({count} consecutive empty answers)" if count >= STALE_AFTER else ""
 
 
 def _stale(vitals: Vitals, planning: Planning, times: _Times, gap: Instant) -> str:
     since = vitals.decided_until
     missed = planning.spec.count(since, times.now)
-    came = "1 occurrence has" if missed == 1 else f"{missed} occurrences have"
-    quiet = f"Nothing has been decided since {to_rfc3339(since)}, {_seconds(times.now - since)} ago"
-    return f"{quiet}, though {came} come; two gaps of its spec are {_seconds(2 * gap)}."
+    were = "1 occurrence was" if missed == 1 else f"{missed} occurrences were"
+    quiet = f"No occurrence was decided since {to_rfc3339(since)} ({_seconds(times.now - since)} ago)"
+    return f"{quiet}, although {were} due. The limit is {_seconds(2 * gap)}, two intervals of the schedule."
 
 
 def _coming(nominal: Instant | None) -> str:
-    return "no occurrence is to come" if nominal is None else f"its next occurrence is {to_rfc3339(nominal)}"
+    return "No further occurrences." if nominal is None else f"Next occurrence: {to_rfc3339(nominal)}."
 
 
 def _well(vitals: Vitals, nominal: Instant | None) -> str:
     failures = vitals.failures_in_a_row
     if failures:
-        told = "Its last run failed" if failures == 1 else f"Its last {failures} runs failed"
+        told = "The last run failed" if failures == 1 else f"The last {failures} runs failed"
         error = f" ({_cut(vitals.last_failure)})" if vitals.last_failure else ""
-        return f"{told}{error}, and {vitals.threshold} in a row make it failing; {_coming(nominal)}."
+        limit = f"The status becomes failing after {vitals.threshold} failures in a row."
+        return f"{told}{error}. {limit} {_coming(nominal)}"
     if vitals.last_completed_at is None:
-        return f"It has begun to run, and no run has ended yet; {_coming(nominal)}."
-    return f"Its last run ended at {to_rfc3339(vitals.last_completed_at)}; {_coming(nominal)}."
+        return f"No run has ended yet. {_coming(nominal)}"
+    return f"The last run ended at {to_rfc3339(vitals.last_completed_at)}. {_coming(nominal)}"
 
 
 def _seconds(span: Instant) -> str:
@@ -243,6 +246,6 @@ def _seconds(span: Instant) -> str:
 
 
 def _cut(text: str | None) -> str:
-    """One line, and not a long one."""
+    """Shorten a text to one line of limited length."""
     line = " ".join((text or "").split()).rstrip(".")
     return line if len(line) <= _MAX_ERROR else f"{line[:_MAX_ERROR]}…"

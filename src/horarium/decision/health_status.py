@@ -6,7 +6,7 @@ from enum import StrEnum
 
 
 class HealthStatus(StrEnum):
-    """In the order in which they are asked; the last holds of every schedule of which no other does."""
+    """Health of a schedule. The first status that applies is reported."""
 
     BROKEN = "broken"
     PAUSED = "paused"
@@ -19,7 +19,7 @@ class HealthStatus(StrEnum):
 
 
 class WatchedStatus(StrEnum):
-    """For a monitor that knows three words."""
+    """Health of a schedule for a monitor with three values."""
 
     OK = "ok"
     STALE = "stale"

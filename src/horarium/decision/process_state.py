@@ -1,4 +1,4 @@
-"""Whether a process is there, by the age of its last sign of life, and what an operator should know of all of them."""
+"""The state of a process by the age of its last heartbeat, and notes for the operator about all processes."""
 
 from __future__ import annotations
 
@@ -10,19 +10,19 @@ from enum import StrEnum
 from horarium.instant import SECOND, Instant
 
 BEAT_SECONDS = 5
-"""Between two signs of life."""
+"""Seconds between two heartbeats."""
 SILENT_AFTER_SECONDS = 12
-"""Two of them are missing: it may be stuck, cut off or dead."""
+"""Two heartbeats are missing: the process may be stuck, disconnected or dead."""
 GONE_AFTER_SECONDS = 30
-"""Nobody waits for it any more."""
+"""The process is considered dead."""
 CLOCK_SECONDS = 1.0
-"""By so much a machine's clock may be off before that is worth a word."""
+"""Tolerated offset of a machine's clock, in seconds."""
 _NAMES = 5
 
 
 class ProcessState(StrEnum):
     ALIVE = "alive"
-    DRAINING = "draining"  # it was told to stop, and takes nothing new
+    DRAINING = "draining"  # it is stopping and takes no new work
     SILENT = "silent"
     GONE = "gone"
 
@@ -38,7 +38,7 @@ def silent_seconds(beat_at: Instant, now: Instant) -> float:
 
 
 def process_state(silent_seconds: float, *, draining: bool = False) -> ProcessState:
-    """One that was leaving and is not heard of any more has died on its way."""
+    """Return the state; a draining process without heartbeats is dead."""
     if silent_seconds > GONE_AFTER_SECONDS:
         return ProcessState.GONE
     if silent_seconds > SILENT_AFTER_SECONDS:
@@ -48,7 +48,7 @@ def process_state(silent_seconds: float, *, draining: bool = False) -> ProcessSt
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """What is told of one process. `stuck` are its loops that complete no step, `schema` the newest that it knows."""
+    """One process. `stuck` lists its loops without progress, `schema` is the newest revision that it supports."""
 
     name: str
     state: ProcessState
@@ -65,18 +65,16 @@ class Seen:
 
 
 def notes(processes: Sequence[Seen], schema: str | None) -> tuple[str, ...]:
-    """A sentence for everything that somebody should look at; `schema` is the revision of the tables."""
+    """Return a sentence for each problem; `schema` is the revision of the tables."""
     there = [each for each in processes if each.is_there]
     found = [
-        _without(there, "ticker", "no process decides what is due"),
-        _without(there, "dispatcher", "no process hands out runs"),
+        _without(there, "ticker", "no process decides due occurrences"),
+        _without(there, "dispatcher", "no process dispatches runs"),
         _different("versions", {each.name: each.version for each in there}),
         _schemas(there, schema),
     ]
     found += [_silence(each) for each in processes if each.state is ProcessState.SILENT]
-    found += [
-        f"{each.name}: {', '.join(each.stuck)} completes no step; look at its log" for each in there if each.stuck
-    ]
+    found += [f"{each.name}: {', '.join(each.stuck)} made no progress; check its log" for each in there if each.stuck]
     found += [_clock(each) for each in there]
     return tuple(each for each in found if each is not None)
 
@@ -89,7 +87,7 @@ def _different(what: str, by_name: Mapping[str, str | None]) -> str | None:
     counted = Counter(value or "unknown" for value in by_name.values())
     if len(counted) < 2:
         return None
-    return f"processes of different {what}: {', '.join(f'{value} ({counted[value]})' for value in sorted(counted))}"
+    return f"processes run different {what}: {', '.join(f'{value} ({counted[value]})' for value in sorted(counted))}"
 
 
 def _schemas(there: Sequence[Seen], schema: str | None) -> str | None:
@@ -97,11 +95,11 @@ def _schemas(there: Sequence[Seen], schema: str | None) -> str | None:
     if not others:
         return None
     more = "" if len(others) <= _NAMES else f" and {len(others) - _NAMES} more"
-    return f"the tables are at {schema or 'no revision'}, which is not the newest of {', '.join(others[:_NAMES])}{more}"
+    return f"the schema is at {schema or 'no revision'}; other revision expected by {', '.join(others[:_NAMES])}{more}"
 
 
 def _silence(each: Seen) -> str:
-    return f"{each.name} has been silent for {each.silent_seconds:.0f} s; its runs go to others when their leases end"
+    return f"{each.name} has sent no heartbeat for {each.silent_seconds:.0f} s; its runs move when their leases expire"
 
 
 def _clock(each: Seen) -> str | None:
@@ -109,4 +107,4 @@ def _clock(each: Seen) -> str | None:
     if offset is None or abs(offset) <= CLOCK_SECONDS:
         return None
     where = "behind" if offset > 0 else "ahead of"
-    return f"{each.name}: the clock of its machine is {abs(offset):.1f} s {where} the database's, which it goes by"
+    return f"{each.name}: its clock is {abs(offset):.1f} s {where} the database clock, which it uses"

@@ -15,7 +15,7 @@ MOST_RECENT: Final = 30
 
 
 class Happened(StrEnum):
-    """What was decided about an occurrence."""
+    """Decision about an occurrence."""
 
     FIRED = "fired"
     HELD = "held"

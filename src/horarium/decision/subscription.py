@@ -89,7 +89,7 @@ def read_wanted(kinds: object, narrowed: object = None) -> Wanted:
         errors["filter"] = ["must be an object"]
         said = {}
     for name in sorted(str(each)[:100] for each in said.keys() - set(_FILTERS))[:10]:
-        errors[f"filter.{name}"] = [f"unknown field; there are {', '.join(_FILTERS)}"]
+        errors[f"filter.{name}"] = [f"unknown field; allowed: {', '.join(_FILTERS)}"]
     wanted = Wanted(
         kinds=frozenset(_words("kinds", kinds, KINDS, errors)),
         schedule_ids=frozenset(_texts("filter.schedule_id", said.get("schedule_id"), errors)),
@@ -116,7 +116,7 @@ def _words(path: str, value: object, allowed: Collection[str], errors: dict[str,
     found = _texts(path, value, errors)
     unknown = [word for word in found if word not in allowed]
     if unknown:
-        errors[path] = [f"{unknown[0]!r} is none of {', '.join(allowed)}"]
+        errors[path] = [f"unknown value {unknown[0]!r}; allowed: {', '.join(allowed)}"]
     return [word for word in found if word in allowed]
 
 
@@ -128,7 +128,7 @@ def _texts(path: str, value: object, errors: dict[str, list[str]]) -> list[str]:
         or len(listed) > MAX_NAMED
         or not all(isinstance(each, str) and 0 < len(each) <= _MAX_TEXT and each.isprintable() for each in listed)
     ):
-        errors[path] = [f"must be a list of at most {MAX_NAMED} texts of 1 to {_MAX_TEXT} printable characters"]
+        errors[path] = [f"must be a list of at most {MAX_NAMED} strings of 1 to {_MAX_TEXT} printable characters"]
         return []
     return list(listed)
 
@@ -137,7 +137,7 @@ def _labels(value: object, errors: dict[str, list[str]]) -> dict[str, str]:
     if value is None:
         return {}
     if not isinstance(value, Mapping):
-        errors["filter.labels"] = ["must be an object of texts"]
+        errors["filter.labels"] = ["must be an object with string values"]
         return {}
     _texts("filter.labels", [*value.keys(), *value.values()], errors)
     return {} if "filter.labels" in errors else dict(value)

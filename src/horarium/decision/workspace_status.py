@@ -12,7 +12,7 @@ _BUSY = "workspace busy"
 
 
 class RunStatus(StrEnum):
-    """Of one row of the history."""
+    """Status of a run in the history of a workspace schedule."""
 
     SUCCESS = "success"
     ERROR = "error"
@@ -48,7 +48,7 @@ def last_error(
         case LastStatus.STALE:
             return f"empty response {empty_in_a_row} consecutive times: the agent answers without a text"
         case LastStatus.SKIPPED if ended is None:
-            return f"skipped: {skip_reason or 'it was not run'}"
+            return f"skipped: {skip_reason or 'not run'}"
         case LastStatus.SKIPPED:
             return f"skipped: {_BUSY if ended is RunState.SKIPPED else ended}"
         case LastStatus.ERROR:

@@ -1,8 +1,7 @@
-"""A small agent to try prompts with, of either generation of A2A: `python -m horarium.demo.agent` prints its address.
+"""A demo agent for A2A 0.3 or 1.0: `python -m horarium.demo.agent` prints its URL.
 
-It works for a second and says what it was told. A prompt with the words `Ask first:` makes it stop with the question
-that follows them. The same message again is the same task: nothing is done twice. It is written as somebody else's
-agent would be, with the standard library alone.
+It works for a second and echoes the prompt. A prompt with `Ask first:` makes it ask the question that follows. A
+repeated message returns the same task. It uses only the standard library, like an external agent.
 """
 
 from __future__ import annotations
@@ -19,7 +18,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, Final
 
 V1_0, V0_3 = "1.0", "0.3"
-# The oldest go: a demonstration may run for weeks.
+# The oldest tasks are dropped: a demo may run for weeks.
 MOST_TASKS = 1_000
 _ASKS = "Ask first:"
 _CARD_PATH = "/.well-known/agent-card.json"
@@ -29,7 +28,7 @@ _METHODS: Final = {
 }
 _MOST_BYTES = 1_048_576
 _PATIENCE_SECONDS = 10
-# So late it sees that it should stop.
+# The interval at which it checks whether to stop.
 _LOOK_SECONDS = 0.2
 
 
@@ -39,7 +38,7 @@ class Failed(Exception):
 
 @dataclass(slots=True)
 class Task:
-    """`said` are the messages that it was sent, id and text; `since` is when the last of them came."""
+    """A task: `said` has the received messages (ID, text), `since` the time of the last one."""
 
     task_id: str
     context_id: str
@@ -74,25 +73,25 @@ class Agent:
     def card(self, url: str) -> dict[str, Any]:
         ours = {
             "name": self.name,
-            "description": f"Says what it was told. A prompt with the words {_ASKS!r} makes it ask.",
+            "description": f"Echoes the prompt. A prompt with {_ASKS!r} makes it ask a question.",
             "version": "1",
             "capabilities": {"streaming": False, "pushNotifications": False},
             "defaultInputModes": ["text/plain"],
             "defaultOutputModes": ["text/plain"],
-            "skills": [{"id": "repeat", "name": "Repeat", "description": "Says it again.", "tags": ["demo"]}],
+            "skills": [{"id": "repeat", "name": "Echo", "description": "Echoes the prompt.", "tags": ["demo"]}],
         }
         if self.generation == V0_3:
             return {**ours, "url": url, "preferredTransport": "JSONRPC", "protocolVersion": "0.3.0"}
         return {**ours, "supportedInterfaces": [{"url": url, "protocolBinding": "JSONRPC", "protocolVersion": V1_0}]}
 
     def answer(self, body: bytes, version: str | None, now: float) -> dict[str, Any]:
-        """To a JSON-RPC request, at a moment of any clock that does not go back; errors are answers too."""
+        """Answer a JSON-RPC request; `now` is a monotonic time. Errors are answers."""
         name = None
         try:
             try:
                 asked = json.loads(body)
             except (ValueError, RecursionError):
-                raise Failed(-32700, "not JSON") from None
+                raise Failed(-32700, "Invalid JSON") from None
             name = asked.get("id") if isinstance(asked, dict) else None
             said: dict[str, Any] = {"result": self._result(asked, version, now)}
         except Failed as wrong:
@@ -101,10 +100,10 @@ class Agent:
 
     def _result(self, asked: Any, version: str | None, now: float) -> dict[str, Any]:
         if not isinstance(asked, dict) or not isinstance(asked.get("method"), str):
-            raise Failed(-32600, "not a request")
+            raise Failed(-32600, "Invalid request")
         method, params = _METHODS[self.generation].get(asked["method"]), asked.get("params")
         if method is None:
-            raise Failed(-32601, "no such method")
+            raise Failed(-32601, "Method not found")
         if self.generation == V1_0 and version != V1_0:
             raise Failed(-32009, "A2A-Version must be 1.0")
         if not isinstance(params, dict):
@@ -119,7 +118,7 @@ class Agent:
         task = self._find(_text(params, "id"))
         if method == "cancel":
             if task.state(now, self._seconds) in ("completed", "canceled"):
-                raise Failed(-32002, "it is over")
+                raise Failed(-32002, "Task cannot be cancelled")
             task.canceled = True
         return self._shown(task, now)
 
@@ -134,7 +133,7 @@ class Agent:
         if message.get("taskId"):
             task = self._find(_text(message, "taskId"))
             if task.state(now, self._seconds) != "input-required":
-                raise Failed(-32004, "it has not asked")
+                raise Failed(-32004, "Task does not await input")
             task.said.append(said)
             task.since = now
             return task
@@ -145,7 +144,7 @@ class Agent:
 
     def _find(self, task_id: str) -> Task:
         if task_id not in self._tasks:
-            raise Failed(-32001, "task not found")
+            raise Failed(-32001, "Task not found")
         return self._tasks[task_id]
 
     def _shown(self, task: Task, now: float) -> dict[str, Any]:
@@ -180,7 +179,7 @@ def _text(params: Mapping[str, Any], name: str) -> str:
 
 
 class AgentServer(ThreadingHTTPServer):
-    """Its threads end with the process, so nothing is left of it whatever ends that."""
+    """An HTTP server whose threads end with the process."""
 
     daemon_threads = True
 
@@ -194,7 +193,7 @@ class AgentServer(ThreadingHTTPServer):
         threading.Thread(target=self.serve_forever, args=(_LOOK_SECONDS,), name=self.agent.name, daemon=True).start()
 
     def handle_error(self, request: object, client_address: object) -> None:
-        """A caller that goes away is no news."""
+        """Ignore closed connections."""
 
 
 class _Handler(BaseHTTPRequestHandler):
@@ -215,7 +214,7 @@ class _Handler(BaseHTTPRequestHandler):
     def do_POST(self) -> None:
         length = self.headers.get("Content-Length", "")
         if not length.isdecimal() or int(length) > _MOST_BYTES:
-            self.close_connection = True  # what it sends is not read, and would be taken for the next request
+            self.close_connection = True  # the unread body would be read as the next request
             self.send_error(HTTPStatus.REQUEST_ENTITY_TOO_LARGE if length.isdecimal() else HTTPStatus.LENGTH_REQUIRED)
             return
         body = self.rfile.read(int(length))
@@ -232,16 +231,14 @@ class _Handler(BaseHTTPRequestHandler):
         self.wfile.write(body)
 
     def log_message(self, format: str, *args: object) -> None:
-        """The log is the service's."""
+        """Log nothing."""
 
 
 def main(words: list[str] | None = None) -> None:
-    parser = argparse.ArgumentParser(
-        prog="python -m horarium.demo.agent", description="A small agent for trying prompts."
-    )
-    parser.add_argument("--port", type=int, default=0, help="0, the default, takes one that is free")
-    parser.add_argument("--protocol", choices=tuple(_METHODS), default=V1_0)
-    parser.add_argument("--seconds", type=float, default=1.0, help="how long it works on a prompt")
+    parser = argparse.ArgumentParser(prog="python -m horarium.demo.agent", description="Run a demo agent.")
+    parser.add_argument("--port", type=int, default=0, help="listen port (default 0 = any free port)")
+    parser.add_argument("--protocol", choices=tuple(_METHODS), default=V1_0, help="A2A version (default 1.0)")
+    parser.add_argument("--seconds", type=float, default=1.0, help="duration of a task in seconds (default 1)")
     chosen = parser.parse_args(words)
     with AgentServer(Agent("Demo agent", chosen.protocol, chosen.seconds), chosen.port) as server:
         print(server.url, flush=True)

@@ -1,4 +1,4 @@
-"""The two agents of the demonstration, one of each generation, and the prompts that they are given."""
+"""The two agents of the demo, one for each A2A version, and their prompts."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from horarium.operations.resources import Resources
 
 HERALD, CLERK = "demo-herald", "demo-clerk"
 _GENERATIONS: Final = {HERALD: V1_0, CLERK: V0_3}
-_NAMES: Final = {HERALD: "The herald", CLERK: "The clerk"}
+_NAMES: Final = {HERALD: "Herald", CLERK: "Clerk"}
 _WORK_SECONDS = 1.0
 
 
 @contextmanager
 def serving() -> Iterator[Mapping[str, str]]:
-    """The addresses of both, which answer in threads of this process for as long as it lasts."""
+    """Serve both agents in threads of this process and yield their URLs."""
     with ExitStack() as stack:
         servers = {
             agent_id: stack.enter_context(AgentServer(Agent(_NAMES[agent_id], generation, _WORK_SECONDS)))
@@ -32,7 +32,7 @@ def serving() -> Iterator[Mapping[str, str]]:
 
 
 def put_prompts(resources: Resources, caller: Caller, addresses: Mapping[str, str]) -> None:
-    """Both agents at the addresses that they have this time, and what they are told."""
+    """Register both agents at their current URLs and create their schedules."""
     for agent_id, url in addresses.items():
         agents.put(resources, caller, agent_id, {"name": _NAMES[agent_id], "url": url})
     for document in (_morning(), _question()):
@@ -43,9 +43,9 @@ def _morning() -> Mapping[str, Any]:
     return {
         "schedule_id": "demo-prompt",
         "cron_expressions": ["@every PT1M"],
-        "action": {"kind": "prompt", "prompt": "Say good morning to whoever is here."},
+        "action": {"kind": "prompt", "prompt": "Say good morning to the team."},
         **_by(HERALD),
-        "note": "A prompt to an agent that speaks A2A 1.0: what it answered is the result of the run.",
+        "note": "A prompt to an agent with A2A 1.0. Its answer is the result of the run.",
     }
 
 
@@ -55,13 +55,13 @@ def _question() -> Mapping[str, Any]:
         "cron_expressions": ["@every PT2M"],
         "action": {"kind": "prompt", "prompt": "Order flowers. Ask first: which colour?"},
         **_by(CLERK),
-        "note": "A prompt to an agent that speaks A2A 0.3 and asks before it answers: `horarium approval list`, then "
-        """`horarium approval modify ID --set '{"reply": "yellow"}'`.""",
+        "note": "A prompt to an agent with A2A 0.3 that asks a question first. Run `horarium approval list`, then "
+        """`horarium approval answer ID yellow`.""",
     }
 
 
 def _by(agent_id: str) -> Mapping[str, Any]:
-    """Without a yes before each run, which work for an agent needs by itself; whoever tries it is alone."""
+    """Return the assignee, without the approval that runs of agents require by default."""
     return {
         "assignee_type": "agent",
         "assignee_id": agent_id,

@@ -1,8 +1,4 @@
-"""Schedules that show what Horarium can do, and fire within seconds.
-
-Each has a note that says what to look for: `GET /api/schedules/{id}` shows it, the log tells what
-fired, what was skipped and why.
-"""
+"""The demo schedules, which fire within seconds. The note of each describes it."""
 
 from __future__ import annotations
 
@@ -28,7 +24,7 @@ from horarium.serve.service import Service
 from horarium.settings import Settings
 
 SLOW_SECONDS = 8
-# Nobody who stops a demonstration wants to wait for its slow task.
+# Do not wait long for the slow task.
 _SHUTDOWN_SECONDS = 2.0
 _MISSED_MINUTES = 10
 
@@ -53,17 +49,17 @@ def greet(name: str = "world") -> dict[str, str]:
 
 
 def slow(context: Job) -> str:
-    """Takes longer than the time between two occurrences; it looks now and then whether it should stop."""
+    """Run longer than the interval of the schedule, and stop on cancellation."""
     until = time.monotonic() + SLOW_SECONDS
     while time.monotonic() < until and not context.cancelled():
         time.sleep(0.1)
-    return "done at last"
+    return "done"
 
 
 def flaky(context: Job) -> str:
     if context.attempt == 0:
         raise RuntimeError("the first attempt always fails")
-    return f"worked at attempt {context.attempt + 1}"
+    return f"succeeded on attempt {context.attempt + 1}"
 
 
 def collect() -> dict[str, list[str]]:
@@ -75,7 +71,7 @@ def compose(names: list[str], day: str) -> dict[str, str]:
 
 
 def send(text: str) -> dict[str, str]:
-    """Nothing is sent; in the demonstration it is enough that somebody had to agree."""
+    """Return the text; the demo sends nothing."""
     return {"sent": text}
 
 
@@ -83,24 +79,24 @@ def send(text: str) -> dict[str, str]:
 
 
 def _declare_times(app: Horarium) -> None:
-    app.schedule("@every PT5S", schedule_id="demo-every-five-seconds", note="The simplest: an interval.")(greet)
+    app.schedule("@every PT5S", schedule_id="demo-every-five-seconds", note="An interval of 5 seconds.")(greet)
     app.schedule(
         "*/10 * * * * *",
         schedule_id="demo-cron-with-seconds",
         timezone="Europe/Istanbul",
-        note="Six fields: the first one is for seconds.",
+        note="A cron expression with six fields; the first one is seconds.",
     )(greet)
     app.schedule(
         "@every PT20S",
         schedule_id="demo-jitter",
         spec={"jitter_seconds": 5},
-        note="Up to five seconds late, each time by a delay of its own, the same after any restart.",
+        note="A jitter of up to 5 seconds. The delay of each occurrence is deterministic.",
     )(greet)
     app.schedule(
         "30 2 * * *",
         schedule_id="demo-half-past-two-at-night",
         timezone="America/New_York",
-        note="Look at its next fire times in March: that night has no 02:30.",
+        note="02:30 does not exist on the day in March when DST starts; see the next fire times.",
     )(greet)
 
 
@@ -110,22 +106,22 @@ def _declare_guards(app: Horarium) -> None:
             "@every PT15S",
             schedule_id=f"demo-{days}",
             calendars=[days, "us-federal-holidays-2026"],
-            note="Today one of the two, weekdays and weekends, is skipped by its calendar.",
+            note="One of demo-weekdays and demo-weekends is skipped by its calendar today.",
         )(greet)
     app.schedule(
         "@every PT10S",
         schedule_id="demo-condition",
         pre_dispatch_condition={"/last_24h_stats/total": {"lt": 3}},
-        note="Fires while there were fewer than three runs in a day; then its condition fails.",
+        note="Runs until there were three runs in 24 hours; then the condition is not met.",
     )(greet)
     app.schedule(
         "@every PT6S",
         schedule_id="demo-rotation",
         inputs_rotation=[{"name": "Ada"}, {"name": "Grace"}, {"name": "Edsger"}],
-        note="Each run takes the next input.",
+        note="Rotating inputs: each run uses the next one.",
     )(greet)
     app.schedule(
-        "@every PT6S", schedule_id="demo-max-runs", max_runs=3, note="Three runs, then the schedule is deleted."
+        "@every PT6S", schedule_id="demo-max-runs", max_runs=3, note="The schedule is deleted after three runs."
     )(greet)
 
 
@@ -134,19 +130,19 @@ def _declare_policies(app: Horarium) -> None:
         "@every PT5S",
         schedule_id="demo-overlap-skip",
         overlap_policy="skip",
-        note=f"Its task takes {SLOW_SECONDS} seconds: every other occurrence finds it busy.",
+        note=f"The task takes {SLOW_SECONDS} seconds, so every second occurrence is skipped.",
     )(slow)
     app.schedule(
         "@every PT5S",
         schedule_id="demo-overlap-buffer-one",
         overlap_policy="buffer_one",
-        note="One occurrence waits for the slow task to end; the next one finds the buffer full.",
+        note="One occurrence is buffered while the slow task runs; further ones find the buffer full.",
     )(slow)
     app.schedule(
         "@every PT30S",
         schedule_id="demo-retry",
         retry_policy={"max_retries": 2, "backoff_ms": 1_000},
-        note="Its first attempt fails; the second one works.",
+        note="The first attempt fails, the retry succeeds.",
     )(flaky)
 
 
@@ -157,7 +153,7 @@ def _catchup(_url: str) -> Mapping[str, Any]:
         "action": {"kind": "python", "callable": "demo.greet"},
         "catchup_policy": "fire_once",
         "overlap_policy": "allow_all",
-        "note": f"Written as if {_MISSED_MINUTES} minutes ago, before a downtime: one run covers what was missed.",
+        "note": f"Simulates a downtime of {_MISSED_MINUTES} minutes: one run covers the missed occurrences.",
     }
 
 
@@ -166,11 +162,11 @@ def _call_ourselves(url: str) -> Mapping[str, Any]:
         "schedule_id": "demo-http",
         "cron_expressions": ["@every PT10S"],
         "action": {"kind": "http", "method": "GET", "url": f"{url}/healthz"},
-        "note": "An HTTP call, here to our own health check.",
+        "note": "An HTTP request to the health check of this service.",
     }
 
 
-# ── a workflow that asks ─────────────────────────────────────────────────────────────────────────────
+# ── a workflow with an approval ─────────────────────────────────────────────────────────────────────────────
 
 
 def declare_brief(app: Horarium) -> None:
@@ -183,7 +179,7 @@ _WRITER, _BRIEF, _ASSIGNMENT = "demo-writer", "demo-brief", "demo-brief-by-write
 
 _BRIEF_WORKFLOW: Mapping[str, Any] = {
     "name": "Morning brief",
-    "description": "Three steps; the last one touches the outside, and waits for somebody's yes.",
+    "description": "Three steps; the last one requires approval for external_message.",
     "nodes": [
         {"id": "collect", "action": {"kind": "python", "task": "demo.collect"}, "input": {}},
         {
@@ -204,22 +200,22 @@ _BRIEF_WORKFLOW: Mapping[str, Any] = {
 
 
 def _asking() -> Mapping[str, Any]:
-    """Whoever tries the demonstration is alone with one token, so `allow_requester` lets it answer itself."""
+    """Return a schedule with an approval; `allow_requester` lets the only user of the demo decide it."""
     return {
         "schedule_id": "demo-approval",
         "cron_expressions": ["@every PT15S"],
         "action": {"kind": "workflow", "workflow_id": _BRIEF, "version": "latest"},
         "workflow_assignment_id": _ASSIGNMENT,
         "approval_policy": {"requires_approval": False, "mode": "sensitive_actions", "allow_requester": True},
-        "note": "Its last step waits for a yes, and what comes meanwhile finds it busy: `horarium approval list`, then "
-        "`horarium approval approve ID`. You are alone here, so its policy lets whoever asked agree (allow_requester); "
-        "elsewhere that takes somebody else.",
+        "note": "The last step awaits approval; occurrences are skipped meanwhile. Run "
+        "`horarium approval list`, then `horarium approval approve ID`. The demo has one user, so the policy sets "
+        "allow_requester; without it, another user must approve.",
     }
 
 
 def put_brief(resources: Resources, caller: Caller) -> None:
-    """An agent, a workflow, who does it, and when."""
-    agents.put(resources, caller, _WRITER, {"name": "The writer", "policies": {"budget": {"max_daily_runs": 1_000}}})
+    """Create an agent, a workflow, its assignment and its schedule."""
+    agents.put(resources, caller, _WRITER, {"name": "Writer", "policies": {"budget": {"max_daily_runs": 1_000}}})
     workflows.put(resources, caller, _BRIEF, _BRIEF_WORKFLOW)
     assignment = {"workflow_id": _BRIEF, "assignee_type": "agent", "assignee_id": _WRITER}
     ASSIGNMENTS.put(resources, caller, _ASSIGNMENT, {**assignment, "retry_policy": {"max_retries": 2}})
@@ -231,7 +227,7 @@ def put_brief(resources: Resources, caller: Caller) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Behind:
-    """A clock that is late."""
+    """A clock that is behind by a fixed time."""
 
     clock: Clock
     by: Instant
@@ -244,11 +240,11 @@ class Behind:
 
 
 def run_demo(settings: Settings, *, say: Callable[[str], None], to_terminal: bool = False) -> None:
-    """In a directory of its own: a service that starts without the demonstration could not do its schedules' work.
+    """Run the demo in a separate directory, because a service without it could not run its schedules.
 
-    It calls itself, and its agents on loopback: `up` allows that where it listens there itself, unless told otherwise.
+    Its schedules call the service and its agents on loopback, which `up` allows on a loopback address.
     """
-    make_data_dir(settings)  # with its mode: what is made on the way to another directory has the usual one
+    make_data_dir(settings)  # with restricted permissions, unlike implicitly created parents
     own = {
         "data_dir": settings.data_dir / DEMO_DIR,
         "shutdown_seconds": min(settings.shutdown_seconds, _SHUTDOWN_SECONDS),
@@ -266,7 +262,7 @@ def run_demo(settings: Settings, *, say: Callable[[str], None], to_terminal: boo
 
 
 def prepare(service: Service, url: str, *, addresses: Mapping[str, str]) -> None:
-    """What cannot be declared beforehand: it needs our address, an earlier time, or rows beside schedules."""
+    """Create what needs the URL of the service, an earlier time, or other objects than schedules."""
     caller = internal("demo")
     schedules.upsert(service.resources, caller, _call_ourselves(url))
     earlier = replace(service.resources, clock=Behind(service.resources.clock, _MISSED_MINUTES * MINUTE))

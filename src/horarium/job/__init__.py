@@ -1,1 +1,1 @@
-"""What a function that does the work of a run knows and says about it, wherever it runs."""
+"""The context and the log of a run, for the function that executes it."""

@@ -1,7 +1,7 @@
-"""How what a function prints and logs is copied to the log of its run, while everything else goes where it went.
+"""Copy output and log records of a function to the log of its run.
 
-A context variable says whose output it is: threads and coroutines of other runs have their own, and code that works
-for no run has none. A thread that a function starts by itself has none either.
+A context variable holds the log of the run, so that threads and coroutines of different runs are separate. Threads that
+a function starts have none.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _users = 0
 
 
 def keep_output(sink: Sink | None) -> None:
-    """From now on, in this context: whoever calls is a thread or a coroutine of one run alone."""
+    """Copy the output of this thread or coroutine to `sink` from now on."""
     _current.set(sink)
     if sink is not None and not _is_watching():
         with _lock:
@@ -34,7 +34,7 @@ def current() -> Sink | None:
 
 
 def begin() -> None:
-    """Somebody is going to call functions; until the last of them ends, streams and loggers are watched."""
+    """Start copying; streams and loggers are watched until the last user calls `end`."""
     global _users
     with _lock:
         _users += 1
@@ -50,7 +50,7 @@ def end() -> None:
 
 
 def _is_watching() -> bool:
-    """Others put their own streams in the place of ours, as tests do."""
+    """Return whether streams and loggers are watched; other code, such as tests, may replace them."""
     return type(sys.stdout) is _Copied and type(sys.stderr) is _Copied and logging.Logger.callHandlers is _call_and_copy
 
 
@@ -75,7 +75,7 @@ def _unwatch() -> None:
 
 
 class _Copied:
-    """A stream that also tells the run whose output it is. In all else it is the stream itself."""
+    """A stream that copies its output to the log of the current run."""
 
     def __init__(self, stream: Any, name: Stream) -> None:
         self.copied = stream
@@ -102,7 +102,7 @@ def _call_and_copy(self: logging.Logger, record: logging.LogRecord) -> None:
         return
     try:
         told = _format.format(record)
-    except Exception as wrong:  # arguments that do not fit: handlers say so in their own way
+    except Exception as wrong:  # wrong arguments: handlers report them as well
         told = f"{record.levelname} {record.name}: {record.msg!r} cannot be formatted: {wrong}"
     sink.write(Stream.LOG, f"{told}\n")
     token = _current.set(None)

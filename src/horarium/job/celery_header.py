@@ -1,4 +1,4 @@
-"""What a Celery message says about the run that it carries: one header; our side writes it, the worker reads it."""
+"""The header of a Celery message that describes its run."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ HEADER = "horarium"
 
 @dataclass(frozen=True, slots=True)
 class RunHeader:
-    """`nominal` is RFC 3339 text. `report_url` and `report_token` are None where nobody can be told."""
+    """The fields of the header; `nominal` is RFC 3339. Without `report_url` the worker cannot report."""
 
     run_id: str
     namespace: str
@@ -31,7 +31,7 @@ _TEXTS = _NAMES - {"attempt"}
 
 
 def read_header(headers: object) -> RunHeader | None:
-    """Of a message's headers; None for a task that somebody else sent, and for what is no header of ours."""
+    """Read the header of a message; None for messages from other senders and invalid headers."""
     given = headers.get(HEADER) if isinstance(headers, Mapping) else None
     if not isinstance(given, Mapping):
         return None
@@ -40,5 +40,5 @@ def read_header(headers: object) -> RunHeader | None:
         return None
     try:
         return RunHeader(**known)
-    except TypeError:  # one that must be there is not
+    except TypeError:  # a required field is missing
         return None

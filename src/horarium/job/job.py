@@ -1,4 +1,4 @@
-"""What a function knows about the run that it works on, as a task of this process or as the handler of a worker."""
+"""The context of a run, for a task of this process or the handler of a worker."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from horarium.job.run_log import Sink, Stream
 
 @dataclass(slots=True, eq=False, kw_only=True)
 class Job:
-    """One attempt at a run. Long functions ask `cancelled()` now and then, and return when it is so.
+    """One attempt of a run. A long function checks `cancelled()` regularly and returns if it is true.
 
-    `nominal` is the time that the occurrence is named after, `due` when it was to begin, `deadline` when this attempt
-    must have ended. `attempt` counts the attempts that are known to have failed: 0 at first. `key` is the same for
-    every delivery of an attempt, so that what is done under it can be done once.
+    `nominal` is the scheduled time of the occurrence, `due` its start time with jitter, `deadline` the end of this
+    attempt. `attempt` is the number of failed attempts, 0 at first. `key` is the idempotency key of the attempt: it is
+    the same for each delivery.
 
-    `cost`, `tokens` and `tool_calls` may be set by the function; they are kept with the run.
+    The function may set `cost`, `tokens` and `tool_calls`, which are stored with the run.
     """
 
     run_id: str
@@ -38,27 +38,27 @@ class Job:
     memo: Mapping[str, Any] = field(default_factory=dict)
     report_url: str | None = None
     report_token: str | None = field(default=None, repr=False)
-    """Where whoever the work is handed on to may say what became of the run; the token is for this attempt."""
+    """URL and token with which another system reports the outcome of the run; the token is for this attempt."""
     user_id: str | None = None
-    """For whom the run is: who made its schedule, or whom an admin named there."""
+    """The user of the run: the creator of its schedule, or the user that an admin set."""
     search_attributes: Mapping[str, Any] = field(default_factory=dict)
     workflow: Mapping[str, Any] | None = None
-    """`workflow_id` and `version` of the stored workflow that this is a run of, or a step of."""
+    """`workflow_id` and `version` of the stored workflow of the run or step."""
     node_id: str | None = None
     parent_run_id: str | None = None
     root_run_id: str | None = None
-    """Of a step of a workflow: which one, of which run, and of which in the end."""
+    """The node of a workflow step, the run that contains it, and the outermost run."""
     assignee: Mapping[str, str] | None = None
-    """Who works: `type` and `id`, and of a team the `member` whose turn it is."""
+    """The assignee: `type` and `id`, and for a team the selected `member`."""
     approval_mode: str | None = None
     gates: Sequence[str] = ()
-    """What needs a yes on the way: whoever comes to one of them stops and says that it is blocked."""
+    """The gates that require approval: a function that reaches one stops and reports that it is blocked."""
     approved_gates: Sequence[str] = ()
-    """What this run has a yes for already: whoever comes to one of them goes on."""
+    """The gates that are approved for this run."""
     limits: Mapping[str, Any] = field(default_factory=dict)
-    """What the run may use: `runtime_seconds`, `cost`, `tokens`, `tool_calls`, as far as there are limits."""
+    """The limits of the run: `runtime_seconds`, `cost`, `tokens`, `tool_calls`, as far as set."""
     allow_tools: Sequence[str] | None = None
-    """None = any."""
+    """The allowed tools; None = any."""
     global_model_id: str | None = None
     cost: float | None = None
     tokens: int | None = None
@@ -68,21 +68,21 @@ class Job:
 
     @property
     def inputs(self) -> Any:
-        """The same as `input`."""
+        """Return `input`."""
         return self.input
 
     def cancelled(self) -> bool:
-        """Somebody wants the run to end, or it is no longer ours: whoever returns now has been cancelled."""
+        """Return whether the run should stop: it is being cancelled, or its lease is lost."""
         return self._stopped
 
     def log(self, text: str) -> None:
-        """Kept with the run, as what is printed is, also from threads that the function has started."""
+        """Append to the log of the run; also works in threads that the function has started."""
         sink = self._log or current()
         if sink is not None:
             sink.write(Stream.LOG, f"{text}\n")
 
     def __getstate__(self) -> dict[str, Any]:
-        """To another process go the values alone; what is said there comes back by another way."""
+        """Pickle the values without the log, which a child process sends separately."""
         return {each.name: getattr(self, each.name) for each in fields(self) if each.name != "_log"}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
@@ -90,5 +90,5 @@ class Job:
             setattr(self, name, value)
 
     def stop(self) -> None:
-        """From any thread; said by whoever runs the function."""
+        """Ask the function to stop; callable from any thread."""
         self._stopped = True

@@ -1,7 +1,7 @@
-"""What a run says, as lines, until somebody has kept them: the last ones, and never more than was agreed.
+"""A bounded buffer for the output of a run, until it is stored.
 
-Whoever writes pays for little: a piece is put at the end, and what is too much falls off the front. Pieces become
-lines when they are asked for. A command that prints gigabytes costs a few counted line ends.
+Writing is cheap: a piece is appended, and the oldest pieces are dropped above the limit. Pieces are split into lines
+when they are read.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ from typing import NamedTuple, Protocol
 from horarium.instant import Instant
 
 KEPT_BYTES = 65_536
-"""Of what one run says, unless somebody says otherwise."""
+"""The default limit of the log of a run."""
 MAX_LINE = 8_192
-"""Characters; what is longer becomes several lines."""
+"""The maximum length of a line, in characters; longer lines are split."""
 
-# What a line takes besides its text, and a piece that is not yet a line.
+# The overhead of a line, and of a piece that is not yet split.
 _LINE_BYTES = 40
 _PIECE_BYTES = 64
-# Pieces may be small: until they are lines they have some more room.
+# Unsplit pieces may use a multiple of the limit.
 _ROOM = 4
 
 
@@ -44,7 +44,7 @@ class Line(NamedTuple):
 
 
 class Batch(NamedTuple):
-    """Lines that wait to be kept; `dropped` lines before them are lost. `end` is for the log to know them again."""
+    """Lines to store; `dropped` lines before them are lost. `end` identifies the batch for `done`."""
 
     dropped: int
     lines: tuple[Line, ...]
@@ -52,7 +52,7 @@ class Batch(NamedTuple):
 
 
 def split_lines(text: str) -> tuple[list[str], str]:
-    """The lines that have ended, and the beginning of the next. What is too long is cut, so no line grows for ever."""
+    """Split a text into complete lines and the rest; long lines are split."""
     *ended, rest = text.split("\n")
     lines = [part for each in ended for part in _cut(each.removesuffix("\r"))]
     *more, rest = _cut(rest)
@@ -64,12 +64,12 @@ def _cut(line: str) -> list[str]:
 
 
 def cleaned(text: str) -> str:
-    """What any database can hold."""
+    """Replace characters that a database cannot store."""
     return text.replace("\x00", "\N{REPLACEMENT CHARACTER}").encode("utf-8", "replace").decode()
 
 
 class RunLog:
-    """`write` may be called from any thread. `now` says when a piece was written, `most` how many bytes are kept."""
+    """The log of a run, thread-safe: `now` returns the time, `most` is the limit in bytes."""
 
     __slots__ = (
         "_bytes",
@@ -90,7 +90,7 @@ class RunLog:
 
     def __init__(self, now: Callable[[], Instant], most: int = KEPT_BYTES) -> None:
         self.touched = False
-        """Whether anything was ever said: most runs say nothing, and cost nothing."""
+        """Whether anything was written."""
         self._now = now
         self._most = most
         self._lock = threading.Lock()
@@ -99,13 +99,13 @@ class RunLog:
         self._size = 0
         self._lines: deque[Line] = deque()
         self._bytes = 0
-        # Lines are numbered: those before `_sent` are kept, those from `_first` to `_next` wait, between them is lost.
+        # Line numbers: before `_sent` stored, from `_first` to `_next` waiting, between them lost.
         self._sent = self._first = self._next = 0
         self._rest: dict[Stream, str] = {}
         self._decoders: dict[Stream, codecs.IncrementalDecoder] = {}
 
     def write(self, stream: Stream, data: str | bytes, at: Instant | None = None) -> None:
-        """Bytes are UTF-8, as far as they are."""
+        """Append a piece; bytes are decoded as UTF-8."""
         if not data or self._most <= 0:
             return
         at = self._now() if at is None else at
@@ -116,7 +116,7 @@ class RunLog:
             if self._closed:
                 return
             self.touched = True
-            if lost:  # all that came before is older than what is lost
+            if lost:  # earlier pieces are older than the lost lines
                 self._drop(len(self._pieces), lost)
             self._pieces.append(piece)
             self._size += len(piece[2]) + _PIECE_BYTES
@@ -124,12 +124,12 @@ class RunLog:
                 self._drop(self._too_many(room + _PIECE_BYTES))
 
     def skip(self, lines: int) -> None:
-        """So many were lost before they came here."""
+        """Count lines that were lost before they arrived."""
         with self._lock:
             self._drop(len(self._pieces), lines)
 
     def peek(self, *, last: bool = False) -> Batch:
-        """What waits. It stays until it is `done`; with `last` an unended line is one, and nothing more is taken."""
+        """Return the waiting lines, which stay until `done`; `last` ends the last line and closes the log."""
         with self._lock:
             while self._pieces:
                 self._take_in(*self._pieces.popleft())
@@ -143,7 +143,7 @@ class RunLog:
             return Batch(self._first - self._sent, tuple(self._lines), self._next)
 
     def done(self, batch: Batch) -> None:
-        """It is kept."""
+        """Remove a stored batch."""
         with self._lock:
             while self._lines and self._first < batch.end:
                 self._bytes -= _cost(self._lines.popleft())
@@ -152,7 +152,7 @@ class RunLog:
             self._first = max(self._first, batch.end)
 
     def _too_many(self, room: int) -> int:
-        """How many of the oldest pieces must go; the newest stays."""
+        """Return the number of oldest pieces to drop; the newest stays."""
         size, count = self._size, 0
         for _, _, data in self._pieces:
             if size <= room or count == len(self._pieces) - 1:
@@ -162,7 +162,7 @@ class RunLog:
         return count
 
     def _drop(self, pieces: int, lost: int = 0) -> None:
-        """With them goes what is older: the lines that wait."""
+        """Drop the oldest pieces and all waiting lines, which are older."""
         for _ in range(pieces):
             _, _, data = self._pieces.popleft()
             self._size -= len(data) + _PIECE_BYTES

@@ -48,7 +48,7 @@ async def outcome_of(answer: Answer, now: Instant, *, hidden: str | None = None)
         result = await _body(answer)
         return Accepted(_reference(result, answer.header(b"location"))) if status == 202 else Finished(result)
     if 300 <= status < 400:
-        return Refused(f"HTTP {status}: redirects are not followed; schedule the final URL")
+        return Refused(f"HTTP {status}: redirects are not followed; set the final URL")
     said = shown(status, await opening(answer), hidden)
     return not_done(status, said, answer.header(b"retry-after"), now)
 

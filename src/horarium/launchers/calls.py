@@ -97,7 +97,9 @@ def returned(value: Any, job: Job | None = None) -> Called:
     try:
         used = _used(said, job)
     except PolicyError as wrong:
-        return Raised(f"what the task used cannot be kept: {wrong.field} {wrong.text}", RetryCause.CONTRACT_VIOLATED)
+        return Raised(
+            f"the usage reported by the task cannot be stored: {wrong.field} {wrong.text}", RetryCause.CONTRACT_VIOLATED
+        )
     return Returned(Finished(result, used.cost, used.tokens, used.tool_calls))
 
 
@@ -171,7 +173,7 @@ def start_thread(threads: Threads, function: Callable[[], Called], name: str) ->
     try:
         threads.start(work)
     except RuntimeError as wrong:
-        raise NoThread(f"no thread for the call: {wrong}") from None
+        raise NoThread(f"no thread is available for the call: {wrong}") from None
     return answer
 
 

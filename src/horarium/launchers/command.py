@@ -64,7 +64,9 @@ class CommandSpec:
     def __post_init__(self) -> None:
         # A text is a sequence of texts too: the likeliest mistake here would run its first letter.
         if type(self.argv) is not tuple or not self.argv:
-            raise ValueError("argv is the program and its arguments, as a tuple that is not empty; there is no shell")
+            raise ValueError(
+                "argv must be a non-empty tuple of the program and its arguments; commands run without a shell"
+            )
         if self.timeout_seconds is not None and not self.timeout_seconds > 0:
             raise ValueError("timeout_seconds must be greater than 0")
 
@@ -133,7 +135,7 @@ class CommandLauncher(Launcher):
         name = request.action.target.get("command")
         spec = self._commands.get(name) if isinstance(name, str) else None
         if spec is None or request.namespace not in spec.audience:
-            return Refused(f"no command is configured under the name {clean_text(repr(name), 200)}")
+            return Refused(f"the command {clean_text(repr(name), 200)} is not configured")
         argv = _argv(spec, request.inputs)
         if isinstance(argv, Refused):
             return argv
@@ -188,7 +190,7 @@ def _argv(spec: CommandSpec, inputs: Json) -> list[str] | Refused:
     if not spec.allow_arguments or not isinstance(inputs, list | tuple):
         return list(spec.argv)
     if len(inputs) > MAX_COMMAND_ARGUMENTS or not all(isinstance(each, str) for each in inputs):
-        return Refused(f"the arguments of a command are at most {MAX_COMMAND_ARGUMENTS} texts")
+        return Refused(f"the arguments of a command must be at most {MAX_COMMAND_ARGUMENTS} strings")
     return [*spec.argv, *inputs]
 
 

@@ -82,7 +82,7 @@ class Exchange:
             event = await _next_event(self._http, wire)
             if isinstance(event, h11.Response):
                 return Answer(event, self._http, wire)
-        raise Lost("the target does not come to an answer")
+        raise Lost("the target sent no complete response")
 
 
 class Answer:
@@ -122,10 +122,10 @@ async def _next_event(http: h11.Connection, wire: Wire) -> object:
         while (event := http.next_event()) is h11.NEED_DATA:
             data = await wire.read()
             if not data and http.their_state is h11.SEND_RESPONSE:
-                raise Lost("the target hung up before it had answered")
+                raise Lost("the target closed the connection before it answered")
             http.receive_data(data)
     except h11.RemoteProtocolError as wrong:
-        raise Lost(f"the answer cannot be read: {wrong}") from None
+        raise Lost(f"the response cannot be read: {wrong}") from None
     except OSError as wrong:
         raise Lost(str(wrong) or type(wrong).__name__) from None
     return event

@@ -87,11 +87,11 @@ class HttpLauncher(Launcher):
             case Ended(outcome):
                 return outcome
             case DeadlineReached():
-                late = "no answer before the deadline"
+                late = "no response before the deadline"
                 return RunTimedOut(late) if exchange.sent else Unreachable(late)
             case CancelAsked():
-                heard = "the target may have acted on it" if exchange.sent else "nothing was sent"
-                return RunCancelled(f"cancelled while the request was under way; {heard}")
+                heard = "the target may have processed the request" if exchange.sent else "nothing was sent"
+                return RunCancelled(f"cancelled during the request; {heard}")
 
     async def _send(self, outgoing: Outgoing, exchange: Exchange, request: LaunchRequest) -> Outcome:
         try:
@@ -115,7 +115,7 @@ class HttpLauncher(Launcher):
         try:
             named = [(name.encode("ascii"), value.encode("ascii")) for name, value in headers.items()]
         except UnicodeError as wrong:
-            raise BadAction(f"the request cannot be written: {wrong}") from None
+            raise BadAction(f"the request cannot be encoded: {wrong}") from None
         return Exchange(outgoing.method, outgoing.target, [(b"host", outgoing.place.authority), *named], body)
 
     def _headers(self, outgoing: Outgoing, request: LaunchRequest, body: bytes) -> dict[str, str]:
@@ -138,7 +138,7 @@ class HttpLauncher(Launcher):
             return {}
         signers = self._signers.get(secret) if isinstance(secret, str) else None
         if signers is None or request.namespace not in self._audiences.get(str(secret), USUAL):
-            raise BadAction(f"no secret is configured under the name {clean_text(repr(secret), 100)}")
+            raise BadAction(f"the secret {clean_text(repr(secret), 100)} is not configured")
         now = self._clock.now()
         name, text = header_text(request.key), body.decode()
         return {
@@ -152,7 +152,7 @@ def _signers(name: str, value: str | Sequence[str]) -> tuple[Webhook, ...]:
     try:
         return tuple(Webhook(secret) for secret in ([value] if isinstance(value, str) else value))
     except Exception:  # the library raises classes of its own and of base64; none may show the secret
-        raise ValueError(f"the secret {name!r} is not base64 text, with or without whsec_ in front") from None
+        raise ValueError(f"the secret {name!r} must be a base64 string, with or without the prefix whsec_") from None
 
 
 def _said(wrong: BaseException) -> str:

@@ -85,7 +85,7 @@ class LaunchRequest:
     attempt: int = 0
     inputs: Json = field(default=None, repr=False)
     own_inputs: bool = False
-    """The inputs are not those of the action: a rotation had its turn, or somebody gave this run its own."""
+    """The inputs are not those of the action: they come from a rotation or from the caller."""
     priority: int = 0
     trigger_number: int | None = None
     user_id: str | None = None
@@ -103,29 +103,29 @@ class LaunchRequest:
     traceparent: str | None = None
     report_url: str | None = None
     report_token: str | None = field(default=None, repr=False)
-    """Where the target may say what became of the run, and what shows that this attempt is its own."""
+    """The URL for reports of the target, and the token that proves the attempt."""
     cancelled: asyncio.Event | None = field(default=None, compare=False)
     log: RunLog | None = field(default=None, compare=False, repr=False)
-    """Where a launcher may put what the work says; it is kept with the run, as far as there is room."""
+    """The log of the run; lines are stored up to the size limit."""
     agent: AgentLine | None = None
-    """Whom a prompt goes to: the agent, or the member of a team whose turn it is."""
+    """The agent, or the selected member of a team, that receives the prompt."""
     reference: str | None = None
-    """The target's own name for what it has begun already: it is followed, not sent once more."""
+    """The target's name for work that has started: the launcher follows it and does not send it again."""
     heard: bool = False
     """An earlier delivery of this key may have arrived."""
     once: bool = False
-    """What may have arrived must not be sent again, whatever became of it."""
+    """A delivery that may have arrived must not be repeated (at most once)."""
     answer: str | None = field(default=None, repr=False)
-    """What somebody answered to the question with which the target stopped."""
+    """The approver's answer to the question of the target."""
     holder: Holder | None = field(default=None, compare=False, repr=False)
     secrets: tuple[str, ...] = field(default=(), repr=False)
-    """The values that stand in action and inputs where the definition names secrets: nothing may show them."""
+    """The secret values in action and inputs, which must never be shown."""
 
     def __post_init__(self) -> None:
         if not self.key:
-            raise ValueError("a delivery needs a key")
+            raise ValueError("a delivery requires a key")
         if self.attempt < 0:
-            raise ValueError(f"attempt counts known failures and cannot be {self.attempt}")
+            raise ValueError(f"attempt must not be negative: {self.attempt}")
 
     def seconds_left(self, clock: Clock) -> float:
         return (self.deadline - clock.now()) / SECOND
@@ -139,27 +139,27 @@ class Launcher(Protocol):
     """What an action of its kind holds: its fields with their checks, its target, its time. None: no fields of its
     own, or a kind that is shipped."""
     honours_key: bool
-    """Is a second delivery of the same key harmless by the target's own doing?"""
+    """Whether the target ignores a second delivery of the same key."""
     concurrency: int | None
     """Places of this kind in a process, unless the settings say otherwise. None: a launch costs this process
     next to nothing, and only the limits of the process, the namespace and the target hold."""
     places_at_target: int | None = None
-    """Launches under way at once at one target, where they are handed over many together and a crowd costs no more than
-    a few. They take up no place of the process, nor of the namespace. None: each launch is one, as the settings say."""
+    """Maximum concurrent launches per target for a launcher that sends them in batches, where many cost no more than
+    a few. They do not count for the process or the namespace. None: each launch counts, as the settings say."""
     can_poll: bool
     works_here: bool = False
-    """Is the work done in this process or beside it, so that a run is running for as long as the launch lasts?"""
+    """Whether the work runs in this process or a child process, so the run is running as long as the launch."""
     launches_at_once: bool = False
-    """Does a launch touch nothing outside? Then `answer_at_once` may be asked inside the claim's transaction."""
+    """Whether a launch has no external effect, so `answer_at_once` may run inside the transaction of the claim."""
 
     async def launch(self, request: LaunchRequest) -> Outcome: ...
 
     def answer_at_once(self, request: LaunchRequest) -> Outcome:
         """The outcome without waiting for anybody; only for launchers that say `launches_at_once`."""
-        raise TypeError(f"a launch of kind {self.kind} reaches outside and has no answer at once")
+        raise TypeError(f"the launcher of kind {self.kind} has no immediate result")
 
     async def poll(self, request: LaunchRequest, reference: str | None) -> Outcome | StillRunning:
-        return Unknown(f"a {self.kind} target cannot be asked how a run is doing")
+        return Unknown(f"a {self.kind} target does not report the state of a run")
 
     async def cancel(self, request: LaunchRequest, reference: str | None) -> None:
         """Ask for the end of a run. By default what this process has in flight stops; others are left to themselves."""

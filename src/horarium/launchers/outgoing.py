@@ -98,7 +98,7 @@ def _method(value: object) -> str:
 def place_of(value: object) -> tuple[Place, bytes]:
     """Where an address leads, and what is asked for there. Raises BadAction."""
     if not isinstance(value, str) or not 0 < len(value) <= MAX_URL:
-        raise BadAction(f"url must be a text of 1 to {MAX_URL} characters")
+        raise BadAction(f"url must be a string of 1 to {MAX_URL} characters")
     return _parsed(value)
 
 
@@ -118,11 +118,11 @@ def _parsed(text: str) -> tuple[Place, bytes]:
     except (httpx.InvalidURL, UnicodeError, ValueError) as wrong:
         raise BadAction(f"url: {clean_text(str(wrong), 500)}") from None
     if url.scheme not in DEFAULT_PORTS:
-        raise BadAction(f"url: only http and https are launched, not {clean_text(url.scheme, 50)!r}")
+        raise BadAction(f"url: scheme must be http or https, not {clean_text(url.scheme, 50)!r}")
     if url.port is not None and not 0 < url.port < 65_536:
-        raise BadAction(f"url: {url.port} is no port")
+        raise BadAction(f"url: {url.port} is not a valid port")
     if url.userinfo:
-        raise BadAction("url: credentials do not belong there; name a secret or give a header")
+        raise BadAction("url: must not contain credentials; use a secret or a header")
     host = _host(url)
     place = Place(url.scheme == "https", host, url.port or DEFAULT_PORTS[url.scheme], url.netloc)
     return place, url.raw_path
@@ -132,12 +132,12 @@ def _host(url: httpx.URL) -> str:
     """The name as it is written: decoded and encoded again, `xn--fa-hia` (faß) would become `fass`, somebody else."""
     host = url.raw_host.decode("ascii")
     if not host.rstrip(".") or host.startswith("."):
-        raise BadAction("url: it names no host")
+        raise BadAction("url: contains no host")
     if ":" not in host:
         try:
             host.rstrip(".").encode("idna")  # as the look-up and TLS will do; a label may be too long, or empty
         except UnicodeError:
-            raise BadAction(f"url: {clean_text(repr(host), 100)} is no host name") from None
+            raise BadAction(f"url: {clean_text(repr(host), 100)} is not a valid host name") from None
     return host
 
 
@@ -145,13 +145,13 @@ def _headers(value: object) -> dict[str, str]:
     if value is None:
         return {}
     if not isinstance(value, Mapping):
-        raise BadAction("headers must be an object of texts")
+        raise BadAction("headers must be an object with string values")
     found: dict[str, str] = {}
     for name, text in value.items():
         if not isinstance(name, str) or not _HEADER_NAME.fullmatch(name):
-            raise BadAction(f"headers: {clean_text(repr(name), 100)} is no header name")
+            raise BadAction(f"headers: {clean_text(repr(name), 100)} is not a valid header name")
         if name.lower() in _OURS or name.lower().startswith("ce-"):
-            raise BadAction(f"headers: {name} is written by the launcher itself")
+            raise BadAction(f"headers: {name} is set by the launcher")
         if not isinstance(text, str) or len(text) > MAX_HEADER_VALUE or not _HEADER_VALUE.fullmatch(text):
             raise BadAction(f"headers: {name} must be printable ASCII of at most {MAX_HEADER_VALUE} characters")
         found[name.lower()] = text

@@ -38,7 +38,7 @@ def dump(value: object, *, limit: int = MAX_INPUT_BYTES) -> bytes:
     except (orjson.JSONEncodeError, RecursionError) as wrong:
         raise NotJson(clean_text(str(wrong), 200)) from None
     if len(raw) > limit:
-        raise NotJson(f"is {len(raw)} bytes as JSON; at most {limit} are taken")
+        raise NotJson(f"has {len(raw)} bytes as JSON; at most {limit} are allowed")
     return raw
 
 
@@ -52,7 +52,7 @@ def _plain(value: object) -> object:
         case float():
             return float(value)
         case _:
-            raise TypeError(f"holds a {type(value).__name__}, which JSON cannot say")
+            raise TypeError(f"contains a {type(value).__name__}, which is not valid JSON")
 
 
 def check(value: object) -> None:
@@ -93,7 +93,7 @@ def _children(item: Mapping[Any, Any] | Sequence[Any]) -> Iterable[Any]:
         return item
     for key in item:
         if not isinstance(key, str):
-            raise NotJson(f"holds a key of type {type(key).__name__}; keys are texts")
+            raise NotJson(f"contains a key of type {type(key).__name__}; keys must be strings")
         if not key.isascii() or "\x00" in key:
             _check_text(key)
     return item.values()
@@ -101,11 +101,11 @@ def _children(item: Mapping[Any, Any] | Sequence[Any]) -> Iterable[Any]:
 
 def _check_text(value: str) -> None:
     if "\x00" in value:
-        raise NotJson("holds the character U+0000, which cannot be stored")
+        raise NotJson("contains the character U+0000, which cannot be stored")
     try:
         value.encode()
     except UnicodeEncodeError:
-        raise NotJson("holds half a surrogate pair, which is no character") from None
+        raise NotJson("contains an unpaired surrogate character") from None
 
 
 def _check_scalar(value: object) -> None:
@@ -115,12 +115,12 @@ def _check_scalar(value: object) -> None:
             _check_text(value)
         case int():
             if not _INT_MIN <= value <= _INT_MAX:
-                raise NotJson("holds an integer of more than 64 bits")
+                raise NotJson("contains an integer of more than 64 bits")
         case float():
             if not math.isfinite(value):
-                raise NotJson("holds NaN or an infinite number, which JSON cannot say")
+                raise NotJson("contains NaN or an infinite number, which is not valid JSON")
         case _:
-            raise NotJson(f"holds a {type(value).__name__}, which JSON cannot say")
+            raise NotJson(f"contains a {type(value).__name__}, which is not valid JSON")
 
 
 def keep(value: object) -> Json:

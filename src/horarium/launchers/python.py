@@ -43,7 +43,7 @@ from horarium.life.outcome import Busy, Outcome, Refused, RunCancelled, RunFaile
 from horarium.schedule import kinds
 
 CONCURRENCY = 32
-"""Calls at once: most wait for somebody, and a thread that waits costs little."""
+"""Concurrent calls: most of them wait for I/O, and a waiting thread is cheap."""
 GRACE_SECONDS = 1.0
 """How long a call that was asked to stop has before it is left to itself."""
 
@@ -128,7 +128,7 @@ class PythonLauncher(Launcher):
             return task
         own = (each for each, audience in self.known_names().items() if request.namespace in audience)
         known = clean_text(", ".join(own), 500) or "none"
-        return Refused(f"no task is registered under the name {clean_text(repr(name), 200)}; registered: {known}")
+        return Refused(f"the task {clean_text(repr(name), 200)} is not registered; registered: {known}")
 
     async def _run(self, task: Task, call: Call, request: LaunchRequest, seconds: float) -> Outcome:
         work: asyncio.Future[Called]
@@ -188,4 +188,4 @@ def _cancel(work: asyncio.Future[Called], job: Job | None) -> None:
 
 
 def _left(abandoned: bool) -> str:
-    return "; it does not stop and goes on unseen" if abandoned else ""
+    return "; its thread did not stop and continues to run" if abandoned else ""

@@ -69,9 +69,9 @@ class RecordingLauncher(Launcher):
                     self._answers[request.key] = outcome
                 return outcome
             case DeadlineReached():
-                return RunTimedOut("no answer before the deadline")
+                return RunTimedOut("no response before the deadline")
             case CancelAsked():
-                return RunCancelled("cancelled while the answer was awaited")
+                return RunCancelled("cancelled while waiting for the response")
 
     async def _answer(self, request: LaunchRequest) -> Outcome:
         step = self._script.popleft() if self._script else self._otherwise

@@ -63,7 +63,7 @@ class Registry:
         self._launchers: dict[str, Launcher] = {}
         for launcher in launchers:
             if self._launchers.setdefault(launcher.kind, launcher) is not launcher:
-                raise ValueError(f"two launchers for actions of kind {launcher.kind!r}")
+                raise ValueError(f"two launchers have the kind {launcher.kind!r}")
         others = (launcher.declares or Kind(launcher.kind) for launcher in self._launchers.values())
         self.kinds: Kinds = SHIPPED.extended(others)
         """The kinds that may be asked for: the shipped ones, and those of the launchers that other packages bring."""
@@ -250,14 +250,14 @@ def _failed(launcher: Launcher, error: Exception) -> str:
 
 
 def _no_outcome(launcher: Launcher, answer: object) -> str:
-    return f"the {launcher.kind} launcher answered with {type(answer).__name__}, which is no outcome"
+    return f"the {launcher.kind} launcher answered with {type(answer).__name__}, which is not an outcome"
 
 
 def _row(launcher: Launcher) -> DeliveryRow:
     promise = (
         "a second delivery of the same key has no effect"
         if launcher.honours_key
-        else "at least once: after an unknown outcome the target may see the same key again"
+        else "at least once: after an unknown outcome, the target may receive the same key again"
     )
     return DeliveryRow(launcher.kind, launcher.honours_key, promise)
 
@@ -265,19 +265,19 @@ def _row(launcher: Launcher) -> DeliveryRow:
 def _check_declared(launcher: Launcher, name: str, taken: Collection[str]) -> None:
     """Raises what would else fail later, where it stops everybody."""
     if launcher.kind != name:
-        raise ValueError(f"its launcher is of kind {launcher.kind!r}")
+        raise ValueError(f"the launcher has the kind {launcher.kind!r}")
     if name in taken:
-        raise ValueError("another package brings a launcher of this kind")
+        raise ValueError("another package provides a launcher of this kind")
     declared = launcher.declares or Kind(name)
     if declared.name != name:
-        raise ValueError(f"it declares the kind {declared.name!r}")
+        raise ValueError(f"the launcher declares the kind {declared.name!r}")
     SHIPPED.extended([declared])  # what it declares must fit beside ours
     for flag in ("honours_key", "can_poll", "works_here", "launches_at_once"):
         if not isinstance(getattr(launcher, flag), bool):
             raise TypeError(f"{flag} must be true or false")
     for number in ("concurrency", "places_at_target"):
         if not isinstance(getattr(launcher, number), int | None):
-            raise TypeError(f"{number} must be a whole number or None")
+            raise TypeError(f"{number} must be an integer or None")
 
 
 def discover(points: Iterable[EntryPoint] | None = None) -> Discovered:

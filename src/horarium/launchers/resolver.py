@@ -117,13 +117,13 @@ class SystemResolver:
             self._waiting.clear()
             self._known.clear()
         for asker in askers:
-            _tell(asker, OSError("the resolver was closed"))
+            _tell(asker, OSError("the resolver is closed"))
         self._threads.close()
 
     def _join(self, host: str, port: int, group: str, asker: Asker) -> _Lookup:
         with self._lock:
             if self._closed:
-                raise OSError("the resolver was closed")
+                raise OSError("the resolver is closed")
             lookup = self._known.get(host)
             if lookup is None or self._is_dead(lookup):
                 lookup = self._known[host] = _Lookup(host, port)

@@ -84,12 +84,12 @@ def unserved(
     if action.kind == WORKFLOW.name:
         return () if stored else _unknown_work(action, processes, namespace)
     if not any(each.serves(action.kind, namespace) for each in processes):
-        return (f"action.kind: no live process serves {action.kind} actions; runs end launch_failed until one does",)
+        return (f"action.kind: no running process executes {action.kind} actions; runs end in state launch_failed",)
     named = kinds[action.kind].names if action.kind in kinds else ""
     name = action.target.get(named)
     if not isinstance(name, str) or any(each.knows(action.kind, name, namespace) for each in processes):
         return ()
-    return (f"action.{named}: no live process knows {name[:_MAX_SHOWN]!r}; runs fail until one does",)
+    return (f"action.{named}: no running process has {name[:_MAX_SHOWN]!r}; runs fail until one does",)
 
 
 def _unknown_work(action: Action, processes: Sequence[Serves], namespace: str) -> tuple[str, ...]:
@@ -97,10 +97,10 @@ def _unknown_work(action: Action, processes: Sequence[Serves], namespace: str) -
     if name is None or any(each.knows(PYTHON.name, name, namespace) for each in processes):
         return ()
     if not any(each.serves(PULL.name, namespace) for each in processes):
-        return ("action.kind: no live process serves pull actions, which is where its runs would wait",)
+        return ("action.kind: no running process serves pull actions, so workers cannot claim the runs",)
     queue = action.queue or DEFAULT_QUEUE
     field_name = next(key for key in WORKFLOW.required if action.target.get(key) == name)
     return (
-        f"action.{field_name}: nobody knows {name[:_MAX_SHOWN]!r} as a task or a stored workflow; "
-        f"runs wait on the queue {queue!r} for a worker that does",
+        f"action.{field_name}: no task or stored workflow is named {name[:_MAX_SHOWN]!r}; "
+        f"runs wait in the queue {queue!r} for a worker",
     )

@@ -126,7 +126,7 @@ class Signals:
                 return question.answer
         self._expire()
         if len(self._open) >= MAX_OPEN or self._asking[key[0]] >= MAX_OPEN // SHARE_OF_A_NAMESPACE:
-            return Signal(error="too many other signals are being asked for")
+            return Signal(error="too many signal requests are in progress")
         before = None if question is None else question.answer
         self._begin(_Question(key, now, self._clock.monotonic() + self._limit, before=before))
         return None
@@ -161,7 +161,7 @@ class Signals:
             self._threads.start(lambda: self._work(question))
         except RuntimeError as wrong:
             _count_down(self._busy, question.key[0])
-            self._settle(question, Signal(error=f"no thread for the call: {wrong}"))
+            self._settle(question, Signal(error=f"no thread is available for the call: {wrong}"))
 
     def _work(self, question: _Question) -> None:
         answer = _answered(self._provider, *question.key)

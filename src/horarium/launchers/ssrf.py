@@ -160,19 +160,19 @@ class Guard:
 
     async def judge(self, host: str, port: int, group: str = "") -> Verdict:
         if not host or len(host) > MAX_HOST_NAME:
-            return Forbidden("the URL names no host, or one longer than a host name can be")
+            return Forbidden("the URL has no host, or the host name is too long")
         try:
             texts = await self._resolver(host, port, group)
             addresses = [_address(text) for text in dict.fromkeys(texts)]
         except (OSError, UnicodeError) as wrong:
             return Unresolved(f"{host} cannot be resolved: {wrong}")
         except ValueError as wrong:
-            return Forbidden(f"{host} resolves to something that is no address: {wrong}")
+            return Forbidden(f"{host} resolves to an invalid address: {wrong}")
         if not addresses:
             return Unresolved(f"{host} has no address")
         for address in addresses:
             if not self._policy.permits(address):
                 return Forbidden(
-                    f"{host} is at {address}, a {range_of(address)} address; the operator has not opened it to launches"
+                    f"{host} is at {address}, a {range_of(address)} address; the operator has not allowed it"
                 )
         return Permitted(tuple(str(address) for address in addresses[:MAX_ADDRESSES]))

@@ -87,16 +87,16 @@ class Task:
 
     def __post_init__(self) -> None:
         if not 0 < len(self.name) <= 255:
-            raise ValueError("the name of a task is a text of 1 to 255 characters")
+            raise ValueError("the name of a task must be a string of 1 to 255 characters")
         if not callable(self.function):
-            raise TypeError(f"the task {self.name!r} is a {type(self.function).__name__}, which cannot be called")
+            raise TypeError(f"the task {self.name!r} is a {type(self.function).__name__}, which is not callable")
         signature = _signature(self.function)
         object.__setattr__(self, "signature", signature)
         object.__setattr__(self, "is_async", _is_async(self.function))
         object.__setattr__(self, "wants_context", CONTEXT in signature.parameters)
         object.__setattr__(self, "_ways", {})
         if self.cpu and self.is_async:
-            raise ValueError(f"the task {self.name!r} is async; cpu=True is for functions that compute")
+            raise ValueError(f"the task {self.name!r} is async; cpu=True requires a regular function")
 
     def bind(self, inputs: Json, context: Job | None = None) -> Arguments:
         """The arguments of the call; raises TypeError when the inputs do not fit the signature.
@@ -218,9 +218,9 @@ class TaskRegistry:
         task = Task(name if name is not None else f"{function.__module__}.{function.__qualname__}", function, cpu)
         known = self._tasks.setdefault(task.name, task)
         if known != task:
-            raise ValueError(f"a task named {task.name!r} is registered already")
+            raise ValueError(f"the task {task.name!r} is already registered")
         if audience is not None and self._audiences.setdefault(task.name, audience) != audience:
-            raise ValueError(f"the task {task.name!r} is registered already, for other namespaces")
+            raise ValueError(f"the task {task.name!r} is already registered for other namespaces")
         return known
 
     def task(self, *, name: str | None = None, cpu: bool = False, audience: Audience | None = None) -> Callable[[F], F]:

@@ -74,7 +74,7 @@ def check_address(url: object) -> str | None:
 
 def check_secret(secret: str) -> str | None:
     """What is wrong with it; None = nothing."""
-    wrong = f"must be base64 text of {_LEAST_SECRET_BYTES} bytes or more, with or without whsec_ in front"
+    wrong = f"must be a base64 string of {_LEAST_SECRET_BYTES} bytes or more, with or without the prefix whsec_"
     if len(secret) > MAX_SECRET:
         return f"must not be longer than {MAX_SECRET} characters"
     text = secret.removeprefix("whsec_").rstrip("=")

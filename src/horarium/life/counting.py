@@ -38,7 +38,7 @@ def end_by_cap(run: LiveRun, used: Used, rules: Rules, now: Instant) -> End | No
     cause = "runtime_cap" if run.ends_by is not None and now >= run.ends_by else _passed(used, rules.limits)
     if cause is None:
         return None
-    error = f"the run passed its {cause.replace('_', ' ')}"
+    error = f"the run exceeded its {cause.replace('_', ' ')}"
     return End(RunState.FAILED, error=error, cause=cause, used=used, attempt=run.attempt + 1)
 
 

@@ -32,7 +32,7 @@ class Taken:
 
 
 class ReportedState(StrEnum):
-    """What a target may say of its run."""
+    """State that a target may report for its run."""
 
     RUNNING = "running"
     SUCCEEDED = "succeeded"

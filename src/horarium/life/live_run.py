@@ -68,9 +68,9 @@ class Rules:
     limits: RunLimits = field(default_factory=RunLimits)
     launch_retry: LaunchRetry = field(default_factory=LaunchRetry)
     recovers: bool = False
-    """Its launcher can find out what became of a delivery, without sending it again."""
+    """Its launcher can find the outcome of a delivery without a second delivery."""
     by_broker: bool = False
-    """A broker stands between it and whoever does the work. One that is away is tried until the deadline, within
+    """A broker delivers the run to the worker. An unreachable broker is retried until the deadline, within
     which the work must be done anyway; and a failure is called by the class of the exception."""
 
 

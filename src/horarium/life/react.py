@@ -85,7 +85,7 @@ from horarium.schedule.run import (
 # A target at capacity is worth waiting for, but not for ever.
 BUSY_SECONDS = 120
 _BUSY_PAUSE_SECONDS = 10.0
-_BUSY_TOO_LONG = f"the target was busy for {BUSY_SECONDS} seconds"
+_BUSY_TOO_LONG = f"target busy for {BUSY_SECONDS} seconds"
 
 
 def react(run: LiveRun, event: Event, rules: Rules, now: Instant) -> Change:
@@ -103,7 +103,7 @@ def react(run: LiveRun, event: Event, rules: Rules, now: Instant) -> Change:
         case GivenBack(epoch, begun):
             return of_holder(run, epoch) or _given_back(run, begun, rules, now)
         case Unstorable(error, epoch):
-            said = f"the answer cannot be kept: {error}"
+            said = f"the result cannot be stored: {error}"
             return of_holder(run, epoch) or _failure_end(run, RunState.FAILED, said, "unstorable_answer")
         case DeadlineReached():
             return _deadline(run, rules, now)
@@ -130,7 +130,7 @@ def react(run: LiveRun, event: Event, rules: Rules, now: Instant) -> Change:
 
 
 def _unanswered(cause: str | None) -> str:
-    return "nobody approved it in time" if cause is None else f"nobody approved it before it was {cause}"
+    return "the approval request expired" if cause is None else f"the run was {cause} before it was approved"
 
 
 def _workflow_ended(run: LiveRun, event: WorkflowEnded, rules: Rules, now: Instant) -> Change:
@@ -140,7 +140,7 @@ def _workflow_ended(run: LiveRun, event: WorkflowEnded, rules: Rules, now: Insta
     return _done(run, end, rules, now) if event.state is RunState.SUCCEEDED else end
 
 
-_SILENT = "the process that held this run was not heard of again"
+_SILENT = "the lease expired: the process that held this run stopped responding"
 _ASKED_ALREADY = (RunState.AWAITING_APPROVAL, ReportedState.BLOCKED)
 _AWAITING = frozenset({RunState.AWAITING_APPROVAL})
 
@@ -187,7 +187,7 @@ def _accepted(run: LiveRun, reference: str | None, queued: bool) -> Change:
 
 def _reported(run: LiveRun, report: Reported, rules: Rules, now: Instant) -> Change:
     if _state(run) in NOT_STARTED and (run.state, report.state) != _ASKED_ALREADY:
-        raise InvalidTransition(f"nobody was given this run: it is {run.state}")
+        raise InvalidTransition(f"this run is not dispatched; its state is {run.state}")
     used = used_by(run, report.cost, report.tokens, report.tool_calls)
     match report.state:
         case ReportedState.RUNNING:
@@ -231,7 +231,7 @@ def _given_back(run: LiveRun, begun: bool, rules: Rules, now: Instant) -> Change
     """Whoever takes it next may begin at once, and nothing is counted."""
     if not begun:
         return Again(now, run.attempt, run.launches - 1, run.busy_since, untouched=True, told=False)
-    stopped = "the process that worked on this run was stopped"
+    stopped = "the process that executed this run was stopped"
     if rules.recovers:
         return Again(now, run.attempt, run.launches - 1, run.busy_since, stopped, told=False, follows=True)
     if run.delivery == Delivery.AT_MOST_ONCE:
@@ -242,7 +242,7 @@ def _given_back(run: LiveRun, begun: bool, rules: Rules, now: Instant) -> Change
 def _deadline(run: LiveRun, rules: Rules, now: Instant) -> Change:
     if run.state not in HANDED_OUT or run.deadline is None or run.deadline > now:
         return Nothing(Why.NOT_SO)
-    return _timed_out(run, "no end before the deadline", rules, now)
+    return _timed_out(run, "the run did not end before its deadline", rules, now)
 
 
 # ── what it leads to ─────────────────────────────────────────────────────────────────────────────────
@@ -289,7 +289,7 @@ def _busy(run: LiveRun, busy: Busy, rules: Rules, now: Instant) -> Change:
     since = now if run.busy_since is None else run.busy_since
     once = busy.sent and run.delivery == Delivery.AT_MOST_ONCE
     if once or now - since >= BUSY_SECONDS * SECOND:
-        error = "the target is busy" if once else _BUSY_TOO_LONG
+        error = "target busy" if once else _BUSY_TOO_LONG
         if busy.error_class is not None:
             return _failed(run, _failure_end(run, RunState.FAILED, error, busy.error_class), rules, now)
         return End(RunState.SKIPPED, error=error, cause=Reason.TARGET_BUSY.value)
@@ -299,11 +299,11 @@ def _busy(run: LiveRun, busy: Busy, rules: Rules, now: Instant) -> Change:
     again = min(now + int(pause * SECOND), since + BUSY_SECONDS * SECOND)
     # Nothing was delivered, so nothing is counted; the run's events mention the first time only.
     first = run.busy_since is None
-    return Again(again, run.attempt, run.launches - 1, since, "the target is busy", untouched=True, told=first)
+    return Again(again, run.attempt, run.launches - 1, since, "target busy", untouched=True, told=first)
 
 
 def _waited(run: LiveRun, now: Instant) -> Change:
-    """It was never sent, so nobody was there to be told that the target is busy."""
+    """It was never sent, so nobody was there to be told that target busy."""
     since = run.busy_since
     if run.state != RunState.READY or since is None or now - since < BUSY_SECONDS * SECOND:
         return Nothing(Why.NOT_SO)

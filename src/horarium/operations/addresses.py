@@ -75,12 +75,12 @@ def called_by(
     if action.kind != PROMPT.name:
         return Called()
     if assignee is None:
-        said = f"{assignee_path}: a prompt needs an agent or a team; without one its runs end launch_failed"
+        said = f"{assignee_path}: is required for a prompt (agent or team); without it, runs end in state launch_failed"
         return Called((said,) if needs_assignee else ())
     agents = [] if speakers is None else _agents(speakers, namespace, assignee)
     return Called(
         tuple(
-            f"{assignee_path}: the agent {each.agent_id!r} has no URL; prompts to it end launch_failed until it has one"
+            f"{assignee_path}: the agent {each.agent_id!r} has no URL; its prompts end in state launch_failed"
             for each in agents
             if each.url is None
         ),
@@ -131,7 +131,7 @@ async def _said(guard: Guard, host: str, port: int, namespace: str, seconds: flo
         return f"{host} was not resolved within {seconds:g} s"
     if isinstance(verdict, Permitted):
         return None
-    return verdict.error if isinstance(verdict, Forbidden) else f"{verdict.error} (asked from this server)"
+    return verdict.error if isinstance(verdict, Forbidden) else f"{verdict.error} (checked from this server)"
 
 
 def _whose(address: Address) -> str:

@@ -102,13 +102,13 @@ def _check(grid: Grid, bucket_seconds: int, lane_limit: int, wanted: Wanted) -> 
     if grid.places > MAX_BUCKETS:
         least = -(-(grid.end - grid.start) // (MAX_BUCKETS * SECOND))
         wrong["bucket_seconds"] = [
-            f"{bucket_seconds} makes {grid.places} buckets of this window; lanes have at most {MAX_BUCKETS}: "
-            f"give {least} or more, or a shorter window"
+            f"{bucket_seconds} results in {grid.places} buckets; at most {MAX_BUCKETS} are allowed; "
+            f"use {least} or more, or a shorter window"
         ]
     if not 1 <= lane_limit <= MAX_LANES:
         wrong["lane_limit"] = [f"must be between 1 and {MAX_LANES}"]
     if wanted.reason is not None:
-        wrong["reason"] = ["lanes count every occurrence: leave out `reason`, or `lanes`"]
+        wrong["reason"] = ["cannot be combined with `lanes`, because lanes count every occurrence"]
     if wrong:
         raise InvalidDefinition(wrong)
 

@@ -67,7 +67,7 @@ def line_of(resources: Resources, caller: Caller, agent_id: str) -> AgentLine:
 
     agent, token = resources.database.read(look)
     if agent.url is None:
-        raise InvalidDefinition({"url": [f"the agent {agent_id!r} has no address"]})
+        raise InvalidDefinition({"url": [f"the agent {agent_id!r} has no URL"]})
     token_hosts = None if token is None else token.hosts
     return AgentLine(
         agent_id, agent.url, agent.protocol, agent.context, allowed_hosts=agent.allowed_hosts, token_hosts=token_hosts
@@ -77,16 +77,16 @@ def line_of(resources: Resources, caller: Caller, agent_id: str) -> AgentLine:
 async def ask(resources: Resources, caller: Caller, line: AgentLine) -> CardSeen:
     """Raises Refused while many of the namespace are being asked: each that hangs holds a connection."""
     if resources.cards is None:
-        return CardSeen(None, error="this process speaks to no agents", answered=False)
+        return CardSeen(None, error="this process does not call agents", answered=False)
     asking = resources.asking
     if asking[caller.namespace] >= MOST_AT_ONCE:
-        raise Refused(f"{MOST_AT_ONCE} agents of this namespace are being checked already; try again in a moment")
+        raise Refused(f"{MOST_AT_ONCE} agents of this namespace are already being checked; retry in a few seconds")
     asking[caller.namespace] += 1
     try:
         async with asyncio.timeout(CHECK_SECONDS):
             return await resources.cards.check(caller.namespace, line)
     except TimeoutError:
-        return CardSeen(None, error=f"no whole answer within {CHECK_SECONDS:.0f} s", answered=False)
+        return CardSeen(None, error=f"no complete answer within {CHECK_SECONDS:.0f} s", answered=False)
     finally:
         asking[caller.namespace] -= 1
 
@@ -132,13 +132,13 @@ def _checked(interface: Interface, endpoint: Endpoint | None, line: AgentLine) -
         return CheckedInterface(interface, endpoint.with_token)
     host = host_in(interface.url)
     if host is None:
-        why_not = "it is no address that can be called"
+        why_not = "the URL is invalid"
     elif (line.url or "").lower().startswith("https:") and not interface.url.lower().startswith("https:"):
-        why_not = "plain http can be read on the way, and the agent is registered with https"
+        why_not = "the URL uses http, but the agent is registered with https"
     elif host == host_in(line.url or "") and not may_go_to(line.token_hosts, destination_of(interface.url)):
         why_not = f"the agent's token may not be sent to {destination_of(interface.url)}"
     else:
-        why_not = f"{host} is neither the agent's own host nor among its allowed_hosts"
+        why_not = f"{host} is neither the agent's own host nor in its allowed_hosts"
     return CheckedInterface(interface, why_not=why_not)
 
 

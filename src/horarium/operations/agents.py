@@ -34,8 +34,8 @@ from horarium.store.sealing import CannotUnseal
 from horarium.wire.roles import Permission, Role
 
 _UNSAID: Final = object()
-_NO_URL: Final = "url: is not set; no prompt can be sent to this agent, only work that it claims from a queue"
-_TOKEN_REMOVED: Final = "token: was removed, because the URL names another scheme, host or port; set it again"
+_NO_URL: Final = "url: is not set; the agent receives no prompts and only claims work from a queue"
+_TOKEN_REMOVED: Final = "token: was removed, because the scheme, host or port of the URL changed; set the token again"
 
 AGENTS: Final = DocumentKind(
     assignees.AGENTS,
@@ -232,7 +232,7 @@ def _check_parent(connection: Connection, caller: Caller, agent: Agent) -> None:
     if agent.parent_id is None:
         return
     if assignees.AGENTS.find(connection, caller.namespace, agent.parent_id) is None:
-        raise InvalidDefinition({"parent_id": [f"there is no agent {agent.parent_id!r}"]})
+        raise InvalidDefinition({"parent_id": [f"agent {agent.parent_id!r} not found"]})
     above = assignees.parents_above(connection, caller.namespace, agent.parent_id)
     try:
         parents_of(agent.agent_id, {**above, agent.agent_id: agent.parent_id})
@@ -252,7 +252,7 @@ def _keep_token(resources: Resources, connection: Connection, caller: Caller, ag
         return False
     sealer = resources.sealer
     if sealer is None:
-        raise Refused("this process has no secret key, and keeps no tokens")
+        raise Refused("this process has no secret key, so it cannot store tokens; set secret_key")
     try:
         known = None if before is None else before.unseal(sealer)
     except CannotUnseal:
@@ -290,7 +290,7 @@ def _concerned(connection: Connection, caller: Caller, agent_id: str, *, force: 
     users = [f"team {name}" for name in assignees.teams_with_members(connection, namespace, [agent_id], _USERS_NAMED)]
     users += [f"assignment {name}" for name in assignees.assignments_of(connection, namespace, [mine], _USERS_NAMED)]
     if users and not force:
-        raise AgentInUse(agent_id, users, "take it out of them first, or force its deletion")
+        raise AgentInUse(agent_id, users, "remove the agent from them first, or set force")
     below = assignees.descendants_of(connection, namespace, agent_id, _MOST_BELOW)
     alone = assignees.teams_without_others(connection, namespace, [agent_id, *below])
     everybody = [mine, *(Assignee(AssigneeType.AGENT, each) for each in below)]
@@ -299,7 +299,9 @@ def _concerned(connection: Connection, caller: Caller, agent_id: str, *, force: 
     given = assignees.assignments_of(connection, namespace, everybody, MOST_SCHEDULES)
     found += assignees.schedules_with_assignments(connection, namespace, given, MOST_SCHEDULES + 1)
     if len(found) > MOST_SCHEDULES:
-        raise Refused(f"more than {MOST_SCHEDULES} schedules would stop with it; delete or reassign some of them first")
+        raise Refused(
+            f"more than {MOST_SCHEDULES} schedules depend on this agent; delete or reassign some of them first"
+        )
     return sorted(set(found))
 
 

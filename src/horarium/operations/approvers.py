@@ -39,13 +39,13 @@ def lacking_approvers(
     if policy.allow_requester:
         if len(able) >= required:
             return None
-        return f"approvals_required: {required} approvers are needed, and {len(able)} may approve"
+        return f"approvals_required: is {required}, but only {len(able)} users may approve"
     if len(able - authors) >= required:
         return None
     others = f"{required} other approvers" if required > 1 else "another approver"
     who = " and ".join(sorted(authors))
     return (
-        f"allow_requester: runs await approval, and {who} may not approve their own schedule; "
+        f"allow_requester: runs await approval, but {who} may not approve runs of their own schedule; "
         f"set allow_requester (--allow-requester), or issue a token for {others}"
     )
 

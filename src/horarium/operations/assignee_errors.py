@@ -69,4 +69,4 @@ class AssignmentInUse(Refused):
 
 def _still_named(what: str, name: str, users: Sequence[str], way_out: str) -> str:
     shown = ", ".join(users[:5]) + (", …" if len(users) > 5 else "")
-    return f"the {what} {name!r} is named by {shown}; {way_out}"
+    return f"the {what} {name!r} is used by {shown}; {way_out}"

@@ -23,7 +23,7 @@ def _check(resources: Resources, connection: Connection, caller: Caller, given: 
     """Raise InvalidDefinition unless the namespace stores the workflow and the assignee."""
     problems: dict[str, list[str]] = {}
     if not newest_versions(connection, {(caller.namespace, given.workflow_id)}):
-        problems["workflow_id"] = [f"there is no workflow {given.workflow_id!r}; create it first"]
+        problems["workflow_id"] = [f"workflow {given.workflow_id!r} not found; create it first"]
     unknown = unknown_assignee(connection, caller.namespace, given.assignee)
     if unknown is not None:
         problems["assignee_id"] = [unknown]
@@ -35,7 +35,7 @@ def _check(resources: Resources, connection: Connection, caller: Caller, given: 
 def unknown_assignee(connection: Connection, namespace: str, assignee: Assignee) -> str | None:
     rows = assignees.AGENTS if assignee.type is AssigneeType.AGENT else assignees.TEAMS
     found = rows.find(connection, namespace, assignee.id)
-    return None if found is not None else f"there is no {assignee.type.value} {assignee.id!r}"
+    return None if found is not None else f"{assignee.type.value} {assignee.id!r} not found"
 
 
 ASSIGNMENTS: Final = DocumentKind(

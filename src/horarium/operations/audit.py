@@ -111,7 +111,9 @@ def check(database: Database, *, namespace: str | None = None, kept: Link | None
 def refuse_forgotten(kept: Link | None, begin: Link) -> None:
     """What lies before the checkpoint cannot be compared with anything."""
     if kept is not None and kept.sequence < begin.sequence:
-        raise InvalidDefinition({"head": [f"entries up to {begin.sequence} are no longer kept; give a newer head"]})
+        raise InvalidDefinition(
+            {"head": [f"entries up to {begin.sequence} were deleted by retention; use a newer head"]}
+        )
 
 
 def _check(connection: Connection, namespace: str, kept: Link | None) -> Checked:
@@ -137,5 +139,5 @@ def _begin(connection: Connection, namespace: str, head: Head | None, *, whole: 
 
 def _sequence(text: str) -> int:
     if not (text.isascii() and text.isdigit() and len(text) <= _MAX_DIGITS):
-        raise InvalidDefinition({"next_page_token": ["must be that of the page before"]})
+        raise InvalidDefinition({"next_page_token": ["must be the next_page_token of the previous page"]})
     return int(text)

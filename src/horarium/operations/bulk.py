@@ -129,9 +129,11 @@ def filter_of(choice: ScheduleChoice, *, everything: bool) -> ScheduleFilter:
     """Raises InvalidDefinition for a filter that chooses nothing, or all without saying so."""
     given = (choice.ids, choice.labels, choice.name_contains, choice.status)
     if everything and any(given):
-        raise InvalidDefinition({"all": ["does not go with a filter"]})
+        raise InvalidDefinition({"all": ["cannot be combined with a filter"]})
     if not everything and not any(given):
-        raise InvalidDefinition({"filter": ["is empty; whoever means every schedule of the namespace says all: true"]})
+        raise InvalidDefinition(
+            {"filter": ["must not be empty; set all: true to select every schedule of the namespace"]}
+        )
     if choice.status is not None and choice.status not in LISTED.values():
         raise InvalidDefinition({"filter.status": [f"must be one of {', '.join(LISTED)}"]})
     return ScheduleFilter(
@@ -153,19 +155,19 @@ def _check(asked: Bulk, now: Instant) -> None:
     if asked.until is None:
         return
     if asked.action is not BulkAction.PAUSE:
-        raise InvalidDefinition({"until": [f"is the end of a pause, and this is a {asked.action}"]})
+        raise InvalidDefinition({"until": [f"applies only to the action pause, not {asked.action}"]})
     if asked.until <= now:
-        raise InvalidDefinition({"until": [f"must be in the future, and it is {to_rfc3339(now)}"]})
+        raise InvalidDefinition({"until": [f"must be in the future; the current time is {to_rfc3339(now)}"]})
 
 
 def _check_labels(asked: Bulk) -> None:
     """By the rule of definitions, once for all schedules."""
     if asked.action is not BulkAction.LABEL:
         if asked.labels is not None:
-            raise InvalidDefinition({"labels": [f"are put on by the action label, and this is a {asked.action}"]})
+            raise InvalidDefinition({"labels": [f"apply only to the action label, not {asked.action}"]})
         return
     if not asked.labels:
-        raise InvalidDefinition({"labels": ["must name at least one label"]})
+        raise InvalidDefinition({"labels": ["must contain at least one label"]})
     try:
         for name, value in asked.labels.items():
             if value is not None:

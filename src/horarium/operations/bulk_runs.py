@@ -59,9 +59,9 @@ def stop_many(
 def wanted_of(choice: RunChoice, *, everything: bool) -> RunsWanted:
     given = (choice.ids, choice.schedule_ids, choice.labels, choice.states)
     if everything and any(given):
-        raise InvalidDefinition({"all": ["does not go with a filter"]})
+        raise InvalidDefinition({"all": ["cannot be combined with a filter"]})
     if not everything and not any(given):
-        raise InvalidDefinition({"filter": ["is empty; whoever means every run of the namespace says all: true"]})
+        raise InvalidDefinition({"filter": ["must not be empty; set all: true to select every run of the namespace"]})
     return RunsWanted(
         run_ids=None if choice.ids is None else [each for each in map(_parsed, choice.ids) if each is not None],
         schedule_ids=choice.schedule_ids,

@@ -78,7 +78,7 @@ def _of_the_same_name(applying: Applying, stored: Stored) -> dict[str, str]:
 
 
 def _kept(schedule_id: str, document: Document, other: str) -> Step:
-    said = f"the agent has a schedule {document['name']!r} already, {other!r}, which stays as it is"
+    said = f"the agent already has a schedule {document['name']!r} ({other!r}), which is unchanged"
     return Step(Change.KEEP, _KIND, schedule_id, warnings=(said,))
 
 
@@ -173,7 +173,7 @@ def prune_schedules(applying: Applying, refusals: Refusals, stored: Stored) -> l
         with refusals.about(_KIND, name, len(applying.documents(_KIND))):
             applying.caller.require_owner(row.owner, f"the schedule {name!r}")
             opened = _opened(applying, row)
-            because = applying.caller.because(f"the bundle {applying.bundle.name!r} has it no more")
+            because = applying.caller.because(f"the bundle {applying.bundle.name!r} no longer contains it")
             delete_opened(applying.resources, applying.connection, because, opened)
         steps.append(Step(Change.DELETE, _KIND, name, moved=(_spec_of(row, document), None)))
     return steps

@@ -80,7 +80,7 @@ class Applying:
         """Raises OwnedByAnotherBundle."""
         found = standing(owner, self.bundle.name, by_hand=by_hand, adopt=self.adopt)
         if found is Standing.REFUSED:
-            raise OwnedByAnotherBundle(f"the {kind} belongs to the bundle {owner!r}; adopt takes it over")
+            raise OwnedByAnotherBundle(f"the {kind} belongs to the bundle {owner!r}; set adopt to take it over")
         return found
 
 

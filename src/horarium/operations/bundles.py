@@ -48,14 +48,14 @@ def apply_bundle(
     """
     caller.require(Permission.WRITE)
     if not of_app and bundle.name is not None and bundle.name.startswith(TEMPLATES):
-        raise OwnedByAnotherBundle(f"the bundle {bundle.name!r} is that of a workflow; choose another name")
+        raise OwnedByAnotherBundle(f"the bundle {bundle.name!r} belongs to a workflow; choose another name")
 
     def work(connection: Connection) -> tuple[Step, ...]:
         # Two bundles at once would wait for each other's schedules: those of a namespace take turns.
         if not namespaces.lock(connection, caller.namespace):
             raise NamespaceNotFound(caller.namespace)
         if not of_app and bundle.name is not None and releases.numbers(connection, caller.namespace, bundle.name):
-            raise OwnedByAnotherBundle(f"the bundle {bundle.name!r} is that of an application; choose another name")
+            raise OwnedByAnotherBundle(f"the bundle {bundle.name!r} belongs to an application; choose another name")
         # How many runs start is asked of all together, and a dry run only tells it.
         steps = _apply(resources, connection, caller.confirming(True), bundle, kinds, prune=prune, adopt=adopt)
         if not dry_run:

@@ -31,14 +31,14 @@ from horarium.store.schedules import positions
 from horarium.store.schedules import rows as schedules
 
 MAX_RECORDED = 20
-"""Attempts on one run, or in a row on one schedule: whoever goes on is refused as before, and fills nothing."""
+"""Recorded attempts per run, or in a row per schedule; further attempts are refused but not recorded."""
 
 
 def refuse_skipping(skipping: Skipping, *, needs_approval: bool, about: bytes | None = None) -> None:
     """Raises ApprovalRequired, which undoes the transaction: see `bypass_on_record`."""
     asked = detect_bypass(needs_approval=needs_approval, approval_status=skipping.approval_status, skip=skipping.skip)
     if asked is not None:
-        raise ApprovalRequired(f"this waits for approval, and a request cannot skip that ({asked})", asked, about)
+        raise ApprovalRequired(f"this requires approval, which a request cannot skip ({asked})", asked, about)
 
 
 def refuse_skipping_in(

@@ -104,7 +104,7 @@ def update(
         if if_version is not None and row.version != if_version:
             raise PreconditionFailed(if_version, row.version)
         if document.get("name", name) != name:
-            raise InvalidCalendar("name: cannot be changed; clone it under the new name")
+            raise InvalidCalendar("name: cannot be changed; clone the calendar under the new name")
         calendar = parse_calendar({**row.document, **document})
         now = resources.clock.now()
         changed = to_document(calendar)
@@ -179,7 +179,7 @@ def _own(connection: Connection, caller: Caller, name: str) -> CalendarRow:
     row = calendars.find(connection, caller.namespace, name)
     if row is None:
         _get(connection, caller, name, date.min)  # raises CalendarNotFound
-        raise CalendarReadOnly(f"the calendar {name!r} is built in; clone it to change it")
+        raise CalendarReadOnly(f"the calendar {name!r} is built in and read-only; clone it and edit the copy")
     caller.require_owner(row.owner, f"the calendar {name!r}")
     return row
 

@@ -100,7 +100,7 @@ class Caller:
 
     def require(self, permission: Permission) -> None:
         if not self.may(permission):
-            raise Forbidden(f"the role {self.role} may not {permission}")
+            raise Forbidden(f"the role {self.role} lacks the permission {permission}")
 
     def require_namespace(self, named: str) -> None:
         """Refuse a request whose body names another namespace than its header or token."""
@@ -115,7 +115,7 @@ class Caller:
     def require_house(self, permission: Permission = Permission.ADMINISTER) -> None:
         self.require(permission)
         if not self.of_the_house:
-            who = "an admin" if permission is Permission.ADMINISTER else "somebody"
+            who = "an admin" if permission is Permission.ADMINISTER else "a user"
             raise Forbidden(f"only {who} of the default namespace may do this")
 
     @property

@@ -46,7 +46,7 @@ def try_condition(
     """Without a context, and without a schedule, it is that of a schedule that has had no run."""
     caller.require(Permission.READ)
     if schedule_id is not None and context is not None:
-        raise InvalidDefinition({"context": ["give a context or a schedule_id, not both"]})
+        raise InvalidDefinition({"context": ["cannot be combined with schedule_id"]})
     try:
         compiled: Condition | ConditionError = compile_condition(condition)
     except ConditionError as wrong:
@@ -109,4 +109,7 @@ def _reading(members: list[ContextMember]) -> Condition:
 def _warnings(resources: Resources, condition: Condition) -> tuple[str, ...]:
     """As whoever writes it down would be told."""
     missing = () if resources.signals is not None else into_signal(condition)
-    return (*never_there(condition), *(f"{each} is never there: no signal provider is configured" for each in missing))
+    return (
+        *never_there(condition),
+        *(f"{each} never exists, because no signal provider is configured" for each in missing),
+    )

@@ -32,7 +32,7 @@ def keep_credentials(resources: Resources, connection: Connection, caller: Calle
     if not given:
         return ()
     if resources.sealer is None:
-        raise Refused("this process has no secret key, and keeps no credentials")
+        raise Refused("this process has no secret key, so it cannot store credentials; set secret_key")
     namespace, sealer = parsed.definition.namespace, resources.sealer
     hosts = hosts_of(parsed.definition.action)
     known = secrets.find_all(connection, namespace, given)

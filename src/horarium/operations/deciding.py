@@ -94,7 +94,9 @@ class Said:
         if self.decision is Decision.MODIFY and not is_patch:
             raise InvalidDefinition({"modifications": ["must be an object with the inputs to change"]})
         if self.decision is not Decision.MODIFY and self.modifications is not None:
-            raise InvalidDefinition({"modifications": [f"do not go with {self.decision}; modify changes inputs"]})
+            raise InvalidDefinition(
+                {"modifications": [f"cannot be combined with {self.decision}; use modify to change inputs"]}
+            )
         problems = Problems()
         check_storable({"modifications": self.modifications}, problems)
         problems.raise_any()
@@ -120,7 +122,7 @@ def decide_run(resources: Resources, caller: Caller, run_id: str, said: Said) ->
         if row is None:
             if not caller.sees(run):
                 raise RunNotFound(run_id[:64])
-            raise ApprovalNotFound(run_id[:64], "this run asks nothing")
+            raise ApprovalNotFound(run_id[:64], "the run has no approval request")
         return _decide(resources, connection, caller, row, said)
 
     return _answered(resources, resources.database.write(work))
@@ -137,7 +139,7 @@ def decide_many(
 ) -> list[DecidedOne]:
     """One transaction and one outcome each; `shown_hashes` are, by id, those of the inputs that were seen."""
     if not shown_hashes.keys() <= set(ids):
-        raise InvalidDefinition({"input_hashes": ["names what is not among the ids"]})
+        raise InvalidDefinition({"input_hashes": ["contains IDs that are not in ids"]})
 
     def one(approval_id: str) -> DecidedOne:
         said = Said(Decision(decision.value), reason, shown_hash=shown_hashes.get(approval_id))
@@ -178,7 +180,7 @@ def _decide(resources: Resources, connection: Connection, caller: Caller, row: Q
     row, run = _locked(connection, row)
     # Who may decide is among what cannot be read, or what there is to decide about.
     if (broken := row.damage or run.damage) is not None:
-        raise Refused(f"the question cannot be read, so nobody decides it; its run can be cancelled ({broken})")
+        raise Refused(f"the stored approval request cannot be read ({broken}); cancel its run")
     now = resources.clock.now()
     definition = resources.definitions.of(connection, run)
     voice = _Voice(resources, connection, caller, row, run, said, now)
@@ -253,15 +255,15 @@ def _proposal(
         except PolicyError as wrong:
             raise InvalidDefinition({wrong.field: [wrong.text]}) from None
     if said.decision is Decision.APPROVE and row.modifications is None and needs_reply(from_text(row.gates)):
-        raise InvalidDefinition({"decision": ["the agent asks for an answer: modify, with modifications.reply"]})
+        raise InvalidDefinition({"decision": ["the agent requires an answer; use modify with modifications.reply"]})
     return None
 
 
 def _modified(caller: Caller, inputs: Any, said: Said, definition: Definition | Exception) -> object:
     """Checked as those of a trigger by hand are; to name a secret that nobody had named is a write."""
     if isinstance(inputs, list) or is_envelope(inputs):
-        kind = "a list" if isinstance(inputs, list) else "encoded"
-        raise InvalidDefinition({"modifications": [f"the inputs are {kind}, and cannot be merged with an object"]})
+        kind = "an array" if isinstance(inputs, list) else "encoded"
+        raise InvalidDefinition({"modifications": [f"the inputs are {kind} and cannot be merged with an object"]})
     changed = merged(inputs, said.modifications)
     problems = Problems()
     if not isinstance(definition, Exception):

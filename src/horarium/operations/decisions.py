@@ -73,7 +73,7 @@ def gather_facts(
     )
     known = found.get(row.schedule_uid, NO_FACTS)
     if isinstance(known.policies, UnreadablePolicies):
-        raise ScheduleBroken(f"{row.schedule_id!r} cannot be decided: {known.policies.why}")
+        raise ScheduleBroken(f"{row.schedule_id!r} has policies that cannot be read: {known.policies.why}")
     return known, shared[row.namespace]
 
 

@@ -24,7 +24,7 @@ from horarium.wire.outcomes import WriteOutcome
 def current_definition(connection: Connection, row: ScheduleRow) -> Definition:
     revision = schedules.find_revision(connection, row.schedule_uid, row.revision)
     if revision is None:
-        raise LookupError(f"the revision {row.revision} of {row.schedule_id!r} is gone")
+        raise LookupError(f"the revision {row.revision} of {row.schedule_id!r} does not exist any more")
     return current(row, revision.document)
 
 

@@ -68,11 +68,11 @@ def lacking_approval(
 def idle_approval(definition: Definition) -> tuple[str, ...]:
     """Settings for steps where the action is no stored workflow."""
     policy, found = definition.approval, list[str]()
-    without = "applies to steps, and the action is no stored workflow"
+    without = "applies only to steps of a stored workflow"
     if policy.mode is ApprovalMode.EVERY_NODE:
-        found.append(f"mode: every_node {without}; each run awaits approval before its one call")
+        found.append(f"mode: every_node {without}; each run awaits approval before its only call")
     elif policy.mode is not None:
         found.append(f"mode: {policy.mode} {without}; set requires_approval to hold each run")
     if policy.gates:
-        found.append(f"gates: each gate {without}; set requires_approval to hold each run")
+        found.append(f"gates: a gate {without}; set requires_approval to hold each run")
     return tuple(f"approval_policy.{each}" for each in found)

@@ -37,7 +37,7 @@ from horarium.store.schedules import rows as schedules
 NAMELESS: Final = "new-schedule"
 """Stands for an id that is made when a schedule is."""
 NOBODY: Final = bytes(16)
-"""Of a schedule that is not there yet: nobody can know its own uid, and with it its jitter."""
+"""The uid of a schedule that does not exist yet; its real uid, and with it its jitter, is unknown."""
 WHOLE: Final = "document"
 """Where a sentence stands that is about no field."""
 
@@ -177,7 +177,7 @@ def _examined(
     before: Planning | None,
 ) -> Draft:
     if parsed.credentials and resources.sealer is None:
-        raise Refused("this process has no secret key, and keeps no credentials")
+        raise Refused("this process has no secret key, so it cannot store credentials; set secret_key")
     return examine_draft(resources, connection, caller, definition, before, secrets_given=parsed.credentials)
 
 

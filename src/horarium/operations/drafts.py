@@ -160,8 +160,8 @@ def _nobody_to_fall_back_on(known: Lookups, definition: Definition) -> tuple[str
     name = definition.failure.fallback_assignee_id
     if definition.failure.mode is not FailureMode.FALLBACK or name is None or known.is_somebody(name):
         return ()
-    missing = f"there is no agent and no team {name!r}"
-    return (f"failure_policy.fallback_assignee_id: {missing}; a step that fails is given to nobody until there is",)
+    missing = f"no agent or team {name!r} exists"
+    return (f"failure_policy.fallback_assignee_id: {missing}; failed steps have no fallback until it is created",)
 
 
 @contextmanager
@@ -184,7 +184,7 @@ def _unset(known: Lookups, definition: Definition, given: Collection[str]) -> tu
     for path, name in named:
         secret = found.get(name)
         if secret is None:
-            warnings.append(f"{path}: the secret {name!r} is not set; without it no run can be launched")
+            warnings.append(f"{path}: the secret {name!r} is not set; runs fail to launch without it")
         elif not may_go_to(secret.hosts, destination):
             warnings.append(f"{path}: {not_allowed(name, secret.hosts, destination)}")
     return tuple(warnings)
@@ -195,7 +195,7 @@ def _unsignalled(resources: Resources, planning: Planning) -> tuple[str, ...]:
     if resources.signals is not None or planning.condition is None:
         return ()
     why = "no signal provider is configured (setting signal_provider)"
-    return tuple(f"pre_dispatch_condition: {each} is never there: {why}" for each in into_signal(planning.condition))
+    return tuple(f"pre_dispatch_condition: {each} never exists: {why}" for each in into_signal(planning.condition))
 
 
 def _unserved(resources: Resources, connection: Connection, definition: Definition, *, stored: bool) -> tuple[str, ...]:
@@ -219,7 +219,9 @@ def _missing_version(
         return ()
     if workflows.uses_of(connection, definition.namespace, [Use(name, version)]):
         return ()
-    return (f"action.version: there is no version {version} of {name!r}; runs end launch_failed until there is",)
+    return (
+        f"action.version: version {version} of {name!r} not found; runs end in state launch_failed until it exists",
+    )
 
 
 _KNOWS_TEMPLATES = "0020"
@@ -228,7 +230,7 @@ _KNOWS_TEMPLATES = "0020"
 def require_known_templates(resources: Resources, connection: Connection, path: str) -> None:
     """An older process cannot read a definition with a template, and would fail its runs."""
     if not schema_state.everybody_knows(connection, _KNOWS_TEMPLATES, resources.clock.now()):
-        raise InvalidDefinition({path: ["needs every process of the service to be upgraded; an older one is running"]})
+        raise InvalidDefinition({path: ["requires that all processes are upgraded; an older process is running"]})
 
 
 def require_namespace(connection: Connection, namespace: str) -> None:
@@ -282,7 +284,7 @@ def check_calendars(known: Lookups, definition: Definition) -> dict[str, Calenda
             problems[f"calendars.{index}"] = [wrong.message]
             continue
         if shared is None:
-            problems[f"calendars.{index}"] = [f"there is no calendar {name!r}"]
+            problems[f"calendars.{index}"] = [f"calendar {name!r} not found"]
         else:
             found[name] = shared
     if problems:
@@ -314,7 +316,7 @@ def _check_assigned(known: Lookups, definition: Definition, before: Planning | N
     if assignee is not None and not (before is not None and before.assigned == assignee):
         rows: Mapping[Any, Any] = speakers.agents if assignee.type is AssigneeType.AGENT else speakers.teams
         if (namespace, assignee.id) not in rows:
-            problems["assignee_id"] = [f"there is no {assignee.type.value} {assignee.id!r}"]
+            problems["assignee_id"] = [f"{assignee.type.value} {assignee.id!r} not found"]
     if assignment_id is not None:
         wrong = _wrong_assignment(speakers.assignments.get((namespace, assignment_id)), definition)
         if wrong is not None:
@@ -328,13 +330,13 @@ def _wrong_assignment(found: Assignment | Unreadable | None, definition: Definit
     name = definition.workflow_assignment_id
     match found:
         case None:
-            return f"there is no assignment {name!r}"
+            return f"assignment {name!r} not found"
         case Unreadable(why):
             return f"the assignment {name!r} cannot be read: {why}"
         case _ if found.workflow_id != definition.action.workflow:
-            return f"the assignment {name!r} is for the workflow {found.workflow_id!r}, not for this one"
+            return f"the assignment {name!r} belongs to the workflow {found.workflow_id!r}"
         case _ if definition.assignee not in (None, found.assignee):
             who = f"{found.assignee.type.value} {found.assignee.id!r}"
-            return f"the assignment {name!r} is for the {who}; name that assignee, or none"
+            return f"the assignment {name!r} belongs to the {who}; set this assignee or omit the assignee"
         case _:
             return None

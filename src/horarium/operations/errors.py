@@ -51,7 +51,7 @@ class NotFound(OperationError):
 
     def __init__(self, name: str, because: str = "") -> None:
         self.name = _short(name)
-        super().__init__(f"there is no {self.what} {self.name!r}{because and f': {because}'}")
+        super().__init__(f"{self.what} {self.name!r} not found{because and f': {because}'}")
 
 
 class ScheduleNotFound(NotFound):
@@ -101,7 +101,7 @@ class AlreadyExists(OperationError):
 
     def __init__(self, name: str) -> None:
         self.name = _short(name)
-        super().__init__(f"there is {'an' if self.what[0] in 'aeio' else 'a'} {self.what} {self.name!r} already")
+        super().__init__(f"{self.what} {self.name!r} already exists")
 
 
 class ScheduleAlreadyExists(AlreadyExists):
@@ -166,9 +166,7 @@ class WorkflowInUse(Refused):
             f"the workflow {each!r}" for each in workflows[:5]
         ]
         if open_runs:
-            who.append(
-                "a run that has not ended" if open_runs == 1 else f"{open_runs} runs or more that have not ended"
-            )
+            who.append("1 open run" if open_runs == 1 else f"at least {open_runs} open runs")
         super().__init__(f"the workflow {_short(name)!r} is used by {', '.join(who)}")
         self.schedules, self.workflows, self.open_runs = schedules, workflows, open_runs
 
@@ -181,7 +179,7 @@ class SecretInUse(Refused):
     def __init__(self, name: str, schedules: tuple[str, ...], workflows: tuple[str, ...] = ()) -> None:
         users = [*schedules, *(f"the workflow {each}" for each in workflows)]
         shown = ", ".join(users[:5]) + (", …" if len(users) > 5 else "")
-        super().__init__(f"the secret {name!r} is used by {shown}; force deletes it nevertheless")
+        super().__init__(f"the secret {name!r} is used by {shown}; set force to delete it anyway")
         self.schedules, self.workflows = schedules, workflows
 
 
@@ -234,7 +232,7 @@ class NamespaceInUse(Refused):
 
     def __init__(self, name: str, schedules: int, open_runs: int) -> None:
         held = f"{schedules} live schedules and {open_runs} open runs"
-        super().__init__(f"the namespace {_short(name)!r} has {held}; force deletes them, too")
+        super().__init__(f"the namespace {_short(name)!r} has {held}; set force to delete them too")
         self.schedules = schedules
         self.open_runs = open_runs
 
@@ -288,7 +286,7 @@ class ConfirmNeeded(Refused):
     reason = "confirm_needed"
 
     def __init__(self, count: int, limit: int) -> None:
-        super().__init__(f"this would start {count} runs at once, more than {limit}; confirm=true says it is meant")
+        super().__init__(f"this would start {count} runs at once, more than {limit}; set confirm=true to proceed")
         self.count = count
         self.limit = limit
 
@@ -300,7 +298,7 @@ class PreconditionFailed(OperationError):
     status = 412
 
     def __init__(self, expected: int, current: int) -> None:
-        super().__init__(f"the version is {current}, not {expected}: somebody has changed it meanwhile")
+        super().__init__(f"the version is {current}, not {expected}, because another request changed it; read it again")
         self.current = current
 
 
@@ -324,10 +322,10 @@ class QuotaExceeded(OperationError):
 
 def _quota_sentence(namespace: str, found: Exceeded) -> str:
     if found.quota is Quota.SHORTEST_GAP_SECONDS:
-        least = f"must be {found.limit} seconds apart at least"
-        return f"the quota shortest_gap_seconds: occurrences {least}, and some are {found.used} apart"
+        least = f"must be at least {found.limit} seconds apart"
+        return f"the quota shortest_gap_seconds: occurrences {least}, but some are {found.used} seconds apart"
     has = f"{_short(namespace)!r} has {found.used} of {found.limit}"
-    return f"the quota {found.quota}: the namespace {has}, and {found.asked} more do not fit"
+    return f"the quota {found.quota} is exceeded: the namespace {has}, and the request needs {found.asked} more"
 
 
 class KeyReused(OperationError):

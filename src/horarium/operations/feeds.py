@@ -78,7 +78,7 @@ def read_cursor(text: str, field: str) -> FeedCursor:
     """Raises InvalidDefinition for what is no cursor of ours."""
     found = feed.parse_cursor(text)
     if found is None:
-        raise InvalidDefinition({field: ["is not a cursor such as 714-20 or 714-20-1.9f3c07ab"]})
+        raise InvalidDefinition({field: ["must be a cursor such as 714-20 or 714-20-1.9f3c07ab"]})
     return found
 
 

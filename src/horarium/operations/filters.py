@@ -118,5 +118,5 @@ def _search(name: str, value: object) -> Attribute:
 def _status(text: str) -> Status:
     found = LISTED.get(text.lower())
     if found is None:
-        raise InvalidQuery(FIELD, f"a Status is one of {', '.join(LISTED)}")
+        raise InvalidQuery(FIELD, f"Status must be one of {', '.join(LISTED)}")
     return found

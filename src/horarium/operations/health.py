@@ -124,10 +124,10 @@ def schema_check(resources: Resources) -> Check:
 def _tick(figures: Figures, settings: Settings, now: Instant) -> Check:
     limit, at = settings.ready_tick_age_seconds, figures.ticked_at
     if at is None:
-        return Check("ticking", False, "no ticker has completed a step yet", "start horarium up or horarium worker")
+        return Check("ticking", False, "no ticker has completed a tick yet", "start horarium up or horarium worker")
     age = max(0, now - at) / SECOND
-    detail = f"a ticker completed a step {age:.1f} s ago"
-    remedy = None if age <= limit else "no ticker completes its steps; look at its log"
+    detail = f"the last tick completed {age:.1f} s ago"
+    remedy = None if age <= limit else "the ticker makes no progress; check its log"
     return Check("ticking", age <= limit, detail, remedy)
 
 
@@ -135,15 +135,13 @@ def _undecided(figures: Figures, settings: Settings, now: Instant) -> Check:
     limit, earliest = settings.ready_undecided_seconds, figures.earliest_due
     late = 0.0 if earliest is None else max(0, now - earliest) / SECOND
     detail = f"the oldest undecided occurrence has waited {late:.1f} s"
-    remedy = None if late <= limit else "more is due than is decided; start another worker, or look for a lock"
+    remedy = None if late <= limit else "start another worker, or check for database locks"
     return Check("deciding", late <= limit, detail, remedy)
 
 
 def _ahead(until: Instant) -> Check:
-    detail = (
-        f"The clock was ahead; occurrences until {to_rfc3339(until)} are already decided and are not decided twice."
-    )
-    remedy = "Schedules fire again after that; trigger a schedule or start a backfill if you need it earlier."
+    detail = f"The clock was ahead. Occurrences until {to_rfc3339(until)} are already decided and do not run again."
+    remedy = "Schedules fire again after this time. To run earlier, trigger a schedule or start a backfill."
     return Check("clock", False, detail, remedy, blocks=False)
 
 
@@ -151,7 +149,7 @@ def _outcomes(connection: Connection, failing_after: int) -> Check:
     """Runs that fail are the business of their authors: they never make the service unready."""
     failing = schedule_health.count_failing(connection, failing_after)
     broken = schedule_health.count_broken(connection)
-    detail = f"failing schedules: {failing}; schedules that are broken: {broken}"
+    detail = f"failing schedules: {failing}; broken schedules: {broken}"
     return Check("outcomes", True, detail)
 
 
@@ -159,15 +157,15 @@ def _feed(resources: Resources, connection: Connection) -> Check:
     """A feed that lags delays notifications; occurrences are decided all the same."""
     lag = horizon.lag(connection, resources.clock.now())
     late = lag.seconds > FEED_LAG_SECONDS
-    holders = f", held back by the server processes {', '.join(map(str, lag.pids))}" if late and lag.pids else ""
-    detail = f"the oldest entry that no reader may see yet has waited {lag.seconds:.1f} s{holders}"
-    return Check("feed", not late, detail, "end those transactions" if late else None, blocks=False)
+    holders = f", blocked by the database sessions {', '.join(map(str, lag.pids))}" if late and lag.pids else ""
+    detail = f"the oldest event that is not yet visible has waited {lag.seconds:.1f} s{holders}"
+    return Check("feed", not late, detail, "end the transactions of these sessions" if late else None, blocks=False)
 
 
 def _subscriptions(connection: Connection) -> Check:
     parked, skipped = subscriptions.count_problems(connection)
-    detail = f"subscriptions that cannot be read: {parked}; entries of the feed skipped because of that: {skipped}"
-    remedy = "edit the subscriptions that have parked_at; their last_error says what is wrong" if parked else None
+    detail = f"unreadable subscriptions: {parked}; events not delivered because of them: {skipped}"
+    remedy = "edit the subscriptions that have parked_at; last_error contains the cause" if parked else None
     return Check("subscriptions", not parked, detail, remedy, blocks=False)
 
 

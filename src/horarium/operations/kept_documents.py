@@ -199,7 +199,7 @@ class DocumentKind(Generic[V]):
 
     def _require_name(self, value: V, name: str) -> None:
         if self.name_of(value) != name:
-            raise InvalidDefinition({self.shape.id_name: [f"cannot be changed; it is {name}"]})
+            raise InvalidDefinition({self.shape.id_name: [f"cannot be changed; the current value is {name}"]})
 
     def _insert(
         self, resources: Resources, connection: Connection, caller: Caller, value: V, written: Written[V]

@@ -122,7 +122,7 @@ def _parsed(resources: Resources, caller: Caller, said: Mapping[str, Any], run_i
 
 def _again(run: RunRow, workflow: str | None) -> Started:
     if run.workflow != workflow or run.origin is not Origin.API:
-        raise KeyReused("this key has started a run of something else")
+        raise KeyReused("this idempotency key was used to start another run")
     return Started(run.run_id, StartOutcome.ALREADY_STARTED, run.state, run.workflow_version)
 
 
@@ -183,7 +183,7 @@ def _version(connection: Connection, definition: Definition) -> int | None:
     if newest is None or not isinstance(wanted, int):
         return newest
     if not workflows.uses_of(connection, definition.namespace, [Use(name, wanted)]):
-        raise WorkflowNotFound(name, f"it has no version {wanted}")
+        raise WorkflowNotFound(name, f"version {wanted} does not exist")
     return wanted
 
 

@@ -129,7 +129,7 @@ def pause_opened(
     """Pause a schedule whose lock is held. A pause replaces the one before it, unless it is equal."""
     row, now = opened.row, opened.now
     if until is not None and until <= now:
-        raise InvalidDefinition({"until": [f"must be in the future, and it is {to_rfc3339(now)}"]})
+        raise InvalidDefinition({"until": [f"must be in the future; the current time is {to_rfc3339(now)}"]})
     is_equal = caller.reason in (None, row.pause_reason) and note in (None, row.note) and until == row.paused_until
     if row.status is Status.PAUSED and is_equal:
         return replace(unchanged(connection, opened), paused_until=until)
@@ -196,10 +196,10 @@ def require_somebody(connection: Connection, opened: Opened) -> None:
     speakers = find_speakers(connection, given, [] if planning.assigned is None else [(namespace, planning.assigned)])
     who = speakers.assignee_of(namespace, planning.assigned, planning.assignment)
     if who is None:
-        raise Refused(f"its assignment {planning.assignment!r} is gone: give the schedule to somebody else first")
+        raise Refused(f"the assignment {planning.assignment!r} was deleted; change the assignee of the schedule first")
     there: Mapping[Any, Any] = speakers.agents if who.type is AssigneeType.AGENT else speakers.teams
     if (namespace, who.id) not in there:
-        raise Refused(f"its {who.type.value} {who.id!r} is gone: give the schedule to somebody else first")
+        raise Refused(f"the {who.type.value} {who.id!r} was deleted; change the assignee of the schedule first")
 
 
 def _check_workflow(connection: Connection, row: ScheduleRow, planning: Planning) -> None:
@@ -244,7 +244,7 @@ def delete_opened(
 def _cancel_some(resources: Resources, connection: Connection, caller: Caller, uid: bytes, now: Instant) -> bool:
     """As many as one transaction should end; whether there are more."""
     waiting = open_runs.not_started(connection, uid, _AT_ONCE + 1)
-    gone = CancelledUnstarted("its schedule was deleted before it started", "schedule_deleted")
+    gone = CancelledUnstarted("the schedule was deleted before the run started", "schedule_deleted")
     ended = [Happened(run_id, gone, by=caller.context()) for run_id in waiting[:_AT_ONCE]]
     record_events(connection, resources.known, ended, now=now)
     return len(waiting) > _AT_ONCE

@@ -62,7 +62,7 @@ def read_list_token(token: str, namespace: str, filters: str) -> Cursor:
     if whose != namespace:
         raise ForeignPageToken(FIELD, "this token belongs to a list of another namespace")
     if of != filters:
-        raise OtherFilters(FIELD, "this token belongs to a list with other filters; begin again", cursor)
+        raise OtherFilters(FIELD, "this token belongs to a list with other filters; start with the first page", cursor)
     return cursor
 
 
@@ -86,4 +86,4 @@ def _checksum(text: str) -> str:
 
 
 def _malformed() -> MalformedPageToken:
-    return MalformedPageToken(FIELD, "is not a token that a page has given")
+    return MalformedPageToken(FIELD, "is not a valid page token")

@@ -150,7 +150,9 @@ def _page(
     if after is not None and not schedule_lists.is_there(
         connection, namespace, after, include_deleted=wanted.include_deleted
     ):
-        raise StalePageToken(TOKEN_FIELD, "the schedule that this page begins after is gone; begin again", after)
+        raise StalePageToken(
+            TOKEN_FIELD, "the last schedule of the previous page was deleted; start with the first page", after
+        )
     asked = wanted.filter()
     if asked is None:
         return SchedulePage((), (), None)

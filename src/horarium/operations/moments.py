@@ -38,7 +38,7 @@ class Written:
 def written_end(until: str | None, timezone: str | None) -> Written | None:
     """Of a body with both fields; a zone alone says nothing, and was meant to say something."""
     if until is None and timezone is not None:
-        raise InvalidDefinition({"timezone": ["is where `until` is read, and there is none"]})
+        raise InvalidDefinition({"timezone": ["has no effect without `until`"]})
     return None if until is None else Written(until, timezone)
 
 

@@ -56,7 +56,7 @@ def create(resources: Resources, caller: Caller, name: object, description: str 
         resources.database.write(lambda connection: namespaces.insert(connection, namespace, description, now=now))
     except Conflict:
         if resources.database.read(lambda connection: namespaces.find(connection, namespace)) is None:
-            raise NamespaceGoing(f"the namespace {namespace!r} is being deleted; its name is free soon") from None
+            raise NamespaceGoing(f"the namespace {namespace!r} is being deleted; retry later") from None
         raise NamespaceAlreadyExists(namespace) from None
     return NamespaceRow(namespace, description, now)
 
@@ -142,7 +142,7 @@ def delete(resources: Resources, caller: Caller, name: str, *, force: bool = Fal
     caller.require(Permission.ADMINISTER)
     _require_house(caller, name)
     if name in (DEFAULT_NAMESPACE, resources.settings.default_namespace):
-        raise NamespaceProtected(f"{name!r} is for callers who name no namespace, and stays")
+        raise NamespaceProtected(f"{name!r} is the default namespace and cannot be deleted")
 
     def work(connection: Connection) -> Usage:
         if len(name) > _MAX_NAME or not removal.lock(connection, name):

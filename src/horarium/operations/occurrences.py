@@ -134,7 +134,7 @@ def _token(place: _Place) -> str:
 def _read_place(token: str) -> _Place:
     run, _, sequence = token.partition(".")
     if not (sequence == _NOWHERE or (sequence.isascii() and sequence.isdecimal() and len(sequence) < 19)):
-        raise InvalidDefinition({"next_page_token": ["is not a token that a page has given"]})
+        raise InvalidDefinition({"next_page_token": ["is not a valid page token"]})
     return _Place(
         None if run == _NOWHERE else parse_id(run, "next_page_token"),
         None if sequence == _NOWHERE else int(sequence),

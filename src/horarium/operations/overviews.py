@@ -39,7 +39,7 @@ JUDGED: Final = (HealthStatus.FAILING, HealthStatus.STALE, HealthStatus.LATE)
 """The words of health that are counted; those that a status or a list of questions tells are not counted twice."""
 
 RUNS: Final = (RunState.HELD, RunState.READY, RunState.LAUNCHING, RunState.QUEUED, RunState.RUNNING)
-"""Of those that wait for a yes the questions are counted."""
+"""Counted run states; for runs that await approval, approval requests are counted instead."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -96,7 +96,7 @@ def preview(
         opened = _look_at(resources, connection, caller, schedule_id)
         revision = schedules.find_revision(connection, opened.row.schedule_uid, opened.row.revision)
         if revision is None:
-            raise CannotRead("schedule", schedule_id, f"revision: there is no revision {opened.row.revision}")
+            raise CannotRead("schedule", schedule_id, f"revision: revision {opened.row.revision} not found")
         row = opened.row
         start = (
             undecided_after(row.decided_until, row.status, 0, opened.now, row.paused_until) if after is None else after

@@ -29,7 +29,7 @@ from horarium.wire.roles import Permission
 
 MAX_CLAIM = 100
 MAX_TYPES = 100
-"""Names in one claim, at most: each is a look of its own."""
+"""Maximum names in one claim, because each needs a separate query."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +71,7 @@ def claim(
     """
     caller.require(Permission.WORK)
     if not caller.takes_from(queue):
-        raise Forbidden("this token is not good for this queue")
+        raise Forbidden("this token is not valid for this queue")
     if not 1 <= limit <= MAX_CLAIM:
         raise InvalidDefinition({"limit": [f"must be between 1 and {MAX_CLAIM}"]})
     types = None if workflow_types is None else _checked_types(workflow_types)
@@ -149,11 +149,11 @@ def _claim(resources: Resources, wish: _Wish, connection: Connection) -> list[Cl
 def _checked_types(types: Sequence[object]) -> list[str]:
     """Each once; raises InvalidDefinition."""
     if not isinstance(types, list | tuple) or not 1 <= len(types) <= MAX_TYPES:
-        raise InvalidDefinition({"workflow_types": [f"must be a list of 1 to {MAX_TYPES} names"]})
+        raise InvalidDefinition({"workflow_types": [f"must be an array of 1 to {MAX_TYPES} names"]})
     known: dict[str, None] = {}
     for each in types:
         if not isinstance(each, str) or not 0 < len(each) <= MAX_TEXT_LENGTH or not is_storable(each):
-            raise InvalidDefinition({"workflow_types": [f"a name has 1 to {MAX_TEXT_LENGTH} characters"]})
+            raise InvalidDefinition({"workflow_types": [f"a name must have 1 to {MAX_TEXT_LENGTH} characters"]})
         known[each] = None
     return list(known)
 

@@ -67,7 +67,7 @@ def check_stored(resources: Resources, connection: Connection, namespace: str, s
 def check_rows(connection: Connection, rows: RowLimit, namespace: str) -> None:
     """Raise Refused where the namespace has as many of these rows as one namespace may have."""
     if row_limits.is_full(connection, rows, namespace):
-        raise Refused(f"the namespace has {rows.most} {rows.what}, the most that one may have; delete some first")
+        raise Refused(f"the namespace has {rows.most} {rows.what}, the maximum; delete some first")
 
 
 def require_room(

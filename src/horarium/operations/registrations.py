@@ -100,7 +100,7 @@ def owner_of(app: str | None) -> str:
 def _turn(connection: Connection, namespace: str, app: str, release: str) -> Turn:
     known = releases.numbers(connection, namespace, app)
     if not known and rows.ids_of_bundle(connection, namespace, app, 1):
-        raise InvalidDefinition({"name": [f"{app!r} is a bundle that somebody applies; choose another name"]})
+        raise InvalidDefinition({"name": [f"{app!r} is the name of an applied bundle; choose another name"]})
     turn, number = turn_of(release, known)
     if turn is Turn.FIRST:
         releases.add(connection, namespace, app, release, number)

@@ -39,7 +39,7 @@ from horarium.wire.roles import Permission, Role
 from horarium.wire.run_reports import MAX_REPORTS
 
 Outcome: TypeAlias = Answered | HorariumError
-"""What came of one report, or why nothing did."""
+"""The outcome of one report, or its error."""
 
 
 class Unstorable(Refused):
@@ -84,7 +84,7 @@ def report_many(resources: Resources, carrier: Carrier, documents: Sequence[obje
     """One outcome for each document, in their order; raises InvalidDefinition for none at all, or too many."""
     carrier.caller.require(Permission.WORK)
     if not 0 < len(documents) <= MAX_REPORTS:
-        raise InvalidDefinition({"reports": [f"must be a list of 1 to {MAX_REPORTS} reports"]})
+        raise InvalidDefinition({"reports": [f"must be an array of 1 to {MAX_REPORTS} reports"]})
     outcomes: dict[int, Outcome] = {}
     waiting: list[_Item] = []
     for place, document in enumerate(documents):
@@ -103,10 +103,10 @@ def report_many(resources: Resources, carrier: Carrier, documents: Sequence[obje
 
 def _parsed(place: int, document: object) -> _Item:
     if not isinstance(document, Mapping):
-        raise InvalidDefinition({"reports": ["each must be an object"]})
+        raise InvalidDefinition({"reports": ["each report must be an object"]})
     named = document.get("run_id")
     if not isinstance(named, str):
-        raise InvalidDefinition({"run_id": ["is required, and a text"]})
+        raise InvalidDefinition({"run_id": ["is required and must be a string"]})
     said: dict[Any, Any] = {name: value for name, value in document.items() if name != "run_id"}
     report = reports.parse_report(said)
     try:
@@ -142,7 +142,7 @@ def _alone(resources: Resources, carrier: Carrier, item: _Item) -> Outcome:
             return _own(wrong)
         if not is_fault_of_a_row(wrong):
             raise
-        return Unstorable(f"this report cannot be stored: {type(wrong).__name__}")
+        return Unstorable(f"the report cannot be stored: {type(wrong).__name__}")
 
 
 def _own(wrong: HorariumError) -> HorariumError:
@@ -155,7 +155,7 @@ def _own(wrong: HorariumError) -> HorariumError:
 def _target(resources: Resources, caller: Caller, item: _Item) -> Caller:
     """The target of the run that the token is of, wherever that is."""
     if not reports.proves(resources, item.run_id, item.report):
-        raise Unauthorized("this token is not one of this run")
+        raise Unauthorized("this token does not belong to this run")
     namespace = resources.database.read(lambda connection: runs_read.namespace_of(connection, item.run_id))
     if namespace is None:
         raise RunNotFound(item.named[:64])

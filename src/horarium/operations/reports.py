@@ -43,7 +43,7 @@ STATE_ALIASES: Mapping[str, ReportedState] = {
     "canceled": ReportedState.CANCELLED,
 }
 MAX_LATE = 20
-"""Late reports on record for one run: its token is good for ever, and whoever goes on reporting fills nothing."""
+"""Recorded late reports per run; its token never expires, so further reports are not recorded."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +98,7 @@ def report(resources: Resources, caller: Caller, run_id: str, report: Report) ->
         known = caller.sees(row) or proves(resources, row.run_id, report)
         if row.state is RunState.AWAITING_APPROVAL and not (known and repeats_its_gate(report)):
             record_bypass(connection, caller, row, f"report {report.said.state}", resources.clock.now())
-            return ApprovalRequired("this run waits for approval; a report cannot move it")
+            return ApprovalRequired("this run awaits approval; a report cannot change its state")
         if not known:
             raise RunNotFound(run_id[:64])
         definition = resources.definitions.of(connection, row)
@@ -138,7 +138,7 @@ def shown(resources: Resources, caller: Caller, run_id: bytes, report: Report) -
         return replace(report.said, by=caller.principal)
     fence = resources.tokens.fence_of(report.token, run_id)
     if fence is None or report.said.attempt not in (None, fence.attempt):
-        raise Forbidden("this report_token is not of this run, or not of this attempt")
+        raise Forbidden("this report_token does not belong to this attempt of this run")
     shown = replace(report.said, attempt=fence.attempt, gates_passed=fence.gates_passed)
     return replace(shown, by=caller.principal, proven=True)
 
@@ -191,13 +191,13 @@ def _unchanged(
             return ReportOutcome.LATE
         case Why.UNPROVEN:
             raise ReportUnproven(
-                "a report needs what came with the run: the lease_epoch of whoever claimed it, or its report_token; "
-                "cancel and terminate end a run without either"
+                "a report requires the lease_epoch of the claim or the report_token of the run; "
+                "to end a run without them, use cancel or terminate"
             )
         case Why.NOT_HELD | Why.NOT_SO:
             if said.epoch is not None:
                 raise lease_over(said.epoch)
-            raise RunNotHeld("this report_token is of an attempt that has not begun")
+            raise RunNotHeld("this report_token belongs to an attempt that has not started")
         case _:
             assert_never(why)
 
@@ -207,6 +207,6 @@ def _text_or_none(field: str, value: object) -> str | None:
     if value is None:
         return None
     if not isinstance(value, str):
-        raise PolicyError(field, "must be text")
+        raise PolicyError(field, "must be a string")
     check_text(field, value)
     return value[:MAX_ERROR].replace("\x00", "�")

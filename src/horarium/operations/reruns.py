@@ -74,7 +74,7 @@ def rerun(
         values = _given(connection, run) if inputs is None and opened.sound.template else inputs
         run = run if inputs is None else replace(run, inputs=own_inputs(opened, inputs))
         if (why := damage_of(run.inputs)) is not None:
-            raise RunNotRepeatable(f"the inputs that this run had cannot be read, give others: {why}")
+            raise RunNotRepeatable(f"the inputs of this run cannot be read ({why}); send inputs")
         gathered, shared = gather_facts(connection, opened, Origin.MANUAL, quotas=resources.quotas)
         opened = under_policies(opened, gathered)
         decision = decide_rerun(
@@ -101,7 +101,7 @@ def _given(connection: Connection, run: RunRow) -> object:
     try:
         return renderings.given_to(connection, run.run_id)
     except ValueError as wrong:
-        raise RunNotRepeatable(f"{wrong}; give inputs") from None
+        raise RunNotRepeatable(f"{wrong}; send inputs") from None
 
 
 def _check_inputs(caller: Caller, inputs: object) -> None:
@@ -152,18 +152,18 @@ def _open(resources: Resources, connection: Connection, caller: Caller, run_id: 
     """The schedule under lock, with the planning of the rerun in place of its own."""
     run = find_run(connection, caller, run_id)
     if run.parent_run_id is not None:
-        raise RunNotRepeatable("a step is done again with the run that it is a part of")
+        raise RunNotRepeatable("a step cannot be rerun on its own; rerun its workflow run")
     if run.schedule_uid is None or run.revision is None:
-        raise RunNotRepeatable("this run has no schedule; start it again with another idempotency key")
+        raise RunNotRepeatable("this run has no schedule; start a new run with another idempotency key")
     row = schedules.find_by_uid(connection, caller.namespace, run.schedule_uid, lock=True)
     if row is None or row.status is Status.DELETED:
         raise RunNotRepeatable(f"the schedule of this run, {run.schedule_id!r}, was deleted")
     run = find_run(connection, caller, run_id)  # read again after the wait
     if run.state not in FINAL:
-        raise RunNotEnded(f"this run is {run.state}; only what has ended can be done once more")
+        raise RunNotEnded(f"this run is in state {run.state}; only ended runs can be rerun")
     revision = schedules.find_revision(connection, row.schedule_uid, run.revision or row.revision)
     if revision is None:
-        raise RunNotRepeatable("the definition that this run had is gone")
+        raise RunNotRepeatable("the definition of this run does not exist any more")
     known = resources.known.load(connection, [row.planning, revision.planning])
     frozen, current = (_sound(row, known[each]) for each in (revision.planning, row.planning))
     planning = rerun_planning(frozen, current, _ended(run))
@@ -174,7 +174,7 @@ def _open(resources: Resources, connection: Connection, caller: Caller, run_id: 
 
 def _sound(row: ScheduleRow, planning: Planning | Exception) -> Planning:
     if isinstance(planning, Exception):
-        raise ScheduleBroken(f"{row.schedule_id!r} cannot be planned: {planning}")
+        raise ScheduleBroken(f"{row.schedule_id!r} has an invalid definition: {planning}")
     return planning
 
 

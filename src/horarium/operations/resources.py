@@ -80,7 +80,7 @@ class Resources:
     asking: Counter[str] = field(default_factory=Counter)
     """How many agents are being asked now, by namespace; of the event loop of the API."""
     registry: Registry | None = None
-    """The launchers of this process; None = nobody knows what can be launched, and nobody is warned."""
+    """The launchers of this process; None = unknown, so there are no warnings."""
     elsewhere: LiveServices = field(default_factory=LiveServices)
     signals: Signals | None = None
     """Who says what signals are; None = every signal is null."""
@@ -91,7 +91,7 @@ class Resources:
     guard: Guard | None = None
     """Judges addresses that a write names; None = no address is judged."""
     named: NamedAddresses | None = None
-    """Collects the addresses of one request; None = nobody asks about them."""
+    """Collects the URLs of one request; None = the URLs are not checked."""
 
     def name_addresses(self, kind: str, name: str, addresses: Iterable[Address]) -> None:
         """Have these judged after the write of this object."""
@@ -136,7 +136,7 @@ class Opened:
     def sound(self) -> Planning:
         """For what makes no sense without a plan."""
         if isinstance(self.planning, Exception):
-            raise ScheduleBroken(f"{self.row.schedule_id!r} cannot be planned: {self.planning}")
+            raise ScheduleBroken(f"{self.row.schedule_id!r} has an invalid definition: {self.planning}")
         return self.planning
 
 

@@ -101,7 +101,7 @@ def compare(
 def _revision(connection: Connection, row: ScheduleRow, name: str, number: int) -> RevisionRow:
     found = rows.find_revision(connection, row.schedule_uid, number) if 1 <= number <= _MAX_REVISION else None
     if found is None:
-        raise InvalidDefinition({name: [f"there is no revision {number}; the newest is {row.revision}"]})
+        raise InvalidDefinition({name: [f"revision {number} not found; the newest is {row.revision}"]})
     if (why := damage_of(found.document)) is not None:
         raise InvalidDefinition({name: [f"the revision {number} cannot be read: {why}"]})
     return found
@@ -122,5 +122,5 @@ def _remembered(row: ScheduleRow, revision: RevisionRow) -> Author:
 
 def _place(token: str) -> int:
     if not (token.isascii() and token.isdigit() and len(token) <= len(str(_MAX_REVISION)) and int(token)):
-        raise MalformedPageToken("next_page_token", "is not a token that a page has given")
+        raise MalformedPageToken("next_page_token", "is not a valid page token")
     return min(int(token), _MAX_REVISION)

@@ -71,7 +71,7 @@ def events(
     """
     caller.require(Permission.LOOK)
     if not 0 <= after_sequence <= _MAX_NUMBER or not 1 <= limit <= MAX_EVENTS:
-        raise InvalidDefinition({"limit": ["must be between 1 and 1000, after a sequence that is not negative"]})
+        raise InvalidDefinition({"limit": ["must be between 1 and 1000, and the sequence must not be negative"]})
 
     def look(connection: Connection) -> EventPage:
         (run,) = view(resources, connection, [find_run(connection, caller, run_id)], whole=False)
@@ -135,7 +135,7 @@ def _read_place(token: str) -> EventPlace:
 
 
 def _no_token() -> InvalidDefinition:
-    return InvalidDefinition({"next_page_token": ["is not a token that a page of these events has given"]})
+    return InvalidDefinition({"next_page_token": ["is not a valid page token"]})
 
 
 def _was_born_held(row: RunRow, stored: Sequence[RunEventRow]) -> bool:

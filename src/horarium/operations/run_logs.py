@@ -44,7 +44,7 @@ def read_logs(resources: Resources, caller: Caller, run_id: str, *, after: int =
     """The lines with a number greater than `after`, in order."""
     caller.require(Permission.LOOK)
     if not 0 <= after <= _MAX_NUMBER:
-        raise InvalidDefinition({"after": ["must be the number of a line, or 0"]})
+        raise InvalidDefinition({"after": ["must be a line number or 0"]})
 
     def look(connection: Connection) -> Logs:
         # The run first: what it said last is written before its end can be seen.
@@ -79,14 +79,14 @@ def add_logs(
 def parse_lines(given: object) -> list[SaidLine]:
     """Raises InvalidDefinition with the field that is wrong."""
     if not isinstance(given, list | tuple) or len(given) > MAX_LINES:
-        raise InvalidDefinition({"lines": [f"must be a list of at most {MAX_LINES} lines"]})
+        raise InvalidDefinition({"lines": [f"must be an array of at most {MAX_LINES} lines"]})
     return [_line(f"lines[{place}]", each) for place, each in enumerate(given)]
 
 
 def _line(where: str, given: object) -> SaidLine:
     said = {"text": given} if isinstance(given, str) else given
     if not isinstance(said, Mapping) or not isinstance(said.get("text"), str):
-        raise InvalidDefinition({where: ["must be a text, or an object with a text"]})
+        raise InvalidDefinition({where: ["must be a string or an object with the key text"]})
     unknown = next((name for name in said if name not in ("text", "stream", "at")), None)
     if unknown is not None:
         raise InvalidDefinition({f"{where}.{unknown[:100]}": ["unknown field"]})

@@ -171,7 +171,7 @@ def list_runs(
 def refuse_schedule_of_all(caller: Caller, schedule_id: str | None) -> None:
     """A schedule id is unique within its namespace alone."""
     if caller.all_namespaces and schedule_id is not None:
-        raise InvalidDefinition({"schedule_id": ["does not go with all namespaces; name one namespace"]})
+        raise InvalidDefinition({"schedule_id": ["requires a single namespace"]})
 
 
 def find_run(connection: Connection, caller: Caller, run_id: str) -> RunRow:
@@ -204,7 +204,7 @@ def find_held(connection: Connection, caller: Caller, run_id: str, lease_epoch: 
 
 
 def lease_over(lease_epoch: int) -> RunNotHeld:
-    return RunNotHeld(f"the lease {lease_epoch} of this run is over, or was never yours")
+    return RunNotHeld(f"the lease {lease_epoch} of this run expired or belongs to another worker")
 
 
 def view(resources: Resources, connection: Connection, rows: Sequence[RunRow], *, whole: bool = True) -> list[Run]:

@@ -102,7 +102,7 @@ def _signal(resources: Resources, caller: Caller, found: Checked, asked: Asked) 
     if resources.signals is None or not reads_signal(found.draft.planning):
         return NO_SIGNAL
     if found.opened is None:
-        return Signal(error="nobody is asked for signals of a schedule that is not there yet")
+        return Signal(error="signals are not available until the schedule exists")
     return resources.signals.ask(caller.namespace, found.opened.row.schedule_id, asked.now)
 
 
@@ -111,7 +111,9 @@ def _look_ahead(connection: Connection, found: Checked, asked: Asked, signal: Si
     facts, shared = _facts(connection, found, asked.now, signal)
     policies = facts.policies
     unreadable = (
-        (f"{WHOLE}: no run of it can be decided: {policies.why}",) if isinstance(policies, UnreadablePolicies) else ()
+        (f"{WHOLE}: the schedule cannot run, because its policies cannot be read: {policies.why}",)
+        if isinstance(policies, UnreadablePolicies)
+        else ()
     )
     key = None if found.opened is None and named_in(asked.document) is None else definition.schedule_id
     return ScheduleDraft(

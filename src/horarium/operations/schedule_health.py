@@ -32,7 +32,7 @@ from horarium.store.schedules.rows import ScheduleRow
 from horarium.wire.roles import Permission
 
 MOST_UNWELL = 1_000
-"""Schedules that are told when only those are asked for that are not well."""
+"""Maximum schedules in a list of unhealthy schedules."""
 
 
 @dataclass(frozen=True, slots=True)

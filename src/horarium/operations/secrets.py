@@ -61,11 +61,11 @@ def keep(
 ) -> SecretName:
     """For whoever writes more than that in the same transaction, and has checked name, value and hosts."""
     if resources.sealer is None:
-        raise Refused("this process has no secret key, and keeps no secrets")
+        raise Refused("this process has no secret key, so it cannot store secrets; set secret_key")
     most = resources.settings.secrets_per_namespace
     before = secrets.find(connection, caller.namespace, name)
     if before is None and secrets.count(connection, caller.namespace) >= most:
-        raise Refused(f"the namespace has {most} secrets, which is the most that the operator allows")
+        raise Refused(f"the namespace has {most} secrets, the maximum (setting secrets_per_namespace)")
     return seal(resources, connection, caller, resources.sealer, name, value, hosts, generated=generated)
 
 

@@ -74,7 +74,9 @@ def create(resources: Resources, caller: Caller, asked: StandingBody) -> Standin
         subject = _subject(resources, connection, caller, asked)
         _check_decider(caller, subject)
         if standing_approvals.count_of(connection, caller.namespace) >= MAX_STANDING:
-            raise TooManyStanding(f"there are {MAX_STANDING} standing approvals; delete some first")
+            raise TooManyStanding(
+                f"the namespace has {MAX_STANDING} standing approvals, the maximum; delete some first"
+            )
         row = StandingRow(
             new_id(),
             caller.namespace,
@@ -123,7 +125,7 @@ def delete(resources: Resources, caller: Caller, standing_id: str) -> bytes:
     def work(connection: Connection) -> bytes:
         row = _find(connection, caller, standing_id)
         if row.made_by != principal_of(caller) and not caller.may(Permission.APPROVE):
-            raise Forbidden(f"the role {caller.role} may not take back what somebody else has approved")
+            raise Forbidden(f"the role {caller.role} may not delete the standing approval of another user")
         standing_approvals.delete(connection, row.standing_id)
         return row.standing_id
 
@@ -143,20 +145,20 @@ def _find(connection: Connection, caller: Caller, standing_id: str) -> StandingR
 def _checked(asked: StandingBody, now: Instant) -> tuple[tuple[str, ...], Instant | None]:
     problems: dict[str, list[str]] = {}
     if (asked.schedule_id is None) == (asked.workflow_id is None):
-        problems["schedule_id"] = ["give either a schedule_id or a workflow_id"]
+        problems["schedule_id"] = ["set either schedule_id or workflow_id"]
     gates: tuple[str, ...] = ()
     try:
         gates = tuple(sorted(texts("gates", asked.gates)))
     except PolicyError as wrong:
         problems["gates"] = [wrong.text]
     if AGENT_INPUT in gates:
-        problems["gates"] = [f"{AGENT_INPUT} asks for an answer, which nobody can give beforehand"]
+        problems["gates"] = [f"{AGENT_INPUT} requires an answer, so it cannot be approved in advance"]
     if not gates and asked.schedule_id is None:
-        problems["gates"] = ["must name a gate; only runs of a schedule may be agreed to as a whole"]
+        problems["gates"] = ["must contain a gate; only a schedule_id can be approved without gates"]
     written = written_end(asked.until, asked.timezone)
     until = None if written is None else written.instant(now)
     if until is not None and until <= now:
-        problems["until"] = ["is over already"]
+        problems["until"] = ["must be in the future"]
     if asked.max_uses is not None and asked.max_uses < 1:
         problems["max_uses"] = ["must be 1 or more"]
     if problems:
@@ -179,7 +181,7 @@ def _subject(resources: Resources, connection: Connection, caller: Caller, asked
     assert asked.workflow_id is not None  # one of the two is given
     found = references.workflow_author(connection, caller.namespace, asked.workflow_id)
     if found is None:
-        raise InvalidDefinition({"workflow_id": [f"there is no workflow {asked.workflow_id[:64]!r}"]})
+        raise InvalidDefinition({"workflow_id": [f"workflow {asked.workflow_id[:64]!r} not found"]})
     document, created_by = found
     given = document.get("approval_policy")
     policy = ApprovalPolicy() if given is None else parse_approval_policy(given)

@@ -35,7 +35,7 @@ def settle_start(connection: Connection, draft: Draft, run_id: bytes, now: Insta
     gathered = gather_policies(connection, [birth], lock=True)
     policies = gathered.policies[run_id]
     if not isinstance(policies, BirthPolicies):
-        raise Refused(f"this run cannot be started: {policies.why}")
+        raise Refused(f"the run cannot be started: {policies.why}")
     team = None if policies.team is None else (namespace, policies.team.team_id)
     member = policies.member(0 if team is None else gathered.turns[team])
     settled = settle(planning, policies, member)
@@ -56,9 +56,11 @@ def _count(connection: Connection, namespace: str, settled: Settled, budgets: di
         spent, runs = to_credits(counted["spent", owner, day]), counted["runs", owner, day]
         limit, most = budgets[who].spending_limit_credits, budgets[who].max_daily_runs
         if not budget_allows(limit, spent=spent, reserve=reserve):
-            raise BudgetExceeded(f"{who} may spend {limit} credits a day, and {spent} are spent or set aside")
+            raise BudgetExceeded(
+                f"the daily budget of {who} is {limit} credits, of which {spent} are spent or reserved"
+            )
         if not daily_allows(most, runs_today=runs):
-            raise BudgetExceeded(f"{who} may have {most} runs a day, and has had {runs}")
+            raise BudgetExceeded(f"the daily limit of {who} is {most} runs, of which {runs} are used")
     changes = {("runs", owner, day): 1 for owner in owners.values()}
     add_to_counters(
         connection, {**changes, **{("spent", owner, day): to_millionths(reserve) for owner in owners.values()}}

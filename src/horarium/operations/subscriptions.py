@@ -82,7 +82,7 @@ def create(
         hold_namespace(connection, caller.namespace)
         most = resources.settings.subscriptions_per_namespace
         if rows.count(connection, caller.namespace) >= most:
-            raise Refused(f"the namespace has {most} subscriptions, which is the most that the operator allows")
+            raise Refused(f"the namespace has {most} subscriptions, the maximum (setting subscriptions_per_namespace)")
         row = SubscriptionRow(
             subscription_id=identity,
             namespace=caller.namespace,
@@ -156,7 +156,9 @@ def _refuse_unreadable(before: SubscriptionRow, changes: Mapping[str, Any]) -> N
     parts = {"kinds": before.kinds, "filter": before.filter}
     wrong = {name: why for name, part in parts.items() if name not in changes and (why := damage_of(part)) is not None}
     if wrong:
-        texts = {name: [f"the stored value cannot be read ({why}); send it too"] for name, why in wrong.items()}
+        texts = {
+            name: [f"the stored value cannot be read ({why}); include it in the request"] for name, why in wrong.items()
+        }
         raise InvalidDefinition(texts)
 
 
@@ -182,7 +184,7 @@ def _after(token: str) -> tuple[str, str]:
     """Neither a namespace nor a name has a slash."""
     namespace, slash, name = token.partition("/")
     if not slash or not token.isprintable():
-        raise InvalidDefinition({"next_page_token": ["is not a token that a page has given"]})
+        raise InvalidDefinition({"next_page_token": ["is not a valid page token"]})
     return namespace, name
 
 
@@ -209,7 +211,7 @@ def test_message(resources: Resources, caller: Caller, which: str) -> tuple[Subs
     caller.require(Permission.WRITE)
     row = resources.database.read(lambda connection: _find(connection, caller, which))
     if resources.sealer is None:
-        raise Refused("this process has no secret key")
+        raise Refused("this process has no secret key; set secret_key")
     entry = FeedEntry(
         id=f"test-{id_text(new_id())}",
         kind=TEST_KIND,
@@ -230,7 +232,7 @@ def test_message(resources: Resources, caller: Caller, which: str) -> tuple[Subs
 
 async def send_test(resources: Resources, message: Message) -> Delivery:
     if resources.sender is None:
-        return Undelivered("this process sends no webhooks")
+        return Undelivered("this process does not send webhooks")
     return await resources.sender.send(message)
 
 
@@ -262,7 +264,7 @@ def redeliver(
     """Asks for another delivery, of all dead letters or of some; how many that are."""
     caller.require(Permission.WRITE)
     if ids is not None and (not isinstance(ids, list | tuple) or len(ids) > MOST_AT_ONCE):
-        raise InvalidDefinition({"ids": [f"must be a list of at most {MOST_AT_ONCE} ids"]})
+        raise InvalidDefinition({"ids": [f"must be an array of at most {MOST_AT_ONCE} IDs"]})
     wanted = None if ids is None else [parse_id(each, "ids") for each in ids]
 
     def work(connection: Connection) -> tuple[SubscriptionRow, int]:
@@ -317,5 +319,5 @@ def _checked(kinds: object, narrowed: object, name: object, url: object, secret:
 
 def _sealed(resources: Resources, connection: Connection, secret: str, owner: bytes) -> str:
     if resources.sealer is None:
-        raise Refused("this process has no secret key, and keeps no secrets")
+        raise Refused("this process has no secret key, so it cannot store secrets; set secret_key")
     return seal_in(connection, resources.sealer, secret, owner)

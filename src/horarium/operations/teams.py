@@ -22,7 +22,7 @@ def _check(resources: Resources, connection: Connection, caller: Caller, team: T
     """All members are agents that there are."""
     known = assignees.AGENTS.find_many(connection, caller.namespace, team.members)
     wrong = {
-        f"members.{place}": [f"there is no agent {name!r}"]
+        f"members.{place}": [f"agent {name!r} not found"]
         for place, name in enumerate(team.members)
         if name not in known
     }
@@ -47,7 +47,7 @@ def delete(resources: Resources, caller: Caller, team_id: str) -> None:
         found = assignees.schedules_of(connection, caller.namespace, mine, _USERS_NAMED)
         users += [f"schedule {name}" for name in found]
         if users:
-            raise TeamInUse(team_id, users, "give their work to somebody else first")
+            raise TeamInUse(team_id, users, "assign their work to another assignee first")
         assignees.TEAMS.delete(connection, caller.namespace, team_id)
 
     resources.database.write(work)

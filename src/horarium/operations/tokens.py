@@ -23,7 +23,7 @@ from horarium.store.tokens import IssuedToken, TokenRow
 from horarium.wire.roles import Permission, Role
 
 DEFAULT_OVERLAP = 86_400
-"""For how many seconds a rotated token's old secret stays good, unless somebody says otherwise: a day."""
+"""Default seconds for which the old secret of a rotated token stays valid."""
 MAX_OVERLAP = 30 * 86_400
 MAX_QUEUES = 100
 """Of one token."""
@@ -57,7 +57,7 @@ def issue(
     except PolicyError as wrong:
         raise InvalidDefinition({wrong.field: [wrong.text]}) from None
     if expires_at is not None and expires_at <= now:
-        raise InvalidDefinition({"expires_at": ["is not in the future"]})
+        raise InvalidDefinition({"expires_at": ["must be in the future"]})
 
     def work(connection: Connection) -> IssuedToken:
         hold_namespace(connection, caller.namespace)
@@ -167,7 +167,7 @@ def revoke(resources: Resources, caller: Caller, token_id: str) -> bool:
 def _queues(given: object) -> list[str]:
     """Raises PolicyError."""
     if not isinstance(given, list | tuple) or not 1 <= len(given) <= MAX_QUEUES:
-        raise PolicyError("queues", f"must be a list of 1 to {MAX_QUEUES} names")
+        raise PolicyError("queues", f"must be an array of 1 to {MAX_QUEUES} names")
     return [text("queues", each) for each in given]
 
 

@@ -75,7 +75,7 @@ def trigger(
             answer, decided = resources.database.write(wish.fire)
     except Conflict as taken:
         if taken.constraint == "runs_by_callers_key":
-            raise KeyReused("this key has started a run of something else") from None
+            raise KeyReused("this idempotency key was used to start another run") from None
         raise
     if decided is not None:
         resources.telemetry.decided(caller.namespace, schedule_id, [decided[0]], decided[1], Origin.MANUAL)
@@ -195,7 +195,7 @@ def _answer(opened: Opened, decision: Birth | Skip, run: tuple[bytes, RunState] 
 
 def _again(opened: Opened, run: RunRow) -> Triggered:
     if run.schedule_uid != opened.row.schedule_uid:
-        raise KeyReused("this key has started a run of something else")
+        raise KeyReused("this idempotency key was used to start another run")
     held = run.state is RunState.HELD
     return Triggered(
         opened.row.schedule_id,

@@ -55,13 +55,15 @@ def parse_query(text: str) -> tuple[Clause, ...]:
     tokens = _tokens(text)
     for token in tokens:
         if token.text in _FOREIGN_SIGNS or (token.kind == "word" and token.text.lower() in _FOREIGN_WORDS):
-            raise UnsupportedPredicate(FIELD, f"{token.text} is not supported; clauses are `Field = literal`, with AND")
+            raise UnsupportedPredicate(
+                FIELD, f"{token.text} is not supported; use clauses `Field = literal` joined by AND"
+            )
     clauses = [_clause(tokens[at : at + 3]) for at in range(0, len(tokens), 4)]
     joints = tokens[3::4]
     if any(joint.kind != "word" or joint.text.lower() != "and" for joint in joints):
-        raise _wrong("clauses are joined by AND")
+        raise _wrong("clauses must be joined by AND")
     if len(joints) != len(clauses) - 1:
-        raise _wrong("ends after AND" if joints else "is empty")
+        raise _wrong("must not end with AND" if joints else "must not be empty")
     return tuple(clauses)
 
 
@@ -71,7 +73,7 @@ def _tokens(text: str) -> list[_Token]:
     while at < end:
         found = _TOKEN.match(text, at)
         if found is None or found.lastgroup is None:
-            raise _wrong(f"cannot be read from character {at + 1} on")
+            raise _wrong(f"syntax error at character {at + 1}")
         tokens.append(_Token(found.lastgroup, found[found.lastgroup]))
         at = found.end()
     return tokens
@@ -79,10 +81,10 @@ def _tokens(text: str) -> list[_Token]:
 
 def _clause(tokens: list[_Token]) -> Clause:
     if len(tokens) < 3 or tokens[0].kind != "word" or tokens[1].text != "=":
-        raise _wrong("a clause is `Field = literal`")
+        raise _wrong("a clause must have the form `Field = literal`")
     field, value = tokens[0].text, _literal(tokens[2])
     if field in TEXT_FIELDS and not isinstance(value, str):
-        raise _wrong(f"{field} is compared with a text in quotes")
+        raise _wrong(f"{field} must be compared with a quoted string")
     return Clause(field, value)
 
 
@@ -97,7 +99,7 @@ def _literal(token: _Token) -> Literal:
         case "word", ("true" | "false") as word:
             return word == "true"
         case _:
-            raise _wrong(f"{token.text[:40]} is no literal; texts are in quotes")
+            raise _wrong(f"{token.text[:40]} is not a literal; quote strings")
 
 
 def _json_text(quoted: str) -> str:
@@ -105,7 +107,7 @@ def _json_text(quoted: str) -> str:
         text = str(json.loads(quoted))
         text.encode()
     except ValueError:
-        raise _wrong("holds a text that is not JSON") from None
+        raise _wrong("contains a string that is not valid JSON") from None
     return text
 
 

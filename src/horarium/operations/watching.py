@@ -52,7 +52,9 @@ def watch(resources: Resources, caller: Caller, *, after: str | None = None) -> 
         require_namespace(connection, caller.namespace)
         keys = workspaces.keys(connection, caller.namespace, MOST_WATCHED + 1)
         if len(keys) > MOST_WATCHED:
-            raise Refused(f"there are more than {MOST_WATCHED} schedules; /api/health/schedules tells of them in pages")
+            raise Refused(
+                f"the namespace has more than {MOST_WATCHED} schedules; use /api/health/schedules, which has pages"
+            )
         names = _names(connection, caller.namespace, keys)
         coming = _rest(ordered(keys, names), after)
         shown = coming[:MOST_SHOWN]

@@ -51,10 +51,14 @@ def read_document(
     said = next((document[name] for name in _ID if document.get(name) is not None), None)
     name = said if workflow_id is None else workflow_id
     given["workflow_id"] = _NAMELESS if name is None else name
-    elsewhere = {} if said in (None, name) else {"workflow_id": [f"is {name} in the address"]}
+    elsewhere = {} if said in (None, name) else {"workflow_id": [f"must be {name}, as in the URL"]}
 
     def check_trigger(trigger: Trigger) -> Mapping[str, Sequence[str]]:
-        own = {field: ["is what the workflow says"] for field in trigger.settings if field in _OURS}
+        own = {
+            field: ["cannot be set here, because the workflow defines it"]
+            for field in trigger.settings
+            if field in _OURS
+        }
         if own:
             return own
         try:
@@ -99,7 +103,7 @@ def settled_owner(caller: Caller, given: str | None, before: workflows.WorkflowR
     if given is None or given == usual:
         return usual
     if not caller.is_admin:
-        raise Forbidden("only an admin may give a workflow to somebody else")
+        raise Forbidden("only an admin may change the owner of a workflow")
     return given
 
 
@@ -143,7 +147,7 @@ def _check_parts(connection: Connection, namespace: str, workflow: Workflow) -> 
     pinned = {use.name for use in wanted if use not in known and use.version is not None and use != root}
     there = newest_versions(connection, {(namespace, name) for name in pinned})
     missing = {
-        f"{sub.path}.version": [f"there is no version {sub.version} of {sub.name!r}"]
+        f"{sub.path}.version": [f"version {sub.version} of {sub.name!r} not found"]
         for sub, use in zip(subs, wanted, strict=True)
         if use.version is not None and use not in known and use != root and (namespace, use.name) in there
     }
@@ -166,7 +170,7 @@ def _check_assignees(
     for index, assignee in named.items():
         rows: Mapping[Any, Any] = speakers.agents if assignee.type is AssigneeType.AGENT else speakers.teams
         if (namespace, assignee.id) not in rows and (assignee.type.value, assignee.id) not in had:
-            problems[f"nodes.{index}.assignee_id"] = [f"there is no {assignee.type.value} {assignee.id!r}"]
+            problems[f"nodes.{index}.assignee_id"] = [f"{assignee.type.value} {assignee.id!r} not found"]
     if problems:
         raise InvalidWorkflow(problems)
 
@@ -195,7 +199,7 @@ def _reachable(connection: Connection, namespace: str, first: Sequence[Use]) -> 
         found = workflows.uses_of(connection, namespace, waiting)
         known |= found
         if len(known) > MAX_REACHABLE:
-            raise InvalidWorkflow({"nodes": [f"lead to more than {MAX_REACHABLE} workflows in all"]})
+            raise InvalidWorkflow({"nodes": [f"reference more than {MAX_REACHABLE} workflows in total"]})
         waiting = {use for stored in found.values() for use in stored.uses} - asked
     return known
 
@@ -238,14 +242,14 @@ def warnings_of(
         for name in sorted(named[path].difference(will_be_set)):
             secret = known.get(name)
             if secret is None:
-                found.append(f"{path}: the secret {name!r} is not set; without it the step cannot be launched")
+                found.append(f"{path}: the secret {name!r} is not set; the step fails to launch without it")
             elif not may_go_to(secret.hosts, destination):
                 found.append(f"{path}: {not_allowed(name, secret.hosts, destination)}")
     routed = [(path, replace(action, queue=action.queue or workflow.queue)) for path, action, _ in actions]
     found += _unserved(resources, connection, namespace, routed)
     found += _called(resources, connection, namespace, workflow)
     more = len(found) - _MAX_WARNINGS
-    return (*found[:_MAX_WARNINGS], f"… and {more} more") if more > 0 else tuple(found)
+    return (*found[:_MAX_WARNINGS], f"… and {more} more warnings") if more > 0 else tuple(found)
 
 
 def _called(resources: Resources, connection: Connection, namespace: str, workflow: Workflow) -> list[str]:

@@ -36,7 +36,7 @@ class TemplateChange:
     outcome: WriteOutcome
     warnings: tuple[str, ...] = ()
     starts_soon: int = 0
-    """Runs of it that start within a minute, because it is new or was changed."""
+    """Runs that start within a minute because the schedule is new or changed."""
     fires_added: int = 0
     fires_removed: int = 0
 
@@ -70,7 +70,7 @@ def _apply(
     steps = apply_bundle(inside, caller, bundle, prune=True, of_app=True)
     by_hand = next((step.name for step in steps if step.change is Change.KEEP), None)
     if by_hand is not None:
-        raise Refused(f"somebody made a schedule {by_hand!r} by hand, which is the name of a trigger; delete it first")
+        raise Refused(f"the schedule {by_hand!r} was created manually and has the name of a trigger; delete it first")
     return tuple(
         TemplateChange(
             step.name,

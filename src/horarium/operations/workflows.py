@@ -262,7 +262,7 @@ def read_version(version: str | int | None) -> int | None:
         return None
     text = str(version)
     if isinstance(version, bool) or not (text.isascii() and text.isdecimal() and len(text) < 10) or int(text) < 1:
-        raise InvalidDefinition({"version": [f"must be a number from 1 on, or {LATEST}, not {shown(version)}"]})
+        raise InvalidDefinition({"version": [f"must be a number of 1 or more, or {LATEST}, not {shown(version)}"]})
     return int(text)
 
 
@@ -322,7 +322,7 @@ def _find(connection: Connection, caller: Caller, workflow_id: str, version: int
     if row is None:
         require_namespace(connection, caller.namespace)
         if version is not None and workflows.find(connection, caller.namespace, workflow_id) is not None:
-            raise WorkflowNotFound(workflow_id, f"it has no version {version}")
+            raise WorkflowNotFound(workflow_id, f"version {version} does not exist")
         raise WorkflowNotFound(workflow_id)
     return row
 
@@ -336,7 +336,7 @@ def _named(workflow_id: str) -> str:
 
 def _token(text: str) -> int:
     if not (text.isascii() and text.isdecimal() and len(text) < 10):
-        raise InvalidDefinition({"next_page_token": ["is not one that we have given"]})
+        raise InvalidDefinition({"next_page_token": ["is not a valid page token"]})
     return int(text)
 
 

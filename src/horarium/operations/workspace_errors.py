@@ -28,7 +28,7 @@ class WorkspaceCallerUnnamed(OperationError):
 
 class WorkspaceNameTaken(AlreadyExists):
     reason = "schedule_name_taken"
-    what = "schedule called"
+    what = "schedule named"
 
 
 class NotFired(Refused):

@@ -234,7 +234,7 @@ def enter(
     """
     caller.require(permission)
     if caller.agent_id not in (None, workspace_id):
-        raise Forbidden("access denied: an agent has its own workspace, and no other")
+        raise Forbidden("access denied: an agent may use only its own workspace")
     _require_workspace(connection, caller, workspace_id, lock=lock)
     return caller if caller.agent_id is None else replace(caller, role=Role.ADMIN)
 
@@ -277,7 +277,7 @@ def _require_writable(
     found = find_agents(connection, [(caller.namespace, workspace_id)]).get((caller.namespace, workspace_id))
     allowed = found.schedules if isinstance(found, Agent) else AgentSchedules.OWN
     if allowed is AgentSchedules.NONE:
-        raise Forbidden("this agent may not write schedules; its setting schedules is none")
+        raise Forbidden("this agent may not change schedules, because its setting schedules is none")
     if row is None or allowed is AgentSchedules.ALL:
         return
     if row.bundle is not None or not workspaces.is_written_here(connection, row):
@@ -354,5 +354,5 @@ def _written(
 
 def _why_not(row: ScheduleRow, reason: Reason | None) -> str:
     if row.status is Status.PAUSED:
-        return "it was not fired: it is disabled; enable it first"
-    return f"it was not fired: {reason.value if reason is not None else 'something stands against it'}"
+        return "the schedule was not fired, because it is disabled; enable it first"
+    return f"the schedule was not fired: {reason.value if reason is not None else 'unknown reason'}"

@@ -98,10 +98,10 @@ class ApprovalPolicy:
             raise PolicyError("while_waiting", "must be a WhileWaiting")
         for name in ("gates", "approvers"):
             if not isinstance(getattr(self, name), frozenset):
-                raise PolicyError(name, "must be a frozenset of texts")
+                raise PolicyError(name, "must be a frozenset of strings")
             texts(name, getattr(self, name))
         if _NO_APPROVER in self.approvers:
-            raise PolicyError("approvers", "an agent never decides; name other roles or principals")
+            raise PolicyError("approvers", "an agent cannot approve; name other roles or principals")
         whole_or_none("expires_after_seconds", self.expires_after_seconds, least=1)
         whole_or_none("approvals_required", self.approvals_required, least=1, most=MAX_APPROVALS_REQUIRED)
 

@@ -54,7 +54,7 @@ class Catchup:
         whole_number("catchup_spread_seconds", self.catchup_spread_seconds)
         whole_number("misfire_grace_seconds", self.misfire_grace_seconds)
         if self.policy is CatchupPolicy.SPREAD and self.max_catchup > MAX_SPREAD:
-            raise PolicyError("max_catchup", f"a spread holds at most {MAX_SPREAD} runs")
+            raise PolicyError("max_catchup", f"must be at most {MAX_SPREAD} for the policy spread")
 
 
 _KEYS = ("catchup_policy", *(each.name for each in fields(Catchup)[1:]))

@@ -25,7 +25,7 @@ _MOST_NAMED = 5
 
 
 class Decision(StrEnum):
-    """What somebody may say."""
+    """Decision on an approval request."""
 
     APPROVE = "approve"
     REJECT = "reject"
@@ -77,7 +77,7 @@ class Voter:
 
 
 class Refusal(StrEnum):
-    """Why a voice is not heard; the word is the reason code of every door."""
+    """Reason code of a rejected decision."""
 
     APPROVAL_REQUIRED = "approval_required"
     NOT_AN_APPROVER = "not_an_approver"
@@ -118,10 +118,10 @@ Judgement: TypeAlias = NotHeard | Waits | Agreed | Declined
 def may_decide(question: Question, voter: Voter) -> NotHeard | None:
     """None = this person may. An agent, and whoever does the work, never: to let them would be no approval."""
     if voter.is_agent or voter.is_worker:
-        who = "an agent" if voter.is_agent else "whoever does the work"
-        return NotHeard(Refusal.APPROVAL_REQUIRED, f"{who} may not decide what waits for approval")
+        who = "an agent" if voter.is_agent else "the worker of the run"
+        return NotHeard(Refusal.APPROVAL_REQUIRED, f"{who} may not decide approval requests")
     if question.approvers and question.approvers.isdisjoint(names_of(voter.principal, voter.role)):
-        return NotHeard(Refusal.NOT_AN_APPROVER, f"only {_shown(question.approvers)} may decide this")
+        return NotHeard(Refusal.NOT_AN_APPROVER, f"only {_shown(question.approvers)} may decide this approval request")
     if not question.approvers and not voter.permitted:
         return NotHeard(Refusal.NOT_AN_APPROVER, f"the role {voter.role} may not approve")
     if voter.principal in question.requesters and not question.allow_requester:
@@ -135,8 +135,8 @@ def names_of(principal: str, role: str) -> set[str]:
 
 
 _ALONE: Final = (
-    "who wrote the schedule or asked for the run may not decide it; let somebody else do it, or decide with a second "
-    "token that has a subject of its own, or set allow_requester: true in the approval_policy"
+    "you created or requested this run, so you cannot approve it; ask another approver, "
+    "use a token with another subject, or set allow_requester: true in the approval_policy"
 )
 
 
@@ -155,7 +155,7 @@ def judge(
     if wrong is not None:
         return wrong
     if current_hash != question.input_hash or shown_hash not in (None, question.input_hash):
-        return NotHeard(Refusal.INPUTS_CHANGED, "the inputs are not those that were shown; look at them again")
+        return NotHeard(Refusal.INPUTS_CHANGED, "the inputs changed after you read them; review the new inputs")
     match decision:
         case Decision.REJECT:
             return Declined()
@@ -185,14 +185,14 @@ def count(question: Question, votes: Collection[Vote]) -> Waits | Agreed:
 
 def _closed(question: Question, now: Instant) -> NotHeard | None:
     if question.decision is ApprovalDecision.EXPIRED and question.reason is not None:
-        return NotHeard(Refusal.ALREADY_DECIDED, f"nothing is left to decide: {question.reason}")
+        return NotHeard(Refusal.ALREADY_DECIDED, f"the approval request is closed: {question.reason}")
     if question.decision is ApprovalDecision.EXPIRED:
-        return NotHeard(Refusal.APPROVAL_EXPIRED, "nobody decided in time, and the run has ended")
+        return NotHeard(Refusal.APPROVAL_EXPIRED, "the approval request expired and the run has ended")
     if question.decision is not ApprovalDecision.PENDING:
         by = "" if question.decider is None else f" by {question.decider}"
-        return NotHeard(Refusal.ALREADY_DECIDED, f"it was {question.decision.value} already{by}")
+        return NotHeard(Refusal.ALREADY_DECIDED, f"the approval request was already {question.decision.value}{by}")
     if now >= question.expires_at:
-        return NotHeard(Refusal.APPROVAL_EXPIRED, "the time to decide is over")
+        return NotHeard(Refusal.APPROVAL_EXPIRED, "the approval request has expired")
     return None
 
 

@@ -129,7 +129,7 @@ class RunLimits:
         whole_or_none("tool_calls", self.tool_calls, most=MAX_LONG)
         if self.allow_tools is not None:
             if not isinstance(self.allow_tools, tuple):
-                raise PolicyError("allow_tools", "must be a tuple of texts")
+                raise PolicyError("allow_tools", "must be a tuple of strings")
             texts("allow_tools", self.allow_tools, most=1_000)
 
     def allows_tool(self, tool: str) -> bool:

@@ -63,9 +63,9 @@ def read_object(
         if name is None:
             namable = isinstance(key, str) and 1 <= len(key) <= _MAX_NAME_LENGTH and key.isprintable()
             field = key if namable else what
-            raise PolicyError(field, f"unknown key {shown(key)}; known are {', '.join(names)}")
+            raise PolicyError(field, f"unknown key {shown(key)}; allowed: {', '.join(names)}")
         if name in found:
-            raise PolicyError(name, "is given twice, under two spellings")
+            raise PolicyError(name, "is specified twice in different spellings")
         item = nulls.get(name) if item is None else item
         if item is not None:
             found[name] = item
@@ -75,7 +75,7 @@ def read_object(
 def whole_number(field: str, value: object, *, least: int = 0, most: int = MAX_WHOLE) -> int:
     """A bool is an int to Python, not to us; 3.0 is refused too."""
     if not isinstance(value, int) or isinstance(value, bool):
-        raise PolicyError(field, f"must be a whole number, not {shown(value)}")
+        raise PolicyError(field, f"must be an integer, not {shown(value)}")
     if not least <= value <= most:
         raise PolicyError(field, f"must be between {least} and {most}")
     return value
@@ -97,19 +97,19 @@ def flag_or_none(field: str, value: object) -> bool | None:
 
 def text(field: str, value: object) -> str:
     if not isinstance(value, str):
-        raise PolicyError(field, f"must be text, not {shown(value)}")
+        raise PolicyError(field, f"must be a string, not {shown(value)}")
     if not 1 <= len(value) <= MAX_TEXT_LENGTH:
         raise PolicyError(field, f"must have between 1 and {MAX_TEXT_LENGTH} characters")
     # Control characters and half surrogates have no place in a name, and the store cannot keep them all.
     if not value.isprintable() or value != value.strip():
-        raise PolicyError(field, "must be printable and without blanks at its ends")
+        raise PolicyError(field, "must be printable and have no spaces at the beginning or end")
     return value
 
 
 def texts(field: str, value: object, *, most: int = 100) -> tuple[str, ...]:
     """In the order given, without doubles."""
     if not isinstance(value, list | tuple | set | frozenset):
-        raise PolicyError(field, f"must be an array of texts, not {shown(value)}")
+        raise PolicyError(field, f"must be an array of strings, not {shown(value)}")
     if len(value) > most:
         raise PolicyError(field, f"must have at most {most} entries")
     return tuple(dict.fromkeys(text(field, item) for item in value))

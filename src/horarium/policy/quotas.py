@@ -17,7 +17,7 @@ DEFAULT: Final = "default"
 
 MAX_LIMIT: Final = 10**15
 BYTES_OF_A_RUN: Final = 1_000
-"""What a run takes with its events, its place in history and the indexes, beside what it carries."""
+"""Bytes of a run with its events, history and indexes, in addition to its inputs and result."""
 _PLENTY: Final = 2**60
 
 
@@ -149,7 +149,7 @@ def _members(asked: object, field: str, names: Sequence[str]) -> Mapping[str, ob
         raise PolicyError(field, f"must be an object, not {shown(asked)}")
     for name in asked:
         if name not in names:
-            raise PolicyError(field, f"unknown key {shown(name)}; known are {', '.join(names)}")
+            raise PolicyError(field, f"unknown key {shown(name)}; allowed: {', '.join(names)}")
     return asked
 
 
@@ -157,5 +157,5 @@ def _limit(value: object, field: str) -> int | None:
     if value is None:
         return None
     if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= MAX_LIMIT:
-        raise PolicyError(field, f"must be a whole number up to {MAX_LIMIT}, null or {DEFAULT!r}, not {shown(value)}")
+        raise PolicyError(field, f"must be an integer up to {MAX_LIMIT}, null or {DEFAULT!r}, not {shown(value)}")
     return value

@@ -25,13 +25,13 @@ TOLD_QUESTION: Final = 500
 def reply_in(modifications: object) -> str:
     """Raises PolicyError for what answers no agent."""
     if not isinstance(modifications, dict) or REPLY not in modifications:
-        raise PolicyError("modifications", "must be an object with a reply, which is what the agent is told")
+        raise PolicyError("modifications", "must be an object with the key reply, the answer to the agent")
     others = sorted(str(name) for name in modifications if name != REPLY)
     if others:
-        raise PolicyError("modifications", f"may hold reply alone: an agent is told a text, not {shown(others[0])}")
+        raise PolicyError("modifications", f"unknown key {shown(others[0])}; allowed: reply")
     reply = modifications[REPLY]
     if not isinstance(reply, str):
-        raise PolicyError(f"modifications.{REPLY}", f"must be text, not {shown(reply)}")
+        raise PolicyError(f"modifications.{REPLY}", f"must be a string, not {shown(reply)}")
     if not reply.strip():
         raise PolicyError(f"modifications.{REPLY}", "must not be blank")
     if len(reply.encode("utf-8", "replace")) > MAX_REPLY_BYTES:

@@ -41,7 +41,7 @@ def changed_retention(own: Retention, asked: object, field: str = "retention") -
     changed: dict[str, int | None] = {}
     for name, value in asked.items():
         if name not in names:
-            raise PolicyError(field, f"unknown key {shown(name)}; known are {', '.join(names)}")
+            raise PolicyError(field, f"unknown key {shown(name)}; allowed: {', '.join(names)}")
         changed[name] = _days(value, f"{field}.{name}")
     return replace(own, **changed)
 

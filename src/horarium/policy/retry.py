@@ -76,7 +76,7 @@ class RetryPolicy:
         if not isinstance(self.retry_on, tuple):
             raise PolicyError("retry_on", "must be a tuple of RetryCause")
         if not all(isinstance(cause, RetryCause) for cause in self.retry_on):
-            raise PolicyError("retry_on", "must hold RetryCause only")
+            raise PolicyError("retry_on", "must contain only RetryCause")
 
 
 UNASKED = RetryPolicy(unasked=True)

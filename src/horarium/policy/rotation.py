@@ -33,7 +33,7 @@ def pick(rotation_length: int, index: int) -> int | None:
     """The position to use, or None where there is no rotation."""
     whole_number("rotation_length", rotation_length)
     if index < 0:
-        raise ValueError(f"the rotation index counts births and cannot be {index}")
+        raise ValueError(f"the rotation index must not be negative: {index}")
     return index % rotation_length if rotation_length else None
 
 

@@ -57,37 +57,36 @@ def _sentence(schedule: CronSchedule, segment: Segment) -> str | None:
     if count == 0 or first is None:
         return None
     forward = segment.offset > segment.before
-    times = time_text(first) if count == 1 else f"{count} times from {time_text(first)} on"
+    times = time_text(first) if count == 1 else f"{count} local times from {time_text(first)}"
     if forward:
         what = "does not exist" if count == 1 else "do not exist"
         told = _in_gap(schedule.dst_gap, high, many=count > 1)
     else:
-        what = "comes twice" if count == 1 else "come twice"
-        told = _in_fold(schedule.dst_fold, many=count > 1)
-    moved = f"goes forward from {time_text(low)} to {time_text(high)}"
+        what = "occurs twice" if count == 1 else "occur twice"
+        told = _in_fold(schedule.dst_fold)
+    moved = f"moves forward from {time_text(low)} to {time_text(high)}"
     if not forward:
-        moved = f"goes back from {time_text(high)} to {time_text(low)}"
-    return f"on {date_text(first)} {times} {what}, since the clock in {schedule.zone.key} {moved}: {told}"
+        moved = f"moves back from {time_text(high)} to {time_text(low)}"
+    return f"DST on {date_text(first)}: {times} {what}, because the clock in {schedule.zone.key} {moved}; {told}"
 
 
 def _in_gap(choice: DstGap, end: int, *, many: bool) -> str:
     match choice:
         case DstGap.NEXT_VALID:
-            return f"{'they fire once' if many else 'it fires'} at {time_text(end)} (dst_gap next_valid)"
+            return f"the schedule fires {'once ' if many else ''}at {time_text(end)} (dst_gap next_valid)"
         case DstGap.SKIP:
-            return f"{'they do' if many else 'it does'} not fire (dst_gap skip)"
+            return "the schedule does not fire (dst_gap skip)"
         case _:
             assert_never(choice)
 
 
-def _in_fold(choice: DstFold, *, many: bool) -> str:
-    who = "they fire" if many else "it fires"
+def _in_fold(choice: DstFold) -> str:
     match choice:
         case DstFold.FIRST:
-            return f"{who} the first time (dst_fold first)"
+            return "the schedule fires at the first (dst_fold first)"
         case DstFold.SECOND:
-            return f"{who} the second time (dst_fold second)"
+            return "the schedule fires at the second (dst_fold second)"
         case DstFold.BOTH:
-            return f"{who} both times (dst_fold both)"
+            return "the schedule fires at both (dst_fold both)"
         case _:
             assert_never(choice)

@@ -272,7 +272,7 @@ def compile_cron(text: str, *, key: str | None = None) -> Cron:
         expanded = _MACROS.get(stripped.lower())
         if expanded is None:
             known = " ".join(_MACROS)
-            raise InvalidSpec(f"expression: {stripped[:20]!r} is no macro; there are {known}", field="expression")
+            raise InvalidSpec(f"expression: {stripped[:20]!r} is not a macro; allowed: {known}", field="expression")
         stripped = expanded
     parts = stripped.split()
     kinds = (SECOND, MINUTE, HOUR, DAY_OF_MONTH, MONTH, DAY_OF_WEEK)
@@ -280,7 +280,7 @@ def compile_cron(text: str, *, key: str | None = None) -> Cron:
         parts.insert(0, "0")
     if len(parts) != 6:
         raise InvalidSpec(
-            f"expression: {len(parts)} fields; five are needed (minute hour day-of-month month day-of-week), "
+            f"expression: {len(parts)} fields; must have five (minute hour day-of-month month day-of-week), "
             "or six with seconds first",
             field="expression",
         )

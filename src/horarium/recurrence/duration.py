@@ -33,7 +33,7 @@ def parse_duration(text: str, *, field: str) -> int:
         raise InvalidSpec(f"{field}: {_why_not(text, upper)}", field=field)
     seconds = sum(int(match[name]) * unit for name, unit in _UNITS.items() if match[name])
     if seconds > _LONGEST:
-        raise InvalidSpec(f"{field}: {text!r} is longer than a hundred years", field=field)
+        raise InvalidSpec(f"{field}: {text!r} exceeds 100 years", field=field)
     return seconds
 
 
@@ -46,7 +46,7 @@ def read_length(text: str, *, field: str) -> int | None:
     if re.fullmatch(rf"(?:{_STEP})+", lower, re.ASCII):
         seconds = sum(int(count) * _SHORT[unit[0]] for count, unit in re.findall(_STEP, lower, re.ASCII))
         if seconds > _LONGEST:
-            raise InvalidSpec(f"{field}: {text!r} is longer than a hundred years", field=field)
+            raise InvalidSpec(f"{field}: {text!r} exceeds 100 years", field=field)
         return seconds
     if lower.startswith("p") and any(each.isdigit() for each in lower):
         return parse_duration(lower, field=field)
@@ -67,9 +67,9 @@ def format_duration(seconds: int) -> str:
 
 def _why_not(text: str, upper: str) -> str:
     if not upper:
-        return "the duration is empty" if not text else f"{text[:20]!r}… is far too long for a duration"
+        return "must not be empty" if not text else f"{text[:20]!r}… is too long for a duration"
     if _CALENDAR_PART.match(upper):
         return f"{text!r}: months and years have no fixed length; use a cron expression such as `0 0 1 * *`"
     if "." in upper or "," in upper:
-        return f"{text!r}: whole numbers only; the smallest step is one second"
+        return f"{text!r}: must contain only integers; the smallest unit is one second"
     return f"{text!r} is not an ISO-8601 duration such as PT30M, PT1H or P1D"

@@ -109,7 +109,7 @@ def parse_field(kind: Kind, text: str, key: str | None = None) -> Field:
     """`key` is what `H` hashes: the schedule's id."""
     if text == "?":
         if kind not in (DAY_OF_MONTH, DAY_OF_WEEK):
-            raise _refusal(kind, "`?` belongs in the two day fields only")
+            raise _refusal(kind, "`?` is allowed only in the two day fields")
         text = "*"
     items = tuple(_parse_item(kind, item, key) for item in text.split(","))
     mask = 0
@@ -135,7 +135,7 @@ def _span_text(span: Span) -> str:
 
 def _parse_item(kind: Kind, item: str, key: str | None) -> Span | MonthRule:
     if not item:
-        raise _refusal(kind, "an item of the list is empty")
+        raise _refusal(kind, "a list item is empty")
     upper = item.upper()
     if upper.startswith("H") and (len(item) == 1 or item[1] in "(/"):
         return _parse_hash(kind, upper, key)
@@ -180,13 +180,13 @@ def _parse_month_end(kind: Kind, upper: str) -> MonthRule:
         )
     if upper[-1] == "W" and upper[:-1].isascii() and upper[:-1].isdigit():
         return NearestWorkday(_number(kind, upper[:-1]))
-    raise _refusal(kind, f"{_shown(upper)} is not a value; `L`, `LW` and `15W` are")
+    raise _refusal(kind, f"{_shown(upper)} is not a valid value; use `L`, `LW` or `15W`")
 
 
 def _parse_nth(kind: Kind, item: str) -> NthWeekday:
     day, _, nth = item.partition("#")
     if nth not in ("1", "2", "3", "4", "5"):
-        raise _refusal(kind, f"{_shown(item)}: the number after `#` is 1 to 5")
+        raise _refusal(kind, f"{_shown(item)}: the number after `#` must be 1 to 5")
     return NthWeekday(_number(kind, day) % 7, int(nth))
 
 
@@ -199,12 +199,12 @@ def _parse_hash(kind: Kind, upper: str, key: str | None) -> Span:
         inside = body[2:-1] if body.startswith("H(") and body.endswith(")") else ""
         first, dash, second = inside.partition("-")
         if not dash:
-            raise _refusal(kind, f"{_shown(upper)} is not a hash; `H`, `H(0-29)` and `H/15` are")
+            raise _refusal(kind, f"{_shown(upper)} is not a valid hash; use `H`, `H(0-29)` or `H/15`")
         low, high = _number(kind, first), _number(kind, second)
         if high < low:
             raise _refusal(kind, f"{_shown(upper)} ends before it begins")
     if key is None:
-        raise _refusal(kind, "`H` is the hash of a schedule's id; without a schedule give a key")
+        raise _refusal(kind, "`H` is a hash of the schedule ID; without a schedule, set a key")
     digest = blake2b(f"{kind.name}:{key}".encode("utf-8", "surrogatepass"), digest_size=8).digest()
     place = int.from_bytes(digest, "big")
     if not slash:
@@ -220,7 +220,7 @@ def _step(kind: Kind, text: str) -> int:
     # A step beyond the range matches its first value only; the linter says so.
     step = _digits(text)
     if step == 0:
-        raise _refusal(kind, "a step of zero never moves")
+        raise _refusal(kind, "the step must not be 0")
     return step
 
 
@@ -232,7 +232,7 @@ def _number(kind: Kind, text: str) -> int:
         raise _refusal(kind, f"{_shown(text)} is outside {kind.low}-{kind.high}")
     value_of_name = kind.names.get(text.lower())
     if value_of_name is None:
-        raise _refusal(kind, f"{_shown(text)} is not a value" if text else "a value is missing")
+        raise _refusal(kind, f"{_shown(text)} is not a valid value" if text else "a value is missing")
     return value_of_name
 
 

@@ -39,9 +39,9 @@ def _check_types(expr: object, timezone: object, key: object, count: object) -> 
     """A public function is called from everywhere; a wrong type gets a sentence, not a traceback."""
     for field, value in (("expression", expr), ("timezone", timezone), ("key", key)):
         if not (isinstance(value, str) or (value is None and field != "expression")):
-            raise InvalidSpec(f"{field}: give text, not {type(value).__name__}", field=field)
+            raise InvalidSpec(f"{field}: must be a string, not {type(value).__name__}", field=field)
     if isinstance(count, bool) or not isinstance(count, int) or not 1 <= count <= _MOST:
-        raise InvalidSpec(f"count: give a number from 1 to {_MOST}", field="count")
+        raise InvalidSpec(f"count: must be between 1 and {_MOST}", field="count")
 
 
 def _instant(after: object) -> Instant:
@@ -50,7 +50,7 @@ def _instant(after: object) -> Instant:
     elif isinstance(after, datetime):
         instant = from_datetime(after, field="after")
     else:
-        raise InvalidSpec(f"after: give a datetime or RFC 3339 text, not {type(after).__name__}", field="after")
+        raise InvalidSpec(f"after: must be a datetime or an RFC 3339 string, not {type(after).__name__}", field="after")
     if not EARLIEST * SECOND <= instant <= LATEST * SECOND:
-        raise InvalidSpec("after: give a time between the years 1900 and 9892", field="after")
+        raise InvalidSpec("after: must be between the years 1900 and 9892", field="after")
     return instant

@@ -17,7 +17,7 @@ class Interval:
 
     def __post_init__(self) -> None:
         if self.every <= 0:
-            raise InvalidSpec("every: an interval must be longer than zero", field="every")
+            raise InvalidSpec("every: must be greater than 0", field="every")
 
     def next_after(self, t: int) -> int:
         return t + self.every - (t - self.offset) % self.every

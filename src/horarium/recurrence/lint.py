@@ -76,7 +76,7 @@ def lint(
 def _cron_findings(schedule: CronSchedule, after: Instant) -> Iterator[Finding]:
     cron = schedule.cron
     if schedule.next_after(after // SECOND) is None:
-        yield Finding(FindingCode.NEVER_FIRES, "nothing matches within eight years")
+        yield Finding(FindingCode.NEVER_FIRES, "the expression has no occurrence within eight years")
     else:
         yield from _clock_change_findings(schedule, after // SECOND)
         yield from _short_month_findings(cron)
@@ -85,7 +85,7 @@ def _cron_findings(schedule: CronSchedule, after: Instant) -> Iterator[Finding]:
         yield from _step_findings(field)
     yield from _herd_findings(cron)
     if len(cron.text.split()) == 6:
-        message = "six fields: the first is seconds here, while some schedulers read the sixth as a year"
+        message = "six fields: the first field is seconds; some other schedulers read the sixth field as the year"
         yield Finding(FindingCode.SIX_FIELDS, message)
 
 
@@ -108,17 +108,21 @@ def _gap_findings(schedule: CronSchedule, segment: Segment) -> Iterator[Finding]
         return
     if schedule.cron.fixed and schedule.dst_gap is DstGap.NEXT_VALID:
         what = (
-            f"{time_text(first)} does not exist and fires" if lost == 1 else f"{lost} times do not exist and fire once,"
+            f"{time_text(first)} does not exist; the schedule fires"
+            if lost == 1
+            else f"{lost} local times do not exist; the schedule fires once,"
         )
         end = time_text(high) if date_text(high) == date_text(first) else f"{time_text(high)} on {date_text(high)}"
-        same = " (with the fire that is there anyway)" if schedule.cron.next_local(high) == high else ""
-        message = f"on {date_text(first)} {what} at {end}{same}, when the clock has gone forward"
+        same = " (together with the regular occurrence)" if schedule.cron.next_local(high) == high else ""
+        message = f"DST on {date_text(first)}: {what} at {end}{same}"
         yield Finding(FindingCode.DST_MOVED, message)
         return
     for day in range(low // _DAY, (high - 1) // _DAY + 1):
         wanted = schedule.cron.count_local(day * _DAY, (day + 1) * _DAY)
         if wanted and _fires_on(schedule, day) == 0:
-            message = f"0 times on {date_text(day * _DAY)}: the clock goes forward past {_times(wanted)}"
+            message = (
+                f"DST on {date_text(day * _DAY)}: no occurrence, because the clock moves forward past {_times(wanted)}"
+            )
             yield Finding(FindingCode.DST_ZERO_FIRES, message)
 
 
@@ -128,8 +132,9 @@ def _fold_findings(schedule: CronSchedule, segment: Segment) -> Iterator[Finding
         wanted = schedule.cron.count_local(day * _DAY, (day + 1) * _DAY)
         fires = _fires_on(schedule, day)
         if wanted and fires == 2 * wanted:
-            usual = "once" if wanted == 1 else f"{wanted} times"
-            message = f"{fires} times instead of {usual} on {date_text(day * _DAY)}: the clock goes back over that time"
+            message = (
+                f"DST on {date_text(day * _DAY)}: {fires} occurrences instead of {wanted}, because the clock moves back"
+            )
             yield Finding(FindingCode.DST_TWO_FIRES, message)
 
 
@@ -162,12 +167,12 @@ def _short_month_findings(cron: Cron) -> Iterator[Finding]:
             short = [month for month in values_of(cron.month) if _SHORTEST_MONTHS[month - 1] < day]
             if short:
                 where = join_words([_month(month, day) for month in short])
-                message = f"there is no day {day} in {where}; `L` is the last day of the month"
+                message = f"day {day} does not exist in {where}; use `L` for the last day of the month"
                 yield Finding(FindingCode.SHORT_MONTHS, message)
     for rule in cron.day_of_week.rules:
         if isinstance(rule, NthWeekday) and rule.nth == 5:
             name = WEEKDAY_NAMES[rule.weekday]
-            message = f"most months have no fifth {name}; `{rule.weekday}L` is the last {name} of the month"
+            message = f"most months have no fifth {name}; use `{rule.weekday}L` for the last {name} of the month"
             yield Finding(FindingCode.SHORT_MONTHS, message)
 
 
@@ -186,10 +191,12 @@ def _day_rule_findings(cron: Cron) -> Iterator[Finding]:
         message = f"{shown} starts with a star, so day-of-month and day-of-week must both match"
         yield Finding(FindingCode.STAR_DAY, message)
     elif whole:
-        message = f"{whole[0].kind.name} `{whole[0].text}` matches every day and either day field will do; write `*`"
+        message = (
+            f"{whole[0].kind.name} `{whole[0].text}` matches every day, so the other day field has no effect; use `*`"
+        )
         yield Finding(FindingCode.EITHER_DAY, message)
     else:
-        message = "day-of-month and day-of-week are both restricted: a day on which either matches will do"
+        message = "day-of-month and day-of-week are both restricted; a day matches if either field matches"
         yield Finding(FindingCode.EITHER_DAY, message)
 
 
@@ -204,20 +211,20 @@ def _step_findings(field: Field) -> Iterator[Finding]:
         last = item.high - (item.high - low) % item.step
         turn = end - last + low - field.kind.low + 1
         if last == low:
-            message = f"{name} `{text}`: the step is longer than its range, so only {low} matches"
+            message = f"{name} `{text}`: the step exceeds the range, so only {low} matches"
             yield Finding(FindingCode.STEP_BEYOND_RANGE, message)
         elif item.high == end and field.kind is DAY_OF_MONTH:
-            message = f"{name} `{text}` starts again each month: after the {ordinal(last)} comes the {ordinal(low)}"
+            message = f"{name} `{text}` restarts each month: the {ordinal(low)} follows the {ordinal(last)}"
             yield Finding(FindingCode.UNEVEN_STEP, message)
         elif item.high == end and turn != item.step:
-            message = f"{name} `{text}` starts again after {last}: from {last} to {low} it is {turn}, not {item.step}"
+            message = f"{name} `{text}` restarts after {last}: the step from {last} to {low} is {turn}, not {item.step}"
             yield Finding(FindingCode.UNEVEN_STEP, message)
 
 
 def _herd_findings(cron: Cron) -> Iterator[Finding]:
     on_the_hour = values_of(cron.second) == [0] and values_of(cron.minute) == [0]
     if on_the_hour and not uses_hash(cron.minute):
-        message = "minute 0 is when most schedules fire; `H` takes a minute of its own from the schedule's id"
+        message = "many schedules fire at minute 0; `H` selects a minute from the schedule ID and spreads the load"
         yield Finding(FindingCode.HERD, message)
 
 
@@ -230,5 +237,5 @@ def _grid_findings(interval: Interval, zone: Zone) -> Iterator[Finding]:
         message = f"steps of {every} do not divide a day, so the times of day differ from one day to the next"
         yield Finding(FindingCode.EVERY_GRID, message)
     if zone.key != "UTC":
-        message = f"the grid is counted in UTC; the zone {zone.key} and its clock changes play no part"
+        message = f"intervals are counted in UTC; the time zone {zone.key} and its DST changes have no effect"
         yield Finding(FindingCode.EVERY_GRID, message)

@@ -52,7 +52,7 @@ class Moment:
 def read_moment(text: str, *, field: str, now: Instant, zone: Zone | None) -> Moment:
     """Raises InvalidSpec in words that name the field, also for a wall time where there is no zone."""
     if len(text) > MAX_TEXT:
-        raise InvalidSpec(f"{field}: {text[:20]!r}… is far too long for a time", field=field)
+        raise InvalidSpec(f"{field}: {text[:20]!r}… is too long for a time", field=field)
     plain = " ".join(text.split())
     exact = exactly(plain, field=field)
     if exact is not None:
@@ -65,7 +65,7 @@ def read_moment(text: str, *, field: str, now: Instant, zone: Zone | None) -> Mo
     written = re.fullmatch(_WALL, plain, re.ASCII)
     if written is None:
         raise InvalidSpec(
-            f"{field}: {text!r} is no time; write RFC 3339 such as 2026-11-17T09:00:00Z, a length of time such as 4h "
+            f"{field}: {text!r} is not a time; use RFC 3339 such as 2026-11-17T09:00:00Z, a duration such as 4h "
             "or P1D, or a local time such as 2026-11-17T09:00",
             field=field,
         )
@@ -101,14 +101,14 @@ def at_wall(wall: datetime, text: str, *, field: str, zone: Zone) -> Moment:
 def _read_wall(text: str, day: str, clock: str, field: str, zone: Zone | None) -> Moment:
     if zone is None:
         raise InvalidSpec(
-            f"{field}: {text!r} is a local time, and of no zone; give a timezone such as Europe/Istanbul, or end it "
-            "with Z or an offset",
+            f"{field}: {text!r} is a local time without a time zone; set timezone, such as Europe/Istanbul, "
+            "or append Z or an offset",
             field=field,
         )
     try:
         wall = datetime.fromisoformat(f"{day}T{clock}")
     except ValueError as wrong:
-        raise InvalidSpec(f"{field}: {text!r} is no time of any calendar ({wrong})", field=field) from None
+        raise InvalidSpec(f"{field}: {text!r} does not exist ({wrong})", field=field) from None
     return at_wall(wall, text, field=field, zone=zone)
 
 

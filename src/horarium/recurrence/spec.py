@@ -250,9 +250,9 @@ def compile_spec(
     if max(len(cron_expressions), len(intervals)) > _MAX_PARTS or len(at) > _MAX_ONE_OFFS:
         raise InvalidSpec(f"spec: at most {_MAX_PARTS} crons or intervals and {_MAX_ONE_OFFS} one-offs")
     if not (cron_expressions or intervals or at):
-        raise InvalidSpec("spec: give at least one cron expression, interval or one-off time")
+        raise InvalidSpec("spec: needs at least one cron expression, interval or one-off time")
     if start_at is not None and end_at is not None and end_at < start_at:
-        raise InvalidSpec("end_at: the window ends before it starts", field="end_at")
+        raise InvalidSpec("end_at: must not be before start_at", field="end_at")
     split = [split_zone(text) for text in cron_expressions]
     zone = _agree(timezone, [prefix for prefix, _ in split if prefix is not None])
     gap, fold = _choice(DstGap, dst_gap, "dst_gap"), _choice(DstFold, dst_fold, "dst_fold")
@@ -274,10 +274,10 @@ def refuse_if_never(spec: Spec, after: Instant) -> Instant:
 
 def _why_never(spec: Spec, after: Instant) -> str:
     if spec.end_at is not None and spec.end_at <= after:
-        return "its window has ended"
+        return "end_at is in the past"
     if all(isinstance(part, OneOffs) and part.next_after(after // SECOND) is None for part in spec.parts):
-        return "the time is in the past; give a time in the future"
-    return "nothing matches within eight years"
+        return "the time is in the past; set a time in the future"
+    return "the expression has no occurrence within eight years"
 
 
 def split_zone(text: str) -> tuple[str | None, str]:
@@ -294,7 +294,7 @@ def split_zone(text: str) -> tuple[str | None, str]:
 def _compile_expression(text: str, zone: Zone, gap: DstGap, fold: DstFold, key: str | None) -> Part:
     stripped = text.strip()
     if stripped[:6].upper() == "RRULE:":
-        raise InvalidSpec("expression: RRULE is not supported yet; write a cron expression", field="expression")
+        raise InvalidSpec("expression: RRULE is not supported; use a cron expression", field="expression")
     if stripped[:6].lower() == "@every":
         return parse_interval(stripped[6:].strip())
     # Only an expression with `H` depends on the schedule; all others share one compiled form.
@@ -305,14 +305,14 @@ def _agree(timezone: str | None, prefixes: Sequence[str]) -> Zone:
     names = list(dict.fromkeys([*([] if timezone is None else [timezone]), *prefixes]))
     if len(names) > 1:
         shown = " and ".join(names[:2])
-        raise InvalidSpec(f"timezone: {shown} disagree; a schedule has one zone", field="timezone")
+        raise InvalidSpec(f"timezone: {shown} differ; a schedule has one time zone", field="timezone")
     return load_zone(names[0] if names else DEFAULT_ZONE)
 
 
 def _whole_second(text: str) -> int:
     instant = from_rfc3339(text, field="at")
     if instant % SECOND:
-        raise InvalidSpec(f"at: {text!r} has a fraction; occurrences are whole seconds", field="at")
+        raise InvalidSpec(f"at: {text!r} has a fraction; must be a whole second", field="at")
     return instant // SECOND
 
 
@@ -321,4 +321,4 @@ def _choice(kind: type[_Choice], value: str, name: str) -> _Choice:
         return kind(value)
     except ValueError:
         known = ", ".join(kind)
-        raise InvalidSpec(f"{name}: {str(value)[:20]!r} is none of {known}", field=name) from None
+        raise InvalidSpec(f"{name}: {str(value)[:20]!r} is not valid; allowed: {known}", field=name) from None

@@ -13,7 +13,7 @@ from horarium.recurrence.spec import split_zone
 from horarium.recurrence.words import describe, duration_words
 
 MOST_PARTS: Final = 4
-"""A person reads so many; of the others their number is told."""
+"""Maximum parts in the text; the others are counted."""
 
 # A spec may have ten thousand single times: what is that long is put into words again.
 _REMEMBERED: Final = 20
@@ -59,8 +59,8 @@ def _interval(every: str, offset: str | None) -> str:
     grid = parse_interval(every, offset)
     length = duration_words(grid.every)
     words = f"every {length.removeprefix('1 ') if length.count(' ') == 1 else length}"
-    return f"{words}, {duration_words(grid.offset)} after its turn" if grid.offset else words
+    return f"{words}, offset by {duration_words(grid.offset)}" if grid.offset else words
 
 
 def _single(at: Sequence[str]) -> str:
-    return f"once at {at[0]}" if len(at) == 1 else f"at {len(at):,} single times, the first {min(at)}"
+    return f"once at {at[0]}" if len(at) == 1 else f"at {len(at):,} one-time runs, the first at {min(at)}"

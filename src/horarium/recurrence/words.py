@@ -52,7 +52,7 @@ def describe(expr: str, *, timezone: str | None = None, key: str | None = None) 
     if timezone is not None or prefix is not None:
         notes.append("UTC" if spec.zone.key == "UTC" else f"{spec.zone.key} time")
     if any(uses_hash(field) for field in part.cron.fields):
-        notes.append("H is chosen by the key")
+        notes.append("H depends on the key")
     words = cron_words(part.cron)
     return f"{words} ({'; '.join(notes)})" if notes else words
 

@@ -131,9 +131,9 @@ def tzdata_version() -> str:
 
 def _unknown(name: str) -> str:
     if not name:
-        return "the name is empty; write UTC or a name such as Europe/Istanbul"
+        return "must not be empty; use UTC or a name such as Europe/Istanbul"
     if len(name) > 64:
-        return f"{name[:12]!a}… is far too long for a zone name"
+        return f"{name[:12]!a}… is too long for a time zone name"
     lower = name.lower()
     # Alike in their first letter and about as long: comparing with all six hundred names takes milliseconds.
     near = {
@@ -142,5 +142,5 @@ def _unknown(name: str) -> str:
         if known[0].lower() == lower[0] and abs(len(known) - len(name)) <= 3
     }
     close = [lower] if lower in near else difflib.get_close_matches(lower, near, n=1, cutoff=0.75)
-    hint = f"; did you mean {near[close[0]]}?" if close else "; write a name such as Europe/Istanbul"
-    return f"{name!r} is not a zone of the tz database{hint}"
+    hint = f"; did you mean {near[close[0]]}?" if close else "; use a name such as Europe/Istanbul"
+    return f"{name!r} is not a time zone of the tz database{hint}"

@@ -93,7 +93,7 @@ def agent_document(agent: Agent) -> dict[str, Any]:
 def checked_token(value: object) -> str:
     """What is sent in a header: visible ASCII in one line."""
     if not isinstance(value, str):
-        raise PolicyError("token", f"must be text, not a {type(value).__name__}")
+        raise PolicyError("token", f"must be a string, not {type(value).__name__}")
     if not 1 <= len(value) <= MAX_TOKEN_LENGTH or not value.isascii() or not value.isprintable() or " " in value:
         raise PolicyError("token", f"must be 1 to {MAX_TOKEN_LENGTH} visible ASCII characters")
     return value
@@ -105,10 +105,10 @@ def parents_of(agent_id: str, parents: Mapping[str, str | None]) -> tuple[str, .
     above = parents.get(agent_id)
     while above is not None:
         if above == agent_id or above in found:
-            raise PolicyError("parent_id", f"{shown(above)} would be above itself")
+            raise PolicyError("parent_id", f"{shown(above)} would be its own ancestor")
         found.append(above)
         if len(found) >= MAX_DEPTH:
-            raise PolicyError("parent_id", f"agents stand at most {MAX_DEPTH} deep")
+            raise PolicyError("parent_id", f"an agent has at most {MAX_DEPTH} ancestors")
         above = parents.get(above)
     return tuple(found)
 

@@ -6,7 +6,7 @@ from enum import StrEnum
 
 
 class AgentProtocol(StrEnum):
-    """Of the A2A protocol: which generation it speaks."""
+    """Version of the A2A protocol."""
 
     AUTO = "auto"
     V0_3 = "0.3"
@@ -14,7 +14,7 @@ class AgentProtocol(StrEnum):
 
 
 class AgentSchedules(StrEnum):
-    """The schedules of its workspace that an agent's own token may change and delete."""
+    """Schedules of its workspace that an agent's own token may change and delete."""
 
     OWN = "own"  # those that were written through the workspace
     ALL = "all"
@@ -22,7 +22,7 @@ class AgentSchedules(StrEnum):
 
 
 class AgentContext(StrEnum):
-    """Whether each run begins a new conversation, or those of a schedule share one."""
+    """Conversation of each run: a new one, or one shared by the runs of a schedule."""
 
     FRESH = "fresh"
     SCHEDULE = "schedule"

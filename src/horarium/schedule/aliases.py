@@ -240,12 +240,14 @@ class _Walk:
         if before is not None and same_json(before.value, other.value):
             found.places[name.place] = given
         elif before is None or not same_json(before.value, given.value):
-            self._problems.add(path, f"disagrees with `{other.path}`, which says the same thing; give one of them")
+            self._problems.add(
+                path, f"conflicts with `{other.path}`, another name of the same field; send only one of them"
+            )
 
     def _unknown(self, name: str, known: Collection[str], *, inside: str) -> str:
         """Comparing spellings is slow, so only the first unknown fields get a guess."""
         if inside and name in self._names.top:
-            return f"unknown in `{inside}`; it belongs to `{self._names.top[name].place}`"
+            return f"unknown field of `{inside}`; it belongs to `{self._names.top[name].place}`"
         if not inside and (place := self._names.inside(name)) is not None:
             return f"unknown field; it belongs to `{place}`"
         self._hints_left -= 1

@@ -60,7 +60,7 @@ class Team:
     def __post_init__(self) -> None:
         checked_id("team_id", self.team_id)
         if len(self.name) > MAX_NAME or not self.name.isprintable():
-            raise PolicyError("name", f"must be a line of at most {MAX_NAME} characters")
+            raise PolicyError("name", f"must be one line of at most {MAX_NAME} characters")
         if not 1 <= len(self.members) <= MAX_MEMBERS:
             raise PolicyError("members", f"a team has between 1 and {MAX_MEMBERS} members, not {len(self.members)}")
         for member in self.members:
@@ -138,7 +138,7 @@ def parse_team(document: object) -> Team:
     given = read_object(document, "team", (*TEAM_FIELDS, "budget"), TEAM_NAMES)
     members = given.get("members")
     if not isinstance(members, list | tuple):
-        raise PolicyError("members", f"must be an array of agent ids, not {shown(members)}")
+        raise PolicyError("members", f"must be an array of agent IDs, not {shown(members)}")
     lead, name = given.get("lead"), given.get("name", "")
     if not isinstance(name, str):
         raise PolicyError("name", f"must be text, not {shown(name)}")
@@ -157,7 +157,7 @@ def _team_policies(policies: object, budget: object) -> WorkerPolicies:
     if budget is None:
         return read
     if read.budget is not None:
-        raise PolicyError("budget", "is given twice, here and in policies")
+        raise PolicyError("budget", "is specified twice: here and in policies")
     return replace(read, budget=parse_worker_policies({"budget": budget}).budget)
 
 

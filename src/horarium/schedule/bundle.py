@@ -68,7 +68,7 @@ class Bundle:
     name: str | None
     documents: Mapping[BundleKind, Mapping[str, Document]]
     places: Mapping[tuple[BundleKind, str], str] = field(default_factory=dict)
-    """Where agents, and the schedules that stand with them, were in what was sent, for whoever reads an error."""
+    """The paths of agents and of their schedules in the request, for error messages."""
 
     def is_seeded(self, schedule_id: str) -> bool:
         """Whether the schedule stands with its agent."""
@@ -90,7 +90,7 @@ def read_bundle(name: str | None, members: Mapping[str, object], *, prune: bool 
         except PolicyError as wrong:
             problems["bundle"] = [wrong.text]
     elif prune:
-        problems["bundle"] = ["prune deletes what the bundle owns: a bundle without a name owns nothing"]
+        problems["bundle"] = ["prune needs a bundle name, because a bundle without a name owns nothing"]
     given = {kind: _rows(kind, members.get(kind.member, ()), problems) for kind in BundleKind}
     org = flattened([row for _, row in given[BundleKind.AGENT]], problems)
     given[BundleKind.AGENT] = org.agents
@@ -98,8 +98,10 @@ def read_bundle(name: str | None, members: Mapping[str, object], *, prune: bool 
     documents = {kind: _named(kind, rows, problems) for kind, rows in given.items()}
     total = sum(map(len, documents.values())) + sum(map(_triggers, documents[BundleKind.WORKFLOW].values()))
     if total > MAX_DOCUMENTS:
-        kinds = "documents and triggers of workflows"
-        problems.setdefault("bundle", []).append(f"has {total} {kinds}; at most {MAX_DOCUMENTS} go in one request")
+        kinds = "documents and workflow triggers"
+        problems.setdefault("bundle", []).append(
+            f"has {total} {kinds}; at most {MAX_DOCUMENTS} are allowed per request"
+        )
     if problems:
         raise InvalidDefinition(problems)
     return Bundle(name, documents, dict(_places(org)))
@@ -129,7 +131,7 @@ def _places(org: Flat) -> Iterator[tuple[tuple[BundleKind, str], str]]:
 def _named(kind: BundleKind, rows: Sequence[tuple[str, object]], problems: dict[str, list[str]]) -> dict[str, Document]:
     found: dict[str, Document] = {}
     if len(rows) > MAX_DOCUMENTS:
-        problems[kind.member] = [f"has {len(rows)} documents; at most {MAX_DOCUMENTS} go in one request"]
+        problems[kind.member] = [f"has {len(rows)} documents; at most {MAX_DOCUMENTS} are allowed per request"]
         return found
     told = 0
     for place, row in rows:
@@ -151,9 +153,9 @@ def _put(found: dict[str, Document], row: object, kind: BundleKind) -> str | Non
     if not isinstance(name, str) or not name:
         return f"needs {'an' if identity[0] in 'ai' else 'a'} {identity}"
     if not _is_name(name, may_be_rule=kind is BundleKind.CALENDAR):
-        return f"the {identity} {shown(name)} is not an id"
+        return f"the {identity} {shown(name)} is not a valid ID"
     if name in found:
-        return f"the {identity} {name[:128]!r} is there twice"
+        return f"the {identity} {name[:128]!r} appears twice"
     found[name] = row
     return None
 
@@ -196,7 +198,7 @@ def beginning(document: Document) -> tuple[Beginning, dict[str, Any]]:
     reason, exhausted = document.get(PAUSE_REASON), document.get(EXHAUSTED) or False
     problems: dict[str, list[str]] = {}
     if reason is not None and not (isinstance(reason, str) and len(reason) <= 1_000 and "\x00" not in reason):
-        problems[PAUSE_REASON] = ["must be a text of at most 1000 characters"]
+        problems[PAUSE_REASON] = ["must be a string of at most 1000 characters"]
     until: Instant | None = None
     if (told := document.get(PAUSED_UNTIL)) is not None:
         try:
@@ -206,7 +208,7 @@ def beginning(document: Document) -> tuple[Beginning, dict[str, Any]]:
     if not isinstance(exhausted, bool):
         problems[EXHAUSTED] = ["must be true or false"]
     elif exhausted and document.get("max_runs") is None:
-        problems[EXHAUSTED] = ["only a schedule with max_runs can have used them up"]
+        problems[EXHAUSTED] = ["requires max_runs"]
     if problems:
         raise InvalidDefinition(problems)
     return Beginning(reason, until, exhausted), left

@@ -6,7 +6,7 @@ from enum import StrEnum
 
 
 class BundleKind(StrEnum):
-    """In the order in which they are applied: what a document names stands before it. Pruned is from the end."""
+    """Kinds of documents in a bundle, in the order of application. Pruning uses the reverse order."""
 
     CALENDAR = "calendar"
     AGENT = "agent"

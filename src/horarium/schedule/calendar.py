@@ -68,11 +68,11 @@ class Calendar:
 
     def __post_init__(self) -> None:
         if not self.name:
-            raise InvalidCalendar("name: a calendar needs a name")
+            raise InvalidCalendar("name: is required")
         if len(self.dates) > MAX_DATES:
-            raise InvalidCalendar(f"dates: {len(self.dates)} dates; at most {MAX_DATES} fit in one calendar")
+            raise InvalidCalendar(f"dates: {len(self.dates)} dates; at most {MAX_DATES} are allowed per calendar")
         if any(isinstance(day, datetime) for day in self.dates):
-            raise InvalidCalendar("dates: a date with a time of day; give the date alone")
+            raise InvalidCalendar("dates: must be dates without a time of day")
         if self.covers is not None and self.covers[0] > self.covers[1]:
             raise InvalidCalendar(f"covers: {self.covers[0]} is after {self.covers[1]}")
 
@@ -205,12 +205,12 @@ COVERAGE_HORIZON_DAYS: Final = 90
 
 def coverage_warning(calendar: Calendar, today: date, horizon_days: int = COVERAGE_HORIZON_DAYS) -> str | None:
     if calendar.kind is CalendarKind.ONLY_DATES and calendar.rule is None and not calendar.dates:
-        return f"{calendar.name}: no dates are listed, so nothing may ever run"
+        return f"{calendar.name}: has no dates, so it prevents every run"
     ends = coverage_ends(calendar)
     if ends is None or ends - today > timedelta(days=horizon_days):
         return None
-    then = "nothing runs" if calendar.kind is CalendarKind.ONLY_DATES else "nothing is skipped"
-    return f"{calendar.name}: data ends {ends}; after that {then}"
+    then = "it prevents every run" if calendar.kind is CalendarKind.ONLY_DATES else "it excludes no day"
+    return f"{calendar.name}: its dates end on {ends}; after that {then}"
 
 
 # ── calendars that everybody has ──────────────────────────────────────────────────────────────────
@@ -248,7 +248,7 @@ def zone_warning(name: str, zone: str | None, timezone: str) -> str | None:
     """That a schedule in another zone obeys it: a day of the calendar begins and ends at hours that may surprise."""
     if zone is None or zone == timezone:
         return None
-    return f"{name} counts days in {zone}, while the schedule is in {timezone}"
+    return f"{name} uses days of the time zone {zone}, but the schedule uses {timezone}"
 
 
 def clone(calendar: Calendar, name: str) -> Calendar:
@@ -353,7 +353,7 @@ def _own_name(value: object) -> str:
 
 def _known_zone(value: object) -> str:
     if not isinstance(value, str):
-        raise InvalidCalendar(f"timezone: must be the name of a zone, not {shown(value)}")
+        raise InvalidCalendar(f"timezone: must be the name of a time zone, not {shown(value)}")
     try:
         load_zone(value)
     except InvalidSpec as wrong:
@@ -365,7 +365,7 @@ def _parse_rule_field(value: object) -> str | None:
     if value is None:
         return None
     if not isinstance(value, str):
-        raise InvalidCalendar(f"rule: must be text such as holidays:US, not {shown(value)}")
+        raise InvalidCalendar(f"rule: must be a string such as holidays:US, not {shown(value)}")
     return rule_text(parse_rule(value))
 
 
@@ -373,7 +373,7 @@ def _parse_dates(value: object) -> frozenset[date]:
     if not isinstance(value, list | tuple | set | frozenset):
         raise InvalidCalendar(f"dates: must be an array of dates, not {shown(value)}")
     if len(value) > MAX_DATES:
-        raise InvalidCalendar(f"dates: {len(value)} dates; at most {MAX_DATES} fit in one calendar")
+        raise InvalidCalendar(f"dates: {len(value)} dates; at most {MAX_DATES} are allowed per calendar")
     return frozenset(_parse_date(f"dates.{index}", item) for index, item in enumerate(value))
 
 
@@ -392,5 +392,5 @@ def _parse_date(path: str, value: object) -> date:
         try:
             return date.fromisoformat(value)
         except ValueError:
-            raise InvalidCalendar(f"{path}: there is no {value}") from None
+            raise InvalidCalendar(f"{path}: the date {value} does not exist") from None
     raise InvalidCalendar(f"{path}: {shown(value)} is not a date such as 2026-12-25")

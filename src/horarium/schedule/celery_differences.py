@@ -121,24 +121,24 @@ def _why(change: Change, moment: int, zone: Zone) -> str:
         return _at_change(change, segment.start, segment.before, segment.offset)
     if segment.stop - moment <= _AROUND_CHANGE and segment.after != segment.offset:
         return _at_change(change, segment.stop, segment.offset, segment.after)
-    return "the two compute it differently"
+    return "beat and Horarium compute this time differently"
 
 
 def _at_change(change: Change, at: int, before: int, after: int) -> str:
     old, new = _wall(at + before), _wall(at + after)
     if after > before:
         what = {
-            Change.ADDED: f"a time between them is left out by beat, and fires at {new} here",
-            Change.LOST: "a time between them is sent later by beat; here a time with a star is left out",
-            Change.MOVED: f"a time between them is sent as much later by beat, and fires at {new} here",
+            Change.ADDED: f"beat skips a time in this gap; Horarium fires at {new}",
+            Change.LOST: "beat sends a time in this gap later; Horarium skips it if its expression contains a star",
+            Change.MOVED: f"beat sends a time in this gap later by the length of the gap; Horarium fires at {new}",
         }
-        return f"the clock leaps from {old} to {new}: {what[change]}"
+        return f"DST: the clock moves forward from {old} to {new}; {what[change]}"
     what = {
-        Change.ADDED: "beat sends nothing in one of the two equal hours",
-        Change.LOST: "beat sends in both of the equal hours",
-        Change.MOVED: "beat takes the other of the two equal hours",
+        Change.ADDED: "beat sends nothing in one of the two repeated hours",
+        Change.LOST: "beat sends in both of the repeated hours",
+        Change.MOVED: "beat uses the other of the two repeated hours",
     }
-    return f"the clock goes back from {old} to {new}: {what[change]}"
+    return f"DST: the clock moves back from {old} to {new}; {what[change]}"
 
 
 def _wall(local: int) -> str:

@@ -124,13 +124,13 @@ def read_description(document: object) -> CeleryApp:
     """Raises InvalidDefinition, which names the entry and the field."""
     top = _Reader(document, "")
     if top.get("horarium_celery") != FORMAT:
-        raise InvalidDefinition({"horarium_celery": [f"must be {FORMAT}: this is no description of a Celery app"]})
+        raise InvalidDefinition({"horarium_celery": [f"must be {FORMAT}; this is not a description of a Celery app"]})
     rows = top.sequence("entries", most=MAX_DOCUMENTS)
     entries = tuple(_entry(_Reader(row, f"entries.{index}")) for index, row in enumerate(rows))
     names = [entry.name for entry in entries]
     if len(set(names)) < len(names):
         twice = next(name for name, following in pairwise(sorted(names)) if name == following)
-        raise InvalidDefinition({"entries": [f"{twice[:64]!r} is there twice"]})
+        raise InvalidDefinition({"entries": [f"{twice[:64]!r} appears twice"]})
     return CeleryApp(
         top.needed_text("app"),
         top.needed_instant("now"),
@@ -178,7 +178,7 @@ def _when(row: _Reader) -> When:
         case "interval":
             seconds = row.get("seconds")
             if isinstance(seconds, bool) or not isinstance(seconds, int | float) or not 0 <= seconds <= _MAX_SECONDS:
-                row.refuse("seconds", f"must be a number of seconds, ten years at most, not {shown(seconds)}")
+                row.refuse("seconds", f"must be a number of seconds up to ten years, not {shown(seconds)}")
             return Every(float(seconds), row.flag("relative", False))
         case "clocked":
             return Clocked(row.needed_instant("at"))
@@ -189,7 +189,7 @@ def _when(row: _Reader) -> When:
 def _field(row: _Reader, low: int, high: int) -> CrontabField:
     values = frozenset(row.number("values", value, low, high) for value in row.sequence("values", most=100))
     if not values:
-        row.refuse("values", "is empty: it never fires")
+        row.refuse("values", "must not be empty")
     return CrontabField(row.text("text"), values)
 
 
@@ -222,11 +222,11 @@ class _Reader:
         if value is None:
             return None
         if not isinstance(value, str) or len(value) > _MAX_TEXT or "\x00" in value:
-            self.refuse(name, f"must be a text of at most {_MAX_TEXT} characters, not {shown(value)}")
+            self.refuse(name, f"must be a string of at most {_MAX_TEXT} characters, not {shown(value)}")
         return str(value)
 
     def needed_text(self, name: str) -> str:
-        return self.text(name) or str(self.refuse(name, "is missing"))
+        return self.text(name) or str(self.refuse(name, "is required"))
 
     def flag(self, name: str, default: Any) -> Any:
         value = self.get(name)
@@ -251,7 +251,7 @@ class _Reader:
 
     def needed_instant(self, name: str) -> Instant:
         found = self.instant(name)
-        return int(self.refuse(name, "is missing")) if found is None else found
+        return int(self.refuse(name, "is required")) if found is None else found
 
     def object(self, name: str) -> _Reader:
         value = self.get(name)
@@ -262,5 +262,5 @@ class _Reader:
         if value is None:
             return []
         if not isinstance(value, list) or len(value) > most:
-            self.refuse(name, f"must be an array of at most {most}, not {shown(value)}")
+            self.refuse(name, f"must be an array of at most {most} entries, not {shown(value)}")
         return list(value)

@@ -39,18 +39,22 @@ def option_remarks(app: CeleryApp, entry: Entry, timeout_seconds: int) -> Iterat
     options = entry.options
     for name in _MATTERS:
         if name in options:
-            yield Remark(Weight.APPROXIMATE, name, f"{_short(options[name])} has no equal here and is left out")
+            yield Remark(Weight.APPROXIMATE, name, f"{_short(options[name])} has no equivalent and is omitted")
     as_here = {"serializer"} if options.get("serializer") == "json" else set()
     left = sorted(set(options) - set(_MATTERS) - set(_SAID_ELSEWHERE) - as_here)
     if left:
-        yield Remark(Weight.NOTE, "options", f"{', '.join(left)[:200]} left out")
+        yield Remark(Weight.NOTE, "options", f"{', '.join(left)[:200]} omitted")
     if "expires" in options:
         yield from _expires_remarks(entry)
     if (found := priority(app, entry)) is not None:
-        turned = f"; Redis counts from 0 down, here the greater comes first: {found}" if _is_redis(app) else ""
+        turned = (
+            f"; in Redis 0 is the highest priority, in Horarium the highest number is: {found}"
+            if _is_redis(app)
+            else ""
+        )
         yield Remark(Weight.NOTE, "priority", f"{_short(options['priority'])}{turned}")
     if time_limit(entry) is None:
-        text = f"none: a run is given up, and its task stopped, {timeout_seconds} s after it was handed over"
+        text = f"none; Horarium stops a task {timeout_seconds} s after dispatch"
         yield Remark(Weight.NOTE, "time_limit", text)
 
 
@@ -58,14 +62,14 @@ def _expires_remarks(entry: Entry) -> Iterator[Remark]:
     expires = entry.options["expires"]
     if (seconds := expires_seconds(entry)) is not None:
         text = (
-            f"a message that waited {_short(expires)} s is dropped; here misfire_grace_seconds is {seconds}, and a "
-            "message is dropped when the time of its run is over"
+            f"beat drops a message after {_short(expires)} s; Horarium sets misfire_grace_seconds to {seconds} "
+            "and drops a message when its run times out"
         )
         yield Remark(Weight.NOTE, "expires", text)
     elif (moment := expires_at(entry)) is not None:
-        yield Remark(Weight.NOTE, "expires", f"nothing that is sent from {to_rfc3339(moment)} on is taken: end_at")
+        yield Remark(Weight.NOTE, "expires", f"no messages from {to_rfc3339(moment)} on; translated to end_at")
     else:
-        yield Remark(Weight.APPROXIMATE, "expires", f"{_short(expires)} is left out")
+        yield Remark(Weight.APPROXIMATE, "expires", f"{_short(expires)} is omitted")
 
 
 def expires_seconds(entry: Entry) -> int | None:

@@ -35,7 +35,7 @@ from horarium.schedule.field import MAX_TIMEOUT_SECONDS
 from horarium.schedule.naming import MAX_ID
 
 DEFAULT_TIMEOUT_SECONDS = 86_400
-"""Of a run whose task has no time limit of its own: beat sets none, and an hour is soon over."""
+"""Timeout of a run whose task has no time limit, because beat sets none."""
 
 LABEL = "imported"
 """Its value is the bundle: all that one import brought are paused and resumed by it."""
@@ -167,7 +167,7 @@ def _wrong_with(document: Mapping[str, Any], now: Instant) -> Remark | None:
     try:
         parse_definition(document, now=now, may_be_over=True)
     except InvalidDefinition as wrong:
-        return Remark(Weight.REFUSED, "schedule", f"it cannot be kept: {str(wrong)[:_MOST_SAID]}")
+        return Remark(Weight.REFUSED, "schedule", f"is not a valid schedule: {str(wrong)[:_MOST_SAID]}")
     return None
 
 
@@ -190,9 +190,9 @@ def _spec(
         case Clocked(at):
             spec["at"] = [to_rfc3339(-(-at // SECOND) * SECOND)]
             if at <= now:
-                remarks.append(Remark(Weight.REFUSED, "clocked", f"its moment {to_rfc3339(at)} is over"))
+                remarks.append(Remark(Weight.REFUSED, "clocked", f"the time {to_rfc3339(at)} is in the past"))
         case Foreign(kind, text):
-            why = "nothing here follows the sun" if kind == "solar" else "nothing here is like it"
+            why = "solar schedules are not supported" if kind == "solar" else "this kind of schedule is not supported"
             remarks.append(Remark(Weight.REFUSED, "schedule", f"{text[:200]}: {why}"))
             return None, None, False
         case _:
@@ -205,9 +205,9 @@ def _interval(every: Every, zone: str, now: Instant, spec: dict[str, Any], remar
     """Puts it into the spec; whether its fires are at known moments, and not counted from an unknown beginning."""
     seconds = max(1, round(every.seconds))
     if every.seconds <= 0:
-        remarks.append(Remark(Weight.REFUSED, "interval", "an interval of no length is sent without end"))
+        remarks.append(Remark(Weight.REFUSED, "interval", "the interval must be greater than 0"))
     elif seconds != every.seconds:
-        text = f"every {every.seconds:g} s; the smallest step here is one second: every {seconds} s"
+        text = f"every {every.seconds:g} s is rounded to every {seconds} s, because the smallest unit is one second"
         remarks.append(Remark(Weight.APPROXIMATE, "interval", text))
     if every.relative and seconds == DAY:
         spec["cron_expressions"] = ["0 0 * * *"]
@@ -219,9 +219,9 @@ def _interval(every: Every, zone: str, now: Instant, spec: dict[str, Any], remar
     if every.relative and seconds > DAY:
         offset = -load_zone(zone).offset_at(now // SECOND) % seconds
         spec["intervals"] = [{"every": format_duration(seconds), "offset": format_duration(offset)}]
-        text = f"rounded to midnight in {zone}; here every {format_duration(seconds)} by the clock of UTC, DST or not"
+        text = f"beat rounds to midnight in {zone}; Horarium counts {format_duration(seconds)} in UTC"
         remarks.append(Remark(Weight.APPROXIMATE, "relative", text))
-    text = "counted from when beat began; here on the clock, from 1970-01-01T00:00:00Z on, whoever restarts"
+    text = "beat counts from its start; Horarium counts from 1970-01-01T00:00:00Z, regardless of restarts"
     remarks.append(Remark(Weight.NOTE, "anchor", text))
     return False
 
@@ -234,16 +234,16 @@ def _window(entry: Entry, now: Instant, spec: dict[str, Any], remarks: list[Rema
         # From that moment on beat sends nothing, or what no worker takes; here the end belongs to the window.
         spec["end_at"] = to_rfc3339(end - 1)
         if end <= now:
-            remarks.append(Remark(Weight.REFUSED, "expires", f"it ended at {to_rfc3339(end)}"))
+            remarks.append(Remark(Weight.REFUSED, "expires", f"ended at {to_rfc3339(end)}"))
 
 
 def _calendar_remarks(calendar: Calendar | None) -> _Remarks:
     if calendar is None:
         return
-    until = f", which reaches {CALENDAR_YEARS} years" if calendar.covers is not None else ""
+    until = f" (covers {CALENDAR_YEARS} years)" if calendar.covers is not None else ""
     text = (
-        f"day of month and day of week must both match: the calendar {calendar.name}{until} forbids the other days, "
-        "which are told as skipped"
+        "day of month and day of week must both match; "
+        f"the calendar {calendar.name}{until} excludes the other days, which are recorded as skipped"
     )
     yield Remark(Weight.NOTE, "days", text)
 
@@ -253,7 +253,7 @@ def _calendar_remarks(calendar: Calendar | None) -> _Remarks:
 
 def _zone_remarks(zone: str | None) -> _Remarks:
     if zone is None:
-        text = "is that of the machine beat runs on, and has no name; say --tz"
+        text = "is the local time zone of the machine and has no name; set --tz"
         yield Remark(Weight.REFUSED, "timezone", text)
         return
     try:
@@ -264,27 +264,27 @@ def _zone_remarks(zone: str | None) -> _Remarks:
 
 def _entry_remarks(entry: Entry) -> _Remarks:
     if not entry.task:
-        yield Remark(Weight.REFUSED, "task", "it names none")
+        yield Remark(Weight.REFUSED, "task", "is required")
     if entry.not_json is not None:
-        yield Remark(Weight.REFUSED, "arguments", f"{entry.not_json[:200]}; what is kept here is JSON")
+        yield Remark(Weight.REFUSED, "arguments", f"{entry.not_json[:200]}; arguments must be JSON")
     if entry.own_class is not None:
-        text = f"{entry.own_class} is a class of your own: what it changes is not carried over"
+        text = f"{entry.own_class} is a custom class; its changes are not translated"
         yield Remark(Weight.APPROXIMATE, "schedule", text)
     if entry.own_clock:
-        yield Remark(Weight.APPROXIMATE, "nowfun", "has a clock of its own, which is not asked here")
+        yield Remark(Weight.APPROXIMATE, "nowfun", "uses a custom clock, which is not translated")
     if entry.routed_by is not None:
-        text = f"{entry.routed_by} leads to no queue that the app names; here it goes to {entry.queue or 'celery'}"
+        text = f"{entry.routed_by} routes to no queue of the app; the queue is {entry.queue or 'celery'}"
         yield Remark(Weight.APPROXIMATE, "routing", text)
     if entry.task and entry.known_task is False:
-        yield Remark(Weight.NOTE, "task", f"the app knows no task {entry.task[:200]!r}")
+        yield Remark(Weight.NOTE, "task", f"the app has no task {entry.task[:200]!r}")
     if not entry.enabled:
-        yield Remark(Weight.NOTE, "enabled", "is switched off: paused here")
+        yield Remark(Weight.NOTE, "enabled", "is disabled; the schedule is paused")
     if entry.one_off and entry.sent:
-        yield Remark(Weight.REFUSED, "one_off", "was sent, and is sent no more")
+        yield Remark(Weight.REFUSED, "one_off", "was already sent and is not sent again")
     elif entry.one_off:
-        yield Remark(Weight.NOTE, "one_off", "is sent once: max_runs is 1")
+        yield Remark(Weight.NOTE, "one_off", "is sent once; max_runs is 1")
     if entry.not_stepped is not None:
-        text = f"beat itself fails to compute it: {entry.not_stepped[:200]}"
+        text = f"beat cannot compute it: {entry.not_stepped[:200]}"
         yield Remark(Weight.NOTE, "schedule", text)
 
 

@@ -51,9 +51,9 @@ def any_text(most: int) -> Callable[[str, object], str]:
 
     def check(field: str, value: object) -> str:
         if not isinstance(value, str):
-            raise PolicyError(field, f"must be text, not {shown(value)}")
+            raise PolicyError(field, f"must be a string, not {shown(value)}")
         if len(value) > most:
-            raise PolicyError(field, f"has {len(value)} characters; at most {most} are kept")
+            raise PolicyError(field, f"has {len(value)} characters; at most {most} are allowed")
         return value
 
     return check
@@ -67,14 +67,14 @@ def mapping(field: str, value: object) -> Mapping[str, object]:
     if not isinstance(value, Mapping):
         raise PolicyError(field, f"must be an object, not {shown(value)}")
     if not all(isinstance(key, str) for key in value):
-        raise PolicyError(field, "has a key that is no text")
+        raise PolicyError(field, "has a key that is not a string")
     return value
 
 
 def one_line(field: str, value: object) -> str:
     name = _short(field, value)
     if _CONTROL.search(name):
-        raise PolicyError(field, "holds a control character; a name is one line")
+        raise PolicyError(field, "must be one line without control characters")
     return name
 
 
@@ -90,18 +90,18 @@ def label(field: str, value: object) -> str:
     if isinstance(value, float) or (isinstance(value, int) and value.bit_length() <= 64):
         return json.dumps(value)
     if not isinstance(value, str):
-        raise PolicyError(field, f"must be text, a number or a boolean, not {shown(value)}")
+        raise PolicyError(field, f"must be a string, a number or a boolean, not {shown(value)}")
     return _bounded(field, value)
 
 
 def attribute(field: str, value: object) -> Json:
     if isinstance(value, list | tuple):
         if not all(isinstance(item, str) for item in value):
-            raise PolicyError(field, "an array of a search attribute holds texts only")
+            raise PolicyError(field, "an array must contain only strings")
         _bounded(field, "".join(value))
         return value
     if not isinstance(value, str | bool | int | float):
-        raise PolicyError(field, f"must be text, a number, a boolean or an array of texts, not {shown(value)}")
+        raise PolicyError(field, f"must be a string, a number, a boolean or an array of strings, not {shown(value)}")
     return _bounded(field, value) if isinstance(value, str) else value
 
 
@@ -115,7 +115,7 @@ def small_memo(field: str, value: object, _key: str) -> Mapping[str, object]:
     memo = mapping(field, value)
     size = len(json.dumps(memo, ensure_ascii=False, separators=(",", ":")).encode())
     if size > MAX_MEMO_BYTES:
-        raise PolicyError(field, f"takes {size} bytes as JSON; at most {MAX_MEMO_BYTES} are kept")
+        raise PolicyError(field, f"has {size} bytes as JSON; at most {MAX_MEMO_BYTES} are allowed")
     return memo
 
 
@@ -197,7 +197,7 @@ def jitter_ms(field: str, value: object) -> int:
     whole = round(value * 1_000)
     # Both sides are the float nearest to the same decimal, so equal means: no digit was lost.
     if whole / 1_000 != value:
-        raise PolicyError(field, "is finer than a millisecond")
+        raise PolicyError(field, "must be a whole number of milliseconds")
     return whole
 
 
@@ -219,7 +219,7 @@ def version(field: str, value: object) -> int | str:
 
 def prompt(field: str, value: object) -> str:
     if not isinstance(value, str) or not value.strip():
-        raise PolicyError(field, f"must be text that is not blank, not {shown(value)}")
+        raise PolicyError(field, f"must be a non-blank string, not {shown(value)}")
     if len(value) > MAX_PROMPT_BYTES or len(value.encode("utf-8", "replace")) > MAX_PROMPT_BYTES:
         raise PolicyError(field, f"is longer than {MAX_PROMPT_BYTES} bytes")
     return value
@@ -230,16 +230,18 @@ def url(field: str, value: object) -> str:
         raise PolicyError(field, f"must be a URL of at most {MAX_URL} characters")
     # Readers of URLs disagree about a backslash, and so about whose host it is.
     if not value.isascii() or not value.isprintable() or " " in value or "\\" in value:
-        raise PolicyError(field, "must be ASCII without blanks and backslashes; percent-encode what is not")
+        raise PolicyError(field, "must be ASCII without spaces and backslashes; percent-encode other characters")
     try:
         parts = urlsplit(value)
         host, _ = parts.hostname, parts.port
     except ValueError:
         raise PolicyError(field, f"{shown(value)} is not a URL") from None
     if parts.scheme not in ("http", "https") or not host:
-        raise PolicyError(field, "must begin with http:// or https:// and name a host")
+        raise PolicyError(field, "must begin with http:// or https:// and contain a host")
     if "@" in parts.netloc:
-        raise PolicyError(field, "holds a user or a password, which every reader would see; send a header instead")
+        raise PolicyError(
+            field, "contains a user name or password, which every reader of the schedule can see; use a header instead"
+        )
     return value
 
 
@@ -253,15 +255,15 @@ def headers(field: str, value: object) -> dict[str, Json]:
     """A value is a text, or names the secret that is sent in its place."""
     given = mapping(field, value)
     if len(given) > MAX_HEADERS:
-        raise PolicyError(field, f"has {len(given)} headers; at most {MAX_HEADERS} are sent")
+        raise PolicyError(field, f"has {len(given)} headers; at most {MAX_HEADERS} are allowed")
     seen: set[str] = set()
     kept: dict[str, Json] = {}
     for name, item in given.items():
         if _HEADER_NAME.fullmatch(name) is None:
-            raise PolicyError(field, f"{shown(name)} is not the name of a header")
+            raise PolicyError(field, f"{shown(name)} is not a valid header name")
         if name.lower() in _OWN_HEADERS or name.lower() in seen:
             raise PolicyError(
-                f"{field}.{name}", "is set by the launcher" if name.lower() not in seen else "is given twice"
+                f"{field}.{name}", "is set by the launcher" if name.lower() not in seen else "is specified twice"
             )
         seen.add(name.lower())
         kept[name] = _header_value(f"{field}.{name}", item)
@@ -273,7 +275,7 @@ def _header_value(field: str, value: object) -> Json:
         return {SECRET: checked_name(field, value)}
     if not isinstance(value, str) or len(value) > MAX_HEADER_VALUE or _HEADER_VALUE.fullmatch(value) is None:
         raise PolicyError(
-            field, f"must be ASCII text of at most {MAX_HEADER_VALUE} characters in one line, or name a secret"
+            field, f"must be one line of at most {MAX_HEADER_VALUE} ASCII characters, or a reference to a secret"
         )
     return value
 
@@ -295,5 +297,5 @@ def command_input(field: str, value: object) -> object:
     if not isinstance(value, list | tuple):
         return any_input(field, value)
     if len(value) > MAX_COMMAND_ARGUMENTS or not all(isinstance(item, str) for item in value):
-        raise PolicyError(field, f"the arguments of a command are at most {MAX_COMMAND_ARGUMENTS} texts")
+        raise PolicyError(field, f"must be an array of at most {MAX_COMMAND_ARGUMENTS} strings")
     return value

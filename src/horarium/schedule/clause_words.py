@@ -28,8 +28,8 @@ class ToldClause(NamedTuple):
 def tell_clause(found: ClauseResult) -> ToldClause:
     wanted, seen = _text(found.operand), _text(found.value)
     clause = f"{found.pointer or 'the whole context'} {_IN_WORDS[found.operator]} {wanted}"
-    there = f"it is {seen}" if found.found else "nothing is there"
-    sentence = f"{clause}: {there}" if found.holds else f"it does not hold that {clause}: {there}"
+    there = f"the value is {seen}" if found.found else "the value is missing"
+    sentence = f"true: {clause}; {there}" if found.holds else f"false: {clause}; {there}"
     return ToldClause(_value(found.operand, wanted), _value(found.value, seen), sentence)
 
 

@@ -67,10 +67,10 @@ def _never(clause: Clause) -> str | None:
         if inside is _Inside.ANYTHING:
             return None
         if inside is _Inside.NOTHING:
-            return f"{_shown(clause.pointer)} is never there: {_pointer(clause.path[:depth])} is a number"
+            return f"{_shown(clause.pointer)} never exists, because {_pointer(clause.path[:depth])} is a number"
         assert isinstance(inside, Mapping)  # the third kind of shape
         if name not in inside:
-            return f"{_shown(clause.pointer)} is never there; {_hint(clause.path[:depth], name, inside)}"
+            return f"{_shown(clause.pointer)} never exists; {_hint(clause.path[:depth], name, inside)}"
         inside = inside[name]
     return None
 

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 _DAMAGED: Final = "damaged"
 UNREADABLE: Final = ("\N{NULL}unreadable",)
-"""In the place of names that cannot be read: nobody has this one, so that nobody is let in by it."""
+"""A substitute for unreadable names that no principal has, so it grants no access."""
 
 
 def known(names: tuple[str, ...]) -> tuple[str, ...]:
@@ -27,7 +27,7 @@ def damage_of(value: object) -> str | None:
     """None = it could be read; whether it makes sense is another question."""
     if isinstance(value, _Damage):
         return str(value[_DAMAGED])
-    return "the names cannot be read" if value in (UNREADABLE, list(UNREADABLE)) else None
+    return "the stored names cannot be read" if value in (UNREADABLE, list(UNREADABLE)) else None
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,10 +20,10 @@ from horarium.schedule.workflow_parts import Node
 
 
 class NothingFound(Exception):
-    """A pointer that finds nothing, and has no default."""
+    """A pointer that matches no value and has no default."""
 
     def __init__(self, pointer: str) -> None:
-        super().__init__(f"input: {pointer!r} finds nothing, and has no default")
+        super().__init__(f"input: {pointer!r} matches no value and has no default")
 
 
 class Unusable(Exception):

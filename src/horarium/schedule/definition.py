@@ -115,9 +115,9 @@ class RunDefinition(NamedTuple):
     limits: RunLimits
     user_id: str | None
     node_gates: tuple[str, ...] = ()
-    """Of a step: what its node touches that may need a yes."""
+    """The gates of a step's node, which may require approval."""
     approved_gates: tuple[str, ...] = ()
-    """Of a run that somebody was asked about: what it has a yes for."""
+    """The gates for which the run is approved."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -313,7 +313,7 @@ _INSIDE: Mapping[str, Mapping[object, str]] = {
 def _check_same_names(names: Mapping[str, str | None], given: Places, problems: Problems) -> None:
     for place, value in names.items():
         if place in given and given[place].value != value:
-            problems.add(given[place].path, f"cannot be changed; it is {value}")
+            problems.add(given[place].path, f"cannot be changed; the current value is {value}")
 
 
 def _warnings(definition: Definition, given: Places, ignored: list[str]) -> tuple[str, ...]:
@@ -334,7 +334,7 @@ def _warnings(definition: Definition, given: Places, ignored: list[str]) -> tupl
         if place in given and not used
     ]
     unrendered = [f"{given[place].path}: {said}" for place, said in template_warnings(definition) if place in given]
-    computed = [f"{path}: is computed, not set; ignored" for path in ignored]
+    computed = [f"{path}: read-only field, ignored" for path in ignored]
     return (*computed, *unused, *_condition_warnings(definition, given), *unrendered)
 
 

@@ -58,7 +58,7 @@ class DocumentShape(Generic[V]):
                 continue
             inside = result.setdefault(part, {})
             if not isinstance(inside, dict) or name in inside:
-                raise PolicyError(name, f"is given twice, here and in {part}")
+                raise PolicyError(name, f"is specified twice: here and in {part}")
             inside[name] = result.pop(name)
         return result
 
@@ -88,7 +88,7 @@ def _spelled(given: Any, names: Mapping[str, str]) -> Any:
     for key, value in given.items():
         name = names.get(snake(key), snake(key))
         if name in result:
-            raise PolicyError(name, "is given twice, under two spellings")
+            raise PolicyError(name, "is specified twice in different spellings")
         result[name] = _spelled(value, _IN_POLICIES)
     return result
 

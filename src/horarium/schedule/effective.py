@@ -22,7 +22,7 @@ from horarium.policy.retry import UNASKED, RetryPolicy, parse_retry_policy
 
 
 class PolicyOrigin(StrEnum):
-    """Who said it."""
+    """Level that set a policy."""
 
     SCHEDULE = "schedule"
     ASSIGNMENT = "assignment"

@@ -45,7 +45,7 @@ def decode_input(value: Json) -> Json:
     blob = value["blob"]
     try:
         if not isinstance(blob, str):
-            raise ValueError("it must be base64 text")
+            raise ValueError("it must be a base64 string")
         return _large(blob) if len(blob) > _LARGE else _small(blob)
     except ValueError as wrong:
         raise PolicyError("blob", f"is not an encoded value: {wrong}") from None
@@ -75,10 +75,10 @@ def _payload(blob: str) -> bytes:
     except (binascii.Error, UnicodeEncodeError):
         raise ValueError("it is not base64") from None
     if not raw.startswith(MAGIC):
-        raise ValueError("it does not begin with the mark of Avro's single-object encoding")
+        raise ValueError("it does not begin with the marker of Avro's single-object encoding")
     begin = len(MAGIC) + len(FINGERPRINT)
     if raw[len(MAGIC) : begin] != FINGERPRINT:
-        raise ValueError("it was written with a schema that we do not know")
+        raise ValueError("its schema is unknown")
     return raw[begin:]
 
 
@@ -105,16 +105,16 @@ class _Datum:
     def whole(self) -> Json:
         value = self._value()
         if self._at != len(self._raw):
-            raise ValueError("there are bytes after its end")
+            raise ValueError("it contains bytes after its end")
         return value
 
     def _value(self) -> Json:
         self._values += 1
         if self._values > DOCUMENT.values:
-            raise ValueError(f"it holds more than {DOCUMENT.values} values")
+            raise ValueError(f"it contains more than {DOCUMENT.values} values")
         branch = self._long()
         if not 0 <= branch < len(self._branches):
-            raise ValueError(f"there is no value of type {branch}")
+            raise ValueError(f"the value type {branch} is unknown")
         return self._branches[branch]()
 
     def _take(self, count: int) -> bytes:
@@ -151,7 +151,7 @@ class _Datum:
     def _double(self) -> float:
         number: float = struct.unpack("<d", self._take(8))[0]
         if not math.isfinite(number):
-            raise ValueError("it holds NaN or an infinite number, which JSON cannot say")
+            raise ValueError("it contains NaN or an infinite number, which is not valid JSON")
         return number
 
     def _bytes(self) -> str:
@@ -161,9 +161,9 @@ class _Datum:
         try:
             text = self._take(self._long()).decode()
         except UnicodeDecodeError:
-            raise ValueError("a text is not UTF-8") from None
+            raise ValueError("a string is not UTF-8") from None
         if "\x00" in text:
-            raise ValueError("a text holds the character U+0000, which cannot be stored")
+            raise ValueError("a string contains the character U+0000, which cannot be stored")
         return text
 
     def _array(self) -> list[Json]:

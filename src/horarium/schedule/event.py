@@ -16,7 +16,7 @@ from horarium.schedule.run import FINAL, RunState
 
 
 class EventType(StrEnum):
-    """The audit stream of a schedule."""
+    """Event types in the history of a schedule."""
 
     CREATED = "ScheduleCreated"
     PAUSED = "SchedulePaused"

@@ -43,7 +43,7 @@ class Part:
     by_field: bool = False
     """Are its fields checked one by one? Else `parse` checks them, and says which is wrong."""
     homes: tuple[str, ...] = ()
-    """In which objects beside its own its fields may stand; the empty name is the top of the document."""
+    """Other objects that may contain its fields; the empty name is the top level of the document."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -54,7 +54,7 @@ class Field:
     schema: Schema
     check: Check | None = None
     compiles: Callable[[str, object, str], Any] | None = None
-    """The check of a document that somebody sends, where it does more; its third argument is what `H` hashes."""
+    """The check of a sent document, if it does more; its third argument is the key that `H` hashes."""
     spelled: Callable[[object], object] | None = None
     """Turns every accepted spelling into the one that is kept."""
     also: tuple[str | Also, ...] = ()
@@ -133,7 +133,7 @@ def map_field(values: Schema, says: str, check: Check, **more: Any) -> Field:
 
 def alone(value: object) -> object:
     if not isinstance(value, str):
-        raise PolicyError("", f"must be text, not {shown(value)}")
+        raise PolicyError("", f"must be a string, not {shown(value)}")
     return [value]
 
 

@@ -1,7 +1,7 @@
-"""Which fields a schedule has: the one table behind reader, other names, canonical form, schema, flags and keywords.
+"""The fields of a schedule: the one table behind reader, other names, canonical form, schema, flags and keywords.
 
-Each class is a part of the document, in the order in which it is written, and types the keywords of the client as
-well. A new plain field is one line here and one in `definition.py`, whose default is the field's.
+Each class is a part of the document, in the order in which it is written, and types the keywords of the client. A new
+plain field is one line here and one in `definition.py`, which holds its default.
 """
 
 # Annotations are read here when the module is imported, so they are not postponed.
@@ -94,7 +94,7 @@ class DocumentFields(TypedDict, total=False):
     schedule_id: Annotated[
         Text,
         text_field(
-            "Names it inside its namespace. Generated where it is left out at creation.",
+            "Identifier, unique within the namespace. Generated if omitted at creation.",
             checked_id,
             most=MAX_ID,
             also=("id",),
@@ -104,19 +104,19 @@ class DocumentFields(TypedDict, total=False):
     namespace: Annotated[
         Text,
         text_field(
-            "The namespace of the schedule. It must not contradict the header `X-Namespace`, "
-            "and the token must be valid for it.",
+            "Namespace of the schedule. Must match the `X-Namespace` header, if sent, and the token must "
+            "be valid for it.",
             checked_id,
             most=MAX_ID,
             always=True,
             from_request=True,
         ),
     ]
-    name: Annotated[Text, text_field("A line for people.", checks.one_line, most=checks.MAX_NAME)]
+    name: Annotated[Text, text_field("Display name, one line.", checks.one_line, most=checks.MAX_NAME)]
     note: Annotated[
         Text,
         text_field(
-            "A remark for people.",
+            "Free-text note.",
             checks.any_text(checks.MAX_NOTE),
             most=checks.MAX_NOTE,
             also=("notes", "description"),
@@ -126,7 +126,7 @@ class DocumentFields(TypedDict, total=False):
         Mapping[str, str | float | bool] | None,
         map_field(
             {"type": ["string", "number", "boolean"]},
-            "Texts to find it by; numbers are kept as text.",
+            "Key-value pairs for filtering. Numbers are stored as text.",
             checks.label,
             entries=True,
             spelled=empty_array_is_empty_object,
@@ -136,7 +136,7 @@ class DocumentFields(TypedDict, total=False):
         Object,
         map_field(
             ANYTHING,
-            "Anything that a worker should be handed; it is stored and not looked at.",
+            "JSON object passed to the worker unchanged. Horarium does not interpret it.",
             checks.mapping,
             compiles=checks.small_memo,
             spelled=empty_array_is_empty_object,
@@ -146,21 +146,23 @@ class DocumentFields(TypedDict, total=False):
         Object,
         map_field(
             ANYTHING,
-            "Values that a visibility query may ask for.",
+            "Typed values for the `query` filter of lists.",
             checks.attribute,
             entries=True,
             spelled=empty_array_is_empty_object,
         ),
     ]
     source: Annotated[
-        Text, word_field(Source, "`template` follows the code or bundle that brought it, `runtime` is a user's own.")
+        Text, word_field(Source, "`template`: managed by code or a bundle. `runtime`: created by a user.")
     ]
-    user_id: Annotated[Text, text_field("Who it belongs to; taken from the credential.")]
-    owner: Annotated[Text, text_field("Who may change it beside admins; taken from the credential.")]
+    user_id: Annotated[Text, text_field("User the schedule belongs to. Taken from the credential.")]
+    owner: Annotated[
+        Text, text_field("Principal that may change the schedule, in addition to admins. Taken from the credential.")
+    ]
     paused: Annotated[
         Flag,
         flag_field(
-            "Whether it begins paused; `enabled: false` says the same. Later a matter of pause and resume.",
+            "Create the schedule paused; same as `enabled: false`. Use pause and resume to change it later.",
             schema={"default": False},
             also=(Also("enabled", negated), Also("is_active", negated)),
         ),
@@ -172,24 +174,24 @@ class DocumentFields(TypedDict, total=False):
         Text,
         word_field(
             AssigneeType,
-            "Who works on it: an agent or a team of them.",
+            "Type of the assignee: an agent or a team of agents.",
             part=_ASSIGNEE,
             attribute="type",
             also=("assignee.type",),
         ),
     ]
     assignee_id: Annotated[
-        Text, text_field("The id of that agent or team.", part=_ASSIGNEE, attribute="id", also=("assignee.id",))
+        Text, text_field("ID of the agent or team.", part=_ASSIGNEE, attribute="id", also=("assignee.id",))
     ]
     workflow_assignment_id: Annotated[
-        Text, text_field("The assignment that this schedule stands for, where there is one.", checked_id)
+        Text, text_field("ID of the assignment that this schedule runs, if any.", checked_id)
     ]
     # ── whether ──────────────────────────────────────────────────────────────────────────────────
     calendars: Annotated[
         Texts,
         array_field(
             TEXT,
-            "Calendars that must all allow the day; `name@Zone` reads one in a zone.",
+            "Calendars that must all allow the day. `name@Zone` evaluates a calendar in that time zone.",
             checks.calendar,
             most=MAX_CALENDARS,
             unique=True,
@@ -199,7 +201,7 @@ class DocumentFields(TypedDict, total=False):
     pre_dispatch_condition: Annotated[
         Object,
         Field(
-            "Clauses by JSON pointer, all of which must hold.",
+            "Conditions keyed by JSON pointer. A run starts only if all of them hold.",
             _OBJECT,
             checks.condition,
             compiles=checks.compiled_condition,
@@ -209,8 +211,8 @@ class DocumentFields(TypedDict, total=False):
         Sequence[Mapping[str, Any]] | None,
         array_field(
             _OBJECT,
-            "Inputs that take turns, one for each run; the entry replaces `action.input`, nothing is merged. "
-            "A template reads its values from the entry. An empty list clears it.",
+            "Inputs used in rotation, one per run. Each entry replaces `action.input`; nothing is merged. "
+            "Templates read their values from the entry. An empty list removes the rotation.",
             lambda field, value: parse_rotation(value, field),
         ),
     ]
@@ -220,7 +222,8 @@ class DocumentFields(TypedDict, total=False):
         Text,
         word_field(
             OverlapPolicy,
-            "What happens while earlier runs are busy; `allow_all` where a `queue_policy`, or a `p_…` name, is given.",
+            "Action when an occurrence is due while an earlier run is active. Default `allow_all` if the "
+            "request has a `queue_policy` or a `p_…` name.",
             overlap.parse,
             part=_OVERLAP,
             attribute="policy",
@@ -231,7 +234,7 @@ class DocumentFields(TypedDict, total=False):
     max_concurrency: Annotated[
         Whole,
         whole_field(
-            "How many runs may be busy at once; 1 unless the policy is `allow_all`.",
+            "Maximum active runs of the schedule (default 1; unlimited with `allow_all`).",
             least=1,
             part=_OVERLAP,
             also=("queue_policy.max_concurrency", "queue_policy.max_concurrent"),
@@ -240,20 +243,23 @@ class DocumentFields(TypedDict, total=False):
     max_buffered: Annotated[
         Whole,
         whole_field(
-            "How many may be held (`buffer_all`); any number without it.",
+            "Maximum buffered runs with `buffer_all` (default unlimited).",
             part=_OVERLAP,
             also=("queue_policy.max_buffered",),
         ),
     ]
     cancel_grace_seconds: Annotated[
-        Whole, whole_field("How long `cancel_other` waits before it terminates.", part=_OVERLAP)
+        Whole,
+        whole_field(
+            "Seconds that `cancel_other` waits for active runs to stop before it terminates them.", part=_OVERLAP
+        ),
     ]
-    concurrency_key: Annotated[Text, text_field("Schedules with the same key share the places of `concurrency_limit`.")]
-    concurrency_limit: Annotated[Whole, whole_field("How many runs with this key may be busy at once.", least=1)]
+    concurrency_key: Annotated[Text, text_field("Schedules with the same key share one `concurrency_limit`.")]
+    concurrency_limit: Annotated[Whole, whole_field("Maximum active runs with the same `concurrency_key`.", least=1)]
     priority: Annotated[
         Whole,
         whole_field(
-            "Of the ready runs of a namespace the greater is taken first.",
+            "Priority of ready runs in the namespace. Higher-priority runs start first.",
             least=MIN_PRIORITY,
             most=MAX_PRIORITY,
             also=("queue_policy.priority",),
@@ -264,8 +270,8 @@ class DocumentFields(TypedDict, total=False):
         Text,
         word_field(
             CatchupPolicy,
-            "What becomes of occurrences that nobody was there to decide; `skip` where a `queue_policy`, or a "
-            "`p_…` name, is given.",
+            "Action for occurrences missed while no scheduler was running. Default `skip` if the request "
+            "has a `queue_policy` or a `p_…` name.",
             catchup.parse,
             part=_CATCHUP,
             attribute="policy",
@@ -276,36 +282,44 @@ class DocumentFields(TypedDict, total=False):
     max_catchup: Annotated[
         Whole,
         whole_field(
-            "How many of them, the newest, get a run.",
+            "Maximum missed occurrences that get a run. The newest ones are kept.",
             part=_CATCHUP,
             also=("max_backfill", "queue_policy.max_catchup", "queue_policy.max_backfill"),
         ),
     ]
     catchup_window_seconds: Annotated[
-        Whole, whole_field("How old they may be at most; any age without it.", part=_CATCHUP)
+        Whole,
+        whole_field(
+            "Maximum age of a missed occurrence that gets a run, in seconds (default unlimited).", part=_CATCHUP
+        ),
     ]
-    catchup_spread_seconds: Annotated[Whole, whole_field("Over how long `spread` deals them out.", part=_CATCHUP)]
+    catchup_spread_seconds: Annotated[
+        Whole, whole_field("Seconds over which `spread` distributes the runs.", part=_CATCHUP)
+    ]
     misfire_grace_seconds: Annotated[
-        Whole, whole_field("An occurrence that is later than this was missed, if nobody was there.", part=_CATCHUP)
+        Whole,
+        whole_field("Seconds after which an occurrence counts as missed if no scheduler was running.", part=_CATCHUP),
     ]
     # ── who must agree, when it fails, and what one run may use ──────────────────────────────────
     approval_policy: Annotated[ApprovalFields | None, Part("approval", parse_approval_policy)]
     retry_policy: Annotated[RetryFields | None, Part("retry", parse_retry_policy)]
     failure_policy: Annotated[FailureFields | None, Part("failure", parse_failure_policy)]
     limits: Annotated[LimitsFields | None, Part("limits", _limits)]
-    pause_on_failure: Annotated[Whole, whole_field("Paused after so many failures in a row.", least=1)]
+    pause_on_failure: Annotated[
+        Whole, whole_field("Pause the schedule after this many consecutive failures (default never).", least=1)
+    ]
     failing_after: Annotated[
         Whole,
         whole_field(
-            "Unsuccessful runs in a row that make its health `failing`; without it the setting `failing_after` (3).",
+            "Consecutive unsuccessful runs after which health is `failing` (default: the setting `failing_after`, 3).",
             least=1,
         ),
     ]
-    max_runs: Annotated[Whole, whole_field("Deleted when so many runs were born.", least=1)]
+    max_runs: Annotated[Whole, whole_field("Delete the schedule after this many runs (default never).", least=1)]
 
 
 class ScheduleFields(DocumentFields, SpecFields, ActionFields, BudgetFields, total=False):
-    """What a document may say: nested, flat or both. The keywords of the client."""
+    """The keywords of the client: a document that may be nested, flat or both."""
 
     retries: Whole
     """The same as `retry_policy.max_retries`."""

@@ -28,7 +28,7 @@ def guarded(kind: str, check: Check | None) -> Check:
             raise PolicyError(field, _text(f"the check of kind {kind} failed: {told(error)}")) from None
         if not is_storable(kept):
             what = type(kept).__name__
-            raise PolicyError(field, _text(f"the check of kind {kind} failed: it made a {what} that is no JSON"))
+            raise PolicyError(field, _text(f"the check of kind {kind} failed: it returned a {what}, which is not JSON"))
         # Also of a mapping or a word of its own the plain value is kept.
         return json.loads(json.dumps(kept, default=dict))
 

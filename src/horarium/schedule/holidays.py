@@ -118,7 +118,7 @@ def _known(country: str, subdivision: str | None) -> PublicHolidays:
     spellings = {known.upper(): known for known in countries[country]}
     if subdivision.upper() not in spellings:
         some = ", ".join(sorted(countries[country])[:_NAMED_SUBDIVISIONS])
-        hint = f"it has {some} …" if some else "it has none"
+        hint = f"it has the subdivisions {some} …" if some else "the country has no subdivisions"
         raise InvalidCalendar(f"rule: the subdivision {subdivision!r} of {country} is unknown; {hint}")
     return PublicHolidays(country, spellings[subdivision.upper()])
 

@@ -42,26 +42,26 @@ def _children(field: str, value: object) -> list[object]:
             return []
         case int():
             if value.bit_length() > MAX_INTEGER_BITS:
-                raise PolicyError(field, "holds an integer that is too large")
+                raise PolicyError(field, "contains an integer of more than 64 bits")
             return []
         case float():
             if not math.isfinite(value):
-                raise PolicyError(field, "holds NaN or an infinite number, which JSON cannot say")
+                raise PolicyError(field, "contains NaN or an infinite number, which is not valid JSON")
             return []
         case Mapping():
             for key in value:
                 if not isinstance(key, str):
-                    raise PolicyError(field, f"holds a key of type {type(key).__name__}; keys are texts")
+                    raise PolicyError(field, f"contains a key of type {type(key).__name__}; keys must be strings")
                 check_text(field, key)
             return list(value.values())
         case list() | tuple():
             return list(value)
         case _:
-            raise PolicyError(field, f"holds a {type(value).__name__}, which JSON cannot say")
+            raise PolicyError(field, f"contains a {type(value).__name__}, which is not valid JSON")
 
 
 def check_text(field: str, text: str) -> None:
     try:
         text.encode()
     except UnicodeEncodeError:
-        raise PolicyError(field, "holds half a surrogate pair, which is no character") from None
+        raise PolicyError(field, "contains an unpaired surrogate character") from None

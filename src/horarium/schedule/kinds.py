@@ -49,7 +49,7 @@ class Kind:
     def __post_init__(self) -> None:
         for name, each in self.fields.items():
             if not is_storable({name: [each.says, {**each.schema}]}):
-                raise ValueError(f"the field {name!r} of the kind {self.name!r} is described by what is no JSON")
+                raise ValueError(f"the field {name!r} of the kind {self.name!r} must have a description that is JSON")
         known = {name: each.schema["default"] for name, each in self.fields.items() if "default" in each.schema}
         object.__setattr__(self, "defaults", known)
         if _NAME.fullmatch(self.name) is None:
@@ -58,7 +58,7 @@ class Kind:
         named = (*self.required, self.names, *(each.same_as for each in self.fields.values()))
         unknown = [name for name in named if name and name not in self.fields]
         if unknown:
-            raise ValueError(f"{unknown[0]!r} is no field of the kind {self.name!r}")
+            raise ValueError(f"{unknown[0]!r} is not a field of the kind {self.name!r}")
 
 
 class Kinds(Mapping[str, Kind]):
@@ -69,7 +69,7 @@ class Kinds(Mapping[str, Kind]):
         taken = COMMON | (SHIPPED_NAMES.objects["action"].keys() - _SHIPPED_FIELDS)
         for kind in self._kinds.values():
             for name in kind.fields.keys() & taken:
-                raise ValueError(f"the kind {kind.name!r} cannot have a field {name!r}: every action has one")
+                raise ValueError(f"the kind {kind.name!r} cannot have a field {name!r}; every action has this field")
 
     def __getitem__(self, name: str) -> Kind:
         return self._kinds[name]

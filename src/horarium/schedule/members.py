@@ -29,7 +29,7 @@ class MemberReader:
                 continue
             for name, each in said.items():
                 if name in found:
-                    self.problems.add(_inside(path, name), "is given twice, under two spellings")
+                    self.problems.add(_inside(path, name), "is specified twice in different spellings")
                 found[name] = each
         return found
 
@@ -38,7 +38,7 @@ class MemberReader:
         if not isinstance(value, list | tuple):
             self.problems.add(field, f"must be an array, not {shown(value)}")
         elif len(value) > most:
-            self.problems.add(field, f"{len(value)} {field}; a workflow has at most {most}")
+            self.problems.add(field, f"{len(value)} {field}; at most {most} are allowed per workflow")
         else:
             return value
         return ()

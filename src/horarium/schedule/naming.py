@@ -17,6 +17,6 @@ def checked_id(field: str, value: object) -> str:
     if not isinstance(value, str) or _ID.fullmatch(value) is None:
         raise PolicyError(
             field,
-            f"{shown(value)} is not an id: use 1 to {MAX_ID} of A-Z a-z 0-9 . _ : @ -, a letter or digit first",
+            f"{shown(value)} is not a valid ID: use 1 to {MAX_ID} of A-Z a-z 0-9 . _ : @ -, a letter or digit first",
         )
     return value

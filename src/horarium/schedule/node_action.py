@@ -37,7 +37,7 @@ class ActionReader:
         given = normalise({"action": value}, problems, self._kinds.names)
         own = given.places.pop(_INPUT, None)
         if own is not None and node.has_input:
-            problems.add(own.path, "is given as the `input` of the node already; give one of them")
+            problems.add(own.path, "conflicts with the `input` of the node; send only one of them")
         lent = {
             f"action.{name}": Given(f"action.{name}", value)
             for name, value in self._lent.items()

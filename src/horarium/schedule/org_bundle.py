@@ -48,7 +48,7 @@ def flattened(agents: Sequence[object], problems: Problems) -> Flat:
         place, row, parent, depth = waiting.pop()
         below = _agent(found, wrong, place, row, parent)
         if below and depth >= MAX_DEPTH:
-            _tell(wrong, f"{place}.{CHILDREN}", f"agents stand at most {MAX_DEPTH} deep")
+            _tell(wrong, f"{place}.{CHILDREN}", f"agents are nested more than {MAX_DEPTH} levels deep")
         elif below and isinstance(row, Mapping):
             inside = [
                 (f"{place}.{CHILDREN}.{index}", each, row.get("id"), depth + 1) for index, each in enumerate(below)
@@ -74,13 +74,13 @@ def _agent(found: Flat, wrong: Problems, place: str, row: object, parent: object
     plain = {name: value for name, value in row.items() if name not in (CHILDREN, SCHEDULES, TOKEN_SCHEDULES)}
     setting, prompts = row.get(TOKEN_SCHEDULES), row.get(SCHEDULES)
     if isinstance(prompts, str) and setting is not None:
-        _tell(wrong, f"{place}.{TOKEN_SCHEDULES}", "is given twice, here and in schedules")
+        _tell(wrong, f"{place}.{TOKEN_SCHEDULES}", "is specified twice: here and in schedules")
     setting = prompts if isinstance(prompts, str) else setting
     if setting is not None:
         plain[SCHEDULES] = setting
     if parent is not None:
         if plain.get("parent_id") not in (None, parent):
-            _tell(wrong, f"{place}.parent_id", f"is {shown(parent)}, of which it is a child")
+            _tell(wrong, f"{place}.parent_id", f"must be {shown(parent)}, because the agent is listed as its child")
         plain["parent_id"] = parent
     found.agents.append((place, plain))
     agent_id = row.get("id")
@@ -129,18 +129,18 @@ def _schedule(found: Flat, wrong: Problems, place: str, agent_id: str, row: obje
 
 def _problems(given: Mapping[str, Any], names: set[str]) -> dict[str, str]:
     """What keeps it from being a schedule at all; cron, zone and prompt are read with all other schedules."""
-    unknown = {name[:64]: f"is no field here; there are {', '.join(_FIELDS)}" for name in given if name not in _FIELDS}
+    unknown = {name[:64]: f"unknown field; allowed: {', '.join(_FIELDS)}" for name in given if name not in _FIELDS}
     wrong = {name: "is required" for name in _REQUIRED if name not in given} | unknown
     if PROMPT_FILE in given:
         wrong.pop("prompt", None)
-        wrong[PROMPT_FILE] = "is read by `horarium apply` alone, beside the bundle; send its text as prompt"
+        wrong[PROMPT_FILE] = "works only in files for `horarium apply`; send the content as prompt"
     name = given.get("name")
     if name is not None and not (isinstance(name, str) and name.strip()):
-        wrong["name"] = f"must be text that is not blank, not {shown(name)}"
+        wrong["name"] = f"must be a non-blank string, not {shown(name)}"
     elif not is_storable(name):
-        wrong["name"] = "holds a character that cannot be stored"
+        wrong["name"] = "contains a character that cannot be stored"
     elif name in names:
-        wrong["name"] = f"the agent has another schedule that is called {shown(name)}"
+        wrong["name"] = f"the agent has another schedule named {shown(name)}"
     if not isinstance(given.get("enabled", True), bool):
         wrong["enabled"] = f"must be true or false, not {shown(given['enabled'])}"
     return wrong

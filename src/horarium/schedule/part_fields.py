@@ -1,4 +1,4 @@
-"""Which fields the parts of a schedule have: spec, action, budget, limits and three policies (see `fields.py`)."""
+"""The fields of the parts of a schedule: spec, action, budget, limits and three policies (see `fields.py`)."""
 
 # Annotations are read here when the module is imported, so they are not postponed.
 
@@ -68,7 +68,7 @@ class SpecFields(TypedDict, total=False):
         Texts,
         array_field(
             TEXT,
-            "Cron expressions in the zone of the spec; see the dialect.",
+            "Cron expressions, evaluated in `timezone`.",
             checks.spec_text,
             most=MAX_PARTS,
             compiles=checks.compiled_cron,
@@ -79,7 +79,7 @@ class SpecFields(TypedDict, total=False):
         Sequence[IntervalFields] | None,
         array_field(
             {"type": "object", "properties": {"every": TEXT, "offset": TEXT}, "required": ["every"]},
-            "ISO-8601 durations on a grid from the Unix epoch, shifted by their offset.",
+            "Fixed intervals as ISO 8601 durations, counted from the Unix epoch plus `offset`.",
             checks.interval,
             most=MAX_PARTS,
             compiles=checks.compiled_interval,
@@ -90,7 +90,7 @@ class SpecFields(TypedDict, total=False):
         Sequence[str | datetime] | None,
         array_field(
             {"type": "string", **_TIME},
-            "Single moments, whole seconds.",
+            "One-time runs: dates and times with whole seconds.",
             checks.spec_text,
             most=MAX_ONE_OFFS,
             compiles=checks.compiled_one_off,
@@ -99,22 +99,25 @@ class SpecFields(TypedDict, total=False):
     timezone: Annotated[
         Text,
         text_field(
-            "A zone of the IANA database, in which crons are read.",
+            "IANA time zone of the cron expressions.",
             checks.spec_text,
             compiles=checks.zone,
             schema={"default": "UTC"},
         ),
     ]
     start_at: Annotated[
-        Time, text_field("No occurrence before this moment.", checks.instant, schema=_TIME, written=to_rfc3339)
+        Time,
+        text_field("First time at which an occurrence may be due.", checks.instant, schema=_TIME, written=to_rfc3339),
     ]
     end_at: Annotated[
-        Time, text_field("No occurrence after this moment.", checks.instant, schema=_TIME, written=to_rfc3339)
+        Time,
+        text_field("Last time at which an occurrence may be due.", checks.instant, schema=_TIME, written=to_rfc3339),
     ]
     jitter_seconds: Annotated[
         float | None,
         Field(
-            "How much later than its nominal time an occurrence may act, the same after every restart.",
+            "Maximum random delay of each occurrence, in seconds. The delay of an occurrence does not "
+            "change after a restart.",
             {"type": "number", "minimum": 0, "maximum": checks.MAX_JITTER_SECONDS},
             checks.jitter_ms,
             spelled=whole_seconds,
@@ -124,173 +127,215 @@ class SpecFields(TypedDict, total=False):
         ),
     ]
     dst_gap: Annotated[
-        Text, word_field(DstGap, "A fixed time that the clock leaps over: at the next valid moment, or not at all.")
+        Text,
+        word_field(
+            DstGap, "Action for a local time that does not exist because of DST: run at the next valid time, or skip."
+        ),
     ]
-    dst_fold: Annotated[Text, word_field(DstFold, "A fixed time that the clock shows twice: which of the two.")]
+    dst_fold: Annotated[
+        Text,
+        word_field(
+            DstFold, "Action for a local time that occurs twice because of DST: run at the first, the second, or both."
+        ),
+    ]
 
 
 class ActionFields(TypedDict, total=False):
-    """The fields of all shipped kinds together; `kinds.py` says which kind has which."""
+    """The fields of all shipped kinds together; `kinds.py` assigns them to kinds."""
 
     kind: Annotated[
         Text,
         text_field(
-            "Who does the work. Guessed from the other fields where it is left out.",
+            "Kind of action. Derived from the other fields if omitted.",
             spelled=lambda value: value.lower().replace("-", "_") if isinstance(value, str) else value,
         ),
     ]
-    workflow_type: Annotated[
-        Text, text_field("The name of the work, for workers and tasks that know it (workflow, pull).")
-    ]
-    workflow_id: Annotated[Text, text_field("A workflow that is stored here (workflow).", checked_id)]
-    workflow_class: Annotated[Text, text_field("Another name of the work, for workers of other languages (workflow).")]
+    workflow_type: Annotated[Text, text_field("Workflow type that workers register (workflow, pull).")]
+    workflow_id: Annotated[Text, text_field("ID of a stored workflow (workflow).", checked_id)]
+    workflow_class: Annotated[Text, text_field("Workflow class name, for workers in other languages (workflow).")]
     version: Annotated[
         int | str | None,
-        Field("Of the stored workflow: a number, or `latest`.", {"type": ["integer", "string"]}, checks.version),
+        Field("Version of the stored workflow: a number or `latest`.", {"type": ["integer", "string"]}, checks.version),
     ]
-    prompt: Annotated[Text, text_field("What to tell an agent (prompt).", checks.prompt, most=checks.MAX_PROMPT_BYTES)]
-    url: Annotated[
-        Text, text_field("Where to send the request (http).", checks.url, most=MAX_URL, schema={"format": "uri"})
+    prompt: Annotated[
+        Text, text_field("Prompt to send to the agent (prompt).", checks.prompt, most=checks.MAX_PROMPT_BYTES)
     ]
+    url: Annotated[Text, text_field("URL of the request (http).", checks.url, most=MAX_URL, schema={"format": "uri"})]
     method: Annotated[
         Text,
         text_field(
-            "Of the request (http).", checks.method, schema={"enum": list(checks.METHODS), "default": checks.METHODS[0]}
+            "HTTP method (http).", checks.method, schema={"enum": list(checks.METHODS), "default": checks.METHODS[0]}
         ),
     ]
     headers: Annotated[
         Mapping[str, str | Mapping[str, str]] | None,
         map_field(
             {"anyOf": [TEXT, SECRET_SCHEMA]},
-            'Of the request, beside ours (http). A value is a text, or `{"$secret": "name"}`; a text that carries '
-            "credentials is moved into a secret.",
+            'Additional request headers (http). A value is a text or `{"$secret": "name"}`. A text that '
+            "contains credentials is moved into a secret.",
             checks.headers,
         ),
     ]
-    secret: Annotated[Text, text_field("The name of the secret that signs the request (http).")]
-    task: Annotated[Text, text_field("The name of the task (celery, python).")]
+    secret: Annotated[Text, text_field("Name of the secret that signs the request (http).")]
+    task: Annotated[Text, text_field("Name of the task (celery, python).")]
     args: Annotated[
         Sequence[Any] | None,
         Field(
-            "Arguments by place (celery). An input that is an array stands for them.", {"type": "array"}, checks.array
+            "Positional arguments (celery). An `input` that is an array has the same effect.",
+            {"type": "array"},
+            checks.array,
         ),
     ]
     kwargs: Annotated[
         Object,
         Field(
-            "Arguments by name (celery). An input that is an object stands for them.",
+            "Keyword arguments (celery). An `input` that is an object has the same effect.",
             {"type": "object"},
             checks.mapping,
         ),
     ]
-    callable: Annotated[Text, text_field("Another word for the task of a python action.", same_as="task")]
-    command: Annotated[Text, text_field("The name of a command in the settings (command).")]
+    callable: Annotated[Text, text_field("Alias of `task` for python actions.", same_as="task")]
+    command: Annotated[Text, text_field("Name of a command from the setting `commands` (command).")]
     input: Annotated[
         Sequence[Any] | Mapping[str, Any] | None,
         Field(
-            "Arguments by place or by name, or an encoded envelope.",
+            "Input of the run: positional arguments as an array, named arguments as an object, or an encoded envelope.",
             {"type": ["array", "object"]},
             checks.any_input,
             also=("inputs", "inputs_template", "arguments"),
         ),
     ]
     template: Annotated[
-        Flag, flag_field("Render the expressions (`{{ nominal }}`) in the prompt and the input of each run.")
+        Flag, flag_field("Render template expressions such as `{{ nominal }}` in the prompt and input of each run.")
     ]
     connection: Annotated[
         Text,
-        text_field("The broker that a celery action is published to, by its name in the settings; else as it is."),
+        text_field(
+            "Connection to use. For celery: name of a broker from the settings. Other kinds receive it unchanged."
+        ),
     ]
-    queue: Annotated[
-        Text, text_field("The queue that workers take from; a pull action must name one.", also=("task_queue",))
-    ]
-    global_model_id: Annotated[Text, text_field("The model that every step is told to use.")]
+    queue: Annotated[Text, text_field("Queue that workers claim from. Required for pull.", also=("task_queue",))]
+    global_model_id: Annotated[Text, text_field("Model ID passed to every step.")]
     # The other names are those that the Durable Workflow server had before it counted in seconds by name.
     execution_timeout_seconds: Annotated[
         Whole,
-        timeout_field("As `timeout_seconds`, for all attempts of a workflow.", also=("workflow_execution_timeout",)),
+        timeout_field(
+            "Timeout of a workflow, in seconds. Used if neither `timeout_seconds` nor `run_timeout_seconds` is set.",
+            also=("workflow_execution_timeout",),
+        ),
     ]
     run_timeout_seconds: Annotated[
-        Whole, timeout_field("As `timeout_seconds`, for one run of a workflow.", also=("workflow_run_timeout",))
+        Whole,
+        timeout_field(
+            "Timeout of one workflow run, in seconds. Used if `timeout_seconds` is not set.",
+            also=("workflow_run_timeout",),
+        ),
     ]
     timeout_seconds: Annotated[
         Whole,
         timeout_field(
-            f"How long a run may take, {OTHER_TIMEOUT_SECONDS} without one, {PROMPT_TIMEOUT_SECONDS} for a prompt."
+            f"Maximum duration of a run, in seconds (default {OTHER_TIMEOUT_SECONDS}; "
+            f"{PROMPT_TIMEOUT_SECONDS} for prompts)."
         ),
     ]
-    delivery: Annotated[Text, word_field(Delivery, "Whether a launch of which nothing was heard is repeated.")]
+    delivery: Annotated[
+        Text,
+        word_field(
+            Delivery,
+            "Delivery guarantee if the outcome of a launch is unknown: `at_least_once` retries the "
+            "launch, `at_most_once` does not.",
+        ),
+    ]
 
 
 class BudgetFields(TypedDict, total=False):
-    spending_limit_credits: Annotated[Amount, Field("What its runs of one UTC day may cost together.", _AMOUNT)]
-    max_daily_runs: Annotated[Whole, whole_field("How many runs one UTC day may have.", also=("max_daily_battles",))]
+    spending_limit_credits: Annotated[
+        Amount, Field("Maximum total cost of the runs of a UTC day, in credits.", _AMOUNT)
+    ]
+    max_daily_runs: Annotated[Whole, whole_field("Maximum runs per UTC day.", also=("max_daily_battles",))]
 
 
 class ApprovalFields(TypedDict, total=False):
-    requires_approval: Annotated[
-        Flag, flag_field("Whether somebody must agree before a run starts.", also=("require_approval",))
-    ]
+    requires_approval: Annotated[Flag, flag_field("Require approval before a run starts.", also=("require_approval",))]
     mode: Annotated[
-        Text, word_field(ApprovalMode, "What waits: every step, what is sensitive, or what says that it is blocked.")
+        Text,
+        word_field(
+            ApprovalMode, "Steps that need approval: all, those with sensitive gates, or those that report `blocked`."
+        ),
     ]
     gates: Annotated[
-        Texts, array_field(TEXT, "What may not happen without a yes.", written=lambda gates: sorted(gates) or None)
+        Texts, array_field(TEXT, "Gates that always need approval.", written=lambda gates: sorted(gates) or None)
     ]
     expires_after_seconds: Annotated[
         Whole,
         whole_field(
-            f"How long a yes is waited for, {DEFAULT_EXPIRES_AFTER_SECONDS} without one; null for as long as it takes.",
+            f"Seconds until an approval request expires (default {DEFAULT_EXPIRES_AFTER_SECONDS}; null = never).",
             least=1,
             null=NEVER_SECONDS,
         ),
     ]
     approvals_required: Annotated[
-        Whole, whole_field("How many different people must agree, 1 without it.", least=1, most=MAX_APPROVALS_REQUIRED)
+        Whole, whole_field("Number of different approvers required (default 1).", least=1, most=MAX_APPROVALS_REQUIRED)
     ]
     approvers: Annotated[
         Texts,
         array_field(
             TEXT,
-            "Who may decide: principals, or `role:x`. Without them whoever holds the permission approve.",
+            "Principals or roles (`role:x`) that may decide. Default: every principal with the permission `approve`.",
             written=lambda approvers: sorted(approvers) or None,
         ),
     ]
-    allow_requester: Annotated[
-        Flag, flag_field("Whether who wrote the schedule or asked for the run may decide; not without it.")
-    ]
+    allow_requester: Annotated[Flag, flag_field("Let the schedule's author or the requester approve (default: no).")]
     while_waiting: Annotated[
         Text,
         word_field(
             WhileWaiting,
-            "What a run that waits for a yes is to the next occurrence: busy (`count`, without it), out of date "
-            "(`supersede`: it ends, and the newer one asks in its place), or nothing (`ignore`).",
+            "How the next occurrence treats a run awaiting approval: `count` it as active (default), "
+            "`supersede` it with a new approval request, or `ignore` it.",
         ),
     ]
 
 
 class RetryFields(TypedDict, total=False):
-    max_retries: Annotated[Whole, whole_field("After a failure.", most=MAX_RETRIES, also=(".retries",))]
-    backoff_ms: Annotated[Whole, whole_field("The first pause; each is twice the one before.")]
-    max_backoff_ms: Annotated[Whole, whole_field("The longest pause.")]
+    max_retries: Annotated[
+        Whole, whole_field("Maximum retries after a failed attempt.", most=MAX_RETRIES, also=(".retries",))
+    ]
+    backoff_ms: Annotated[Whole, whole_field("Initial backoff before a retry, in ms. Each further backoff doubles.")]
+    max_backoff_ms: Annotated[Whole, whole_field("Maximum backoff between retries, in ms.")]
     retry_on: Annotated[
         Texts,
         array_field(
             {"type": "string", "enum": [cause.value for cause in RetryCause]},
-            "Which failures. A run that used up its time is tried again only where a policy was written.",
+            "Causes of failure to retry. Timeouts are retried only if a retry policy is set.",
         ),
     ]
-    timeout_ms: Annotated[Whole, whole_field("Of one attempt.", least=1)]
+    timeout_ms: Annotated[
+        Whole, whole_field("Timeout of each attempt, in ms (default: the timeout of the action).", least=1)
+    ]
 
 
 class FailureFields(TypedDict, total=False):
-    mode: Annotated[Text, word_field(FailureMode, "What the failure of a step means to the others of its workflow.")]
-    fallback_assignee_id: Annotated[Text, text_field("Who tries it instead (`fallback`).")]
+    mode: Annotated[
+        Text,
+        word_field(
+            FailureMode,
+            "Effect of a failed step: `isolate` skips the steps that depend on it, `halt` stops the "
+            "workflow, `fallback` runs the step with another assignee.",
+        ),
+    ]
+    fallback_assignee_id: Annotated[Text, text_field("Assignee that takes over a failed step (`fallback`).")]
 
 
 class LimitsFields(TypedDict, total=False):
-    runtime_seconds: Annotated[Whole, whole_field("How long.", least=1, also=("runtime", "max_runtime_seconds"))]
-    cost: Annotated[Amount, Field("How much money.", _AMOUNT, also=("max_cost",))]
-    tokens: Annotated[Whole, Field("How many tokens.", _COUNT, also=("max_tokens", ".max_tokens"))]
-    tool_calls: Annotated[Whole, Field("How many calls of tools.", _COUNT, also=("max_tool_calls",))]
-    allow_tools: Annotated[Texts, array_field(TEXT, "Which tools; an empty list allows none.", also=(".allow_tools",))]
+    runtime_seconds: Annotated[
+        Whole, whole_field("Maximum duration of a run, in seconds.", least=1, also=("runtime", "max_runtime_seconds"))
+    ]
+    cost: Annotated[Amount, Field("Maximum cost of a run, in credits.", _AMOUNT, also=("max_cost",))]
+    tokens: Annotated[Whole, Field("Maximum tokens of a run.", _COUNT, also=("max_tokens", ".max_tokens"))]
+    tool_calls: Annotated[Whole, Field("Maximum tool calls of a run.", _COUNT, also=("max_tool_calls",))]
+    allow_tools: Annotated[
+        Texts,
+        array_field(
+            TEXT, "Tools that a run may call. An empty list allows none (default: all).", also=(".allow_tools",)
+        ),
+    ]

@@ -262,7 +262,7 @@ def _pair(first: Any, second: Any) -> tuple[Any, Any]:
 def _text(said: object) -> str:
     """A kind may be that of a package which is not installed here: that is for the launch to say."""
     if not isinstance(said, str) or not said:
-        raise TypeError("the kind of an action is a text")
+        raise TypeError("the kind of an action must be a string")
     return said
 
 

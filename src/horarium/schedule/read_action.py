@@ -16,7 +16,7 @@ from horarium.schedule.reading import FAILED, Reader
 from horarium.schedule.storable import same_json
 from horarium.schedule.target import DEFAULT_CONNECTION
 
-_ASKED = "give workflow_type, workflow_id, prompt, url, task, callable or command"
+_ASKED = "set workflow_type, workflow_id, prompt, url, task, callable or command"
 _CHECKED = [PLACES[f"action.{name}"] for name in COMMON if name not in ("kind", "input")]
 
 
@@ -65,7 +65,7 @@ def _check_connection(reader: Reader, known: Collection[str], name: str | None) 
 
 def unknown_connection(known: Collection[str], name: str | None) -> str:
     """What is not for this namespace is not there: the words are the same."""
-    named = "is required: no connection is configured as the default" if name is None else f"{shown(name)} is unknown"
+    named = "is required, because no default connection is configured" if name is None else f"{shown(name)} is unknown"
     return f"{named}; configured: {', '.join(sorted(known)) or 'none'}"
 
 
@@ -88,7 +88,7 @@ def _kind(reader: Reader, kinds: Kinds, gone: str) -> Kind | None:
     kind = kinds.guessed(frozenset(present))
     if kind is None:
         paths = " and ".join(f"`{reader.path(f'action.{name}')}`" for name in present)
-        reader.problems.add("action", f"{paths} belong to different kinds of action; give those of one")
+        reader.problems.add("action", f"{paths} belong to different kinds of action; use the fields of one kind")
     return kind
 
 
@@ -106,7 +106,7 @@ def _named(reader: Reader, kinds: Kinds, gone: str) -> Kind | None:
 def _refuse_kind(reader: Reader, kinds: Kinds, wanted: object, gone: str) -> None:
     unknown = isinstance(wanted, str)
     text = f"must be one of {', '.join(kind for kind in kinds if kind != gone)}, not {shown(wanted)}"
-    why = ", which no launcher here declares" if unknown else ""
+    why = "; no installed launcher declares this kind" if unknown else ""
     reader.blame("action.kind", text + why, KindNotAvailable if unknown else InvalidDefinition)
 
 
@@ -139,4 +139,6 @@ def _join(reader: Reader, target: dict[str, Any], name: str, kept: str) -> None:
     value = target.pop(name)
     if not same_json(target.setdefault(kept, value), value):
         other = reader.path(f"action.{kept}")
-        reader.blame(f"action.{name}", f"disagrees with `{other}`, which says the same thing; give one of them")
+        reader.blame(
+            f"action.{name}", f"conflicts with `{other}`, another name of the same field; send only one of them"
+        )

@@ -36,4 +36,4 @@ def fingerprint(templates: Iterable[Mapping[str, Any]]) -> str:
 
 def declared_no_more(app: str) -> str:
     """The reason of a pause by which a schedule is told from those that somebody paused."""
-    return f"the application {app!r} declares it no more: its function is gone"
+    return f"the application {app!r} no longer declares this function"

@@ -99,7 +99,7 @@ class RunFacts:
     def value(self, name: str) -> Json:
         match name:
             case "schedule_id" | "schedule_name" | "previous_nominal" if self.schedule is None:
-                raise LookupError(f"{name} is known to the runs of a schedule only")
+                raise LookupError(f"{name} is available only in runs of a schedule")
             case "schedule_id":
                 return self.schedule.schedule_id if self.schedule else None
             case "schedule_name":
@@ -153,9 +153,9 @@ class RunContext:
         if name != INPUTS:
             return self.facts.value(name)
         if self.inputs is _NoValues:
-            raise LookupError("no inputs_rotation and no trigger provides inputs here")
+            raise LookupError("this run has no inputs: the schedule has no inputs_rotation and the trigger sent none")
         if is_envelope(self.inputs):
-            raise LookupError("the inputs are encoded, and a template cannot read them")
+            raise LookupError("a template cannot read encoded inputs")
         return self.inputs
 
 
@@ -209,7 +209,7 @@ def rendered_action(action: Action, rendered: Mapping[str, Any]) -> Action:
     """`rendered` is what a run has kept. Without an `input` the inputs of the run are given, and stand elsewhere."""
     texts = rendered["texts"]
     if not texts.keys() <= _rendered_names(action.target):
-        raise ValueError("the texts that were rendered for this run are not those of its action")
+        raise ValueError("the rendered texts of this run do not match its action")
     values = {each.name: getattr(action, each.name) for each in fields(Action)}
     own = {"template": False, "target": {**action.target, **texts}, "input": rendered.get("input")}
     return RenderedAction(**(values | own), texts=texts)
@@ -300,11 +300,11 @@ def _check_sizes(action: Action, entries: int, problems: Problems) -> None:
     """An input beside arguments of its kind would not be sent, so nobody would see what was rendered."""
     for name, kind in _ARGUMENTS.items():
         if name in action.target and isinstance(action.input, kind):
-            problems.add("action.input", f"is not sent beside `{name}`; give one of them")
+            problems.add("action.input", f"conflicts with `{name}`; set only one of them")
     values = _count([action.input, *(action.target.get(name) for name in _ARGUMENTS)])
     if entries and values * entries > _MAX_CHECKED:
-        text = f"{values} values, rendered for each of {entries} entries of inputs_rotation"
-        problems.add("action.template", f"is too large: {text}; at most {_MAX_CHECKED} together")
+        text = f"{values} values × {entries} entries of inputs_rotation"
+        problems.add("action.template", f"is too large: {text}; at most {_MAX_CHECKED} are allowed")
 
 
 def _count(value: Json) -> int:
@@ -320,15 +320,15 @@ def template_warnings(definition: Definition) -> Iterator[tuple[str, str]]:
     names = action.target.keys() - rendered if action.template else rendered
     sent = {name: action.target[name] for name in sorted(names)}
     if action.template:
-        why = "only the prompt, the input and arguments are rendered"
+        why = "templates work only in the prompt, the input and arguments"
         if (found := _first(definition.inputs_rotation)) is not None:
-            yield "inputs_rotation", f"{found} is not rendered: the entries are values of the template"
+            yield "inputs_rotation", f"{found} is not rendered, because entries are values, not templates"
     else:
-        why = "set `template` to render it"
+        why = "set `template: true` to render it"
         sent |= {} if is_envelope(action.input) else {"input": action.input}
     for name, value in sent.items():
         if (found := _first(value)) is not None:
-            yield f"action.{name}", f"{found} is sent as it is; {why}"
+            yield f"action.{name}", f"{found} is sent without rendering; {why}"
 
 
 def _first(value: Json) -> str | None:

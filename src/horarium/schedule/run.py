@@ -62,7 +62,7 @@ UNSUCCESSFUL: frozenset[RunState] = frozenset(
 """Ends that count as a failure of the schedule; an end on request, a rejection and an expiry do not."""
 
 STATE_GROUPS: Mapping[str, frozenset[RunState]] = MappingProxyType({"unsuccessful": UNSUCCESSFUL})
-"""Words for several states that filters and subscriptions accept beside the states."""
+"""Names for groups of states that filters and subscriptions accept in addition to states."""
 
 # Nobody outside has seen these, so they can end without anybody being told.
 NOT_STARTED: frozenset[RunState] = frozenset({RunState.HELD, RunState.AWAITING_APPROVAL, RunState.READY})
@@ -97,8 +97,8 @@ def is_final(state: RunState) -> bool:
 
 def check_transition(old: RunState, new: RunState) -> None:
     if new not in TRANSITIONS[old]:
-        allowed = ", ".join(sorted(TRANSITIONS[old])) or "nothing, it is final"
-        raise InvalidTransition(f"a run cannot go from {old} to {new}; from {old} it can become {allowed}")
+        allowed = ", ".join(sorted(TRANSITIONS[old])) or "no other state, because it is final"
+        raise InvalidTransition(f"a run cannot change from {old} to {new}; allowed from {old}: {allowed}")
 
 
 def state_after_termination(state: RunState) -> RunState:
@@ -109,7 +109,7 @@ def state_after_termination(state: RunState) -> RunState:
 
 
 class PublicStatus(StrEnum):
-    """The five coarse words of the schedule-runs ledger."""
+    """Coarse status of a run, as in the schedule-runs ledger."""
 
     ENQUEUED = "ENQUEUED"
     STARTED = "STARTED"

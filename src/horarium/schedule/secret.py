@@ -33,7 +33,7 @@ MAX_REFERENCES: Final = 100
 MAX_NAMES: Final = 20
 """Of different secrets in one input; each is opened at every launch."""
 
-_NOT_HERE = "names a secret, which may stand in the value of a header and in the input of {kinds} actions only"
+_NOT_HERE = "references a secret; secrets work only in header values and in the input of {kinds} actions"
 _INPUTS = ("action.input", "action.args", "action.kwargs", "inputs_rotation")
 # The fields of an action, by its kind, that may name secrets beside its input.
 _FIELDS: Final[Mapping[str, tuple[str, ...]]] = {WITH_HEADERS: ("headers",), "celery": ("args", "kwargs")}
@@ -62,11 +62,11 @@ def checked_name(field: str, value: Mapping[str, object]) -> str:
     """The name in a reference; raises PolicyError."""
     if len(value) > 1:
         others = ", ".join(shown(key) for key in list(value)[:3] if key != KEY)
-        raise PolicyError(field, f"names a secret and holds {others} as well; a reference has the one key {KEY}")
+        raise PolicyError(field, f"contains {others} in addition to {KEY}; a secret reference has only the key {KEY}")
     try:
         return checked_id(KEY, value[KEY])
     except PolicyError as wrong:
-        raise PolicyError(field, f"does not name a secret: {wrong.text}") from None
+        raise PolicyError(field, f"is not a valid secret reference: {wrong.text}") from None
 
 
 # ── where they stand ─────────────────────────────────────────────────────────────────────────────────
@@ -106,7 +106,7 @@ def check_value(value: Json, path: str, problems: Problems, *, allowed: bool) ->
                 problems.add(where, wrong.text)
         if number > MAX_REFERENCES or len(names) > MAX_NAMES:
             problems.add(
-                where, f"is too much: an input names {MAX_NAMES} secrets, {MAX_REFERENCES} times in all, at most"
+                where, f"an input references at most {MAX_NAMES} secrets and has at most {MAX_REFERENCES} references"
             )
             return
         if problems.full:

@@ -28,7 +28,7 @@ _LABEL = re.compile(r"[a-z0-9_]([a-z0-9_-]{0,61}[a-z0-9_])?", re.ASCII)
 def checked_value(value: object) -> str:
     """No problem repeats the value: problems are shown and logged."""
     if not isinstance(value, str):
-        raise PolicyError("value", "must be a text")
+        raise PolicyError("value", "must be a string")
     if not value:
         raise PolicyError("value", "is empty")
     if len(value) > MAX_VALUE_BYTES:
@@ -36,11 +36,11 @@ def checked_value(value: object) -> str:
     try:
         size = len(value.encode())
     except UnicodeEncodeError:
-        raise PolicyError("value", "holds half a surrogate pair, which is no character") from None
+        raise PolicyError("value", "contains an unpaired surrogate character") from None
     if size > MAX_VALUE_BYTES:
         raise PolicyError("value", f"is longer than {MAX_VALUE_BYTES} bytes")
     if "\x00" in value:
-        raise PolicyError("value", "holds the character U+0000, which no header can carry")
+        raise PolicyError("value", "contains the character U+0000, which is not allowed in a header")
     return value
 
 
@@ -49,14 +49,14 @@ def checked_hosts(hosts: object) -> tuple[str, ...] | None:
     if hosts is None or hosts in (list(ANY), ANY):
         return None
     if not isinstance(hosts, list | tuple) or not 0 < len(hosts) <= MAX_HOSTS:
-        raise PolicyError("hosts", f"must be a list of 1 to {MAX_HOSTS} hosts, or * alone for any host")
+        raise PolicyError("hosts", f"must be an array of 1 to {MAX_HOSTS} hosts, or * alone for any host")
     return tuple(dict.fromkeys(_checked_pin(f"hosts.{index}", host) for index, host in enumerate(hosts)))
 
 
 def host_names(field: str, hosts: object) -> tuple[str, ...]:
     """Each once, as they are compared; there may be none, and none of them stands for others."""
     if not isinstance(hosts, list | tuple) or len(hosts) > MAX_HOSTS:
-        raise PolicyError(field, f"must be a list of at most {MAX_HOSTS} host names")
+        raise PolicyError(field, f"must be an array of at most {MAX_HOSTS} host names")
     return tuple(dict.fromkeys(_checked_host(f"{field}.{index}", host) for index, host in enumerate(hosts)))
 
 
@@ -75,16 +75,16 @@ def may_go_to(hosts: Collection[str] | None, destination: str) -> bool:
 
 def not_allowed(name: str, hosts: Collection[str] | None, destination: str) -> str:
     """Say that a secret with these pins may not be sent to `destination`, and which pin is missing."""
-    allowed = f"may be sent to {', '.join(hosts)} only" if hosts else "has no host that it may be sent to"
+    allowed = f"may be sent to {', '.join(hosts)} only" if hosts else "has no allowed host"
     if not destination:
-        return f"the secret {name!r} {allowed}, and this target has no host"
-    return f"the secret {name!r} {allowed}, not to {destination}; set it again with {destination} among its hosts"
+        return f"the secret {name!r} {allowed}; this target has no host"
+    return f"the secret {name!r} {allowed}, not to {destination}; set the secret again with {destination} in its hosts"
 
 
 def _checked_pin(field: str, given: object) -> str:
     if not isinstance(given, str) or "://" not in given:
         if isinstance(given, str) and _HOST_AND_PORT.fullmatch(given):
-            raise PolicyError(field, f"{shown(given)} names no scheme; write https://{given} or http://{given}")
+            raise PolicyError(field, f"{shown(given)} has no scheme; write https://{given} or http://{given}")
         return _checked_host(field, given)
     found = _DESTINATION.fullmatch(given)
     scheme, host, digits = ("", "", None) if found is None else found.groups()
@@ -101,7 +101,7 @@ def _checked_host(field: str, host: object) -> str:
         raise PolicyError(field, f"{shown(host)} is not a host name")
     plain = _plain(host)
     if not _is_host(plain):
-        raise PolicyError(field, f"{shown(host)} is not a host name: give it without scheme, port, path or *")
+        raise PolicyError(field, f"{shown(host)} is not a host name; omit scheme, port, path and *")
     return plain
 
 

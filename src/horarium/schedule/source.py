@@ -1,4 +1,4 @@
-"""Who owns a definition."""
+"""The source of a definition."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from enum import StrEnum
 
 
 class Source(StrEnum):
-    """`template` rows follow re-imports, `runtime` rows are the user's."""
+    """`template`: managed by code or a bundle. `runtime`: created by a user."""
 
     TEMPLATE = "template"
     RUNTIME = "runtime"

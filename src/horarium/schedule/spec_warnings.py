@@ -23,9 +23,7 @@ _CLOCK_CHANGES: Final = frozenset({FindingCode.DST_MOVED, FindingCode.DST_ZERO_F
 def spec_warnings(spec: SpecText, key: str | None, *, now: Instant) -> tuple[str, ...]:
     """With the path of what each is about, at most so many. `key` None = the schedule has no id of its own yet."""
     found = list(islice(_warnings(spec, key, now), MOST + 1))
-    return (
-        (*found[:MOST], "spec: there is more to say about it than is told here") if len(found) > MOST else tuple(found)
-    )
+    return (*found[:MOST], "spec: more warnings are not shown") if len(found) > MOST else tuple(found)
 
 
 def _warnings(spec: SpecText, key: str | None, now: Instant) -> Iterator[str]:
@@ -40,7 +38,7 @@ def _warnings(spec: SpecText, key: str | None, now: Instant) -> Iterator[str]:
 
 def _of_cron(spec: SpecText, text: str, key: str | None, now: Instant) -> Iterator[str]:
     if key is None and has_hash(split_zone(text)[1]):
-        yield "`H` is chosen by the id of the schedule; without one other times are chosen when it is made"
+        yield "`H` depends on the schedule ID; the times change if the schedule is created with another ID"
     alone = SpecText((text,), timezone=spec.timezone, dst_gap=spec.dst_gap, dst_fold=spec.dst_fold)
     [part] = alone.compile(key or "?").parts
     told_by_date = isinstance(part, CronSchedule) and part.cron.fixed

@@ -64,7 +64,7 @@ class _Walk:
             raise _TooMuch(f"is nested deeper than {self._limit.depth} levels")
         self._values += len(container)
         if self._values > self._limit.values:
-            raise _TooMuch(f"holds more than {self._limit.values} values")
+            raise _TooMuch(f"contains more than {self._limit.values} values")
         self._size(4 * len(container))
         keyed = isinstance(container, Mapping)
         pairs: Iterable[tuple[object, object]] = (
@@ -79,9 +79,9 @@ class _Walk:
 
     def _key(self, key: object) -> None:
         if not isinstance(key, str):
-            self._problem(f"the key is a {type(key).__name__}; keys are texts")
+            self._problem(f"the key is a {type(key).__name__}; keys must be strings")
         elif key in RESERVED:
-            self._problem("the key is reserved: the Durable Workflow client gives it a meaning")
+            self._problem("the key is reserved for the Durable Workflow client")
         else:
             self._text(key)
 
@@ -89,12 +89,12 @@ class _Walk:
         self._size(len(text))
         # PostgreSQL stores neither; the size bounds what is searched and encoded here.
         if "\x00" in text:
-            self._problem("holds the character U+0000, which cannot be stored")
+            self._problem("contains the character U+0000, which cannot be stored")
         if not text.isascii():
             try:
                 self._size(len(text.encode()) - len(text))
             except UnicodeEncodeError:
-                self._problem("holds half a surrogate pair, which is no character")
+                self._problem("contains an unpaired surrogate character")
 
     def _size(self, more: int) -> None:
         self._bytes += more
@@ -104,7 +104,7 @@ class _Walk:
     def _problem(self, text: str) -> None:
         self._problems.add(".".join(str(key) if isinstance(key, int) else shown_key(key) for key in self._path), text)
         if self._problems.full:
-            raise _TooMuch("has more problems than are listed")
+            raise _TooMuch("has more problems, which are not listed")
 
 
 def is_storable(value: object) -> bool:

@@ -50,7 +50,7 @@ def check_sub_workflows(root: Use, subs: Sequence[SubWorkflow], known: Mapping[U
     for sub in subs:
         key = _key(root, Use(sub.name, sub.version), known)
         if key is not None and below[key] + 1 > MAX_DEPTH:
-            deep[sub.path] = [f"leads {below[key] + 1} levels of workflows down; at most {MAX_DEPTH} are allowed"]
+            deep[sub.path] = [f"nests workflows {below[key] + 1} levels deep; at most {MAX_DEPTH} are allowed"]
     if deep:
         raise InvalidWorkflow(deep)
 

@@ -118,7 +118,7 @@ def _wrong_expression(expression: Expression, node_id: str, known: set[str], bef
 def _wrong_form(found: Mapping[str, Json]) -> str | None:
     others = [key for key in found if key not in (FROM, DEFAULT)]
     if others:
-        return f"names a value and holds {shown(others[0])} as well; beside {FROM} only `{DEFAULT}` may stand"
+        return f"unknown key {shown(others[0])}; allowed are {FROM} and `{DEFAULT}`"
     if not isinstance(found[FROM], str):
         return f"{FROM} must be a JSON pointer such as /{INPUTS}/day, not {shown(found[FROM])}"
     return None
@@ -130,20 +130,20 @@ def _wrong_place(pointer: str, node_id: str, known: set[str], before: _Before) -
     except ConditionError as wrong:
         return wrong.message
     if not steps or steps[0] not in (INPUTS, RESULTS, RUN):
-        return f"the pointer {shown(pointer)} must lead into /{INPUTS}, /{RESULTS} or /{RUN}"
+        return f"the pointer {shown(pointer)} must begin with /{INPUTS}, /{RESULTS} or /{RUN}"
     if len(steps) == 1:
         return None
     if steps[0] == RUN and steps[1] not in RUN_MEMBERS:
-        return f"the pointer {shown(pointer)} leads nowhere: /{RUN} has {', '.join(RUN_MEMBERS)}"
+        return f"the pointer {shown(pointer)} does not exist; /{RUN} has {', '.join(RUN_MEMBERS)}"
     why = _wrong_result(steps[1], node_id, known, before) if steps[0] == RESULTS else None
     return None if why is None else f"the pointer {shown(pointer)} {why}"
 
 
 def _wrong_result(name: str, node_id: str, known: set[str], before: _Before) -> str | None:
     if name not in known:
-        return f"names {shown(name)}, which is no node"
+        return f"references {shown(name)}, which is not a node"
     if not before.comes(name, node_id):
-        return f"names {shown(name)}, which does not come before {shown(node_id)}"
+        return f"references {shown(name)}, which does not run before {shown(node_id)}"
     return None
 
 

@@ -118,7 +118,9 @@ def _position(text: str, at: int) -> str:
 def _unreadable(text: str, at: int) -> TemplateError:
     end = text.find(_CLOSE, at)
     if end < 0:
-        return TemplateError("", f'{_position(text, at)}: "{{{{" is never closed; write {{{{ "{{{{" }}}} for the text')
+        return TemplateError(
+            "", f'{_position(text, at)}: "{{{{" is never closed; write {{{{ "{{{{" }}}} for literal text'
+        )
     source = shown(text[at : end + len(_CLOSE)])
     example = '{{ inputs.topic }} or {{ nominal | date("%Y-%m-%d") }}'
     return TemplateError("", f"{_position(text, at)}: {source} is not an expression such as {example}")
@@ -132,7 +134,7 @@ def _expression(match: re.Match[str], position: str) -> Expression:
     if name is None:
         return found
     if name != _DATE:
-        raise found.wrong(f"unknown filter {shown(name)}; the only one is {_DATE}")
+        raise found.wrong(f"unknown filter {shown(name)}; allowed: {_DATE}")
     if form is None:
         raise found.wrong(f'{_DATE} needs a format, such as {_DATE}("%Y-%m-%d")')
     _check_format(found, form[1:-1])
@@ -143,11 +145,11 @@ def check_names(expression: Expression, known: tuple[str, ...] = NAMES) -> None:
     """Raises TemplateError for an unknown name, a path into a fact and a date of something that is no time."""
     name = expression.name
     if name not in known:
-        raise expression.wrong(f"unknown name {shown(name)}; known are {', '.join(known)}")
+        raise expression.wrong(f"unknown name {shown(name)}; allowed: {', '.join(known)}")
     if len(expression.path) > 1 and name not in (INPUTS, RESULTS):
-        raise expression.wrong(f"{name} has no parts")
+        raise expression.wrong(f"{name} has no fields")
     if expression.format is not None and name not in TIMES:
-        raise expression.wrong(f"{_DATE} formats times: {', '.join(each for each in TIMES if each in known)}")
+        raise expression.wrong(f"{_DATE} works only with times: {', '.join(each for each in TIMES if each in known)}")
 
 
 def templates_in(value: Json, path: str = "") -> Iterator[tuple[str, str]]:
@@ -222,7 +224,7 @@ def _check_format(expression: Expression, form: str) -> None:
     for directive in _DIRECTIVE.findall(form):
         if directive not in _DIRECTIVES:
             known = " ".join(f"%{each}" for each in DIRECTIVES)
-            raise expression.wrong(f"unknown directive {shown('%' + directive)}; known are {known}")
+            raise expression.wrong(f"unknown directive {shown('%' + directive)}; allowed: {known}")
 
 
 @lru_cache(maxsize=1_024)  # a template names the same time often, and each entry of a rotation is rendered at a write
@@ -354,13 +356,13 @@ class Rendering:
             return format_date(found, expression.format, self._context.zone)
         found = _at(expression, found)
         if _has_secret(found):
-            raise expression.wrong("the value names a secret, which is never rendered")
+            raise expression.wrong("the value references a secret, which templates cannot read")
         return found
 
     def _count(self, size: int, path: str = "") -> None:
         self._left -= size
         if self._left < 0:
-            raise TemplateError(path, f"what is rendered for a run is longer than {MAX_RENDERED_BYTES} bytes together")
+            raise TemplateError(path, f"the rendered texts of a run exceed {MAX_RENDERED_BYTES} bytes")
 
 
 def _at(expression: Expression, value: Json) -> Json:
@@ -370,7 +372,7 @@ def _at(expression: Expression, value: Json) -> Json:
         elif isinstance(value, list | tuple) and step.isdigit() and len(step) < 10 and int(step) < len(value):
             value = value[int(step)]
         else:
-            raise expression.wrong(f"there is no {'.'.join(expression.path[:depth])}")
+            raise expression.wrong(f"{'.'.join(expression.path[:depth])} does not exist")
     return value
 
 

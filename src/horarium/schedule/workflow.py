@@ -116,7 +116,7 @@ def parse_workflow(
     """
     problems = Problems()
     if not isinstance(document, Mapping):
-        problems.add("nodes", f"must be those of an object, not {shown(document)}")
+        problems.add("nodes", f"must be an object, not {shown(document)}")
     check_storable(document, problems, WORKFLOW)
     _raise_any(problems)
     reader = _Reader(problems, kinds, check_trigger)
@@ -220,7 +220,7 @@ class _Reader(MemberReader):
         if not (source and target):
             return None
         if (source, target) in self._edge_places:
-            self.problems.add(path, f"{source} → {target} is given twice")
+            self.problems.add(path, f"{source} → {target} is specified twice")
             return None
         self._edge_places[source, target] = path
         if "condition" not in given:
@@ -244,7 +244,7 @@ class _Reader(MemberReader):
         nested = "schedule" in given
         settings = given.pop("schedule") if nested else given
         if nested and given:
-            self.problems.add(f"{path}.{min(given)[:64]}", "unknown key beside `schedule`; put it inside")
+            self.problems.add(f"{path}.{min(given)[:64]}", "unknown key; move it into `schedule`")
         if not isinstance(settings, Mapping):
             self.problems.add(f"{path}.schedule", f"must be an object, not {shown(settings)}")
             return None
@@ -262,7 +262,7 @@ class _Reader(MemberReader):
         seen: set[str] = set()
         for index, trigger in enumerate(triggers):
             if trigger is not None and trigger.key in seen:
-                self.problems.add(f"triggers.{index}.key", f"the key {trigger.key!r} is given twice")
+                self.problems.add(f"triggers.{index}.key", f"the key {trigger.key!r} is specified twice")
             seen.add("" if trigger is None else trigger.key)
 
     # ── the graph ────────────────────────────────────────────────────────────────────────────────
@@ -271,12 +271,12 @@ class _Reader(MemberReader):
         """Edges with a condition, then the others by the node that they lead to. None where there is no such graph."""
         # Before any edge is made: a thousand nodes that need a thousand each would make a million.
         if sum(len(node.needs) for node in nodes.values()) > MAX_EDGES:
-            self.problems.add("nodes", f"more than {MAX_EDGES} needs in all")
+            self.problems.add("nodes", f"has more than {MAX_EDGES} needs in total")
             return None
         self._check_names(nodes, edges)
         joined = _united(nodes.values(), edges)
         if len(joined) > MAX_EDGES:
-            self.problems.add("edges", f"{len(joined)} edges; a workflow has at most {MAX_EDGES}")
+            self.problems.add("edges", f"{len(joined)} edges; at most {MAX_EDGES} are allowed per workflow")
             return None
         self.cycle = find_cycle([node.id for node in nodes.values()], pairs_of(joined)) or ()
         if self._kinds is not None:
@@ -290,7 +290,7 @@ class _Reader(MemberReader):
         seen: set[str] = set()
         for index, node in nodes.items():
             if node.id in seen:
-                self.problems.add(f"nodes.{index}.id", f"the id {node.id!r} is given twice")
+                self.problems.add(f"nodes.{index}.id", f"the ID {node.id!r} is specified twice")
             seen.add(node.id)
             for source in node.needs:
                 self._check_end(f"nodes.{index}.needs", source, node.id, known)
@@ -298,13 +298,13 @@ class _Reader(MemberReader):
             path = self._edge_places[edge.source, edge.target]
             self._check_end(f"{path}.from", edge.source, edge.target, known)
             if edge.target not in known:
-                self.problems.add(f"{path}.to", f"{shown(edge.target)} is no node")
+                self.problems.add(f"{path}.to", f"{shown(edge.target)} is not a node")
 
     def _check_end(self, path: str, source: str, target: str, known: set[str]) -> None:
         if source == target:
-            self.problems.add(path, f"the node {shown(target)} cannot wait for itself")
+            self.problems.add(path, f"the node {shown(target)} cannot depend on itself")
         elif source not in known:
-            self.problems.add(path, f"{shown(source)} is no node")
+            self.problems.add(path, f"{shown(source)} is not a node")
 
 
 def _united(nodes: Collection[Node], edges: Sequence[Edge]) -> tuple[Edge, ...]:
@@ -325,11 +325,11 @@ def _trigger_key(value: object, index: int) -> str:
     if value is None:
         return str(index)
     if not isinstance(value, str) or _TRIGGER_KEY.fullmatch(value) is None:
-        raise PolicyError("key", f"{shown(value)} is not a key: use 1 to 64 of A-Z a-z 0-9 . _ -")
+        raise PolicyError("key", f"{shown(value)} is not a valid key: use 1 to 64 of A-Z a-z 0-9 . _ -")
     return value
 
 
 def _description(field: str, value: object) -> str:
     if not isinstance(value, str) or len(value) > _MAX_DESCRIPTION:
-        raise PolicyError(field, f"must be text of at most {_MAX_DESCRIPTION} characters")
+        raise PolicyError(field, f"must be a string of at most {_MAX_DESCRIPTION} characters")
     return value

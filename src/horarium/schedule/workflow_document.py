@@ -15,7 +15,7 @@ from horarium.schedule.node_action import action_of
 from horarium.schedule.workflow_parts import Node, Trigger, TriggerKind, Workflow, pairs_of
 
 TEMPLATES: Final = "workflow:"
-"""What the names of such bundles begin with: nobody else's may."""
+"""The reserved prefix of the names of such bundles."""
 
 
 class Graph(NamedTuple):

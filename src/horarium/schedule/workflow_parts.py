@@ -124,31 +124,31 @@ def _check_sizes(workflow: Workflow) -> None:
         ("triggers", len(workflow.triggers), MAX_TRIGGERS),
     ):
         if count > most:
-            raise InvalidWorkflow(f"{field}: {count} {field}; a workflow has at most {most}")
+            raise InvalidWorkflow(f"{field}: {count} {field}; at most {most} are allowed per workflow")
     if workflow.version < 1:
-        raise InvalidWorkflow("version: versions are counted from 1")
+        raise InvalidWorkflow("version: must be 1 or more")
 
 
 def _check_names(workflow: Workflow) -> None:
     known: set[str] = set()
     for node in workflow.nodes:
         if node.id in known:
-            raise InvalidWorkflow(f"nodes: the id {node.id!r} is given twice")
+            raise InvalidWorkflow(f"nodes: the ID {node.id!r} is specified twice")
         known.add(node.id)
     joined: dict[str, set[str]] = {node.id: set() for node in workflow.nodes}
     for edge in workflow.edges:
         for end in (edge.source, edge.target):
             if end not in known:
-                raise InvalidWorkflow(f"edges: {edge.source} → {edge.target} names {end!r}, which is no node")
+                raise InvalidWorkflow(f"edges: {edge.source} → {edge.target} references {end!r}, which is not a node")
         if edge.source == edge.target:
-            raise InvalidWorkflow(f"edges: the node {edge.source!r} cannot wait for itself")
+            raise InvalidWorkflow(f"edges: the node {edge.source!r} cannot depend on itself")
         if edge.source in joined[edge.target]:
-            raise InvalidWorkflow(f"edges: {edge.source} → {edge.target} is given twice")
+            raise InvalidWorkflow(f"edges: {edge.source} → {edge.target} is specified twice")
         joined[edge.target].add(edge.source)
     for node in workflow.nodes:
         if set(node.needs) != joined[node.id]:
-            raise InvalidWorkflow(f"nodes: the needs of {node.id!r} are not the edges that lead to it")
+            raise InvalidWorkflow(f"nodes: the needs of {node.id!r} do not match the edges to it")
     keys = [trigger.key for trigger in workflow.triggers]
     if len(set(keys)) < len(keys):
         twice = next(key for position, key in enumerate(keys) if key in keys[:position])
-        raise InvalidWorkflow(f"triggers: the key {twice!r} is given twice")
+        raise InvalidWorkflow(f"triggers: the key {twice!r} is specified twice")

@@ -54,7 +54,7 @@ def read_change(body: object) -> Wish | Wrong:
         return Wrong("body", "invalid JSON: the body must be an object")
     for name in _TEXTS:
         if body.get(name) is not None and not isinstance(body[name], str):
-            return Wrong(name, f"invalid request body: {name} must be text, not {shown(body[name])}")
+            return Wrong(name, f"invalid request body: {name} must be a string, not {shown(body[name])}")
     enabled, prompt, zone = body.get("enabled"), body.get("prompt"), body.get("timezone")
     if not isinstance(enabled, bool | None):
         return Wrong("enabled", f"invalid request body: enabled must be true or false, not {shown(enabled)}")

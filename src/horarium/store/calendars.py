@@ -32,7 +32,7 @@ class CalendarRow:
 def _document(text: str) -> dict[str, Any]:
     found = from_text(text)
     if not isinstance(found, dict):
-        raise ValueError("it is not a JSON object")
+        raise ValueError("not a JSON object")
     return found
 
 

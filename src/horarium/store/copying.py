@@ -114,7 +114,7 @@ def _refuse_losses(writing: Connection, copied: Mapping[str, int]) -> None:
     for table in _tables():
         sent, there = copied[table.name], _count(writing, table)
         if there != sent:
-            raise CopyFailed(f"{table.name}: {sent} rows were sent and {there} are there; nothing is kept")
+            raise CopyFailed(f"{table.name}: {sent} rows were sent, but the target has {there}; nothing was copied")
 
 
 def _count_on(writing: Connection) -> None:

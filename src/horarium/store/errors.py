@@ -21,7 +21,7 @@ from sqlalchemy.exc import SQLAlchemyError
 from horarium.errors import HorariumError, InvalidTransition
 from horarium.ids import id_text
 
-DATABASE_REMEDY = "check that the database runs, can be reached, is not locked, and has free space on its disk"
+DATABASE_REMEDY = "check that the database is running, reachable and not locked, and has free disk space"
 
 
 class StoreUnavailable(HorariumError):
@@ -54,7 +54,7 @@ class CommitUnknown(HorariumError):
     """`shown` is what callers are told."""
 
     reason = "commit_unknown"
-    shown = "nobody knows whether the transaction was committed"
+    shown = "the commit was not confirmed, so the transaction may or may not be saved"
 
     def __init__(self, failed: str) -> None:
         super().__init__(f"{self.shown}: {failed}")
@@ -72,7 +72,7 @@ class CannotRead(HorariumError, ValueError):
     def __init__(self, kind: str, key: object, detail: str) -> None:
         name = id_text(key) if isinstance(key, bytes) and len(key) == 16 else key
         super().__init__(
-            f"The stored {kind} {name} cannot be read: {detail}. It was written by a newer program, or damaged"
+            f"The stored {kind} {name} cannot be read: {detail}. It was written by a newer version or is damaged"
         )
         self.detail = detail
 

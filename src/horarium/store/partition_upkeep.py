@@ -30,7 +30,7 @@ from horarium.store.partitions import (
 )
 
 MOST_MOVED = 50_000
-"""Rows that move within one transaction, for which everybody waits."""
+"""Maximum rows that move in one transaction, because it blocks other transactions."""
 
 LOCK_WAIT = "2s"
 

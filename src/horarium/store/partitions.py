@@ -157,7 +157,7 @@ def read_bounds(text: str) -> tuple[Bound, Bound]:
         return None, None
     found = _BOUNDS.fullmatch(text)
     if found is None:
-        raise ValueError(f"no bounds of ours: {text}")
+        raise ValueError(f"unknown partition bounds: {text}")
     low, high = (_bound(each) for each in found.groups())
     return low, high
 

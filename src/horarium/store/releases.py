@@ -8,7 +8,7 @@ from sqlalchemy import Connection
 from horarium.store.tables import releases
 
 KEPT = 200
-"""Of one application: an older one would be taken for new, if anybody still had it."""
+"""Releases kept per application; an older release that reappears counts as new."""
 
 
 def numbers(connection: Connection, namespace: str, bundle: str) -> dict[str, int]:

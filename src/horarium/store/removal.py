@@ -43,7 +43,7 @@ from horarium.store.tables import positions as positions_table
 # Runs that are ended, and runs or schedules that are deleted with what hangs on them, in one transaction.
 _ENDED = 100
 _GROUP = 20
-_GONE = Terminated("its namespace was deleted", "namespace_deleted")
+_GONE = Terminated("the namespace was deleted", "namespace_deleted")
 _OPEN = sa.text(f"state IN {sql_list(OPEN)}")
 # What was done in it stays on record, for the admins of the house.
 _KEPT = (namespaces, audit, audit_heads)

@@ -57,9 +57,9 @@ def reseal_all(connection: Connection, old: Sealer, new: Sealer) -> Resealed:
     if connection.dialect.name == "postgresql":
         connection.exec_driver_sql("SET LOCAL statement_timeout = 0")
     if old.fingerprint is None or new.fingerprint is None:
-        raise ValueError("keys without fingerprints cannot take each other's place")
+        raise ValueError("a key without a fingerprint cannot be replaced")
     if not replace_key_fingerprint(connection, old.fingerprint, new.fingerprint):
-        raise KeyReplaced("the key was replaced by somebody else meanwhile; nothing was changed")
+        raise KeyReplaced("another process replaced the key at the same time; nothing was changed")
     count = 0
     unreadable: list[Unreadable] = []
     for each in SEALED:

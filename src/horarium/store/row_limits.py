@@ -26,7 +26,7 @@ class RowLimit:
 
 _DOCUMENTS = 50_000
 CALENDARS: Final = RowLimit(calendars, _DOCUMENTS, "calendars")
-WORKFLOWS: Final = RowLimit(workflows, 5 * _DOCUMENTS, "versions of workflows")
+WORKFLOWS: Final = RowLimit(workflows, 5 * _DOCUMENTS, "workflow versions")
 TOKENS: Final = RowLimit(tokens, _DOCUMENTS, "tokens")
 LIMITS: Final = (
     RowLimit(agents, _DOCUMENTS, "agents"),

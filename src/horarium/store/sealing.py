@@ -52,7 +52,9 @@ class Sealer:
             raw = base64.b64decode(sealed, validate=True)
             return self._cipher.decrypt(raw[:_NONCE_BYTES], raw[_NONCE_BYTES:], owner).decode()
         except (InvalidTag, ValueError):
-            raise CannotUnseal("a stored secret cannot be read with this installation's key; set it again") from None
+            raise CannotUnseal(
+                "a stored secret cannot be decrypted with the key of this installation; set the secret again"
+            ) from None
 
 
 def seal_in(connection: Connection, sealer: Sealer, secret: str, owner: bytes) -> str:
@@ -65,4 +67,6 @@ def require_key(connection: Connection, sealer: Sealer) -> None:
     """Raises KeyReplaced if the key is not that of the installation, and keeps it from being replaced meanwhile."""
     known = hold_key_fingerprint(connection)
     if sealer.fingerprint is not None and known is not None and known != sealer.fingerprint:
-        raise KeyReplaced("the secret key was replaced while this process was running; restart it with the new key")
+        raise KeyReplaced(
+            "the secret key was replaced while this process was running; restart this process with the new key"
+        )

@@ -108,7 +108,7 @@ def _read(connection: Connection, version: WorkflowVersion) -> CompiledWorkflow 
 
 
 def _missing(version: WorkflowVersion) -> LookupError:
-    return LookupError(f"there is no version {version.version} of the workflow {version.workflow_id!r}")
+    return LookupError(f"version {version.version} of the workflow {version.workflow_id!r} not found")
 
 
 def newest_versions(connection: Connection, names: Collection[WorkflowName]) -> dict[WorkflowName, int]:

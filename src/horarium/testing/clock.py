@@ -37,7 +37,7 @@ class FakeClock:
 
     def advance(self, seconds: float) -> Instant:
         if seconds < 0:
-            raise ValueError(f"time does not run backwards: {seconds} s; `set` steps the clock")
+            raise ValueError(f"seconds must not be negative: {seconds}; use `set` to move the clock back")
         moved = round(seconds * SECOND)
         self._now += moved
         self._elapsed += moved

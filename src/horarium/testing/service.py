@@ -146,7 +146,7 @@ class TestService:
     def finish(self, run: RunSummary, result: Any = None) -> None:
         self._report(run, state="succeeded", result=result)
 
-    def fail(self, run: RunSummary, error: str = "it failed", *, error_class: str | None = None) -> None:
+    def fail(self, run: RunSummary, error: str = "the request failed", *, error_class: str | None = None) -> None:
         self._report(run, state="failed", error=error, error_class=error_class)
 
     def _report(self, run: RunSummary, **said: Any) -> None:
@@ -164,7 +164,7 @@ class TestService:
     def advance_to(self, moment: When) -> None:
         target = instant_of(moment)
         if target < self.now:
-            raise ValueError(f"{to_rfc3339(target)} is in the past; `clock.set` steps the clock back")
+            raise ValueError(f"{to_rfc3339(target)} is in the past; use `clock.set` to move the clock back")
         self._loop.run(self._live_until(target))
 
     def sleep(self, seconds: float = 0, *, minutes: float = 0, hours: float = 0, days: float = 0) -> None:
@@ -204,7 +204,7 @@ class TestService:
             outlook = look()
             if outlook.is_quiet(self.now):
                 return outlook
-        raise RuntimeError(f"the service does not come to rest at {to_rfc3339(self.now)}")
+        raise RuntimeError(f"the service did not become idle at {to_rfc3339(self.now)}")
 
     def _next_moment(self, outlook: Outlook) -> Instant | None:
         """When something may happen next by itself, strictly after now."""

@@ -1,1 +1,1 @@
-"""What goes over the wire: each answer and each small body as one typed value, for the server and for its clients."""
+"""Typed values of requests and answers, shared by the server and its clients."""

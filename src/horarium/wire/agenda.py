@@ -1,4 +1,4 @@
-"""What is answered about the fleet: the occurrences of all schedules in a window of time, decided or predicted."""
+"""Answers about the occurrences of all schedules in a time window, decided or predicted."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from horarium.wire.schedules import Moved
 
 
 class AgendaRow(Answer, frozen=True, kw_only=True):
-    """`reason` says why there was, or will be, no run; `count` is how many missed occurrences the row stands for.
+    """An occurrence, or several missed ones.
 
-    A row that was decided and had a run names it; `state` is what that run is doing now, `started_at` and `finished_at`
-    from when to when it did. `predicted` rows are those that are not decided yet: they alone have a `certainty`, a
-    `sentence` and what `moved` the instant, as in a preview.
+    `reason`: cause of a skip. `count`: number of missed occurrences that the row covers. Decided rows with a run have
+    its ID; `state` is the current state of the run, `started_at` and `finished_at` its times. `predicted` rows are not
+    decided yet; only they have `certainty`, `sentence` and `moved` (changes to the time, as in a preview).
     """
 
     schedule_id: str
@@ -37,7 +37,7 @@ class AgendaRow(Answer, frozen=True, kw_only=True):
 
 
 class AgendaBucket(Answer, frozen=True, kw_only=True):
-    """A part of the window, from `at` on; those in which nothing happens are left out."""
+    """Counts of a part of the window, beginning at `at`. Empty buckets are omitted."""
 
     at: Time
     starts: int
@@ -45,7 +45,7 @@ class AgendaBucket(Answer, frozen=True, kw_only=True):
 
 
 class AgendaSchedule(Answer, frozen=True, kw_only=True):
-    """`timezone` null = nobody can say, since the schedule cannot be planned."""
+    """A schedule of the agenda. `timezone` null: the schedule is broken."""
 
     name: str
     timezone: str | None
@@ -53,11 +53,11 @@ class AgendaSchedule(Answer, frozen=True, kw_only=True):
 
 
 class LaneBucket(Answer, frozen=True, kw_only=True):
-    """The counts of one schedule in a part of the window, from `at` on.
+    """Counts of one schedule in a part of the window, beginning at `at`.
 
-    Each occurrence counts once: as `dispatched`, as `held` (its run waits, or will wait, behind other runs), as
-    `missed` (no scheduler decided it in time) or as `skipped` for another reason. `failed` counts those of the
-    dispatched whose runs ended unsuccessfully. A range of missed occurrences counts where it begins, as its row does.
+    Each occurrence counts once: as `dispatched`, `held` (its run is or will be buffered behind other runs), `missed`
+    (no scheduler decided it in time) or `skipped` for another reason. `failed` counts dispatched occurrences with an
+    unsuccessful run. A range of missed occurrences counts at its beginning.
     """
 
     at: Time
@@ -69,10 +69,9 @@ class LaneBucket(Answer, frozen=True, kw_only=True):
 
 
 class AgendaLane(Answer, frozen=True, kw_only=True):
-    """One schedule id. The buckets count all of its occurrences; those in which nothing happens are left out.
+    """Occurrences of one schedule ID. The buckets count all of them; empty buckets are omitted.
 
-    `rows_complete`: `rows` has each of its occurrences; otherwise it has more than `limit`, and `rows` has none of
-    them.
+    `rows_complete`: `rows` contains all occurrences. Otherwise there are more than `limit`, and `rows` is empty.
     """
 
     schedule_id: str
@@ -82,14 +81,14 @@ class AgendaLane(Answer, frozen=True, kw_only=True):
 
 
 class Agenda(Answer, frozen=True, kw_only=True):
-    """`truncated`: there is more in the window than the rows say; before the instant of the last row nothing is left
-    out, unless there are more schedules, or there is more history of one of them, than can be looked at.
+    """Occurrences in a time window.
 
-    `under_way` are occurrences of before the window whose runs have not ended, 500 at most. `schedules` are those that
-    are told of, and those that were asked for, by id.
+    `truncated`: the window contains more occurrences than rows. Rows are complete up to the time of the last row,
+    unless there are too many schedules or too much history to read. `under_way`: earlier occurrences with active runs,
+    at most 500. `schedules`: the schedules of the rows and the requested ones, sorted by ID.
 
-    With `lanes`, all of the answer is about the schedules of these lanes: `buckets` are complete, and `truncated` says
-    that a lane has more rows than `limit`. `next_page_token` leads to the lanes that follow, in the order of ids.
+    With `lanes`, the answer covers only the schedules of these lanes: `buckets` is complete, and `truncated` means that
+    a lane has more rows than `limit`. `next_page_token` returns the next lanes, sorted by ID.
     """
 
     namespace: str

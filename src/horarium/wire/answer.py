@@ -1,7 +1,7 @@
-"""What an answer is: a frozen value whose fields are the members of a JSON object.
+"""The base of answers: frozen values whose fields are the members of a JSON object.
 
-A field without a default is always there. One with a default is left out where it says nothing more than that.
-So the server builds answers, the OpenAPI document describes them, and clients read them, from one declaration.
+A field without a default is always present. A field with a default is omitted if it equals the default. The server
+builds answers, the OpenAPI document describes them and clients read them from one declaration.
 """
 
 from __future__ import annotations
@@ -17,23 +17,23 @@ from msgspec import Meta, Struct
 from horarium.instant import Instant, from_datetime, to_datetime
 
 Object: TypeAlias = Mapping[str, Any]
-"""A JSON object whose members are nobody's business here."""
+"""A JSON object with arbitrary members."""
 
 Time = Annotated[datetime, Meta(tz=True)]
 """An aware datetime; RFC 3339 text in JSON."""
 
 TYPES = "x-types"
-"""In a JSON Schema: what is told apart on the wire, though to a program it is one type."""
+"""In a JSON Schema: types that differ in JSON but are one type in Python."""
 
 Amount = Annotated[float, Meta(extra_json_schema={TYPES: ["number", "string"]})]
-"""Money. What no float says exactly goes over the wire as text."""
+"""An amount in credits. A value that a float cannot represent exactly is sent as text."""
 
 
 class Answer(Struct, frozen=True, kw_only=True, omit_defaults=True, dict=True):
     """The base of all answers."""
 
     HIDDEN: ClassVar[frozenset[str]] = frozenset()
-    """Fields that are not shown when the value is printed."""
+    """Fields that are hidden when the value is printed."""
 
     @property
     def raw(self) -> Object:
@@ -70,7 +70,7 @@ Rows: TypeAlias = Annotated[tuple[A, ...], Meta(extra_json_schema={ROWS: True})]
 
 
 class UnreadableRow(Answer, frozen=True, kw_only=True):
-    """Stands in a list for a row that cannot be read; `detail` says why. The other rows are as usual."""
+    """A row of a list that cannot be read. `detail` has the cause. Other rows are not affected."""
 
     id: str
     unreadable: Annotated[bool, Meta(extra_json_schema={"const": True})]

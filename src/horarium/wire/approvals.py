@@ -1,4 +1,4 @@
-"""What is asked and answered about questions that wait for a yes, and about yeses that were given beforehand."""
+"""Bodies and answers about approval requests and standing approvals."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Hashes = Annotated[Mapping[str, str], Meta(max_length=MAX_AT_ONCE)]
 
 
 class StatusFilter(StrEnum):
-    """Which questions a list shows."""
+    """Status of the listed approval requests."""
 
     PENDING = "pending"
     APPROVED = "approved"
@@ -32,14 +32,14 @@ class StatusFilter(StrEnum):
 
 
 class BulkDecision(StrEnum):
-    """What can be said of many at once."""
+    """Decision on many approval requests."""
 
     APPROVE = "approve"
     REJECT = "reject"
 
 
 class DecisionOutcome(StrEnum):
-    """What one voice came to, where many were asked about."""
+    """Outcome of one decision of a bulk request."""
 
     APPROVED = "approved"
     REJECTED = "rejected"
@@ -49,7 +49,7 @@ class DecisionOutcome(StrEnum):
 
 
 class ApprovalVote(Answer, frozen=True, kw_only=True):
-    """One voice, for the inputs that are shown now."""
+    """A decision of one approver on the current inputs."""
 
     by: str
     decision: Decision
@@ -58,7 +58,7 @@ class ApprovalVote(Answer, frozen=True, kw_only=True):
 
 
 class ApprovalAgent(Answer, frozen=True, kw_only=True):
-    """The agent that a prompt goes to; without a URL it cannot be called."""
+    """The agent that receives the prompt. An agent without a URL cannot be called."""
 
     agent_id: str
     name: str | None = None
@@ -66,15 +66,16 @@ class ApprovalAgent(Answer, frozen=True, kw_only=True):
 
 
 class Approval(Answer, frozen=True, kw_only=True):
-    """One question. `expires_at` null = it waits for as long as it takes; `approvers` empty = whoever may approve.
+    """An approval request.
 
-    `proposed_inputs` are those that were shown first, where somebody has modified them. `action` is what the run would
-    do, with secrets by name only; lists leave out its input. `question` is what an agent wants to know, in its own
-    words, and `reply` what it is told, once somebody has proposed that; what lets it in somewhere is not shown.
-    `broken` says why it cannot be read, where somebody has damaged it: what is not known is left out then, and nobody
-    decides it. `may_decide`: a decision of the caller would be accepted; else `refusal` is the reason code of the
-    refusal, and `refusal_message` says what to do. `agent` is the one that the
-    prompt in `action` goes to; names are display names.
+    `expires_at` null: never expires. Empty `approvers`: every principal with the permission `approve`.
+    `proposed_inputs`: the original inputs, if an approver modified them. `action`: the action of the run, with secrets
+    by name; lists omit its input. `question`: the question of the agent. `reply`: the proposed answer to it;
+    credentials are masked.
+
+    `broken`: cause, if the stored approval request is damaged. Unreadable fields are omitted then, and it cannot be
+    decided. `may_decide`: the caller may decide it. Otherwise `refusal` is the reason code and `refusal_message`
+    describes what to do. `agent` receives the prompt in `action`. Names are display names.
     """
 
     approval_id: str
@@ -118,7 +119,7 @@ class ApprovalList(Answer, frozen=True, kw_only=True):
 
 
 class DecidedOne(Answer, frozen=True, kw_only=True):
-    """`reason` and `message` say why one was not decided."""
+    """Outcome for one approval request. `reason` and `message` are set if it was not decided."""
 
     approval_id: str
     outcome: DecisionOutcome
@@ -131,11 +132,11 @@ class DecidedMany(Answer, frozen=True, kw_only=True):
 
 
 class StandingApproval(Answer, frozen=True, kw_only=True):
-    """A yes to future questions about these gates. `revision` is the schedule's when it was given.
+    """An approval of future requests for these gates. `revision`: revision of the schedule when it was created.
 
-    `broken` says why it cannot be read: it approves nothing then. `active` is false once it has ended, and
-    `ended_reason` says why: `expired`, `used_up`, `credential_ended`, `role_changed`, `schedule_deleted`,
-    `schedule_changed`, `workflow_deleted` or `workflow_changed`.
+    `broken`: cause, if the stored row is damaged; it then approves nothing. `active` is false after it ended.
+    `ended_reason`: `expired`, `used_up`, `credential_ended`, `role_changed`, `schedule_deleted`, `schedule_changed`,
+    `workflow_deleted` or `workflow_changed`.
     """
 
     standing_id: str
@@ -168,9 +169,9 @@ class StandingDeleted(Answer, frozen=True, kw_only=True):
 
 
 class DecisionBody(Body, frozen=True, kw_only=True):
-    """`modifications` are merged into the inputs, as RFC 7396 has it; `input_hash` is that of the inputs shown.
+    """A decision. `modifications` are merged into the inputs (RFC 7396). `input_hash` is the hash of the inputs shown.
 
-    To an agent's question `modifications` are `{"reply": text}`: what it is told, while the inputs stay as they are.
+    To answer the question of an agent, set `modifications` to `{"reply": text}`. The inputs stay unchanged.
     """
 
     OTHER_NAMES: ClassVar = {"note": "reason"}
@@ -184,7 +185,7 @@ class DecisionBody(Body, frozen=True, kw_only=True):
 
 
 class RunDecisionBody(Body, frozen=True, kw_only=True):
-    """As a decision; a yes with `modifications` is one to the inputs as they are then."""
+    """A decision on a run. With `modifications`, the approval covers the changed inputs."""
 
     OTHER_NAMES: ClassVar = {"note": "reason"}
     REFUSALS: ClassVar = (410, 412)
@@ -196,7 +197,9 @@ class RunDecisionBody(Body, frozen=True, kw_only=True):
 
 
 class DecisionsBody(Body, frozen=True, kw_only=True):
-    """`input_hashes` names, by id, the inputs that were shown: a question that has others by now is not decided."""
+    """Decisions on many approval requests. `input_hashes` maps IDs to the hashes of the inputs shown. An approval
+    request with changed inputs is not decided.
+    """
 
     OTHER_NAMES: ClassVar = {"approval_ids": "ids", "note": "reason"}
 
@@ -208,9 +211,8 @@ class DecisionsBody(Body, frozen=True, kw_only=True):
 
 
 class StandingBody(Body, frozen=True, kw_only=True):
-    """Of one schedule, or of all that runs of one workflow ask. Without gates, to runs of the schedule as it is now.
-
-    A local time in `until` needs a `timezone`.
+    """A standing approval for one schedule, or for all runs of one workflow. Without gates it covers runs of the
+    current revision of the schedule. A local time in `until` requires a `timezone`.
     """
 
     OTHER_NAMES: ClassVar = {"note": "reason"}

@@ -1,4 +1,4 @@
-"""What goes over the wire about agents, teams and assignments; the token of an agent goes in and never comes out."""
+"""Bodies and answers about agents, teams and assignments. No answer contains the token of an agent."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from horarium.wire.outcomes import WriteOutcome
 
 
 class AgentBody(Body, frozen=True, kw_only=True):
-    """A write says all that the agent is, but for its `token`: without it that stays, and null takes it away.
+    """An agent. A write replaces the whole agent, except `token`: omitted keeps it, null removes it.
 
-    `policies` holds `approval_policy`, `retry_policy`, `failure_policy`, `limits` and `budget`. `allowed_hosts` are
-    those to which its card may point beside the host of `url`; the token goes to none of them. `schedules` says which
-    schedules of its workspace the agent's own token may change and delete: `own` (default), those that were created
-    through the workspace, `all` or `none`.
+    `policies` contains `approval_policy`, `retry_policy`, `failure_policy`, `limits` and `budget`. `allowed_hosts`:
+    hosts to which the agent card may refer in addition to the host of `url`; the token is never sent to them.
+    `schedules`: schedules of its workspace that the agent's own token may change and delete: `own` (default; created
+    through the workspace), `all` or `none`.
     """
 
     OTHER_NAMES: ClassVar = {"agent_id": "id"}
@@ -40,7 +40,7 @@ class AgentBody(Body, frozen=True, kw_only=True):
 
 
 class TeamBody(Body, frozen=True, kw_only=True):
-    """`members` are agents, in the order of their turns. `budget` may stand in `policies` as well."""
+    """A team. `members` are agent IDs in rotation order. `budget` may also be in `policies`."""
 
     OTHER_NAMES: ClassVar = {"id": "team_id"}
 
@@ -54,7 +54,7 @@ class TeamBody(Body, frozen=True, kw_only=True):
 
 
 class AssignmentBody(Body, frozen=True, kw_only=True):
-    """Policies that it does not give are those of the agent or team, or the server's."""
+    """An assignment. Omitted policies come from the agent or team, or from the defaults of the server."""
 
     OTHER_NAMES: ClassVar = {"id": "assignment_id"}
 
@@ -69,7 +69,7 @@ class AssignmentBody(Body, frozen=True, kw_only=True):
 
 
 class AgentCard(Answer, frozen=True, kw_only=True):
-    """What the agent says about itself."""
+    """The agent card, as published by the agent."""
 
     name: str
     version: str | None = None
@@ -77,10 +77,10 @@ class AgentCard(Answer, frozen=True, kw_only=True):
 
 
 class Agent(Answer, frozen=True, kw_only=True):
-    """`active_runs` and `children` stand in the answer about one agent, and in no list.
+    """An agent. Lists omit `active_runs` and `children`.
 
-    `card` is null until the agent has given it; `card_at` is when it was asked for last, and `card_error` why it could
-    not be had then. `last_seen_at` is when the agent was heard of last: it answered, or asked a queue for work.
+    `card` is null until it was fetched; `card_at` is the time of the last attempt and `card_error` its error.
+    `last_seen_at`: time of the last response or queue claim of the agent.
     """
 
     id: str
@@ -110,7 +110,7 @@ class Agent(Answer, frozen=True, kw_only=True):
 
 
 class AgentInterface(Answer, frozen=True, kw_only=True):
-    """An address that the card offers. `used`: prompts may go there; `why_not` says why they do not."""
+    """A URL that the agent card offers. `used`: Horarium may send prompts to it. `why_not`: the cause if it may not."""
 
     url: str
     dialect: str
@@ -120,9 +120,10 @@ class AgentInterface(Answer, frozen=True, kw_only=True):
 
 
 class AgentChecked(Answer, frozen=True, kw_only=True):
-    """`reachable`: somebody answered, whether or not there was a card. `dialect` is how it would be spoken to now.
+    """Result of fetching an agent card.
 
-    Of several interfaces that are used the first is tried first, and the registered address last.
+    `reachable`: the agent responded, with or without a card. `dialect`: the protocol version in use. Prompts go to the
+    first used interface, then to the next ones, and last to the registered URL.
     """
 
     id: str
@@ -141,7 +142,7 @@ class AgentList(Answer, frozen=True, kw_only=True):
 
 
 class AgentDeleted(Answer, frozen=True, kw_only=True):
-    """The schedules that were paused, or deleted, with it."""
+    """A deleted agent, and the schedules that were paused or deleted with it."""
 
     id: str
     outcome: WriteOutcome
@@ -150,7 +151,7 @@ class AgentDeleted(Answer, frozen=True, kw_only=True):
 
 
 class Team(Answer, frozen=True, kw_only=True):
-    """`lead` null = the first member leads."""
+    """A team. `lead` null: the first member leads."""
 
     team_id: str
     name: str
@@ -176,7 +177,7 @@ class TeamDeleted(Answer, frozen=True, kw_only=True):
 
 
 class Assignment(Answer, frozen=True, kw_only=True):
-    """A policy that is null is not given here."""
+    """An assignment. A policy that is null is not set here."""
 
     assignment_id: str
     workflow_id: str

@@ -1,4 +1,4 @@
-"""What is answered about the audit, and how a client makes of it again what was hashed."""
+"""Answers about the audit log, and the text whose hash a client can verify."""
 
 from __future__ import annotations
 
@@ -8,9 +8,8 @@ from horarium.wire.answer import Answer, Object, Rows, Time
 
 
 class AuditEntry(Answer, frozen=True, kw_only=True):
-    """`detail` names what was acted on; `count` in it is how many refusals of one minute the entry stands for.
-
-    `principal` and `address` are who and from where, `source` the door. `hash` ties it to the entry before it.
+    """An audit entry. `detail` identifies the target; `detail.count` is the number of rejected requests of one minute
+    that the entry covers. `source` is the interface. `hash` includes the hash of the previous entry.
     """
 
     namespace: str
@@ -26,16 +25,15 @@ class AuditEntry(Answer, frozen=True, kw_only=True):
 
 
 class AuditLink(Answer, frozen=True, kw_only=True):
-    """A place in the chain."""
+    """A position in the hash chain."""
 
     sequence: int
     hash: str
 
 
 class Audit(Answer, frozen=True, kw_only=True):
-    """`head` is the last entry of the chain, null where there is none; `begin` the place before the first that is kept.
-
-    `next_page_token` leads on in the order that was asked for.
+    """Audit entries. `head`: last entry of the chain (null if empty). `begin`: position before the first retained
+    entry. `next_page_token` continues in the requested order.
     """
 
     namespace: str

@@ -1,7 +1,6 @@
-"""The small bodies of requests, each one typed value, and the one reader that makes them of JSON.
+"""Typed request bodies, and the reader that validates them.
 
-Every problem is named, none is guessed away. A field may have other names; null is the same as absent; keys may
-be written in camelCase.
+The reader reports every error. A field may have other names, null is the same as omitted, and keys may be camelCase.
 """
 
 from __future__ import annotations
@@ -53,7 +52,7 @@ Moment = Annotated[
     str,
     Meta(
         max_length=64,
-        description="RFC 3339, a length of time from now such as 4h or P1D, or a local time such as 2026-11-17T09:00",
+        description="RFC 3339 time, duration from now such as 4h or P1D, or local time such as 2026-11-17T09:00.",
     ),
 ]
 Whole = Annotated[int, Meta(ge=0, le=MAX_WHOLE)]
@@ -70,7 +69,7 @@ class Body(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class NoteBody(Body, frozen=True, kw_only=True):
-    """`reason` is recorded with the change. `note` replaces the note of the schedule, and is the reason without one."""
+    """`reason` is recorded with the change. `note` replaces the note of the schedule and is the default of `reason`."""
 
     reason: Note | None = None
     note: Note | None = None
@@ -78,9 +77,8 @@ class NoteBody(Body, frozen=True, kw_only=True):
 
 
 class PauseScheduleBody(NoteBody, frozen=True, kw_only=True):
-    """`until` is when it goes on by itself; without it, when somebody resumes it.
-
-    A local time is read in `timezone`, or else in the zone of the schedule.
+    """`until`: time at which the schedule resumes; without it, it stays paused until resumed. A local time is read in
+    `timezone` (default: the time zone of the schedule).
     """
 
     until: Moment | None = None
@@ -160,7 +158,7 @@ class HeartbeatBody(Body, frozen=True, kw_only=True):
 
 
 class RunLogBody(Body, frozen=True, kw_only=True):
-    """`lines` are texts, or objects with `text`, `stream` and `at`; `dropped` were lost before them."""
+    """`lines` are texts, or objects with `text`, `stream` and `at`. `dropped`: number of lines lost before them."""
 
     lease_epoch: Whole
     lines: tuple[Object | str, ...]
@@ -168,7 +166,9 @@ class RunLogBody(Body, frozen=True, kw_only=True):
 
 
 class ReportBody(Body, frozen=True, kw_only=True):
-    """`lease_epoch` or `report_token` came with the run and must come back; a lease is good for who claimed the run."""
+    """The outcome of a run. Return the `lease_epoch` or `report_token` that came with the run. A lease is valid only
+    for the worker that claimed the run.
+    """
 
     OTHER_NAMES: ClassVar = {"status": "state"}
 
@@ -186,7 +186,9 @@ class ReportBody(Body, frozen=True, kw_only=True):
 
 
 class StartBody(Body, frozen=True, kw_only=True):
-    """`scheduled_for` is the moment that the run is for; the key is kept with the run, for as long as the run is."""
+    """A run without a schedule. `scheduled_for`: time that the run is for. The idempotency key is kept as long as the
+    run.
+    """
 
     OTHER_NAMES: ClassVar = {"input": "inputs"}
 
@@ -201,9 +203,9 @@ class StartBody(Body, frozen=True, kw_only=True):
 
 
 class CalendarBody(Body, frozen=True, kw_only=True):
-    """A calendar of one's own: dates, or a rule. In a change, what it does not say stays.
+    """A custom calendar: dates or a rule. An update keeps omitted fields.
 
-    Without a `timezone` (null takes it away) its days are those of whichever schedule obeys it.
+    `timezone` null: the days are those of the time zone of each schedule that uses the calendar.
     """
 
     name: Name | None = None
@@ -227,7 +229,7 @@ class NamespaceBody(Body, frozen=True, kw_only=True):
 
 
 class NamespaceChange(Body, frozen=True, kw_only=True):
-    """Of `quotas` and `retention` what is given: a number, null for no limit and for ever, or `default`."""
+    """New values of `quotas` and `retention`: a number, null (no limit, or kept forever) or `default`."""
 
     description: Note | None = None
     quotas: Object | None = None
@@ -235,9 +237,8 @@ class NamespaceChange(Body, frozen=True, kw_only=True):
 
 
 class PauseBody(Body, frozen=True, kw_only=True):
-    """Of the registrar: `paused` false resumes; a pause may end by itself, at `until`.
-
-    A local time is read in `timezone`, or else in the zone of the schedule.
+    """`paused` false resumes. `until`: time at which the trigger resumes. A local time is read in `timezone` (default:
+    the time zone of the schedule).
     """
 
     OTHER_NAMES: ClassVar = {"note": "reason"}
@@ -340,11 +341,11 @@ def _text_reader(bounds: Meta | None) -> _Read:
 
     def read(value: object, field: str) -> str:
         if not isinstance(value, str) or len(value) > most:
-            raise ValueError(f"must be a text of at most {most} characters")
+            raise ValueError(f"must be a string of at most {most} characters")
         if len(value) < least or (least and not value.strip()):
             raise ValueError("must not be blank")
         if "\x00" in value:
-            raise ValueError("must not hold the character U+0000, which cannot be stored")
+            raise ValueError("must not contain the character U+0000")
         check_text(field, value)
         return value
 
@@ -357,7 +358,7 @@ def _texts_reader(bounds: Meta) -> _Read:
 
     def read(value: object, field: str) -> tuple[str, ...]:
         if not isinstance(value, list | tuple) or not least <= len(value) <= most:
-            raise ValueError(f"must be a list of {least} to {most} texts")
+            raise ValueError(f"must be a list of {least} to {most} strings")
         return tuple(dict.fromkeys(one(each, field) for each in value))
 
     return read
@@ -368,7 +369,7 @@ def _pairs_reader(bounds: Meta, *, or_null: bool) -> _Read:
 
     def read(value: object, field: str) -> Mapping[str, str | None]:
         if not isinstance(value, Mapping) or len(value) > most:
-            raise ValueError(f"must be an object with at most {most} members, all of them texts")
+            raise ValueError(f"must be an object with at most {most} members, all of them strings")
         return {
             one(name, field): None if or_null and text is None else one(text, field) for name, text in value.items()
         }

@@ -1,4 +1,4 @@
-"""What is answered about many schedules or runs at once: one outcome each."""
+"""Answers about bulk changes: one outcome per schedule or run."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from horarium.schedule.run import RunState
 from horarium.wire.answer import Answer, Time
 
 MAX_AT_ONCE = 100
-"""Schedules or runs of one request: each is a transaction of its own, and somebody waits for the answer."""
+"""Maximum schedules or runs of one request. Each is a separate transaction while the client waits."""
 
 
 class BulkAction(StrEnum):
@@ -26,7 +26,7 @@ class StopAction(StrEnum):
 
 
 class BulkOutcome(StrEnum):
-    """The words of the single actions, and two of its own."""
+    """Outcome of a bulk change of one schedule."""
 
     UPDATED = "updated"
     PAUSED = "paused"
@@ -45,7 +45,7 @@ class BulkOutcome(StrEnum):
 
 
 class BulkChange(Answer, frozen=True, kw_only=True):
-    """What became of one schedule; `reason` and `message` say why nothing did."""
+    """Outcome for one schedule. `reason` and `message` are set if nothing changed."""
 
     schedule_id: str
     outcome: BulkOutcome
@@ -57,10 +57,10 @@ class BulkChange(Answer, frozen=True, kw_only=True):
 
 
 class BulkChanges(Answer, frozen=True, kw_only=True):
-    """`next_page_token` goes on with those that fit the same filter and are not in this answer.
+    """Outcomes of a bulk change. `next_page_token` continues with the schedules that match the same filter.
 
-    `until` is when the pauses end by themselves. Whoever goes on with the next page says it in place of a length of
-    time, lest they end one after the other.
+    `until`: time at which the pauses end. Send it with the next page instead of a duration, so that all pauses end at
+    the same time.
     """
 
     namespace: str
@@ -72,7 +72,7 @@ class BulkChanges(Answer, frozen=True, kw_only=True):
 
 
 class BulkStop(Answer, frozen=True, kw_only=True):
-    """What became of one run."""
+    """Outcome for one run."""
 
     run_id: str
     schedule_id: str | None

@@ -1,4 +1,4 @@
-"""What is asked for about many schedules or runs at once: which ones, and what to do."""
+"""Bodies of bulk changes: a filter and an action."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ PageToken = Annotated[str, Meta(max_length=8_192)]
 
 
 class ScheduleChoice(Body, frozen=True, kw_only=True):
-    """All that is given must fit; `name_contains` is part of an id or a name."""
+    """Filter of schedules. All given conditions must match. `name_contains` matches a part of the ID or name."""
 
     OTHER_NAMES: ClassVar = {"schedule_ids": "ids", "text": "name_contains"}
 
@@ -30,10 +30,8 @@ class ScheduleChoice(Body, frozen=True, kw_only=True):
 
 
 class BulkBody(Body, frozen=True, kw_only=True):
-    """An empty filter is a mistake more often than a wish: whoever means all of them says `all`.
-
-    `labels` are for the action `label`: they are put on, and null takes one off. A local time in `until` needs a
-    `timezone`: schedules may have different ones.
+    """A bulk change. An empty filter requires `all`. With the action `label`, `labels` are added; null removes a label.
+    A local time in `until` requires a `timezone`.
     """
 
     OTHER_NAMES: ClassVar = {"note": "reason"}
@@ -52,7 +50,7 @@ class BulkBody(Body, frozen=True, kw_only=True):
 
 
 class RunChoice(Body, frozen=True, kw_only=True):
-    """Of the runs that have not ended; `labels` are those of their schedules."""
+    """Filter of runs that have not ended. `labels` are those of their schedules."""
 
     OTHER_NAMES: ClassVar = {"run_ids": "ids", "state": "states"}
 

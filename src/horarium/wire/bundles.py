@@ -1,4 +1,4 @@
-"""What is sent and answered about bundles: what to apply, and what became of each document."""
+"""Bodies and answers about bundles."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ class Change(StrEnum):
 
 
 class ApplyBody(Body, frozen=True, kw_only=True):
-    """A bundle, and what may be done for it.
+    """A bundle and its options.
 
-    An agent may hold `children`, which are agents, and `schedules` of its prompts: `name`, `cron_expr`, `timezone`,
-    `prompt`, `enabled`. A text in `schedules` is the agent's setting of that name; beside a list, the setting is
-    `token_schedules`.
+    An agent may contain `children` (agents) and `schedules` of its prompts: `name`, `cron_expr`, `timezone`, `prompt`,
+    `enabled`. If `schedules` is a string, it is the setting `schedules` of the agent; next to a list, use
+    `token_schedules` for that setting.
     """
 
     bundle: Name | None = None
@@ -43,7 +43,7 @@ class ApplyBody(Body, frozen=True, kw_only=True):
 
 
 class FieldChange(Answer, frozen=True, kw_only=True):
-    """`path` is dotted; null = it is not there. Long values are cut and shown as text."""
+    """A changed field. `path` is dotted. null: the field is absent. Long values are truncated and shown as text."""
 
     path: str
     old: Any
@@ -51,9 +51,8 @@ class FieldChange(Answer, frozen=True, kw_only=True):
 
 
 class BundleChange(Answer, frozen=True, kw_only=True):
-    """`fires_added` and `fires_removed` are those of the next seven days, whatever guards will say to them.
-
-    `exhausted`: it is unchanged, since its runs are used up.
+    """Change of one document. `fires_added` and `fires_removed`: fires of the next seven days, before guards are
+    evaluated. `exhausted`: unchanged because the schedule has reached `max_runs`.
     """
 
     change: Change
@@ -67,7 +66,7 @@ class BundleChange(Answer, frozen=True, kw_only=True):
 
 
 class Applied(Answer, frozen=True, kw_only=True):
-    """`dry_run`: this is what would be done, and nothing was. `starts_soon` runs start within a minute."""
+    """Result of an apply. `dry_run`: nothing was changed. `starts_soon`: number of runs that start within a minute."""
 
     dry_run: bool
     bundle: str | None

@@ -1,4 +1,4 @@
-"""What is answered about all processes on a database, and what waits for them."""
+"""Answers about the processes on a database and the queue depths."""
 
 from __future__ import annotations
 
@@ -7,10 +7,9 @@ from horarium.wire.answer import Answer, Rows, Time
 
 
 class ClusterProcess(Answer, frozen=True, kw_only=True):
-    """`schema_revision` is the newest that its program knows; one of an older release does not say everything.
-
-    `stuck` are its loops that complete no step, `runs` those in its hands; the clock of its machine is
-    `clock_offset_seconds` behind the database's.
+    """A process. `schema_revision`: newest revision that it supports; processes of an older release do not report
+    everything. `stuck`: loops that complete no step. `runs`: its active runs. `clock_offset_seconds`: delay of its
+    clock relative to the database.
     """
 
     name: str
@@ -29,7 +28,7 @@ class ClusterProcess(Answer, frozen=True, kw_only=True):
 
 
 class ClusterWorker(Answer, frozen=True, kw_only=True):
-    """One that takes runs from pull queues, by the name that it gave, while it holds some."""
+    """A worker that holds runs of pull queues, by the name that it reported."""
 
     name: str
     state: ProcessState
@@ -38,7 +37,7 @@ class ClusterWorker(Answer, frozen=True, kw_only=True):
 
 
 class QueueDepth(Answer, frozen=True, kw_only=True):
-    """Runs that wait, of one kind: `ready` to be handed out, `queued` at their target, `held` behind others."""
+    """Waiting runs of one kind: `ready` for dispatch, `queued` at the target, `held` (buffered) behind other runs."""
 
     kind: str
     queue: str | None
@@ -48,11 +47,11 @@ class QueueDepth(Answer, frozen=True, kw_only=True):
 
 
 class Cluster(Answer, frozen=True, kw_only=True):
-    """`version` is that of the process that answers, `schema_revision` that of the tables.
+    """Processes on this database. `version`: version of the responding process. `schema_revision`: revision of the
+    tables.
 
-    `tick_lag_seconds`: so long the oldest undecided occurrence has waited; `oldest_ready_seconds`: so long a run that
-    nobody has taken, null where there is none. `more`: some of it was too much to count or to show. `notes` are
-    sentences about what somebody should look at.
+    `tick_lag_seconds`: age of the oldest undecided occurrence. `oldest_ready_seconds`: age of the oldest run that waits
+    for dispatch (null = none). `more`: the lists or counts are incomplete. `notes`: problems that need attention.
     """
 
     version: str

@@ -1,4 +1,4 @@
-"""What is answered about what a schedule would be, what it has been, and what a condition sees."""
+"""Answers about drafts, revisions and condition tests."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from horarium.wire.schedules import PreviewRow, Year
 
 
 class MovedFire(Answer, frozen=True, kw_only=True, rename={"before": "from", "after": "to"}):
-    """One fire at another time: of the same day, or its nearest neighbour within a week."""
+    """A fire whose time changes: on the same day, or to the nearest time within a week."""
 
     before: Time
     after: Time
 
 
 class FireChanges(Answer, frozen=True, kw_only=True):
-    """All fires that come, go or move up to `until`; `bounded`: later ones were not looked at.
+    """Fires that are added, removed or moved up to `until`. `bounded`: later fires were not compared.
 
-    As far as the spec, the attached calendars and `max_runs` say; at most a hundred changes within a year.
+    Considers the spec, the attached calendars and `max_runs`; at most 100 changes within a year.
     """
 
     added: tuple[Time, ...]
@@ -33,13 +33,13 @@ class FireChanges(Answer, frozen=True, kw_only=True):
 
 
 class ScheduleDraft(Answer, frozen=True, kw_only=True):
-    """What a document would make of a schedule. Nothing is written.
+    """Preview of a schedule document. Nothing is written.
 
-    `valid` is about the document, `may_write` about whoever asks: whether role and ownership would let them write it.
-    `errors` are all that a write would refuse, by the path of the field; under `document` stands what is about no
-    field. Then `document` is null where it cannot be read, and words, `fires` and `year` are those of its spec alone,
-    as far as that can be read. `fires` are the next occurrences, also those that would be skipped; of a new schedule
-    `due` is without jitter. `changes` are those of an edit. `policies` are what the next run would be born with.
+    `valid`: the document is valid. `may_write`: role and ownership allow the caller to write it. `errors`: all errors
+    by path of the field; errors without a field are under `document`. If the document is invalid, `document` is null,
+    and `words`, `fires` and `year` come from its spec if that is readable. `fires`: the next occurrences, including
+    skipped ones; the `due` of a new schedule has no jitter. `changes`: effect of an update on fires. `policies`: the
+    policies of the next run.
     """
 
     valid: bool
@@ -55,10 +55,10 @@ class ScheduleDraft(Answer, frozen=True, kw_only=True):
 
 
 class Revision(Answer, frozen=True, kw_only=True):
-    """A definition that a schedule has had. `principal` wrote it, and `note` is why, where that is still known.
+    """A stored definition of a schedule. `principal` wrote it; `note` is the reason, if still known.
 
-    What is secret is never part of it: a document holds the names of secrets. `broken` says why it cannot be read,
-    where somebody has damaged it: then `document` is empty.
+    The document contains secrets by name only. `broken`: cause, if the stored definition is damaged; `document` is then
+    empty.
     """
 
     revision: int
@@ -76,7 +76,7 @@ class RevisionList(Answer, frozen=True, kw_only=True):
 
 
 class RevisionField(Answer, frozen=True, kw_only=True):
-    """`path` is dotted; null = it is not there. Long values are cut and shown as text."""
+    """A changed field. `path` is dotted. null: the field is absent. Long values are truncated and shown as text."""
 
     path: str
     before: Any
@@ -84,9 +84,8 @@ class RevisionField(Answer, frozen=True, kw_only=True):
 
 
 class RevisionComparison(Answer, frozen=True, kw_only=True, rename={"before": "from", "after": "to"}):
-    """Which fields differ between two definitions of a schedule, and which coming fires.
-
-    `changes` is null where one of them cannot be planned any more.
+    """Differences between two definitions: fields and future fires. `changes` is null if one of them is no longer
+    valid.
     """
 
     schedule_id: str
@@ -97,9 +96,8 @@ class RevisionComparison(Answer, frozen=True, kw_only=True, rename={"before": "f
 
 
 class ConditionTestBody(Body, frozen=True, kw_only=True):
-    """A condition, and what to try it on: a `context`, or the one that a schedule would see now.
-
-    With neither it is that of a schedule that has had no run.
+    """A condition and its `context`, or the schedule whose current context to use. Default: the context of a schedule
+    without runs.
     """
 
     OTHER_NAMES: ClassVar = {"pre_dispatch_condition": "condition", "filter": "condition"}
@@ -111,9 +109,8 @@ class ConditionTestBody(Body, frozen=True, kw_only=True):
 
 
 class ConditionFinding(Answer, frozen=True, kw_only=True):
-    """One clause and what it saw. `found` false = nothing is there, which is not null.
-
-    A long `value` or `actual` is cut and shown as text.
+    """Result of one clause. `found` false: the value is absent, which is different from null. A long `value` or
+    `actual` is truncated and shown as text.
     """
 
     path: str
@@ -126,10 +123,10 @@ class ConditionFinding(Answer, frozen=True, kw_only=True):
 
 
 class ConditionTest(Answer, frozen=True, kw_only=True):
-    """Whether a condition holds, clause by clause. One that cannot be read does not, and `error` says why.
+    """Result of a condition, by clause. An invalid condition does not hold, and `error` has the cause.
 
-    `context` is what it was tried on; null with `context_omitted` = that is too large to show. The signal is in it
-    where the condition reads it, and `signal_error` says why that is null.
+    `context`: the evaluated context; null with `context_omitted`: too large to show. It contains the signal if the
+    condition reads it; `signal_error` has the cause if the signal is null.
     """
 
     holds: bool

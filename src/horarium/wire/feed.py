@@ -1,4 +1,4 @@
-"""How what was written becomes an entry of the feed, for readers, streams and subscriptions alike."""
+"""Feed entries, for lists, streams and subscriptions."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from horarium.wire.answer import encode
 from horarium.wire.service import FeedEntry
 
 UNREADABLE_KIND = "unreadable"
-"""The event of a stream for an entry that cannot be read; its data is an `UnreadableRow`."""
+"""Event of a stream for an entry that cannot be read; its data is an `UnreadableRow`."""
 _SOURCE = "urn:horarium"
 _OF_RUNS = ("duration_seconds", "workflow", "version", "approval")
 

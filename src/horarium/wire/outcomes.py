@@ -1,4 +1,4 @@
-"""What can become of a request: the words of answers that no other room owns."""
+"""Outcomes of requests."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class TriggerOutcome(StrEnum):
 
 
 class FillOutcome(StrEnum):
-    """Of one occurrence of a backfill."""
+    """Outcome of one occurrence of a backfill."""
 
     STARTED = "started"
     BUFFERED = "buffered"
@@ -35,7 +35,7 @@ class BackfillOutcome(StrEnum):
 
 
 class ExplainedOutcome(StrEnum):
-    """The first three are predicted, the others were recorded."""
+    """Outcome of an occurrence. `fires`, `skips` and `nothing` are predicted, the others recorded."""
 
     FIRES = "fires"
     SKIPS = "skips"
@@ -74,7 +74,7 @@ class StartOutcome(StrEnum):
 
 
 class RemovalOutcome(StrEnum):
-    """Of a namespace."""
+    """Outcome of deleting a namespace."""
 
     DELETED = "deleted"  # nothing of it is left
     DELETING = "deleting"  # nobody gets in any more; the rest of its rows goes by itself

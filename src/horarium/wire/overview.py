@@ -1,4 +1,4 @@
-"""What is answered about a namespace at a glance: counts, each of which is the length of a list."""
+"""Counts of items in a namespace that need attention."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from horarium.wire.answer import Answer, Time
 
 
 class ScheduleCounts(Answer, frozen=True, kw_only=True):
-    """Live schedules by status, as `GET /api/schedules?status=` lists them."""
+    """Live schedules by status, as listed by `GET /api/schedules?status=`."""
 
     active: int
     paused: int
@@ -15,12 +15,12 @@ class ScheduleCounts(Answer, frozen=True, kw_only=True):
 
 
 class Overview(Answer, frozen=True, kw_only=True):
-    """What somebody may have to act on. `bounded` names the counts of which there are at least so many.
+    """Counts of items that need attention. `bounded` names capped counts: the real number is at least that.
 
-    `failing`, `stale` and `late` are schedules (`GET /api/schedules?health=`), `waiting_for_approval` questions
-    (`GET /api/approvals`), `held` to `running` runs (`GET /api/runs?state=`); `missed_lately` are rows of missed
-    occurrences since the instant `since` (`GET /api/agenda?reason=missed`), `failed_24h` unsuccessful runs that ended
-    since then (`GET /api/runs?state=failed&state=timed_out&state=launch_failed&state=unknown&finished_after=`).
+    `failing`, `stale` and `late` count schedules (`GET /api/schedules?health=`), `waiting_for_approval` approval
+    requests (`GET /api/approvals`), `held` to `running` runs (`GET /api/runs?state=`), `missed_lately` missed
+    occurrences since `since` (`GET /api/agenda?reason=missed`), `failed_24h` unsuccessful runs that ended since then
+    (`GET /api/runs?state=failed&state=timed_out&state=launch_failed&state=unknown&finished_after=`).
     """
 
     namespace: str

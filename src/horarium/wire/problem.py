@@ -1,4 +1,4 @@
-"""How a refusal looks."""
+"""The problem document of failed requests."""
 
 from __future__ import annotations
 
@@ -8,9 +8,10 @@ from horarium.wire.answer import Answer
 
 
 class Problem(Answer, frozen=True, kw_only=True):
-    """RFC 9457, with `message` and `reason` for programs and `errors` for forms. Some reasons have more members.
+    """A problem document (RFC 9457). `message` and `reason` are for programs, `errors` for forms. Some reasons have
+    more members.
 
-    `error` is there on the paths of workspaces and of admins, and on no others.
+    `error` is present only on the paths of workspaces and admins.
     """
 
     type: str

@@ -1,4 +1,4 @@
-"""What is answered on the registrar's paths of the plain cron scheduler: its fields and its words."""
+"""Answers of the trigger paths of the plain cron scheduler."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class TriggerDeleted(Answer, frozen=True, kw_only=True):
 
 
 class Trigger(Answer, frozen=True, kw_only=True):
-    """A schedule as the registrar knows it, with its next five fire times."""
+    """A schedule as a trigger, with its next five fire times."""
 
     schedule_id: str
     workflow_id: str | None
@@ -51,7 +51,7 @@ class Trigger(Answer, frozen=True, kw_only=True):
 
 
 class TriggerRun(Answer, frozen=True, kw_only=True):
-    """A run, or an occurrence without one, which has a `reason`; `count` is how many occurrences it stands for."""
+    """A run, or an occurrence without a run, which has a `reason`. `count`: number of occurrences it covers."""
 
     idempotency_key: str | None
     schedule_id: str | None

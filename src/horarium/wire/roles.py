@@ -1,4 +1,4 @@
-"""Who may do what: roles of callers, and the permissions that routes ask for."""
+"""Roles of callers, and the permissions that routes require."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is said and answered when many reports come in one request."""
+"""Bodies and answers of bulk reports."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from horarium.wire.bodies import Body, ReportBody
 from horarium.wire.outcomes import ReportOutcome
 
 MAX_REPORTS = 100
-"""Reports of one request: somebody waits for the answer, and their runs are locked meanwhile."""
+"""Maximum reports of one request. Their runs are locked while the client waits."""
 
 
 class ReportOfRun(ReportBody, frozen=True, kw_only=True):
-    """A report, and the run that it is about."""
+    """A report and its run."""
 
     OTHER_NAMES: ClassVar = ReportBody.OTHER_NAMES
 
@@ -22,13 +22,13 @@ class ReportOfRun(ReportBody, frozen=True, kw_only=True):
 
 
 class ReportsBody(Body, frozen=True, kw_only=True):
-    """At most 100. Those about one run are taken in the order in which they stand here."""
+    """At most 100 reports. Reports about the same run are processed in order."""
 
     reports: tuple[ReportOfRun, ...]
 
 
 class RunReportOutcome(Answer, frozen=True, kw_only=True):
-    """What came of one report, as if it had been sent alone: with `status`, or with `reason` and `message` why not."""
+    """Outcome of one report: `status`, or `reason` and `message` if it was rejected."""
 
     run_id: str
     status: int
@@ -39,6 +39,6 @@ class RunReportOutcome(Answer, frozen=True, kw_only=True):
 
 
 class RunReports(Answer, frozen=True, kw_only=True):
-    """In the order of the reports."""
+    """Outcomes in the order of the reports."""
 
     outcomes: tuple[RunReportOutcome, ...]

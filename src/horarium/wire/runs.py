@@ -1,4 +1,4 @@
-"""What is answered about runs, and to the workers that do them."""
+"""Answers about runs, for users and workers."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from horarium.wire.outcomes import ReportOutcome, StartOutcome, StopOutcome, Tri
 
 
 class Covered(Answer, frozen=True, kw_only=True):
-    """The missed occurrences that one run stands for."""
+    """Missed occurrences that one run covers."""
 
     first: Time
     last: Time
@@ -26,7 +26,7 @@ class Covered(Answer, frozen=True, kw_only=True):
 
 
 class RunWorkflow(Answer, frozen=True, kw_only=True):
-    """The stored workflow that a run is a run of, in the version that was settled when the run was born."""
+    """The stored workflow of a run. The version is fixed when the run is created."""
 
     workflow_id: str
     version: int
@@ -34,7 +34,7 @@ class RunWorkflow(Answer, frozen=True, kw_only=True):
 
 
 class RunAssignee(Answer, frozen=True, kw_only=True):
-    """The agent or team of a run; `member` is the agent of the team whose turn it was. Names are display names."""
+    """The agent or team of a run. `member` is the selected agent of the team. Names are display names."""
 
     type: AssigneeType
     id: str
@@ -44,7 +44,7 @@ class RunAssignee(Answer, frozen=True, kw_only=True):
 
 
 class RunUsage(Answer, frozen=True, kw_only=True):
-    """What a run has used, with all its steps; `runtime_seconds` is the time since its start, up to its end."""
+    """Usage of a run, including its steps. `runtime_seconds`: time from start to end, or until now."""
 
     runtime_seconds: float
     cost: Amount
@@ -53,10 +53,10 @@ class RunUsage(Answer, frozen=True, kw_only=True):
 
 
 class RunApproval(Answer, frozen=True, kw_only=True):
-    """The newest question about a run, and what came of it; a run that is held has not been asked about yet.
+    """The newest approval request of a run and its outcome. A buffered run has none yet.
 
-    `gates` are those that held it, none where the run as a whole needed a yes; `expires_at` null = it waits for ever.
-    `question` is how an agent's begins, in its own words; the approval has the whole.
+    `gates`: gates that require approval; empty if the whole run does. `expires_at` null: never expires. `question`:
+    beginning of the agent's question; the approval request has the full text.
     """
 
     needed: bool
@@ -71,10 +71,10 @@ class RunApproval(Answer, frozen=True, kw_only=True):
 
 
 class RunPolicies(Answer, frozen=True, kw_only=True):
-    """The policies that hold for a run, as they were when it was born.
+    """Policies of a run, fixed when it was created.
 
-    `origins` names who said each, as `approval_policy.mode`, `retry_policy` or `limits.cost`. `queue_policy` is null
-    for runs that no schedule created.
+    `origins` maps `approval_policy.mode`, `retry_policy`, `limits.cost` and so on to the level that set them.
+    `queue_policy` is null for runs without a schedule.
     """
 
     approval_policy: Object
@@ -86,10 +86,10 @@ class RunPolicies(Answer, frozen=True, kw_only=True):
 
 
 class RunStep(Answer, frozen=True, kw_only=True):
-    """A step of a workflow's run, which is a run itself: `run_id` is its own, and a sub-workflow's has steps in turn.
+    """A step of a workflow run, which is a run itself with `run_id`. Steps of a sub-workflow have steps too.
 
-    `fallback`: it took the place of a step of the same node that failed. `result_omitted`: the result would have made
-    this answer too large; the run of the step has it. `broken` is as that of a run.
+    `fallback`: the step replaces a failed step of the same node. `result_omitted`: the result is too large for this
+    answer; get the run of the step. `broken`: see the run.
     """
 
     node_id: str
@@ -111,14 +111,13 @@ class RunStep(Answer, frozen=True, kw_only=True):
 
 
 class RunSummary(Answer, frozen=True, kw_only=True):
-    """A run as lists show it; its inputs and its result are told when it is asked for by itself.
+    """A run in lists, without inputs and result. `status` is the coarse state, `state` the exact one.
 
-    `status` is the coarse word, `state` the exact one. An occurrence without a run (`include=skips`) has the state
-    `skipped` and a `reason`; its `run_id` is null, and to a program an empty text. A step of a workflow has a
-    `parent_run_id` and a `node_id`; `root_run_id` is the run that somebody asked for, however deep the step is.
-    `timezone` is the zone of its schedule in the revision that it names. `schedule_name` is the display name of its
-    schedule, deleted or not. `broken` says which parts of it cannot be
-    read, and why, where somebody has damaged what is stored: they are null then.
+    An occurrence without a run (`include=skips`) has the state `skipped`, a `reason` and a null `run_id` (an empty
+    string in the clients). A workflow step has `parent_run_id` and `node_id`; `root_run_id` is the run at the top.
+    `timezone` is the time zone of the schedule in the recorded revision. `schedule_name` is the display name of the
+    schedule, which may be deleted. `broken`: unreadable fields and the cause, if the stored row is damaged; these
+    fields are null.
     """
 
     run_id: Annotated[str, Meta(extra_json_schema={TYPES: ["string", "null"]})]
@@ -175,7 +174,7 @@ class RunSummary(Answer, frozen=True, kw_only=True):
 
 
 class RunPlace(Answer, frozen=True, kw_only=True):
-    """A place at an agent: how many of them are in use, and how many there are."""
+    """Concurrency of an agent: used and total slots."""
 
     agent_id: str
     in_use: int
@@ -183,11 +182,11 @@ class RunPlace(Answer, frozen=True, kw_only=True):
 
 
 class Run(RunSummary, frozen=True, kw_only=True):
-    """One run, whole; `reruns` are the runs that did it once more. `user_id` is for whom it is.
+    """A run in full. `reruns`: runs that repeat it. `user_id`: user it belongs to.
 
-    `steps` are those of a stored workflow's run, as far as they are begun or skipped, each after those it needs.
-    `waiting_for` is what a prompt lacks that is ready: a place at its agent. `rendered` holds the prompt or the
-    arguments of an action with `template`, as they are sent.
+    `steps`: started and skipped steps of a stored workflow, each after those it depends on. `waiting_for`: the agent's
+    free slot that a ready prompt waits for. `rendered`: prompt or arguments after rendering, for an action with
+    `template`.
     """
 
     run_id: str
@@ -208,11 +207,11 @@ class RunList(Answer, frozen=True, kw_only=True):
 
 
 class ClaimedRun(Run, frozen=True, kw_only=True):
-    """All that a worker needs; `lease_epoch` goes back with every heartbeat and with the report.
+    """A claimed run. Return `lease_epoch` with every heartbeat and with the report.
 
-    `gates` need a yes on the way: a worker that comes to one of them reports `blocked`, unless it is among
-    `approved_gates`. `limits` are those that there are, and `allow_tools` null means any. `step_of` is the workflow
-    that the node of a step belongs to.
+    `gates` need approval during the run: a worker that reaches one reports `blocked`, unless it is in `approved_gates`.
+    `limits` contains the limits that are set; `allow_tools` null allows all tools. `step_of`: the workflow of the
+    step's node.
     """
 
     HIDDEN: ClassVar = frozenset({"report_token"})
@@ -238,14 +237,14 @@ class ClaimedRuns(Answer, frozen=True, kw_only=True):
 
 
 class Heartbeat(Answer, frozen=True, kw_only=True):
-    """`stop_requested`: somebody wants the run to end."""
+    """Result of a heartbeat. `stop_requested`: stop the run."""
 
     lease_until: Time
     stop_requested: bool
 
 
 class RunStopped(Answer, frozen=True, kw_only=True):
-    """What became of a cancel or a terminate."""
+    """Outcome of a cancel or terminate request."""
 
     run_id: str
     outcome: StopOutcome
@@ -253,7 +252,7 @@ class RunStopped(Answer, frozen=True, kw_only=True):
 
 
 class RunRerun(Answer, frozen=True, kw_only=True):
-    """What became of the wish to do a run once more; `run_id` is the new one, `rerun_of` the old one."""
+    """Outcome of a rerun request. `run_id` is the new run, `rerun_of` the original one."""
 
     rerun_of: str
     run_id: str | None
@@ -282,7 +281,7 @@ class RunStarted(Answer, frozen=True, kw_only=True):
 
 
 class RunEvent(Answer, frozen=True, kw_only=True):
-    """`sequence` numbers the events of one run; `run_id` and `node_id` say whose it is among those of its steps."""
+    """An event of a run. `sequence` numbers the events of one run; `run_id` and `node_id` identify the run or step."""
 
     run_id: str
     node_id: str | None = None
@@ -293,7 +292,7 @@ class RunEvent(Answer, frozen=True, kw_only=True):
 
 
 class RunEvents(Answer, frozen=True, kw_only=True):
-    """`has_more`: there are more than are in this answer, and `next_page_token` leads to them."""
+    """Events of a run. `has_more`: `next_page_token` returns the next ones."""
 
     run_id: str
     events: tuple[RunEvent, ...]
@@ -302,7 +301,7 @@ class RunEvents(Answer, frozen=True, kw_only=True):
 
 
 class RunLogLine(Answer, frozen=True, kw_only=True):
-    """`number` counts from 1 over all attempts; a number that is missing is a line that was dropped."""
+    """A log line. `number` counts from 1 over all attempts. Missing numbers are dropped lines."""
 
     number: int
     at: Time
@@ -312,7 +311,7 @@ class RunLogLine(Answer, frozen=True, kw_only=True):
 
 
 class RunLogs(Answer, frozen=True, kw_only=True):
-    """`next_after` is the `after` of whoever wants what comes next; `ended`: nothing more will come."""
+    """Log lines of a run. Use `next_after` as `after` of the next request. `ended`: no more lines will follow."""
 
     run_id: str
     lines: tuple[RunLogLine, ...]

@@ -1,4 +1,4 @@
-"""What is answered about schedules: descriptions, what became of a change, previews, explanations, health."""
+"""Answers about schedules: definitions, changes, previews, explanations, health."""
 
 from __future__ import annotations
 
@@ -28,13 +28,12 @@ from horarium.wire.outcomes import (
 
 
 class ScheduleState(Answer, frozen=True, kw_only=True):
-    """What we compute about a schedule beside what its author wrote: none of it can be set.
+    """Computed fields of a schedule. They cannot be set.
 
-    `next_fire_at` is when the next occurrence of the spec acts, also while it is paused; `next_run_at` when the first
-    does that the forecast dispatches, or null together with `next_run_reason`. Both include jitter. `words` is the
-    spec as a sentence. `broken` says
-    why its definition cannot be read, where somebody has damaged what is stored: then what the definition says is
-    not in the answer. `consecutive_failures` is above 0 where the last run failed, also while its health is still `ok`.
+    `next_fire_at`: time of the next occurrence of the spec, even while paused. `next_run_at`: first occurrence that is
+    predicted to dispatch, or null with `next_run_reason`. Both include jitter. `words`: the spec in English. `broken`:
+    cause, if the stored definition is damaged; the definition is then omitted. `consecutive_failures` is above 0 if the
+    last run failed, even while health is still `ok`.
     """
 
     status: Status
@@ -81,10 +80,10 @@ class ScheduleState(Answer, frozen=True, kw_only=True):
 
 
 class RecentOccurrence(Answer, frozen=True, kw_only=True):
-    """One of the last decisions about a schedule: fired, held, skipped with its reason, or missed, `count` at once.
+    """A recent decision about a schedule: fired, held (buffered), skipped with a reason, or missed (`count` at once).
 
-    `state` is what its run is doing now; null = it had none, or it is no longer kept. `late_seconds` is how long after
-    it was due it started. `at` is the time of the occurrence; of what was triggered by hand, when that was.
+    `state`: current state of its run; null if it had none or it is no longer kept. `late_seconds`: start delay. `at`:
+    time of the occurrence, or of a manual trigger.
     """
 
     at: Time
@@ -99,13 +98,13 @@ class RecentOccurrence(Answer, frozen=True, kw_only=True):
 
 
 class ScheduleWithRecent(ScheduleState, frozen=True, kw_only=True):
-    """The state of one schedule of a list, with its last occurrences."""
+    """The state of a schedule in a list, with its recent occurrences."""
 
     recent: tuple[RecentOccurrence, ...]
 
 
 class Standing(Answer, frozen=True, kw_only=True):
-    """`state` of a description, as the Durable Workflow command line reads it."""
+    """`state` of a schedule, as the Durable Workflow command line reads it."""
 
     status: Status
     paused: bool
@@ -113,14 +112,14 @@ class Standing(Answer, frozen=True, kw_only=True):
 
 
 class HeldAction(Answer, frozen=True, kw_only=True):
-    """An occurrence that waits for its turn."""
+    """A buffered occurrence."""
 
     buffered_at: Time
     occurrence_time: Time
 
 
 class RecentAction(Answer, frozen=True, kw_only=True):
-    """One of the newest runs."""
+    """A recent run."""
 
     workflow_id: str
     run_id: str
@@ -130,7 +129,7 @@ class RecentAction(Answer, frozen=True, kw_only=True):
 
 
 class ScheduleInfo(Answer, frozen=True, kw_only=True):
-    """`info` of a description, as the Durable Workflow command line reads it."""
+    """`info` of a schedule, as the Durable Workflow command line reads it."""
 
     next_fire: Time | None
     last_fire: Time | None
@@ -146,12 +145,12 @@ class ScheduleInfo(Answer, frozen=True, kw_only=True):
 
 
 class ScheduleDetails(ScheduleState, frozen=True, kw_only=True):
-    """The state of one schedule that was asked for by itself; `error` says why it cannot be planned.
+    """Additional fields of a single schedule. `error`: cause, if it is broken.
 
-    `last_result` is that of the run that ended last, `last_completed_run_id`. `queue_policy` and `failure_policy` are
-    those of the schedule, defaults included; `effective_overlap_policy` is the one that applies, which an assignment
-    may set. `effective_retries` is how often a failed run or step is retried by the policy that
-    applies; a node of a workflow may set its own number. Null means that the definition cannot be read.
+    `last_result`: result of the run that ended last (`last_completed_run_id`). `queue_policy` and `failure_policy`:
+    those of the schedule, including defaults. `effective_overlap_policy`: the policy in force, which an assignment may
+    set. `effective_retries`: maximum retries of a failed run or step; a workflow node may override it. Null: the
+    definition cannot be read.
     """
 
     latest_workflow_instance_id: str | None
@@ -168,10 +167,9 @@ class ScheduleDetails(ScheduleState, frozen=True, kw_only=True):
 
 
 class Schedule(ScheduleState, frozen=True, kw_only=True):
-    """A schedule: what its author wrote, as far as it differs from the defaults, and how it is doing.
+    """A schedule: its definition, without default values, and its state.
 
-    What only one schedule that was asked for by itself shows has a default here, and so has what a list shows only
-    where it is asked for: `recent` are the last occurrences, oldest first.
+    Lists omit fields of single schedules. `recent` is present only on request: the last occurrences, oldest first.
     """
 
     schedule_id: str
@@ -214,12 +212,11 @@ class ScheduleList(Answer, frozen=True, kw_only=True):
 
 
 class WriteResult(Answer, frozen=True, kw_only=True):
-    """What became of a change; `version` is what `if_version` of the next edit may name.
+    """Outcome of a change. Use `version` as `if_version` of the next update.
 
-    `next_run_at` is null, together with a reason, where something known now stands against every coming occurrence.
-    `exhausted`: nothing changed, since the runs of an equal schedule of this id are used up; it is deleted.
-    `paused_until`: when the pause that was asked for ends by itself.
-    `effective_retries`: retries of a failed run or step, given when the definition was written.
+    `next_run_at` is null, with a reason, if no future occurrence is predicted to dispatch. `exhausted`: nothing changed
+    because an equal schedule with this ID has reached `max_runs` and was deleted. `paused_until`: time at which the
+    pause ends. `effective_retries`: maximum retries of a failed run or step, present if the definition was written.
     """
 
     schedule_id: str
@@ -238,7 +235,7 @@ class WriteResult(Answer, frozen=True, kw_only=True):
 
 
 class Triggered(Answer, frozen=True, kw_only=True):
-    """`repeated`: this idempotency key has triggered before, and this is what it did then."""
+    """Outcome of a trigger. `repeated`: the idempotency key was used before, and this is the first outcome."""
 
     schedule_id: str
     namespace: str
@@ -264,10 +261,10 @@ class Filled(Answer, frozen=True, kw_only=True):
 
 
 class Backfilled(Answer, frozen=True, kw_only=True):
-    """`stopped`: the schedule ran out of runs before the window ended.
+    """Outcome of a backfill. `stopped`: the schedule reached `max_runs` before the end of the window.
 
-    `fires_started` counts the runs that were made, also those that wait for their turn (`buffered`). `message` says why
-    there are none, or fewer than the window might have.
+    `fires_started`: number of created runs, including buffered ones. `message`: cause, if there are no runs or fewer
+    than expected.
     """
 
     schedule_id: str
@@ -302,8 +299,8 @@ class History(Answer, frozen=True, kw_only=True):
 
 
 class Moved(Answer, frozen=True, kw_only=True):
-    """A change to the instant of an occurrence. `local_time` is the wall time that the expression names, in the
-    schedule's zone; `seconds` is the delay of jitter; `parts` are the expressions that name one instant.
+    """A change to the time of an occurrence. `local_time`: wall time of the expression, in the time zone of the
+    schedule. `seconds`: jitter delay. `parts`: expressions that produce the same time.
     """
 
     kind: MoveKind
@@ -313,12 +310,13 @@ class Moved(Answer, frozen=True, kw_only=True):
 
 
 class PreviewRow(Answer, frozen=True, kw_only=True):
-    """`tick_at` is the nominal time of the occurrence, `due` when it acts. `decision` is `dispatch` or `skip`; `reason`
-    says why it would be skipped, and then it has no `inputs`. `held`: its run waits in the buffer first.
+    """A predicted occurrence. `tick_at`: scheduled time. `due`: time including jitter. `decision`: `dispatch` or
+    `skip`.
 
-    `certainty` says what can change the decision, `moved` what happened to the instant, and `sentence` both in English.
-    `prompt` is the rendered prompt of an action with `template`; a name that is not known before the run exists stays
-    an expression. `inputs_omitted`: they do not fit in the answer any more; the schedule has them.
+    `reason`: cause of a skip; skipped occurrences have no `inputs`. `held`: its run is buffered first. `certainty`:
+    changes that could alter the decision. `moved`: changes to the time. `sentence`: both in English. `prompt`: rendered
+    prompt of an action with `template`; names unknown before the run exists stay expressions. `inputs_omitted`: the
+    inputs do not fit in the answer; get the schedule instead.
     """
 
     tick_at: Time
@@ -342,7 +340,7 @@ class Preview(Answer, frozen=True, kw_only=True):
 
 
 class YearDay(Answer, frozen=True, kw_only=True):
-    """`date` is one of the schedule's own zone; `reasons` counts what is skipped; `detail` says why, of the first."""
+    """A day in the time zone of the schedule. `reasons` counts skips; `detail` has the cause of the first."""
 
     date: str
     fires: int
@@ -352,9 +350,8 @@ class YearDay(Answer, frozen=True, kw_only=True):
 
 
 class Year(Answer, frozen=True, kw_only=True):
-    """What the spec and the calendars say now of each day of a year, also of those that are past: it is no history.
-
-    Days on which nothing happens are left out. `bounded`: after the last of the days nobody has looked.
+    """Days of a year with occurrences, according to the current spec and calendars, also for past days. Days without
+    occurrences are omitted. `bounded`: days after the last one were not computed.
     """
 
     schedule_id: str
@@ -365,7 +362,7 @@ class Year(Answer, frozen=True, kw_only=True):
 
 
 class Finding(Answer, frozen=True, kw_only=True):
-    """One question and its answer; `holds` null = it is not asked of this schedule, or was not asked then."""
+    """A check and its result. `holds` null: not applicable, or not evaluated at the time."""
 
     question: str
     holds: bool | None
@@ -378,11 +375,11 @@ class RecordedEvent(Answer, frozen=True, kw_only=True):
 
 
 class Explanation(Answer, frozen=True, kw_only=True):
-    """`recorded` is what history says was decided; it wins over what would be decided today.
+    """Explanation of an occurrence. `recorded`: the decision in history, which takes precedence over a prediction.
 
-    `source` says which of the two `outcome`, `fires`, `reason` and `findings` are: `history` or `prediction`.
-    `as_of` is when the findings were true: at the decision, or now. `certainty`, `held` and `moved` are those of the
-    forecast of an occurrence that is not decided yet. `existed` is false for an instant before the creation.
+    `source` (`history` or `prediction`) applies to `outcome`, `fires`, `reason` and `findings`. `as_of`: time of the
+    findings, either the decision or now. `certainty`, `held` and `moved` are set for predicted occurrences. `existed`
+    is false for a time before the schedule was created.
     """
 
     schedule_id: str
@@ -406,10 +403,10 @@ class Explanation(Answer, frozen=True, kw_only=True):
 
 
 class ScheduleHealth(Answer, frozen=True, kw_only=True):
-    """How a schedule is doing: `status` is the first word that holds of it, `sentence` says why.
+    """Health of a schedule. `status`: the first status that applies. `sentence`: the cause.
 
-    `stale_threshold_seconds` are two gaps of its spec around now; null = it has none. `warnings` name calendars whose
-    data ends within 90 days; they do not change the status.
+    `stale_threshold_seconds`: twice the current gap between occurrences (null = no gap). `warnings`: calendars whose
+    data ends within 90 days; they do not affect `status`.
     """
 
     workspace_id: str | None

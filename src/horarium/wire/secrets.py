@@ -1,4 +1,4 @@
-"""What goes over the wire about secrets: the value on its way in, and everything but the value on its way out."""
+"""Bodies and answers about secrets. No answer contains a value."""
 
 from __future__ import annotations
 
@@ -13,10 +13,9 @@ from horarium.wire.outcomes import WriteOutcome
 
 
 class SecretBody(Body, frozen=True, kw_only=True):
-    """`hosts` are the destinations that the secret may be sent to, `["*"]` = any.
-
-    A bare host is https on port 443; anything else is `scheme://host:port`. Without hosts those of the secret stay; a
-    new one may go anywhere.
+    """A secret. `hosts`: destinations that the secret may be sent to, `["*"]` = any. A bare host means https on port
+    443; otherwise use `scheme://host:port`. Without `hosts`, a secret keeps its hosts, and a new one may be sent
+    anywhere.
     """
 
     value: Annotated[str, Meta(max_length=MAX_VALUE_BYTES)]
@@ -27,7 +26,7 @@ class SecretBody(Body, frozen=True, kw_only=True):
 
 
 class Secret(Answer, frozen=True, kw_only=True):
-    """`hosts` null = every host is allowed. `generated`: made of a credential that a schedule held in plain."""
+    """A secret without its value. `hosts` null: any host. `generated`: created from credentials in a schedule."""
 
     name: str
     hosts: tuple[str, ...] | None

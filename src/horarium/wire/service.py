@@ -1,4 +1,4 @@
-"""What is answered about calendars, tokens, namespaces, the feed, and the service itself."""
+"""Answers about calendars, tokens, namespaces, the feed and the service."""
 
 from __future__ import annotations
 
@@ -20,10 +20,9 @@ class CalendarDay(Answer, frozen=True, kw_only=True):
 
 
 class Calendar(Answer, frozen=True, kw_only=True):
-    """`warning` says that its data ends soon; `bundle` is the one that brought it, `owner` who made it.
-
-    `days` are those of the year that was asked for, with their names. `timezone` null = that of whichever schedule
-    obeys it. `covered_until` is the last day its data speaks about, also where nobody has said `covers`.
+    """A calendar. `warning`: its data ends soon. `bundle` created it; `owner` is its owner. `days`: days of the
+    requested year, with names. `timezone` null: the time zone of each schedule that uses it. `covered_until`: last day
+    with data, even if `covers` is not set.
     """
 
     name: str
@@ -53,11 +52,11 @@ class CalendarDeleted(Answer, frozen=True, kw_only=True):
 
 
 class FeedEntry(Answer, frozen=True, kw_only=True):
-    """`id` is what a stream is resumed from; `payload` is all that is told, some of which stands beside it too.
+    """A feed entry. `id` is the position for resuming a stream; `payload` contains all details.
 
-    `event_type` and `sequence` are those of the event in the schedule's history. What has no place there has
-    neither: the end of a run (`run_finished`, with `state`, and with `approval` where somebody was asked), and a change
-    of health (`schedule_health`, with `status`). `version` is that of a stored `workflow`.
+    `event_type` and `sequence` identify the event in the history of the schedule. Entries without such an event omit
+    both: the end of a run (`run_finished`, with `state` and, if approval was requested, `approval`) and a change of
+    health (`schedule_health`, with `status`). `version` is the version of a stored `workflow`.
     """
 
     id: str
@@ -87,9 +86,8 @@ class Feed(Answer, frozen=True, kw_only=True):
 
 
 class Token(Answer, frozen=True, kw_only=True):
-    """`previous_until`: it was rotated, and until then its secret before that is good, too.
-
-    `queues`: those that it may claim from; null = all.
+    """A token without its secret. `previous_until`: the previous secret stays valid until then. `queues`: queues it may
+    claim from (null = all).
     """
 
     token_id: str
@@ -106,7 +104,7 @@ class Token(Answer, frozen=True, kw_only=True):
 
 
 class IssuedToken(Token, frozen=True, kw_only=True):
-    """`secret` is shown this once and never again; printing the value does not show it."""
+    """A new token. `secret` is returned only once; printing the value hides it."""
 
     HIDDEN: ClassVar = frozenset({"secret"})
 
@@ -123,7 +121,9 @@ class TokenRevoked(Answer, frozen=True, kw_only=True):
 
 
 class QuotaUse(Answer, frozen=True, kw_only=True):
-    """`limit` null = none. `used` is missing for what each schedule is asked alone; `own`: it is not the settings'."""
+    """A quota. `limit` null: unlimited. `used` is omitted for quotas that apply to each schedule. `own`: set for this
+    namespace, not by the settings.
+    """
 
     limit: int | None
     used: int | None = None
@@ -131,7 +131,7 @@ class QuotaUse(Answer, frozen=True, kw_only=True):
 
 
 class NamespaceQuotas(Answer, frozen=True, kw_only=True):
-    """What it may have, and has: live schedules, runs born in this minute, runs that have not ended, bytes."""
+    """Quotas and usage of a namespace: live schedules, runs created in this minute, runs that have not ended, bytes."""
 
     schedules: QuotaUse
     runs_per_minute: QuotaUse
@@ -141,14 +141,14 @@ class NamespaceQuotas(Answer, frozen=True, kw_only=True):
 
 
 class NamespaceRetention(Answer, frozen=True, kw_only=True):
-    """Days that ended runs and decisions are kept; null = for ever."""
+    """Days for which ended runs and decisions are kept (null = forever)."""
 
     keep_runs_days: int | None
     keep_history_days: int | None
 
 
 class Namespace(Answer, frozen=True, kw_only=True):
-    """A list of many tells neither quotas nor retention."""
+    """A namespace. Lists omit quotas and retention."""
 
     namespace: str
     description: str
@@ -158,7 +158,7 @@ class Namespace(Answer, frozen=True, kw_only=True):
 
 
 class NamespaceDeleted(Answer, frozen=True, kw_only=True):
-    """`schedules` and `open_runs` are what was live when it was asked for."""
+    """Outcome of deleting a namespace. `schedules` and `open_runs` count what was live."""
 
     namespace: str
     outcome: RemovalOutcome
@@ -176,7 +176,7 @@ class ControlPlane(Answer, frozen=True, kw_only=True):
 
 
 class ClusterInfo(Answer, frozen=True, kw_only=True):
-    """Which server this is, and what it speaks."""
+    """The server and its protocol versions."""
 
     server: str
     version: str
@@ -185,7 +185,7 @@ class ClusterInfo(Answer, frozen=True, kw_only=True):
 
 
 class Check(Answer, frozen=True, kw_only=True):
-    """One question that a probe asks."""
+    """A check of a probe."""
 
     name: str
     passed: bool
@@ -194,7 +194,7 @@ class Check(Answer, frozen=True, kw_only=True):
 
 
 class Health(Answer, frozen=True, kw_only=True):
-    """Of the service. `/livez` knows the status alone."""
+    """Health of the service. `/livez` returns only `status`."""
 
     status: str
     ready: bool | None = None
@@ -208,7 +208,7 @@ class Health(Answer, frozen=True, kw_only=True):
 
 
 class Home(Answer, frozen=True, kw_only=True):
-    """What this is and where to go; the places are paths on the same server."""
+    """The service and the paths of its endpoints."""
 
     name: str
     version: str
@@ -240,7 +240,7 @@ class ProcessLife(Answer, frozen=True, kw_only=True):
 
 
 class Liveness(Answer, frozen=True, kw_only=True):
-    """Which loops complete their steps, in all processes."""
+    """Loops of all processes that complete their steps."""
 
     healthy: bool
     subsystems: Mapping[str, LoopLife]

@@ -1,4 +1,4 @@
-"""Who a browser is signed in as: the body that asks for a session, and what is answered about it."""
+"""Body and answers of browser sessions."""
 
 from __future__ import annotations
 
@@ -14,9 +14,8 @@ MAX_TOKEN = 8_192
 
 
 class SessionBody(Body, frozen=True, kw_only=True):
-    """`token` is one of ours, a signed JWT, or the `code` of a link; `namespace` the one to begin in.
-
-    With `dry_run` no session begins.
+    """Credentials for a session. `token` is an API token, a signed JWT or the `code` of a sign-in link. `namespace` is
+    the first one to show. With `dry_run` no session starts.
     """
 
     token: Annotated[str, Meta(max_length=MAX_TOKEN)]
@@ -25,11 +24,9 @@ class SessionBody(Body, frozen=True, kw_only=True):
 
 
 class Session(Answer, frozen=True, kw_only=True):
-    """Who asks, and what they may do here.
-
-    `namespaces` are those that this caller may switch to, by name, at most 1,000; `more_namespaces`: there are others.
-    `zone` is that of schedules which name none. `ends_at` is when one has to sign in again; null = with the credential
-    itself.
+    """The caller and its permissions. `namespaces`: namespaces that the caller can switch to, at most 1,000;
+    `more_namespaces`: there are more. `zone`: default time zone of schedules. `ends_at`: time at which the session ends
+    (null = with the credential).
     """
 
     principal: str
@@ -46,7 +43,7 @@ class Session(Answer, frozen=True, kw_only=True):
 
 
 class SignInLink(Answer, frozen=True, kw_only=True):
-    """`code` takes the place of a token when a session is asked for, until it `expires_at`."""
+    """A sign-in code. `code` replaces a token when a session is opened, until `expires_at`."""
 
     HIDDEN: ClassVar = frozenset({"code"})
 

@@ -1,4 +1,4 @@
-"""What goes over the wire about subscriptions: bodies, answers, dead letters. No answer holds a secret."""
+"""Bodies and answers about subscriptions. No answer contains a secret."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ Secret = Annotated[str, Meta(max_length=200)]
 
 
 class SubscriptionBody(Body, frozen=True, kw_only=True):
-    """`kinds` are those of the feed; `filter` may name `schedule_id`, `labels`, `states` and `statuses`.
-
-    `secret` is base64 of 16 bytes or more, with or without `whsec_` in front; it is kept sealed and never told.
+    """A subscription. `kinds`: kinds of feed entries. `filter` may contain `schedule_id`, `labels`, `states` and
+    `statuses`. `secret`: base64 of at least 16 bytes, with or without the prefix `whsec_`; it is stored encrypted and
+    never returned.
     """
 
     kinds: tuple[str, ...]
@@ -29,7 +29,7 @@ class SubscriptionBody(Body, frozen=True, kw_only=True):
 
 
 class SubscriptionChange(Body, frozen=True, kw_only=True):
-    """What it does not say stays."""
+    """Changes to a subscription. Omitted fields are kept."""
 
     kinds: tuple[str, ...] | None = None
     url: Url | None = None
@@ -39,17 +39,17 @@ class SubscriptionChange(Body, frozen=True, kw_only=True):
 
 
 class RedeliverBody(Body, frozen=True, kw_only=True):
-    """Which dead letters; without `ids` all of them."""
+    """IDs of dead letters. Default: all."""
 
     ids: tuple[str, ...] | None = None
 
 
 class Subscription(Answer, frozen=True, kw_only=True):
-    """`cursor` is the entry of the feed that was settled last; `failures` are those of the one after it.
+    """A subscription. `cursor`: last settled feed entry. `failures`: failed attempts of the next one.
 
-    `parked_at` is set while the subscription itself cannot be read. It receives no messages until it is edited;
-    `broken` says which part. `unreadable_entries` counts the skipped entries of the feed; `last_unreadable` names the
-    last one and the cause.
+    `parked_at` is set while the subscription cannot be read; it receives no messages until it is edited. `broken` names
+    the damaged part. `unreadable_entries` counts skipped feed entries; `last_unreadable` has the last one and the
+    cause.
     """
 
     subscription_id: str
@@ -88,7 +88,7 @@ class SubscriptionDeleted(Answer, frozen=True, kw_only=True):
 
 
 class SubscriptionTested(Answer, frozen=True, kw_only=True):
-    """What came of a message that was sent at once; `status` is that of the answer, null = nobody answered."""
+    """Outcome of a test message. `status`: HTTP status of the receiver (null = no response)."""
 
     subscription_id: str
     delivered: bool
@@ -97,7 +97,9 @@ class SubscriptionTested(Answer, frozen=True, kw_only=True):
 
 
 class DeadLetter(Answer, frozen=True, kw_only=True):
-    """`body` is what was sent, `error` what came of it last; `redeliver_at` says that it was asked for again."""
+    """A message that could not be delivered. `body`: the message. `error`: the last error. `redeliver_at` is set if a
+    resend was requested.
+    """
 
     dead_letter_id: str
     entry: str
@@ -116,7 +118,7 @@ class DeadLetterList(Answer, frozen=True, kw_only=True):
 
 
 class Redelivered(Answer, frozen=True, kw_only=True):
-    """`count` dead letters will be sent once more, each once."""
+    """`count` dead letters will be sent again, each once."""
 
     subscription_id: str
     outcome: RedeliverOutcome

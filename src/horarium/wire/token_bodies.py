@@ -1,4 +1,4 @@
-"""The bodies of requests about tokens."""
+"""Bodies of requests about tokens."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ class TokenBody(Body, frozen=True, kw_only=True):
 
 
 class AgentTokenBody(Body, frozen=True, kw_only=True):
-    """Of the role `agent`, for the agent of the path; without a `name` it has that of the agent."""
+    """A token with the role `agent` for the agent in the path. `name` defaults to that of the agent."""
 
     name: Text | None = None
     expires_at: Time | None = None
 
 
 class RotateBody(Body, frozen=True, kw_only=True):
-    """For how long the old secret is good; a day, unless it is given."""
+    """Seconds for which the old secret stays valid (default 86400)."""
 
     overlap_seconds: Whole | None = None

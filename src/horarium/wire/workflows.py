@@ -1,4 +1,4 @@
-"""What is sent and answered about workflows."""
+"""Bodies and answers about workflows."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Labels = Annotated[Mapping[str, str], Meta(max_length=64)]
 
 
 class WorkflowBody(Body, frozen=True, kw_only=True):
-    """Nodes with an action each, what comes before what, and when it starts by itself."""
+    """A workflow: nodes with an action each, edges and triggers."""
 
     workflow_id: Name | None = None
     version: int | None = None
@@ -33,7 +33,9 @@ class WorkflowBody(Body, frozen=True, kw_only=True):
 
 
 class WorkflowRunBody(Body, frozen=True, kw_only=True):
-    """`version` is a number or `latest`, which it is without one. `assignee` is both fields of it as one object."""
+    """Options of a workflow run. `version` is a number or `latest` (default). `assignee` combines both assignee fields
+    in one object.
+    """
 
     OTHER_NAMES: ClassVar = {"input": "inputs"}
 
@@ -55,7 +57,9 @@ class WorkflowStart(StrEnum):
 
 
 class WorkflowGraph(Answer, frozen=True, kw_only=True):
-    """`order`: each node after those it waits for; `starts` wait for nobody, and for `ends` nobody waits."""
+    """Graph of a workflow. `order`: each node after its dependencies. `starts`: nodes without dependencies. `ends`:
+    nodes that no other node depends on.
+    """
 
     order: tuple[str, ...]
     starts: tuple[str, ...]
@@ -63,7 +67,7 @@ class WorkflowGraph(Answer, frozen=True, kw_only=True):
 
 
 class WorkflowSchedule(Answer, frozen=True, kw_only=True):
-    """What became of the schedule of a trigger."""
+    """Outcome for the schedule of a trigger."""
 
     schedule_id: str
     outcome: WriteOutcome
@@ -78,7 +82,7 @@ class WorkflowWritten(Answer, frozen=True, kw_only=True):
 
 
 class WorkflowChecked(Answer, frozen=True, kw_only=True):
-    """`document` as it would be kept."""
+    """Result of a validation. `document` is the workflow as it would be stored."""
 
     document: Object
     graph: WorkflowGraph
@@ -86,7 +90,7 @@ class WorkflowChecked(Answer, frozen=True, kw_only=True):
 
 
 class WorkflowSummary(Answer, frozen=True, kw_only=True):
-    """One version. `nodes` is how many it has, `created_by` who put it, `bundle` the one that brought it."""
+    """One version of a workflow. `nodes`: number of nodes. `created_by` and `bundle`: origin of the version."""
 
     workflow_id: str
     version: int
@@ -110,7 +114,7 @@ class WorkflowVersions(Answer, frozen=True, kw_only=True):
 
 
 class Workflow(WorkflowSummary, frozen=True, kw_only=True):
-    """`graph` null = the stored document cannot be read any more."""
+    """A workflow. `graph` null: the stored document cannot be read."""
 
     document: Object
     graph: WorkflowGraph | None
@@ -123,7 +127,7 @@ class WorkflowDeleted(Answer, frozen=True, kw_only=True):
 
 
 class WorkflowStarted(Answer, frozen=True, kw_only=True):
-    """`version` is the one that the run keeps to."""
+    """A started workflow run. Its `version` is fixed."""
 
     run_id: str
     state: RunState

@@ -1,4 +1,4 @@
-"""What is said about the schedules of a workspace: its own small words, for programs that were written for them."""
+"""Bodies and answers of the workspace paths, in the terms of existing clients."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from horarium.wire.bodies import Body
 
 
 class WorkspaceScheduleBody(Body, frozen=True, kw_only=True):
-    """A prompt and when it is sent. Fields that are not known are ignored."""
+    """A prompt and its schedule. Unknown fields are ignored."""
 
     cron_expr: str
     prompt: str
@@ -23,7 +23,7 @@ class WorkspaceScheduleBody(Body, frozen=True, kw_only=True):
 
 
 class WorkspaceChangeBody(Body, frozen=True, kw_only=True):
-    """What is to be different; null is the same as absent. Fields that are not known are ignored."""
+    """Changes to a schedule. null is the same as omitted. Unknown fields are ignored."""
 
     name: str | None = None
     cron_expr: str | None = None
@@ -33,7 +33,7 @@ class WorkspaceChangeBody(Body, frozen=True, kw_only=True):
 
 
 class WorkspaceHealth(Answer, frozen=True, kw_only=True):
-    """How a schedule is doing, for peers: nothing of what it says or when. `run_count` counts skips too."""
+    """Health of a schedule for other agents, without prompt and times. `run_count` includes skips."""
 
     id: str
     name: str
@@ -46,7 +46,9 @@ class WorkspaceHealth(Answer, frozen=True, kw_only=True):
 
 
 class WorkspaceSchedule(WorkspaceHealth, frozen=True, kw_only=True):
-    """`cron_expr` is empty where no single expression says when. `id` is that of the schedule everywhere else."""
+    """A schedule in a workspace. `cron_expr` is empty if the schedule has no single cron expression. `id` is the
+    schedule ID.
+    """
 
     workspace_id: str
     cron_expr: str
@@ -75,7 +77,7 @@ class WorkspaceScheduleDeleted(Answer, frozen=True, kw_only=True):
 
 
 class WorkspaceFired(Answer, frozen=True, kw_only=True):
-    """A run was created; `prompt` is what it says. `awaiting_approval`: the prompt is sent once it is approved."""
+    """A created run. `prompt`: its prompt. `awaiting_approval`: the prompt is sent after approval."""
 
     status: Literal["fired", "awaiting_approval"]
     workspace_id: str
@@ -83,7 +85,7 @@ class WorkspaceFired(Answer, frozen=True, kw_only=True):
 
 
 class WorkspaceRun(Answer, frozen=True, kw_only=True):
-    """A run, or an occurrence without one: then `request` says `skipped`. `duration_ms` null = it has not ended."""
+    """A run, or an occurrence without a run (`request` contains `skipped`). `duration_ms` null: not ended."""
 
     timestamp: Time
     duration_ms: int | None
@@ -93,9 +95,8 @@ class WorkspaceRun(Answer, frozen=True, kw_only=True):
 
 
 class WatchedSchedule(Answer, frozen=True, kw_only=True):
-    """How a schedule is doing, for a monitor: `status` in three words, `health` in all of ours.
-
-    `workspace_id` null = it is no prompt to one agent. `stale_threshold_seconds` 0 = its spec has no gap.
+    """Health of a schedule for a monitor: `status` has three values, `health` all. `workspace_id` null: the schedule
+    does not prompt a single agent. `stale_threshold_seconds` 0: the spec has no gap.
     """
 
     workspace_id: str | None

@@ -161,7 +161,7 @@ def test_the_error_names_the_first_failure_and_counts_the_others() -> None:
     workflow = graph("a", "b")
     assert first_failure(workflow, "ff") == "a"
     assert first_failure(workflow, "sk") is None
-    assert run_end("ff", RunFacts(), {}, fact("a", S.EXPIRED)).error == "step 'a' is expired, and 1 more"
+    assert run_end("ff", RunFacts(), {}, fact("a", S.EXPIRED)).error == "step 'a' ended in state expired; 1 more failed"
     alone = run_end("f", RunFacts(), {}, fact("b", S.FAILED, error_class="\ud800" * 10_000))
     assert alone.error is not None
     assert len(alone.error.encode()) < 400
@@ -171,9 +171,9 @@ def test_the_error_names_the_first_failure_and_counts_the_others() -> None:
 
 
 def test_facts_and_letters_of_another_workflow_are_refused() -> None:
-    with pytest.raises(InvalidWorkflow, match="'z' is no node of w version 1"):
+    with pytest.raises(InvalidWorkflow, match="'z' is not a node of workflow w version 1"):
         advance(graph("a"), "o", [fact("z", S.READY)], RunFacts())
-    with pytest.raises(InvalidWorkflow, match="2 letters for 1 nodes"):
+    with pytest.raises(InvalidWorkflow, match="2 entries for 1 nodes"):
         advance(graph("a"), "oo", [], RunFacts())
 
 

@@ -320,8 +320,8 @@ def test_a_sentence_says_what_it_depends_on() -> None:
     [first, second] = look(make_planning(timeout_seconds=90), rows=2)
     assert first.sentence == "The occurrence will run."
     assert second.sentence == (
-        "The occurrence is expected to be skipped: an earlier run is still open."
-        " It depends on when earlier runs end; none has finished yet, and the timeout is 0:01:30 (h:mm:ss)."
+        "The occurrence is expected to be skipped: previous run still active. "
+        "The decision depends on when earlier runs end. No run has finished yet; the timeout is 0:01:30 (h:mm:ss)."
     )
 
 
@@ -370,7 +370,7 @@ def test_stretches_count_what_rows_show(planning: Planning, facts: Facts) -> Non
 def test_beyond_the_simulation_guards_alone_decide() -> None:
     rows = look(make_planning("* * * * * *"), Facts(times=RunTimes((), 1_500_000)), after=NOON + DAY, rows=2)
     assert said(rows) == [(GO, UNKNOWN)] * 2
-    assert rows[0].doubt == "It is too far ahead to predict the runs before it."
+    assert rows[0].doubt == "The occurrence is too far ahead to predict the runs before it."
 
 
 @pytest.mark.parametrize(
@@ -554,7 +554,7 @@ def test_jitter_is_told() -> None:
     [row] = look(make_planning(spec=spec), rows=1)
     assert [(each.kind, each.seconds) for each in row.moved] == [("jittered", (row.due - row.tick_at) / SECOND)]
     assert row.unjittered().moved == ()
-    assert "Jitter delays it by" in row.sentence
+    assert "Jitter delays the occurrence by" in row.sentence
 
 
 def test_every_kind_of_move_is_a_word_of_the_wire() -> None:

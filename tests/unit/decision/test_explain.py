@@ -52,7 +52,7 @@ def test_an_occurrence_that_nothing_stands_against_fires() -> None:
     answer = why(make_planning("0 * * * *"))
     assert (answer.at, answer.on_spec, answer.fires, answer.reason, answer.due) == (NOON, True, True, None, NOON)
     assert (answer.previous, answer.following) == (clock("11:00"), clock("13:00"))
-    assert answer.sentence == "2026-05-04T12:00:00Z is on the spec and nothing known now stands against it."
+    assert answer.sentence == "The occurrence at 2026-05-04T12:00:00Z will run."
 
 
 @pytest.mark.parametrize(
@@ -67,24 +67,24 @@ def test_a_pause_that_ends_before_it_does_not_stand_against_it(paused_until: Ins
 
 
 RUN = "01JQ8Z6H4M8X2V0T1R3S5W7Y9B"
-ON_SPEC = "2026-05-04T12:00:00Z is on the spec and"
-TRIGGERED = "2026-05-04T12:00:00Z: history has ScheduleTriggered."
+OCCURRENCE = "The occurrence at 2026-05-04T12:00:00Z"
+TRIGGERED = f"{OCCURRENCE} started a run."
 
 
 @pytest.mark.parametrize(
     ("run", "said"),
     [
         (None, ""),
-        (RunNow(RUN, RunState.SUCCEEDED), f" Its run {RUN} ended as succeeded."),
-        (RunNow(RUN, RunState.QUEUED), f" Its run {RUN} is queued."),
+        (RunNow(RUN, RunState.SUCCEEDED), f" Its run {RUN} ended in state succeeded."),
+        (RunNow(RUN, RunState.QUEUED), f" Its run {RUN} is in state queued."),
         (
             RunNow(RUN, RunState.AWAITING_APPROVAL, Waiting(1, NOON)),
-            f" Its run {RUN} has waited for approval since 2026-05-04T12:00:00Z.",
+            f" Its run {RUN} has been awaiting approval since 2026-05-04T12:00:00Z.",
         ),
         (
             RunNow(RUN, RunState.RUNNING, Waiting(0, NOON, 1), ("publish", "spend")),
-            f" Its run {RUN} is running. A step of a run has waited for approval since 2026-05-04T12:00:00Z."
-            " The question is about publish, spend.",
+            f" Its run {RUN} is in state running. A step of a run has been awaiting approval"
+            " since 2026-05-04T12:00:00Z. Approval is required for publish, spend.",
         ),
     ],
     ids=["gone", "ended", "open", "waits", "a step waits"],
@@ -96,11 +96,12 @@ def test_of_what_was_decided_it_is_told_what_has_become_of_its_run(run: RunNow |
 
 def test_it_is_told_that_the_run_of_an_occurrence_will_wait_and_behind_what_it_would_be_skipped() -> None:
     will = why(make_planning(needs_approval=True))
-    assert will.sentence.endswith("stands against it. Its run will wait for approval.")
+    assert will.sentence.endswith("will run. The run will await approval.")
     busy = why(make_planning(needs_approval=True), facts=Facts(active=1), waiting=Waiting(1, NOON - MINUTE))
     assert busy.sentence == (
-        f"{ON_SPEC} would be skipped: overlap_policy_skip. It depends on when earlier runs are approved."
-        " A run has waited for approval since 2026-05-04T11:59:00Z."
+        f"{OCCURRENCE} is expected to be skipped: previous run still active."
+        " The decision depends on when earlier runs are approved."
+        " A run has been awaiting approval since 2026-05-04T11:59:00Z."
     )
 
 
@@ -214,7 +215,7 @@ def new_york(cron: str, **choice: str) -> Planning:
     return make_planning(spec=make_spec(cron, timezone="America/New_York", **choice))
 
 
-OTHER_PASS = ["the other pass of a repeated hour was chosen"]
+OTHER_PASS = ["not the time that dst_fold selects"]
 CHANGES = [
     # 02:30 does not exist on 8 March: the gap ends at 07:00Z, which reads 03:00.
     ("gap, at its end", new_york("30 2 * * *"), "2026-03-08T07:00:00Z", None),
@@ -311,24 +312,29 @@ def test_a_key_without_room_means_that_it_would_wait() -> None:
 
 def test_a_coming_occurrence_would_be_skipped_and_a_present_one_is_being_decided() -> None:
     planning = make_planning(max_runs=0)
-    assert "and would be skipped: remaining_actions_exhausted." in why(planning, now=NOON - 1).sentence
-    assert "is being decided and would be skipped" in why(planning, now=NOON).sentence
+    assert "will be skipped: max runs reached." in why(planning, now=NOON - 1).sentence
+    assert "is due now and will be skipped" in why(planning, now=NOON).sentence
     paused = make_position(NOON - MINUTE, status=Status.PAUSED)  # nobody decides about it
     said = why(planning, now=NOON, position=paused).sentence
-    assert "on the spec and would be skipped: status_not_triggerable" in said
+    assert "would be skipped: schedule not active." in said
 
 
 def test_a_past_occurrence_without_a_record_says_so() -> None:
     answer = why(make_planning(), position=make_position(NOON), now=NOON + MINUTE)
-    assert "history keeps no decision about it" in answer.sentence
-    assert answer.sentence.endswith("what the guards say is computed as of now.")
+    assert "has no recorded decision" in answer.sentence
+    assert answer.sentence.endswith("The checks use the current definition.")
     assert answer.as_of == NOON + MINUTE
 
 
 @pytest.mark.parametrize(
     ("payload", "ending"),
-    [({"reason": "calendar"}, "history has ScheduleTriggerSkipped (calendar)."), ({}, "ScheduleTriggerSkipped.")],
-    ids=["with a reason", "without"],
+    [
+        ({"reason": "calendar"}, "was skipped: excluded by a calendar."),
+        ({"reason": "calendar", "detail": {"calendar": "weekends"}}, 'was skipped: excluded by calendar "weekends".'),
+        ({"reason": "of_a_later_release"}, "was skipped: of_a_later_release."),
+        ({}, "was skipped."),
+    ],
+    ids=["with a reason", "with a calendar", "unknown reason", "without"],
 )
 def test_what_history_recorded_wins(payload: dict[str, Any], ending: str) -> None:
     recorded = Recorded("ScheduleTriggerSkipped", payload, NOON)
@@ -339,7 +345,7 @@ def test_what_history_recorded_wins(payload: dict[str, Any], ending: str) -> Non
 
 def test_what_history_recorded_wins_off_the_spec_too() -> None:
     answer = why(make_planning("30 * * * *"), recorded=Recorded("ScheduleTriggered", {}, NOON))
-    assert answer.sentence == "2026-05-04T12:00:00Z: history has ScheduleTriggered."
+    assert answer.sentence == f"{OCCURRENCE} started a run."
 
 
 @pytest.mark.parametrize("at", ["0001-01-01T00:00:00Z", "1850-06-01T00:00:00Z", "9999-12-31T23:59:59Z"])
@@ -356,7 +362,7 @@ def test_any_instant_has_an_answer(at: str) -> None:
 def test_before_its_creation_it_did_not_exist() -> None:
     answer = why(make_planning("0 * * * *"), "2026-05-03T20:00:00Z", created_at=NOON - HOUR)
     assert (answer.on_spec, answer.existed, answer.fires, answer.reason, answer.due) == (True, False, False, None, None)
-    assert answer.sentence == "This schedule was created on 2026-05-04T11:00:00Z; it did not exist then."
+    assert answer.sentence == "This schedule was created on 2026-05-04T11:00:00Z. It did not exist at this time."
     assert why(make_planning("0 * * * *"), created_at=NOON - HOUR).existed
 
 

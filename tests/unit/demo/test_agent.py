@@ -80,7 +80,7 @@ def test_it_asks_and_goes_on_with_the_answer(dialect: Dialect) -> None:
     assert send(agent, "yellow", "m2", 5, "task-m1").state is TaskState.WORKING
     assert (get(agent, 6).state, get(agent, 6).text) == (TaskState.COMPLETED, "Done (yellow): Order flowers.")
     late = send_body(dialect, OutgoingMessage("m3", "red", "c1", "task-m1"), "r1")
-    assert ask(agent, late, 7) == RpcFailed(-32004, "it has not asked")
+    assert ask(agent, late, 7) == RpcFailed(-32004, "Task does not await input")
 
 
 @DIALECTS
@@ -90,7 +90,7 @@ def test_what_is_canceled_stays_so(dialect: Dialect) -> None:
     cancel = cancel_body(dialect, "task-m1", "r1")
     ask(agent, cancel, 0.5)
     assert get(agent, 9).state is TaskState.CANCELED
-    assert ask(agent, cancel, 9) == RpcFailed(-32002, "it is over")
+    assert ask(agent, cancel, 9) == RpcFailed(-32002, "Task cannot be cancelled")
 
 
 def test_its_tasks_are_found_by_their_context() -> None:
@@ -105,7 +105,7 @@ def test_the_oldest_are_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
     agent = an_agent(Dialect.V1_0)
     for name in ("m1", "m2", "m3"):
         send(agent, "a", name)
-    assert ask(agent, get_body(Dialect.V1_0, "task-m1", "r1"), 0) == RpcFailed(-32001, "task not found")
+    assert ask(agent, get_body(Dialect.V1_0, "task-m1", "r1"), 0) == RpcFailed(-32001, "Task not found")
     assert get(agent, 9, "task-m2").state is TaskState.COMPLETED
 
 

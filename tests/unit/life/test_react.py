@@ -228,7 +228,7 @@ def test_an_unknown_outcome_at_the_deadline_is_a_timeout() -> None:
 
 def test_a_busy_target_costs_neither_a_delivery_nor_time() -> None:
     change = answered(Busy(5.0), launches=2)
-    assert change == Again(NOW + 5 * SECOND, 0, 1, NOW, "the target is busy", untouched=True, told=True)
+    assert change == Again(NOW + 5 * SECOND, 0, 1, NOW, "target busy", untouched=True, told=True)
 
 
 def test_it_is_mentioned_once() -> None:
@@ -278,7 +278,7 @@ def test_a_rate_limit_that_lasts_is_a_failure_for_the_policy() -> None:
 )
 def test_what_finds_no_place_for_two_minutes_is_skipped(state: str, since: int | None, ends: bool) -> None:
     change = after(WaitedTooLong(), state=state, busy_since=since, lease_until=None)
-    error = f"the target was busy for {BUSY_SECONDS} seconds"
+    error = f"target busy for {BUSY_SECONDS} seconds"
     skipped = End(RunState.SKIPPED, error=error, cause="target_busy")
     assert change == (skipped if ends else Nothing(Why.NOT_SO))
 

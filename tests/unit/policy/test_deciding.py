@@ -90,7 +90,7 @@ def test_who_may_decide(question: dict[str, Any], voter: Voter, refusal: Refusal
 def test_whoever_is_alone_is_told_the_ways_out() -> None:
     found = may_decide(asked(requesters=frozenset({"ada"})), ADA)
     assert found is not None
-    assert "second token" in found.text
+    assert "token with another subject" in found.text
     assert "allow_requester: true" in found.text
 
 

@@ -132,7 +132,7 @@ def test_only_an_object_is_an_object(value):
 
 @pytest.mark.parametrize("value", [True, 1.0, "1", None, [], float("nan")], ids=repr)
 def test_a_whole_number_is_an_int_and_no_bool(value):
-    with pytest.raises(PolicyError, match="whole number"):
+    with pytest.raises(PolicyError, match="must be an integer"):
         whole_number("n", value)
 
 

@@ -9,11 +9,11 @@ from horarium.policy.names import PolicyError
 from horarium.policy.replying import MAX_REPLY_BYTES, agreed_hash, may_show_reply, needs_reply, proposed_reply, reply_in
 
 REFUSED: dict[str, tuple[object, str]] = {
-    "nothing": (None, "must be an object with a reply"),
-    "a list": ([], "must be an object with a reply"),
-    "no reply": ({"rows": 5}, "must be an object with a reply"),
-    "more than a reply": ({"reply": "yes", "rows": 5}, "may hold reply alone"),
-    "a number": ({"reply": 5}, "must be text"),
+    "nothing": (None, "must be an object with the key reply"),
+    "a list": ([], "must be an object with the key reply"),
+    "no reply": ({"rows": 5}, "must be an object with the key reply"),
+    "more than a reply": ({"reply": "yes", "rows": 5}, "allowed: reply"),
+    "a number": ({"reply": 5}, "must be a string"),
     "blank": ({"reply": " \n"}, "must not be blank"),
     "too long": ({"reply": "é" * (MAX_REPLY_BYTES // 2 + 1)}, "at most 100000 bytes"),
 }

@@ -77,5 +77,5 @@ def test_a_bad_interval_names_the_field(every: str, offset: str | None, field: s
 
 @pytest.mark.parametrize("every", [0, -1])
 def test_an_interval_that_does_not_move_cannot_exist(every: int) -> None:
-    with pytest.raises(InvalidSpec, match="longer than zero"):
+    with pytest.raises(InvalidSpec, match="must be greater than 0"):
         Interval(every)

@@ -21,62 +21,63 @@ def found(expr: str, code: str, timezone: str | None = None, **options: str) -> 
 
 
 # Each row: expression, zone, options, code, message. Clock changes are those of the pinned tz database.
+DAY_30 = "day 30 does not exist in February; use `L` for the last day of the month"
 ROWS: list[tuple[str, str | None, dict[str, str], str, str]] = [
-    ("0 0 30 2 *", None, {}, "never_fires", "nothing matches within eight years"),
+    ("0 0 30 2 *", None, {}, "never_fires", "the expression has no occurrence within eight years"),
     (
         "30 2 * * *", NEW_YORK, {}, "dst_moved",
-        "on 2027-03-14 02:30 does not exist and fires at 03:00, when the clock has gone forward",
+        "DST on 2027-03-14: 02:30 does not exist; the schedule fires at 03:00",
     ),
     (
         "0,30 2 * * *", NEW_YORK, {}, "dst_moved",
-        "on 2027-03-14 2 times do not exist and fire once, at 03:00, when the clock has gone forward",
+        "DST on 2027-03-14: 2 local times do not exist; the schedule fires once, at 03:00",
     ),
     (
         "0 2,3 * * *", NEW_YORK, {}, "dst_moved",
-        "on 2027-03-14 02:00 does not exist and fires at 03:00 (with the fire that is there anyway), "
-        "when the clock has gone forward",
+        "DST on 2027-03-14: 02:00 does not exist; "
+        "the schedule fires at 03:00 (together with the regular occurrence)",
     ),
     (
         "20 15 2 * * *", "Australia/Lord_Howe", {}, "dst_moved",
-        "on 2026-10-04 02:15:20 does not exist and fires at 02:30, when the clock has gone forward",
+        "DST on 2026-10-04: 02:15:20 does not exist; the schedule fires at 02:30",
     ),
     (
         "30 2 * * *", NEW_YORK, {"dst_gap": "skip"}, "dst_zero_fires",
-        "0 times on 2027-03-14: the clock goes forward past the only time of that day",
+        "DST on 2027-03-14: no occurrence, because the clock moves forward past the only time of that day",
     ),
     (
         "*/15 2 * * *", NEW_YORK, {}, "dst_zero_fires",
-        "0 times on 2027-03-14: the clock goes forward past all 4 times of that day",
+        "DST on 2027-03-14: no occurrence, because the clock moves forward past all 4 times of that day",
     ),
     (
         "30 1 * * *", NEW_YORK, {"dst_fold": "both"}, "dst_two_fires",
-        "2 times instead of once on 2026-11-01: the clock goes back over that time",
+        "DST on 2026-11-01: 2 occurrences instead of 1, because the clock moves back",
     ),
     (
         "*/15 1 * * *", NEW_YORK, {}, "dst_two_fires",
-        "8 times instead of 4 times on 2026-11-01: the clock goes back over that time",
+        "DST on 2026-11-01: 8 occurrences instead of 4, because the clock moves back",
     ),
     (
         "5 0 31 * *", None, {}, "short_months",
-        "there is no day 31 in February, April, June, September and November; `L` is the last day of the month",
+        "day 31 does not exist in February, April, June, September and November; use `L` for the last day of the month",
     ),
-    ("5 0 15,30 * *", None, {}, "short_months", "there is no day 30 in February; `L` is the last day of the month"),
-    ("5 0 30W 1-3 *", None, {}, "short_months", "there is no day 30 in February; `L` is the last day of the month"),
+    ("5 0 15,30 * *", None, {}, "short_months", DAY_30),
+    ("5 0 30W 1-3 *", None, {}, "short_months", DAY_30),
     (
         "5 0 29 2 *", None, {}, "short_months",
-        "there is no day 29 in February of common years; `L` is the last day of the month",
+        "day 29 does not exist in February of common years; use `L` for the last day of the month",
     ),
     (
         "5 0 * * MON#5", None, {}, "short_months",
-        "most months have no fifth Monday; `1L` is the last Monday of the month",
+        "most months have no fifth Monday; use `1L` for the last Monday of the month",
     ),
     (
         "5 0 13 * 5", None, {}, "either_day",
-        "day-of-month and day-of-week are both restricted: a day on which either matches will do",
+        "day-of-month and day-of-week are both restricted; a day matches if either field matches",
     ),
     (
         "5 0 1-31 * 5", None, {}, "either_day",
-        "day-of-month `1-31` matches every day and either day field will do; write `*`",
+        "day-of-month `1-31` matches every day, so the other day field has no effect; use `*`",
     ),
     (
         "5 0 1,15 * */2", None, {}, "star_day",
@@ -84,26 +85,26 @@ ROWS: list[tuple[str, str | None, dict[str, str], str, str]] = [
     ),
     (
         "*/70 * * * *", None, {}, "step_beyond_range",
-        "minute `*/70`: the step is longer than its range, so only 0 matches",
+        "minute `*/70`: the step exceeds the range, so only 0 matches",
     ),
     (
         "5 0 * * 6/2", None, {}, "step_beyond_range",
-        "day-of-week `6/2`: the step is longer than its range, so only 6 matches",
+        "day-of-week `6/2`: the step exceeds the range, so only 6 matches",
     ),
-    ("*/7 * * * *", None, {}, "uneven_step", "minute `*/7` starts again after 56: from 56 to 0 it is 4, not 7"),
-    ("5 */5 * * *", None, {}, "uneven_step", "hour `*/5` starts again after 20: from 20 to 0 it is 4, not 5"),
-    ("5 5 * */5 *", None, {}, "uneven_step", "month `*/5` starts again after 11: from 11 to 1 it is 2, not 5"),
+    ("*/7 * * * *", None, {}, "uneven_step", "minute `*/7` restarts after 56: the step from 56 to 0 is 4, not 7"),
+    ("5 */5 * * *", None, {}, "uneven_step", "hour `*/5` restarts after 20: the step from 20 to 0 is 4, not 5"),
+    ("5 5 * */5 *", None, {}, "uneven_step", "month `*/5` restarts after 11: the step from 11 to 1 is 2, not 5"),
     (
         "5 0 */2 * *", None, {}, "uneven_step",
-        "day-of-month `*/2` starts again each month: after the 31st comes the 1st",
+        "day-of-month `*/2` restarts each month: the 1st follows the 31st",
     ),
     (
         "0 9 * * *", None, {}, "herd",
-        "minute 0 is when most schedules fire; `H` takes a minute of its own from the schedule's id",
+        "many schedules fire at minute 0; `H` selects a minute from the schedule ID and spreads the load",
     ),
     (
         "0 5 5 * * *", None, {}, "six_fields",
-        "six fields: the first is seconds here, while some schedulers read the sixth as a year",
+        "six fields: the first field is seconds; some other schedulers read the sixth field as the year",
     ),
     (
         "@every PT7H", None, {}, "every_grid",
@@ -115,7 +116,7 @@ ROWS: list[tuple[str, str | None, dict[str, str], str, str]] = [
     ),
     (
         "@every PT90M", "Europe/Istanbul", {}, "every_grid",
-        "the grid is counted in UTC; the zone Europe/Istanbul and its clock changes play no part",
+        "intervals are counted in UTC; the time zone Europe/Istanbul and its DST changes have no effect",
     ),
 ]  # fmt: skip
 
@@ -168,14 +169,14 @@ def test_a_day_that_was_left_out_moves_noon_to_the_next_midnight() -> None:
     [moved] = lint("5 12 * * *", timezone="Pacific/Apia", after=from_rfc3339("2011-06-01T00:00:00Z"))
     assert moved == Finding(
         FindingCode.DST_MOVED,
-        "on 2011-12-30 12:05 does not exist and fires at 00:00 on 2011-12-31, when the clock has gone forward",
+        "DST on 2011-12-30: 12:05 does not exist; the schedule fires at 00:00 on 2011-12-31",
     )
 
 
 def test_a_day_that_was_left_out_has_zero_fires_for_who_skips_gaps() -> None:
     after = from_rfc3339("2011-06-01T00:00:00Z")
     [zero] = lint("5 12 * * *", timezone="Pacific/Apia", after=after, dst_gap="skip")
-    assert zero.message.startswith("0 times on 2011-12-30:")
+    assert zero.message.startswith("DST on 2011-12-30: no occurrence")
 
 
 def test_a_weekly_job_is_warned_only_of_the_change_on_its_day() -> None:
@@ -191,7 +192,7 @@ def test_only_the_coming_year_is_looked_at() -> None:
 
 def test_both_changes_of_two_springs_are_told_when_both_lie_ahead() -> None:
     findings = lint("30 2 * * *", timezone=NEW_YORK, after=from_rfc3339("2027-03-13T00:00:00Z"))
-    assert [finding.message[3:13] for finding in findings] == ["2027-03-14", "2028-03-12"]
+    assert [finding.message[7:17] for finding in findings] == ["2027-03-14", "2028-03-12"]
 
 
 def test_a_repeated_item_is_told_once() -> None:

@@ -26,13 +26,13 @@ CASES: dict[str, tuple[dict[str, Any], str | None]] = {
     "an interval of one": ({"intervals": [{"every": "PT1H"}]}, "every hour"),
     "a shifted interval": (
         {"intervals": [{"every": "PT1H", "offset": "PT5M"}]},
-        "every hour, 5 minutes after its turn",
+        "every hour, offset by 5 minutes",
     ),
     "an interval as a cron": ({"cron_expressions": ["@every PT90M"]}, "every 1 hour 30 minutes (UTC)"),
     "once": ({"at": ["2026-05-04T09:00:00Z"]}, "once at 2026-05-04T09:00:00Z"),
     "some times": (
         {"at": ["2026-05-05T09:00:00Z", "2026-05-04T09:00:00Z"]},
-        "at 2 single times, the first 2026-05-04T09:00:00Z",
+        "at 2 one-time runs, the first at 2026-05-04T09:00:00Z",
     ),
     "all kinds": (
         {"cron_expressions": ["0 9 * * *"], "intervals": [{"every": "PT1H"}], "at": ["2026-05-04T09:00:00Z"]},

@@ -154,11 +154,11 @@ def test_a_zone_is_named_where_it_matters(expr: str, timezone: str | None, words
 
 def test_a_hash_is_shown_as_the_place_that_the_key_chose() -> None:
     place = values_of(compile_cron("H 3 * * *", key="nightly").minute)
-    assert describe("H 3 * * *", key="nightly") == f"at 03:{place[0]:02d} every day (H is chosen by the key)"
+    assert describe("H 3 * * *", key="nightly") == f"at 03:{place[0]:02d} every day (H depends on the key)"
 
 
 def test_a_hash_is_noted_beside_the_zone() -> None:
-    assert describe("0 3 * * H", key="a", timezone="Asia/Tokyo").endswith("(Asia/Tokyo time; H is chosen by the key)")
+    assert describe("0 3 * * H", key="a", timezone="Asia/Tokyo").endswith("(Asia/Tokyo time; H depends on the key)")
 
 
 def test_thursday_is_not_taken_for_a_hash() -> None:
@@ -213,7 +213,7 @@ def test_every_restricted_field_is_named_in_fewer_than_a_thousand_characters(exp
 @settings(derandomize=True, deadline=None, max_examples=200)
 @given(st.sampled_from(["H", "H/15", "H(0-5)", "0"]), st.sampled_from(["H", "H(1-4)", "H/6"]), st.text(max_size=8))
 def test_hashes_have_words_whatever_the_key(minute: str, hour: str, key: str) -> None:
-    assert "H is chosen by the key" in describe(f"{minute} {hour} H * H", key=key)
+    assert "H depends on the key" in describe(f"{minute} {hour} H * H", key=key)
 
 
 @pytest.mark.parametrize(

@@ -31,19 +31,19 @@ def test_a_zone_is_loaded_once() -> None:
 
 REFUSED = [
     ("", "empty"),
-    ("Local", "not a zone"),
-    ("Factory", "not a zone"),
+    ("Local", "not a time zone"),
+    ("Factory", "not a time zone"),
     ("utc", "did you mean UTC"),
     ("europe/istanbul", "did you mean Europe/Istanbul"),
     ("Europe/Istambul", "did you mean Europe/Istanbul"),
-    ("/etc/localtime", "not a zone"),
-    ("../../etc/passwd", "not a zone"),
-    ("Europe/../UTC", "not a zone"),
+    ("/etc/localtime", "not a time zone"),
+    ("../../etc/passwd", "not a time zone"),
+    ("Europe/../UTC", "not a time zone"),
     ("UTC ", "did you mean UTC"),
-    ("UTC\0", "not a zone"),
-    ("\ud800", "not a zone"),
-    ("+03:00", "not a zone"),
-    ("x" * 10_000, "far too long"),
+    ("UTC\0", "not a time zone"),
+    ("\ud800", "not a time zone"),
+    ("+03:00", "not a time zone"),
+    ("x" * 10_000, "too long"),
 ]
 
 

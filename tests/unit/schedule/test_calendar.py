@@ -280,13 +280,13 @@ def test_a_calendar_warns_ninety_days_before_its_data_ends(today: date, warns: b
     warning = coverage_warning(US, today)
     assert (warning is not None) is warns
     if warning is not None:
-        assert warning == "us-federal-holidays-2026: data ends 2026-12-31; after that nothing is skipped"
+        assert warning == "us-federal-holidays-2026: its dates end on 2026-12-31; after that it excludes no day"
 
 
 def test_the_warning_of_days_to_run_says_that_nothing_runs() -> None:
-    assert "after that nothing runs" in (coverage_warning(WEEKENDS, date(2026, 12, 1)) or "")
+    assert "after that it prevents every run" in (coverage_warning(WEEKENDS, date(2026, 12, 1)) or "")
     empty = calendar(CalendarKind.ONLY_DATES)
-    assert coverage_warning(empty, date(2026, 1, 1)) == "mine: no dates are listed, so nothing may ever run"
+    assert coverage_warning(empty, date(2026, 1, 1)) == "mine: has no dates, so it prevents every run"
 
 
 def test_the_horizon_is_the_callers() -> None:
@@ -321,7 +321,7 @@ def test_a_document_survives_being_written_and_read() -> None:
     ("change", "message"),
     [
         ({"name": None}, "^name: "),
-        ({"name": "a b"}, "^name: 'a b' is not an id"),
+        ({"name": "a b"}, "^name: 'a b' is not a valid ID"),
         ({"name": "-a"}, "^name: "),
         ({"name": "a" * 129}, "^name: "),
         ({"name": 7}, "^name: "),
@@ -336,7 +336,7 @@ def test_a_document_survives_being_written_and_read() -> None:
         ({"timezone": 0}, "^timezone: "),
         ({"dates": "2026-01-01"}, "^dates: must be an array"),
         ({"dates": {"2026-01-01": 1}}, "^dates: must be an array"),
-        ({"dates": ["2026-02-30"]}, "^dates.0: there is no 2026-02-30"),
+        ({"dates": ["2026-02-30"]}, "^dates.0: the date 2026-02-30 does not exist"),
         ({"dates": ["2026-01-01", "20260102"]}, "^dates.1: "),
         ({"dates": ["2026-W01-1"]}, "^dates.0: "),
         ({"dates": ["٢٠٢٦-01-01"]}, "^dates.0: "),
@@ -351,7 +351,7 @@ def test_a_document_survives_being_written_and_read() -> None:
         ({"covers": ["2026-12-31", "2026-01-01"]}, "^covers: 2026-12-31 is after"),
         ({"covers": ["2026-12-31", "x"]}, "^covers.1: "),
         ({"read_only": True}, "^read_only: "),
-        ({"Name": "twice"}, "^name: is given twice"),
+        ({"Name": "twice"}, "^name: is specified twice"),
         ({"holidays": []}, "^holidays: unknown key"),
     ],
     ids=lambda value: str(value)[:40] if isinstance(value, dict) else None,

@@ -55,7 +55,7 @@ def test_clock_changes(when, after, expected):
     assert found is not None
     assert [(each.change, text(each.before), text(each.after)) for each in found.differences] == expected
     assert found.count == len(expected)
-    assert all(each.why.startswith("the clock ") for each in found.differences)
+    assert all(each.why.startswith("DST: the clock ") for each in found.differences)
 
 
 def test_a_dense_schedule_is_looked_at_for_a_while_and_around_each_clock_change():
@@ -91,6 +91,6 @@ def test_moments_that_no_clock_change_explains_are_told_all_the_same():
 
     assert found is not None
     assert [(each.change, each.before, each.after, each.why) for each in found.differences] == [
-        (Change.MOVED, day - 60, day, "the two compute it differently"),
-        (Change.LOST, day + 43_200, None, "the two compute it differently"),
+        (Change.MOVED, day - 60, day, "beat and Horarium compute this time differently"),
+        (Change.LOST, day + 43_200, None, "beat and Horarium compute this time differently"),
     ]

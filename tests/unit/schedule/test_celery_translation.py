@@ -213,10 +213,10 @@ def test_the_queue_is_where_the_app_routes_it(conf, options, queue, is_exact):
         ({"args": (date(2026, 1, 1),)}, "args.0 is datetime.date(2026, 1, 1) (date)"),
         ({"kwargs": {"a": {"b": float("nan")}}}, "kwargs.a.b is nan"),
         ({"args": "abc"}, "args must be a list"),
-        ({"args": (10**400,)}, "args.0 is a number that nobody can read"),
-        ({"args": ("\udcff",)}, "args.0 is '\\udcff', which is half of a character"),
-        ({"args": ("\x00",)}, "it cannot be kept: action.args.0: holds the character U+0000"),
-        ({"options": {"queue": " q"}}, "it cannot be kept: action.queue: must be printable"),
+        ({"args": (10**400,)}, "args.0 is a number that is too large"),
+        ({"args": ("\udcff",)}, "args.0 is '\\udcff', which contains an unpaired surrogate"),
+        ({"args": ("\x00",)}, "is not a valid schedule: action.args.0: contains the character U+0000"),
+        ({"options": {"queue": " q"}}, "is not a valid schedule: action.queue: must be printable"),
         ({"kwargs": {"a": {1: 2}}}, "kwargs.a is {1: 2} (dict)"),
     ],
 )
@@ -239,7 +239,7 @@ class Workdays(crontab):
         pytest.param(
             crontab(minute=0, hour=1, nowfun=lambda: datetime(2001, 1, 1, tzinfo=UTC)),
             ("approximate", "nowfun"),
-            id="a clock of its own",
+            id="a custom clock",
         ),
     ],
 )
@@ -269,7 +269,7 @@ def test_a_clock_that_only_has_a_zone_is_no_other_clock():
         pytest.param(Entry("a", "t", Foreign("solar", "<solar: sunrise>"), "UTC"), "schedule", id="the sun"),
         pytest.param(Entry("a", "t", Foreign("unknown", "<mine>"), "UTC"), "schedule", id="an unknown class"),
         pytest.param(Entry("a", "t", Clocked(NOW), "UTC"), "clocked", id="a moment that is over"),
-        pytest.param(Entry("a", "t", Every(0), "UTC"), "interval", id="an interval of no length"),
+        pytest.param(Entry("a", "t", Every(0), "UTC"), "interval", id="must be greater than 0"),
         pytest.param(Entry("a", "", Every(60), "UTC"), "task", id="no task"),
         pytest.param(Entry("a", "t", Every(60), None), "timezone", id="a zone without a name"),
         pytest.param(Entry("a", "t", Every(60), "Mars/Olympus"), "timezone", id="no zone"),

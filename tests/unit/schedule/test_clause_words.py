@@ -11,14 +11,14 @@ from horarium.schedule.clause_words import MAX_SHOWN, tell_clause
 
 CONTEXT: dict[str, Any] = {"stats": {"failed": 1}, "tags": ["eu"], "nothing": None}
 ROWS: dict[str, tuple[str, dict[str, Any], str]] = {
-    "holds": ("/stats/failed", {"lt": 3}, "/stats/failed is less than 3: it is 1"),
-    "does not": ("/stats/failed", {"gt": 3}, "it does not hold that /stats/failed is greater than 3: it is 1"),
-    "nothing there": ("/stats/total", {"eq": 0}, "it does not hold that /stats/total equals 0: nothing is there"),
-    "null is there": ("/nothing", {"eq": None}, "/nothing equals null: it is null"),
-    "nothing is not that": ("/gone", {"neq": "x"}, '/gone does not equal "x": nothing is there'),
-    "a member": ("/tags", {"contains": "eu"}, '/tags contains "eu": it is ["eu"]'),
-    "all of it": ("", {"eq": {}}, "it does not hold that the whole context equals {}: "
-                  'it is {"nothing":null,"stats":{"failed":1},"tags":["eu"]}'),
+    "holds": ("/stats/failed", {"lt": 3}, "true: /stats/failed is less than 3; the value is 1"),
+    "does not": ("/stats/failed", {"gt": 3}, "false: /stats/failed is greater than 3; the value is 1"),
+    "nothing there": ("/stats/total", {"eq": 0}, "false: /stats/total equals 0; the value is missing"),
+    "null is there": ("/nothing", {"eq": None}, "true: /nothing equals null; the value is null"),
+    "nothing is not that": ("/gone", {"neq": "x"}, 'true: /gone does not equal "x"; the value is missing'),
+    "a member": ("/tags", {"contains": "eu"}, 'true: /tags contains "eu"; the value is ["eu"]'),
+    "all of it": ("", {"eq": {}}, "false: the whole context equals {}; "
+                  'the value is {"nothing":null,"stats":{"failed":1},"tags":["eu"]}'),
 }  # fmt: skip
 
 

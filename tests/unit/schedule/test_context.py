@@ -20,14 +20,14 @@ POINTERS: list[tuple[str, str | None]] = [
     ("/last_24h_stats", None),
     ("/last_24h_stats/failed", None),
     ("/signal_rpc_result/queue/depth", None),
-    ("/last_24h_stats/faild", "'/last_24h_stats/faild' is never there; did you mean /last_24h_stats/failed?"),
-    ("/last_24h_stats/x", "'/last_24h_stats/x' is never there; /last_24h_stats has succeeded, failed, total"),
-    ("/last_24h_stats/failed/0", "'/last_24h_stats/failed/0' is never there: /last_24h_stats/failed is a number"),
-    ("/last_24_stats/failed", "'/last_24_stats/failed' is never there; did you mean /last_24h_stats?"),
-    ("/weather", f"'/weather' is never there; the context has {ALL}"),
-    ("/", f"'/' is never there; the context has {ALL}"),
-    ("/Last_24h_Stats", "'/Last_24h_Stats' is never there; did you mean /last_24h_stats?"),
-    ("/\x1b[2J", f"'/\\x1b[2J' is never there; the context has {ALL}"),
+    ("/last_24h_stats/faild", "'/last_24h_stats/faild' never exists; did you mean /last_24h_stats/failed?"),
+    ("/last_24h_stats/x", "'/last_24h_stats/x' never exists; /last_24h_stats has succeeded, failed, total"),
+    ("/last_24h_stats/failed/0", "'/last_24h_stats/failed/0' never exists, because /last_24h_stats/failed is a number"),
+    ("/last_24_stats/failed", "'/last_24_stats/failed' never exists; did you mean /last_24h_stats?"),
+    ("/weather", f"'/weather' never exists; the context has {ALL}"),
+    ("/", f"'/' never exists; the context has {ALL}"),
+    ("/Last_24h_Stats", "'/Last_24h_Stats' never exists; did you mean /last_24h_stats?"),
+    ("/\x1b[2J", f"'/\\x1b[2J' never exists; the context has {ALL}"),
 ]
 
 

@@ -45,7 +45,7 @@ def test_without_a_template_a_step_is_given_inputs_and_results() -> None:
 
 
 def test_a_pointer_that_finds_nothing_is_named() -> None:
-    with pytest.raises(NothingFound, match="'/inputs/night' finds nothing"):
+    with pytest.raises(NothingFound, match="'/inputs/night' matches no value"):
         step_input(node({"deep": [{"$from": "/inputs/night"}]}), CONTEXT)
     with pytest.raises(ConditionError):
         step_input(node({"$from": "inputs"}), CONTEXT)

@@ -31,19 +31,19 @@ def with_spec(**spec: Any) -> dict[str, Any]:
 # path → a document whose only problem is there, and a part of what is said about it
 WRONG: dict[str, tuple[dict[str, Any], str]] = {
     # identity
-    "schedule_id": (GOOD | {"schedule_id": "a/b"}, "is not an id"),
-    "scheduleId": ({"scheduleId": "", "cron_expr": "0 2 * * *", "prompt": "x"}, "is not an id"),
-    "namespace": (GOOD | {"namespace": 5}, "is not an id"),
+    "schedule_id": (GOOD | {"schedule_id": "a/b"}, "is not a valid ID"),
+    "scheduleId": ({"scheduleId": "", "cron_expr": "0 2 * * *", "prompt": "x"}, "is not a valid ID"),
+    "namespace": (GOOD | {"namespace": 5}, "is not a valid ID"),
     "name": (GOOD | {"name": "n" * 256}, "at most 255"),
-    "description": (GOOD | {"description": 5}, "must be text"),
+    "description": (GOOD | {"description": 5}, "must be a string"),
     "notes": (GOOD | {"notes": "n" * 1_001}, "at most 1000"),
     "source": (GOOD | {"source": "git"}, "template, runtime"),
-    "owner": (GOOD | {"owner": " x"}, "blanks"),
+    "owner": (GOOD | {"owner": " x"}, "spaces"),
     "labels": (GOOD | {"labels": {str(n): "x" for n in range(65)}}, "at most 64"),
-    "labels.team": (GOOD | {"labels": {"team": None}}, "must be text"),
+    "labels.team": (GOOD | {"labels": {"team": None}}, "must be a string"),
     "labels.long": (GOOD | {"labels": {"long": "ü" * 1_025}}, "2048 bytes"),
-    "searchAttributes.tenant": (GOOD | {"searchAttributes": {"tenant": {"a": 1}}}, "array of texts"),
-    "search_attributes.tags": (GOOD | {"search_attributes": {"tags": ["a", 1]}}, "texts only"),
+    "searchAttributes.tenant": (GOOD | {"searchAttributes": {"tenant": {"a": 1}}}, "array of strings"),
+    "search_attributes.tags": (GOOD | {"search_attributes": {"tags": ["a", 1]}}, "only strings"),
     "search_attributes": (GOOD | {"search_attributes": [1]}, "must be an object"),
     "memo": (GOOD | {"memo": {"a": "x" * 262_144}}, "262144"),
     "memo.a.external_payload": (GOOD | {"memo": {"a": {"external_payload": 1}}}, "reserved"),
@@ -53,24 +53,27 @@ WRONG: dict[str, tuple[dict[str, Any], str]] = {
     "spec": (with_spec(), "at least one cron expression"),
     "spec.cron_expressions": (with_spec(cron_expressions="0 2 * * *"), "must be an array"),
     "spec.cron_expressions.1": (with_spec(cron_expressions=["0 2 * * *", "0 25 * * *"]), "hour"),
-    "spec.cronExpressions.0": (with_spec(cronExpressions=[5]), "must be text"),
+    "spec.cronExpressions.0": (with_spec(cronExpressions=[5]), "must be a string"),
     "cron_expr": (GOOD | {"cron_expr": "61 * * * *"}, "minute"),
-    "cronExpression": ({"schedule_id": "s", "prompt": "x", "cronExpression": ["* * * * *"]}, "must be text"),
+    "cronExpression": ({"schedule_id": "s", "prompt": "x", "cronExpression": ["* * * * *"]}, "must be a string"),
     "spec.intervals.0.every": (with_spec(intervals=[{"every": "P1M"}]), "months"),
     "spec.intervals.1.offset": (with_spec(intervals=[{"every": "PT1H"}, {"every": "PT1H", "offset": "x"}]), "ISO-8601"),
     "spec.intervals.0.evry": (with_spec(intervals=[{"evry": "PT1H"}]), "unknown key"),
     "spec.intervals.0": (with_spec(intervals=["PT1H"]), "must be an object"),
     "spec.at.1": (with_spec(at=["2026-06-01T00:00:00Z", "2026-06-01"]), "RFC 3339"),
-    "spec.at.0": (with_spec(at=["2026-06-01T00:00:00.5Z"]), "whole seconds"),
+    "spec.at.0": (with_spec(at=["2026-06-01T00:00:00.5Z"]), "whole second"),
     "spec.timezone": (
         with_spec(cron_expressions=["0 2 * * *"], timezone="Europe/Instanbul"),
         "did you mean Europe/Istanbul",
     ),
-    "timezone": (GOOD | {"timezone": "Local"}, "not a zone"),
+    "timezone": (GOOD | {"timezone": "Local"}, "not a time zone"),
     "spec.start_at": (with_spec(cron_expressions=["0 2 * * *"], start_at="tomorrow"), "RFC 3339"),
     "spec.endAt": (with_spec(cron_expressions=["0 2 * * *"], endAt=1_767_225_600), "RFC 3339"),
-    "end_at": (GOOD | {"start_at": "2027-01-01T00:00:00Z", "end_at": "2026-06-01T00:00:00Z"}, "ends before it starts"),
-    "spec.end_at": (with_spec(cron_expressions=["0 2 * * *"], end_at="2025-01-01T00:00:00Z"), "window has ended"),
+    "end_at": (
+        GOOD | {"start_at": "2027-01-01T00:00:00Z", "end_at": "2026-06-01T00:00:00Z"},
+        "must not be before start_at",
+    ),
+    "spec.end_at": (with_spec(cron_expressions=["0 2 * * *"], end_at="2025-01-01T00:00:00Z"), "end_at is in the past"),
     "jitter_seconds": (GOOD | {"jitter_seconds": 86_401}, "between 0 and 86400"),
     "spec.jitter_seconds": (with_spec(cron_expressions=["0 2 * * *"], jitter_seconds=0.0001), "millisecond"),
     "jitterMs": (GOOD | {"jitterMs": 1.5}, "whole number of milliseconds"),
@@ -80,20 +83,20 @@ WRONG: dict[str, tuple[dict[str, Any], str]] = {
     "action": ({"schedule_id": "s", "cron_expr": "0 2 * * *"}, "is required"),
     "action.kind": (with_action(kind="email"), "must be one of workflow, prompt"),
     "action.workflow_type": (with_action(kind="workflow"), "needs workflow_type or workflow_id or workflow_class"),
-    "action.workflow_id": (with_action(workflow_id="a b"), "is not an id"),
+    "action.workflow_id": (with_action(workflow_id="a b"), "is not a valid ID"),
     "version": (GOOD | {"prompt": None, "workflow_id": "w", "version": "v2"}, "latest"),
     "action.version": (with_action(workflow_id="w", version=0), "between 1"),
-    "prompt": (GOOD | {"prompt": "  \n"}, "not blank"),
+    "prompt": (GOOD | {"prompt": "  \n"}, "non-blank"),
     "action.prompt": (with_action(prompt="ü" * 50_001), "100000 bytes"),
     "action.url": (with_action(url="ftp://example.com"), "http:// or https://"),
     "action.method": (with_action(url="http://a", method="TRACE"), "POST, GET"),
     "action.headers.X-A": (with_action(url="http://a", headers={"X-A": "b\r\nX-B: c"}), "one line"),
-    "action.headers": (with_action(url="http://a", headers={"a b": "c"}), "not the name of a header"),
+    "action.headers": (with_action(url="http://a", headers={"a b": "c"}), "not a valid header name"),
     "action.headers.Host": (with_action(url="http://a", headers={"Host": "b"}), "set by the launcher"),
-    "action.headers.x-a": (with_action(url="http://a", headers={"X-A": "b", "x-a": "c"}), "given twice"),
+    "action.headers.x-a": (with_action(url="http://a", headers={"X-A": "b", "x-a": "c"}), "specified twice"),
     "action.task": (with_action(kind="celery"), "is required"),
-    "action.callable": (with_action(task="a", callable="b"), "disagrees with `action.task`"),
-    "action.arguments": (with_action(command="backup", arguments=["a", 1]), "at most 1000 texts"),
+    "action.callable": (with_action(task="a", callable="b"), "conflicts with `action.task`"),
+    "action.arguments": (with_action(command="backup", arguments=["a", 1]), "at most 1000 strings"),
     "action.input": (with_action(workflow_type="w", input="text"), "array or an object"),
     "action.queue": (with_action(kind="pull", workflow_type="w"), "is required"),
     "task_queue": (with_action(workflow_type="w") | {"task_queue": ""}, "between 1 and 256"),
@@ -101,16 +104,16 @@ WRONG: dict[str, tuple[dict[str, Any], str]] = {
     "action.delivery": (with_action(prompt="x", delivery="exactly_once"), "at_least_once, at_most_once"),
     # assignee, guards, policies
     "assignee_id": (GOOD | {"assignee_type": "agent"}, "is required"),
-    "assignee.id": (GOOD | {"assignee": {"id": "a b"}}, "is not an id"),
+    "assignee.id": (GOOD | {"assignee": {"id": "a b"}}, "is not a valid ID"),
     "assignee_type": (GOOD | {"assignee_type": "robot", "assignee_id": "a"}, "agent, team"),
-    "calendar_id": (GOOD | {"calendar_id": "a b"}, "is not an id"),
-    "calendars.1": (GOOD | {"calendars": ["a", "holidays:US@Europe/Nowhere"]}, "not a zone"),
+    "calendar_id": (GOOD | {"calendar_id": "a b"}, "is not a valid ID"),
+    "calendars.1": (GOOD | {"calendars": ["a", "holidays:US@Europe/Nowhere"]}, "not a time zone"),
     "calendars": (GOOD | {"calendars": "weekends"}, "must be an array"),
     "pre_dispatch_condition": (GOOD | {"pre_dispatch_condition": {"/a": {"like": 1}}}, "unknown operator"),
     "inputs_rotation": (GOOD | {"inputs_rotation": [{}] * 1001}, "at most 1000"),
     "inputs_rotation.1": (GOOD | {"inputs_rotation": [{}, 5]}, "must be an object"),
     "budget.spending_limit_credits": (GOOD | {"budget": {"spending_limit_credits": "lots"}}, "number of credits"),
-    "max_daily_battles": (GOOD | {"max_daily_battles": 1.5}, "whole number"),
+    "max_daily_battles": (GOOD | {"max_daily_battles": 1.5}, "must be an integer"),
     "limits.spendingLimitCredits": (GOOD | {"limits": {"spendingLimitCredits": -1}}, "between 0"),
     "limits.cost": (GOOD | {"limits": {"cost": "1e3"}}, "number of credits"),
     "limits.runtime": (GOOD | {"limits": {"runtime": 0}}, "between 1"),
@@ -120,7 +123,7 @@ WRONG: dict[str, tuple[dict[str, Any], str]] = {
     "queue_policy.maxConcurrency": (GOOD | {"queue_policy": {"maxConcurrency": 0}}, "between 1"),
     "queue_policy": (GOOD | {"queue_policy": "serial"}, "must be an object"),
     "priority": (GOOD | {"priority": 101}, "must be between -100 and 100"),
-    "max_catchup": (GOOD | {"max_catchup": True}, "whole number"),
+    "max_catchup": (GOOD | {"max_catchup": True}, "must be an integer"),
     "approval_policy.requiresApproval": (GOOD | {"approval_policy": {"requiresApproval": "yes"}}, "true or false"),
     "retry_policy.retryOn": (GOOD | {"retry_policy": {"retryOn": ["sunrise"]}}, "provider_error"),
     "failure_policy.fallback_assignee_id": (GOOD | {"failure_policy": {"mode": "fallback"}}, "is required"),
@@ -204,7 +207,7 @@ def test_the_same_thing_given_twice_and_differently_is_refused_with_both_names(
 ) -> None:
     errors = errors_of(document)
     assert list(errors) == [path]
-    assert f"disagrees with `{other}`" in errors[path][0]
+    assert f"conflicts with `{other}`" in errors[path][0]
 
 
 FOREIGN: dict[str, tuple[dict[str, Any], str]] = {
@@ -233,7 +236,9 @@ def test_headers_are_bounded() -> None:
 
 def test_fields_of_two_kinds_without_a_kind_are_refused_by_name() -> None:
     errors = errors_of({"schedule_id": "s", "cron_expr": "0 2 * * *", "prompt": "x", "action": {"url": "http://a"}})
-    assert errors == {"action": ["`prompt` and `action.url` belong to different kinds of action; give those of one"]}
+    assert errors == {
+        "action": ["`prompt` and `action.url` belong to different kinds of action; use the fields of one kind"]
+    }
 
 
 def test_all_problems_are_said_at_once() -> None:
@@ -301,9 +306,9 @@ def test_a_field_at_the_top_that_belongs_inside_an_object_is_sent_there() -> Non
 
 def test_zones_that_disagree_are_blamed_on_the_zone() -> None:
     errors = errors_of(GOOD | {"cron_expr": "CRON_TZ=Asia/Tokyo 0 2 * * *", "timezone": "UTC"})
-    assert "disagree" in errors["timezone"][0]
+    assert "differ" in errors["timezone"][0]
     errors = errors_of(with_spec(cron_expressions=["TZ=Asia/Tokyo 0 2 * * *", "TZ=UTC 0 2 * * *"]))
-    assert "disagree" in errors["spec"][0]
+    assert "differ" in errors["spec"][0]
 
 
 @pytest.mark.parametrize("document", [None, 5, "text", True, [1], ["a"]], ids=repr)

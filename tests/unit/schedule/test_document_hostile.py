@@ -117,8 +117,8 @@ def test_a_value_that_cannot_be_kept_is_refused_wherever_it_is(
 KEYS: dict[str, tuple[object, str, str]] = {
     "U+0000": ("a\x00", "memo.a\\x00", "U+0000"),
     "a lone surrogate": ("\udfff", "memo.\\udfff", "surrogate"),
-    "a number": (5, "memo.5", "keys are texts"),
-    "null": (None, "memo.NoneType", "keys are texts"),
+    "a number": (5, "memo.5", "keys must be strings"),
+    "null": (None, "memo.NoneType", "keys must be strings"),
 }
 
 

@@ -86,7 +86,7 @@ def test_only_an_object_of_exactly_two_keys_is_an_envelope() -> None:
 @pytest.mark.parametrize(
     ("blob", "text"),
     [
-        (7, "base64 text"),
+        (7, "base64 string"),
         ("not base64!", "not base64"),
         ("ü", "not base64"),
         ("", "mark"),
@@ -94,8 +94,8 @@ def test_only_an_object_of_exactly_two_keys_is_an_envelope() -> None:
         (sealed(b"\x00", MAGIC + b"\x00" * 8)["blob"], "schema"),
         (sealed(b"")["blob"], "too early"),
         (sealed(b"\x00\x00")["blob"], "after its end"),
-        (sealed(b"\x10")["blob"], "no value of type 8"),
-        (sealed(b"\x01")["blob"], "no value of type -1"),
+        (sealed(b"\x10")["blob"], "value type 8 is unknown"),
+        (sealed(b"\x01")["blob"], "value type -1 is unknown"),
         (sealed(b"\x02\x02")["blob"], "neither true nor false"),
         (sealed(b"\x04" + b"\xff" * 10)["blob"], "64 bits"),
         (sealed(b"\x04" + b"\xff" * 9 + b"\x7f")["blob"], "64 bits"),

@@ -48,8 +48,8 @@ def test_a_rule_is_read_in_any_case_and_written_in_one(text: str, rule: Rule, ca
     ("text", "message"),
     [
         ("holidays:XX", "the country 'XX' is unknown"),
-        ("holidays:US-ZZ", "the subdivision 'ZZ' of US is unknown; it has AK, AL"),
-        ("holidays:TR-34", "the subdivision '34' of TR is unknown; it has none"),
+        ("holidays:US-ZZ", "the subdivision 'ZZ' of US is unknown; it has the subdivisions AK, AL"),
+        ("holidays:TR-34", "the subdivision '34' of TR is unknown; the country has no subdivisions"),
         ("holidays:USA", "is not a rule"),
         ("holidays:US-", "is not a rule"),
         ("holidays:US\n", "is not a rule"),

@@ -250,10 +250,10 @@ class Mute(Exception):
         (raising(PolicyError("word", "must be\x00 good")), r"must be\x00 good"),
         (raising(PolicyError("word", 5)), "int"),  # type: ignore[arg-type]  # foreign code is not typed
         (lambda: None, "the check of kind odd failed: TypeError: "),
-        (lambda _field, _value: object(), "the check of kind odd failed: it made a object that is no JSON"),
-        (lambda _field, _value: {1, 2}, "the check of kind odd failed: it made a set that is no JSON"),
-        (lambda _field, _value: float("nan"), "the check of kind odd failed: it made a float that is no JSON"),
-        (lambda _field, _value: "a\x00", "the check of kind odd failed: it made a str that is no JSON"),
+        (lambda _field, _value: object(), "the check of kind odd failed: it returned a object, which is not JSON"),
+        (lambda _field, _value: {1, 2}, "the check of kind odd failed: it returned a set, which is not JSON"),
+        (lambda _field, _value: float("nan"), "the check of kind odd failed: it returned a float, which is not JSON"),
+        (lambda _field, _value: "a\x00", "the check of kind odd failed: it returned a str, which is not JSON"),
     ],
     ids=["raises", "mute", "text", "no text", "arguments", "object", "set", "nan", "nul"],
 )

@@ -77,14 +77,14 @@ def test_the_id_follows_from_agent_and_name_alone() -> None:
 WRONG: dict[str, tuple[object, str, str]] = {
     "no object": ("nightly", "", "must be an object"),
     "no name": ({**DAILY, "name": None}, ".name", "is required"),
-    "a blank name": ({**DAILY, "name": " "}, ".name", "not blank"),
+    "a blank name": ({**DAILY, "name": " "}, ".name", "non-blank"),
     "a name that nobody can keep": ({**DAILY, "name": "a\x00b"}, ".name", "cannot be stored"),
-    "a name twice": (DAILY, ".name", "another schedule that is called 'Daily audit'"),
+    "a name twice": (DAILY, ".name", "another schedule named 'Daily audit'"),
     "no cron": ({"name": "n", "prompt": "p"}, ".cron_expr", "is required"),
     "no prompt": ({"name": "n", "cron_expr": "0 9 * * *"}, ".prompt", "is required"),
-    "a file": ({"name": "n", "cron_expr": "0 9 * * *", "prompt_file": "p.md"}, ".prompt_file", "send its text"),
-    "a file beside a prompt": ({**DAILY, "name": "n", "prompt_file": "p.md"}, ".prompt_file", "send its text"),
-    "an unknown field": ({**DAILY, "name": "n", "retries": 1}, ".retries", "is no field here"),
+    "a file": ({"name": "n", "cron_expr": "0 9 * * *", "prompt_file": "p.md"}, ".prompt_file", "send the content"),
+    "a file beside a prompt": ({**DAILY, "name": "n", "prompt_file": "p.md"}, ".prompt_file", "send the content"),
+    "an unknown field": ({**DAILY, "name": "n", "retries": 1}, ".retries", "unknown field"),
     "enabled": ({**DAILY, "name": "n", "enabled": "no"}, ".enabled", "true or false"),
 }
 

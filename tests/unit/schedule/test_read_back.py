@@ -76,7 +76,7 @@ def test_another_name_of_the_work_at_the_top_is_an_edit_too() -> None:
     definition, document = answer({"workflow_type": "report"})
     parsed = parse({**document, "workflow_type": "other"}, base=definition)
     assert parsed.definition.action.workflow == "other"
-    with pytest.raises(InvalidDefinition, match="disagrees with"):  # a third name: nobody can tell which is meant
+    with pytest.raises(InvalidDefinition, match="conflicts with"):  # a third name: nobody can tell which is meant
         parse({**document, "workflow_type": "other", "action": {"workflow_type": "third"}}, base=definition)
 
 

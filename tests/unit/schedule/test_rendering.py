@@ -105,7 +105,7 @@ def test_arguments_of_a_celery_task_are_rendered() -> None:
 def test_an_encoded_input_is_never_rendered_or_read() -> None:
     definition = parsed(workflow_type="w", inputs=ENVELOPE).definition
     assert given_and_texts(definition)[0] == ENVELOPE
-    assert "are encoded" in errors(prompt="{{ inputs.codec }}", inputs=ENVELOPE)["prompt"][0]
+    assert "encoded inputs" in errors(prompt="{{ inputs.codec }}", inputs=ENVELOPE)["prompt"][0]
 
 
 def test_a_rendered_action_is_no_template_and_says_what_was_rendered() -> None:
@@ -131,29 +131,29 @@ def test_a_forecast_shows_what_is_not_known_yet_as_it_is_written() -> None:
         ({"prompt": "x", "inputs": {"a": ["{{ y }}"]}}, "inputs.a.0", "unknown name 'y'"),
         ({"kind": "celery", "task": "t", "kwargs": {"a": "{{ y }}"}}, "kwargs.a", "unknown name 'y'"),
         ({"prompt": "{{ inputs.x }}"}, "prompt", "no inputs_rotation"),
-        ({"prompt": "{{ inputs.x }}", "inputs": {"y": 1}}, "prompt", "there is no inputs.x"),
-        ({"prompt": "{{ inputs.x }}", "inputs": {"x": " "}}, "prompt", "not blank"),
+        ({"prompt": "{{ inputs.x }}", "inputs": {"y": 1}}, "prompt", "inputs.x does not exist"),
+        ({"prompt": "{{ inputs.x }}", "inputs": {"x": " "}}, "prompt", "non-blank"),
         ({"url": "https://a.example/", "inputs": {"a": 1, "b": "{{ inputs.a }}"}}, "inputs.b", "no inputs_rotation"),
-        ({"prompt": "{{ inputs.x }}", "inputs_rotation": [{"x": 1}, {"y": 1}]}, "inputs_rotation.1", "no inputs.x"),
-        ({"prompt": "{{ inputs.x }}", "inputs": {"x": {"$secret": "s"}}}, "prompt", "never rendered"),
-        ({"command": "c", "inputs": ["{{ inputs.n }}"], "inputs_rotation": [{"n": 1}]}, "inputs_rotation.0", "texts"),
-        ({"kind": "celery", "task": "t", "kwargs": {}, "inputs": {"a": 1}}, "inputs", "not sent beside `kwargs`"),
+        ({"prompt": "{{ inputs.x }}", "inputs_rotation": [{"x": 1}, {"y": 1}]}, "inputs_rotation.1", "does not exist"),
+        ({"prompt": "{{ inputs.x }}", "inputs": {"x": {"$secret": "s"}}}, "prompt", "templates cannot read"),
+        ({"command": "c", "inputs": ["{{ inputs.n }}"], "inputs_rotation": [{"n": 1}]}, "inputs_rotation.0", "strings"),
+        ({"kind": "celery", "task": "t", "kwargs": {}, "inputs": {"a": 1}}, "inputs", "conflicts with `kwargs`"),
         ({"prompt": "{{ nominal }}" * 201}, "prompt", "more than 200 expressions"),
         ({"prompt": "x", "inputs": ["{{ nominal }}"] * 201}, "template", "more than 200 expressions"),
         ({"prompt": "x", "inputs": [0] * 3_000, "inputs_rotation": [{}] * 100}, "template", "is too large"),
         # The longest day of the week counts, whichever comes first, in each zone.
-        ({"prompt": "x" * 99_929 + "{{ nominal|date('%A%A%A%A%A%A%A%A') }}"}, "prompt", "longer than 100000 bytes"),
+        ({"prompt": "x" * 99_929 + "{{ nominal|date('%A%A%A%A%A%A%A%A') }}"}, "prompt", "exceed 100000 bytes"),
         ({"prompt": "x" * 99_929 + "{{ nominal|date('%A%A%A%A%A%A%A%A') }}", "timezone": "Pacific/Kiritimati"},
-         "prompt", "longer than 100000 bytes"),
+         "prompt", "exceed 100000 bytes"),
         ({"prompt": "x" * 99_929 + "{{ nominal|date('%A%A%A%A%A%A%A%A') }}", "timezone": "Etc/GMT+12"},
-         "prompt", "longer than 100000 bytes"),
+         "prompt", "exceed 100000 bytes"),
         # What each run keeps counts as a whole, literal parts included.
-        ({"prompt": "x" * 50_000, "inputs": {"a": ["y" * 50_000]}}, "prompt", "longer than 100000 bytes together"),
-        ({"prompt": "x", "inputs": {"a": [0] * 19_000, "k" * 70_000: 1}}, "inputs", "longer than 100000 bytes"),
-        ({"prompt": "x", "inputs": ["{{ nominal }}", "\u00fc" * 50_001]}, "inputs.1", "longer than 100000 bytes"),
+        ({"prompt": "x" * 50_000, "inputs": {"a": ["y" * 50_000]}}, "prompt", "exceed 100000 bytes"),
+        ({"prompt": "x", "inputs": {"a": [0] * 19_000, "k" * 70_000: 1}}, "inputs", "exceed 100000 bytes"),
+        ({"prompt": "x", "inputs": ["{{ nominal }}", "\u00fc" * 50_001]}, "inputs.1", "exceed 100000 bytes"),
         # The first occurrence has none before it.
-        ({"prompt": "{{ previous_nominal }}"}, "prompt", "not blank"),
-        ({"prompt": "{{ inputs.x }}", "inputs": {"x": "{{ previous_nominal | date('%d') }}"}}, "prompt", "not blank"),
+        ({"prompt": "{{ previous_nominal }}"}, "prompt", "non-blank"),
+        ({"prompt": "{{ inputs.x }}", "inputs": {"x": "{{ previous_nominal | date('%d') }}"}}, "prompt", "non-blank"),
     ],
 )  # fmt: skip
 def test_a_template_that_could_not_be_rendered_is_refused(parts: dict[str, Any], path: str, why: str) -> None:
@@ -179,7 +179,7 @@ def test_literal_parts_are_the_same_in_every_rendering() -> None:
 @pytest.mark.parametrize("texts", [{"url": "https://evil.example/"}, {"prompt": "x"}, {"args": []}])
 def test_texts_of_another_action_are_refused(texts: dict[str, Any]) -> None:
     definition = parsed(url="https://a.example/", inputs=["{{ nominal }}"]).definition
-    with pytest.raises(ValueError, match="not those of its action"):
+    with pytest.raises(ValueError, match="do not match its action"):
         rendered_action(definition.action, {"texts": texts})
 
 
@@ -190,11 +190,13 @@ def test_every_wrong_text_is_named() -> None:
 
 def test_texts_that_look_like_expressions_and_are_not_rendered_are_warned_about() -> None:
     [plain] = parsed(prompt="On {{ nominal }}", template=False).warnings
-    assert plain == "prompt: {{ nominal }} is sent as it is; set `template` to render it"
+    assert plain == "prompt: {{ nominal }} is sent without rendering; set `template: true` to render it"
     [given] = parsed(url="https://a.example/", inputs=["{{ due }}"], template=False).warnings
-    assert given == "inputs: {{ due }} is sent as it is; set `template` to render it"
+    assert given == "inputs: {{ due }} is sent without rendering; set `template: true` to render it"
     [header] = parsed(url="https://a.example/", headers={"X-At": "{{ nominal }}"}).warnings
-    assert header.endswith("{{ nominal }} is sent as it is; only the prompt, the input and arguments are rendered")
+    assert header.endswith(
+        "{{ nominal }} is sent without rendering; templates work only in the prompt, the input and arguments"
+    )
     [entry] = parsed(prompt="{{ inputs.x }}", inputs_rotation=[{"x": "{{ due }}"}]).warnings
-    assert entry == "inputs_rotation: {{ due }} is not rendered: the entries are values of the template"
+    assert entry == "inputs_rotation: {{ due }} is not rendered, because entries are values, not templates"
     assert not parsed(prompt="{{ other.engine | x }}", template=False).warnings

@@ -30,13 +30,13 @@ def test_a_text_of_bounded_size_may_be_secret(value: str) -> None:
 @pytest.mark.parametrize(
     ("value", "problem"),
     [
-        (None, "must be a text"),
-        (7, "must be a text"),
-        (b"bytes", "must be a text"),
+        (None, "must be a string"),
+        (7, "must be a string"),
+        (b"bytes", "must be a string"),
         ("", "is empty"),
         ("a" * (MAX_VALUE_BYTES + 1), "is longer than"),
         ("é" * (MAX_VALUE_BYTES // 2 + 1), "is longer than"),
-        ("half \ud800", "half a surrogate pair"),
+        ("half \ud800", "an unpaired surrogate"),
         ("nul \x00", "U+0000"),
     ],
     ids=["null", "number", "bytes", "empty", "long", "long-in-bytes", "surrogate", "nul"],
@@ -131,7 +131,7 @@ def test_a_refusal_names_the_missing_pin() -> None:
     text = not_allowed("erp", ("a.example",), "http://a.example:80")
     assert text == (
         "the secret 'erp' may be sent to a.example only, not to http://a.example:80; "
-        "set it again with http://a.example:80 among its hosts"
+        "set the secret again with http://a.example:80 in its hosts"
     )
     assert "this target has no host" in not_allowed("erp", ("a.example",), "")
 

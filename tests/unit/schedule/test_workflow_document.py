@@ -117,16 +117,16 @@ def test_every_problem_is_told_under_its_path() -> None:
 @pytest.mark.parametrize(
     ("template", "message"),
     [
-        ({"$from": "/results/after/x"}, "'after', which does not come before 'here'"),
-        ({"$from": "/results/here/x"}, "'here', which does not come before 'here'"),
-        ({"$from": "/results/ghost"}, "'ghost', which is no node"),
-        ({"$from": "/secrets/x"}, "must lead into /inputs, /results or /run"),
-        ({"$from": ""}, "must lead into"),
-        ({"$from": "/run/colour"}, "leads nowhere: /run has run_id"),
+        ({"$from": "/results/after/x"}, "'after', which does not run before 'here'"),
+        ({"$from": "/results/here/x"}, "'here', which does not run before 'here'"),
+        ({"$from": "/results/ghost"}, "'ghost', which is not a node"),
+        ({"$from": "/secrets/x"}, "must begin with /inputs, /results or /run"),
+        ({"$from": ""}, "must begin with"),
+        ({"$from": "/run/colour"}, "does not exist; /run has run_id"),
         ({"$from": "inputs"}, 'starts with "/"'),
         ({"$from": "/inputs/~2"}, "must be written"),
         ({"$from": 5}, "must be a JSON pointer"),
-        ({"$from": "/inputs/a", "otherwise": 1}, "holds 'otherwise' as well"),
+        ({"$from": "/inputs/a", "otherwise": 1}, "unknown key 'otherwise'"),
     ],
 )
 def test_a_pointer_to_what_cannot_be_there_is_refused(template: object, message: str) -> None:
@@ -163,11 +163,11 @@ def test_a_pointer_to_what_is_known_by_then_is_good(template: object) -> None:
 @pytest.mark.parametrize(
     ("node", "path", "message"),
     [
-        ({"action": {**CALL, "input": [1]}, "input": {"a": 1}}, "action.input", "give one of them"),
-        ({"action": {"kind": "command", "command": "x"}, "input": [1]}, "input", "arguments of a command"),
+        ({"action": {**CALL, "input": [1]}, "input": {"a": 1}}, "action.input", "send only one of them"),
+        ({"action": {"kind": "command", "command": "x"}, "input": [1]}, "input", "at most 1000 strings"),
         ({"action": CALL, "input": "text"}, "input", "must be an array or an object"),
-        ({"action": {"kind": "python", "task": "t"}, "input": {"$secret": "x"}}, "input", "names a secret"),
-        ({"action": {**CALL, "headers": {"X": {"$secret": "a b"}}}}, "action.headers", "does not name a secret"),
+        ({"action": {"kind": "python", "task": "t"}, "input": {"$secret": "x"}}, "input", "references a secret"),
+        ({"action": {**CALL, "headers": {"X": {"$secret": "a b"}}}}, "action.headers", "not a valid secret reference"),
         ({"action": {"kind": "pull", "workflow_type": "t"}}, "action.queue", "is required"),
         ({"action": None}, "action", "is required"),
         ({"action": []}, "action", "is required"),
@@ -257,7 +257,7 @@ def test_workflows_may_be_eight_levels_deep() -> None:
     check_sub_workflows(Use("a", 1), subs("c0"), chain(MAX_DEPTH))
     with pytest.raises(InvalidWorkflow) as refused:
         check_sub_workflows(Use("a", 1), subs("nobody", "c0"), chain(MAX_DEPTH + 1))
-    assert refused.value.errors == {"nodes.1.action": ["leads 9 levels of workflows down; at most 8 are allowed"]}
+    assert refused.value.errors == {"nodes.1.action": ["nests workflows 9 levels deep; at most 8 are allowed"]}
 
 
 def test_many_ways_to_the_same_workflows_are_walked_once() -> None:

@@ -38,7 +38,7 @@ GOOD = {"cron_expr": "0 9 * * *", "prompt": "p"}
         ({**GOOD, "prompt": ""}, Wrong("body", REQUIRED)),
         ({**GOOD, "prompt": "\r\r"}, Wrong("prompt", REQUIRED)),
         ({**GOOD, "cron_expr": 5}, Wrong("body", REQUIRED)),
-        ({**GOOD, "name": 5}, Wrong("name", "invalid request body: name must be text, not 5")),
+        ({**GOOD, "name": 5}, Wrong("name", "invalid request body: name must be a string, not 5")),
         ({**GOOD, "enabled": 1}, Wrong("enabled", "invalid request body: enabled must be true or false, not 1")),
     ],
     ids=str,

@@ -1,10 +1,10 @@
-// How the app asks the service: typed by the OpenAPI document, in the namespace of the address, by the session's cookie.
+// Requests to the service: typed by the OpenAPI document, with the namespace of the address and the session cookie.
 import { serverDated } from "../time/now";
 import { readJson } from "./json";
 import type { components, paths } from "./schema";
 import { withoutUnreadable, type UnreadableRow } from "./unreadable";
 
-// Rows that cannot be read are taken out of the lists of an answer, and shown apart: see `unreadable.ts`.
+// Unreadable rows are removed from the lists of an answer and shown separately: see `unreadable.ts`.
 type Readable<A> = A extends object
   ? {
       [K in keyof A]: A[K] extends (infer R)[] | null | undefined
@@ -22,14 +22,14 @@ type Query<O> = Parameters<O> extends { query?: infer A } ? { query?: A } : { qu
 type Body<O> = O extends { requestBody?: { content: { "application/json": infer B } } }
   ? { body?: Sent<B> }
   : { body?: undefined };
-// Fields with defaults are required in answers and may be left out of requests; the generated types say the former.
+// Fields with defaults are required in answers and optional in requests; the generated types know only the former.
 export type Sent<B> = B extends unknown[] ? B : B extends object ? { [K in keyof B]?: Sent<B[K]> } : B;
 export type Ask<P extends keyof paths, V extends Verb> = Path<Has<P, V>> & Query<Has<P, V>> & Body<Has<P, V>>;
 type Json<C> = C extends { content: { "application/json": infer A } } ? A : unknown;
 type Responses<O> = O extends { responses: infer R } ? R[keyof R] : never;
 export type Answer<P extends keyof paths, V extends Verb> = Readable<Json<Responses<Has<P, V>>>>;
 
-/** What the service refused, in its own words. `errors` are those of the fields of a body, by path. */
+/** A problem that the service returned. `errors` are the errors of body fields, by path. */
 export class Refused extends Error {
   constructor(
     readonly status: number,
@@ -42,7 +42,7 @@ export class Refused extends Error {
   }
 }
 
-/** Nobody answered. */
+/** The service did not answer. */
 export class Unreachable extends Error {}
 
 // `document.baseURI` ends in "/ui/", wherever a proxy has put the service.
@@ -65,15 +65,19 @@ export function addressOf(
   return serviceBase + filled.replace(/^\//, "") + (text ? `?${text}` : "");
 }
 
-/** With a slash, or as dots, a name would make another path of the one that it stands in; no id is like that. */
+/** Reject names with a slash and dot segments, which would change the path; no id has them. */
 function checkNames(names: object): void {
   const wrong = Object.values(names).find((each) => /^\.{0,2}$|\//.test(String(each)));
   if (wrong === undefined) return;
-  throw new Refused(422, "validation_failed", `'${String(wrong)}' is not an id: use letters, digits and . _ : @ -`);
+  throw new Refused(
+    422,
+    "validation_failed",
+    `'${String(wrong)}' is not a valid id. Use letters, digits and . _ : @ -`,
+  );
 }
 
 export function headersFor(namespace: string | undefined): Record<string, string> {
-  // A header takes few characters. No namespace has others in its name, so the service says that there is none such.
+  // A header allows few characters. No namespace has others, so the service returns 404.
   return {
     "X-Horarium-Source": "ui",
     ...(namespace ? { "X-Namespace": namespace.replace(/[^!-~]/gu, encodeURIComponent) } : {}),
@@ -114,13 +118,13 @@ export async function ask<P extends PathsOf<V>, V extends Verb>(
   return { answer: answer as Answer<P, V>, etag: response.headers.get("etag") };
 }
 
-/** A proxy in between may answer with a page of its own. */
+/** Parse an answer; a proxy may return an HTML page. */
 function readAnswer(text: string): unknown {
   if (text === "") return null;
   try {
     return readJson(text);
   } catch {
-    throw new Unreachable("something else answers in place of the service: what it says is not JSON");
+    throw new Unreachable("Unexpected response: not JSON. Check the address or proxy of the service.");
   }
 }
 
@@ -129,7 +133,7 @@ async function reached(address: string, init: RequestInit): Promise<Response> {
     return await fetch(address, init);
   } catch (wrong) {
     if (wrong instanceof DOMException && wrong.name === "AbortError") throw wrong;
-    throw new Unreachable("the service does not answer");
+    throw new Unreachable("Service unreachable");
   }
 }
 
@@ -140,6 +144,6 @@ export function refusalOf(response: Response, text: string): Refused {
     const errors = { ...said.errors, ...said.validation_errors };
     return new Refused(response.status, said.reason, said.detail || said.title, errors, wait || null);
   } catch {
-    return new Refused(response.status, "no_problem", `the service answered ${response.status}`, {}, wait || null);
+    return new Refused(response.status, "no_problem", `The service returned HTTP ${response.status}`, {}, wait || null);
   }
 }

@@ -1,18 +1,18 @@
-// The view of all namespaces, which the address asks for with `all=true`: for an admin of the installation.
+// The view of all namespaces (`all=true` in the address), for administrators of the installation.
 import { useSearch } from "@tanstack/react-router";
 import { useSession } from "./session";
 
-/** What the service takes for all namespaces. */
+/** The value that selects all namespaces in requests. */
 export const ALL_NAMESPACES = "*";
 
-/** The pages that have such a view. */
+/** The pages that support the view. */
 export const PAGES_OF_ALL: readonly string[] = ["/", "/runs", "/approvals"];
 
 export function asksForAll(search: Readonly<Record<string, unknown>>): boolean {
   return search["all"] === true || search["all"] === "true";
 }
 
-/** Whether the page shows all namespaces; the service decides who may see them. */
+/** Return whether the page shows all namespaces; the service checks the permission. */
 export function useOfAll(): boolean {
   const search = useSearch({ strict: false }) as Record<string, unknown>;
   return useSession().everywhere && asksForAll(search);

@@ -1,19 +1,19 @@
-// What is deleted is not asked for again: its page is still shown until somebody has left it, and would be told 404.
+// Deleted objects are not requested again: their page stays open until the user leaves it, and would get 404.
 import type { Query, QueryClient } from "@tanstack/react-query";
 
 type Names = Readonly<Record<string, unknown>>;
 
-// What ends with it, where that is not just all below its path. A schedule leaves its past behind, and its page shows
-// that; how well it does nobody can say any more. An agent is a workspace, too.
+// The paths that end with an object, if not all paths below it. The history of a deleted schedule stays readable, its
+// health does not. An agent is also a workspace.
 const ENDS: Readonly<Record<string, readonly string[]>> = {
   "/api/schedules/{schedule_id}": ["/api/schedules/{schedule_id}/health"],
   "/api/agents/{agent_id}": ["/api/agents/{agent_id}", "/workspaces/{workspace_id}"],
 };
 
-// When it went. An answer that is younger is about something new of the same name.
+// The time of the deletion. A newer answer belongs to a new object of the same name.
 const gone = new WeakMap<Query, number>();
 
-/** Whether a query is about this very thing, or about a part of it. */
+/** Return whether a query belongs to the object or a part of it. */
 export function isAbout(queryKey: readonly unknown[], namespace: string, path: string, names: Names): boolean {
   const [where, asked, given] = queryKey;
   if (where !== namespace || typeof asked !== "string") return false;
@@ -24,9 +24,9 @@ export function isAbout(queryKey: readonly unknown[], namespace: string, path: s
 }
 
 /**
- * From now on; whoever is refused calls what comes back, and it is there again.
+ * Mark an object as deleted; if the deletion fails, call the returned function to undo this.
  *
- * What is being asked is given up: an answer from before would look like something new, and one from after is 404.
+ * Pending requests are cancelled: an answer from before would look like a new object, and one from after is a 404.
  */
 export function letGo(queries: QueryClient, namespace: string, path: string, names: Names): () => void {
   const itsOwn = { predicate: (each: Query) => isAbout(each.queryKey, namespace, path, names) };

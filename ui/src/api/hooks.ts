@@ -1,4 +1,4 @@
-// How components read and write: a query is named by its namespace, path and arguments, so one rule refreshes them all.
+// Hooks that read and write. The key of a query is its namespace, path and arguments, so one rule refreshes all.
 import {
   keepPreviousData,
   useInfiniteQuery,
@@ -18,17 +18,17 @@ import { freshKey, wishOf, type Wish } from "./wishKey";
 export type Failure = Refused | Unreachable;
 
 interface Reading<A = never> {
-  /** Refreshed when the stream says that something happened; lists that people read for long say false. */
+  /** Refresh on events of the stream; false for lists that users read for long. */
   live?: boolean;
   enabled?: boolean;
-  /** Keep showing the last answer while the next one comes. */
+  /** Keep the last answer while the next one loads. */
   keep?: boolean;
-  /** Ask again by itself, for what no event tells; null where there is nothing more to come. */
+  /** Poll, for changes without an event; null = stop. */
   everySeconds?: number | ((answer: A | undefined) => number | null);
   staleSeconds?: number;
 }
 
-/** One answer of the service. */
+/** Read one answer of the service. */
 export function useRead<P extends PathsOf<"get">>(
   path: P,
   given: Ask<P, "get">,
@@ -49,7 +49,7 @@ export function useRead<P extends PathsOf<"get">>(
   });
 }
 
-/** The same, with the entity tag that a later write must name. */
+/** Read one answer with its ETag for a later write. */
 export function useTagged<P extends PathsOf<"get">>(
   path: P,
   given: Ask<P, "get">,
@@ -68,7 +68,7 @@ interface Paged {
   next_page_token?: string | null;
 }
 
-/** Pages that follow one another by `next_page_token`. */
+/** Read pages linked by `next_page_token`. */
 export function usePages<P extends PathsOf<"get">>(
   path: P,
   given: Ask<P, "get">,
@@ -91,10 +91,10 @@ export function usePages<P extends PathsOf<"get">>(
 }
 
 /**
- * A write; afterwards everything that is shown is asked for again.
+ * Write, then refresh all visible data.
  *
- * What is sent once more after a lost answer carries the same key, so it happens once. A refusal is told at once: what
- * is shown may take longer to come. Warnings of the answer are shown as messages. What is deleted is not asked for any more, from before the event that tells of it.
+ * A retry after a lost answer carries the same idempotency key, so it is applied once. A failure is reported at once.
+ * Warnings of the answer are shown as messages. A deleted object is not requested again.
  */
 export function useWrite<P extends PathsOf<V>, V extends "post" | "put" | "patch" | "delete">(verb: V, path: P) {
   const namespace = useNamespace();
@@ -125,7 +125,7 @@ export function useWrite<P extends PathsOf<V>, V extends "post" | "put" | "patch
   });
 }
 
-/** Objects and schedules have warnings of their own; a bundle has them beside each change. */
+/** The warnings of an object or schedule, or of each change of a bundle. */
 function warningsOf(answer: unknown): readonly string[] {
   const found = (answer as { warnings?: readonly string[] } | undefined)?.warnings;
   return Array.isArray(found) ? found : [];

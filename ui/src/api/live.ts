@@ -1,7 +1,7 @@
-// Keeps what is shown up to date: follows the stream of events, and asks again for live queries when something happened.
+// Follow the event stream and refresh live queries on events.
 //
-// EventSource cannot name a namespace, so the stream is read with fetch. A lost connection is taken up again after the
-// last event that was seen; while it is lost, everybody is told.
+// EventSource cannot send a namespace header, so the stream is read with fetch. A lost connection resumes after the
+// last received event; a banner is shown meanwhile.
 import { useQueryClient, type QueryClient } from "@tanstack/react-query";
 import { useEffect, useSyncExternalStore } from "react";
 import { addressOf, headersFor } from "./client";
@@ -11,9 +11,9 @@ import { NOTHING_READ, readPiece, type StreamEvent, type Unread } from "./stream
 
 export type Connection = "connecting" | "open" | "lost";
 
-// The service says something at least every 15 seconds.
+// The service sends data at least every 15 seconds.
 const SILENCE_MS = 40_000;
-// Whoever is not known, may not listen, or names a namespace that is not there.
+// Not signed in, not permitted, or an unknown namespace.
 const REFUSALS: ReadonlySet<number> = new Set([401, 403, 404]);
 const FIRST_WAIT_MS = 500;
 const LONGEST_WAIT_MS = 10_000;
@@ -38,7 +38,7 @@ export function useConnection(): Connection {
   );
 }
 
-/** For pages that show the events themselves. */
+/** Receive events, for pages that show them. */
 export function useEvents(heard: (event: StreamEvent) => void): void {
   useEffect(() => {
     listeners.add(heard);
@@ -48,7 +48,7 @@ export function useEvents(heard: (event: StreamEvent) => void): void {
   }, [heard]);
 }
 
-/** Once, in the frame around all pages. */
+/** Used once, in the frame around all pages. */
 export function useLive(): void {
   const namespace = useNamespace();
   const queries = useQueryClient();
@@ -78,7 +78,7 @@ async function follow(namespace: string, queries: QueryClient, stop: AbortSignal
         () => {
           wait = FIRST_WAIT_MS;
           tell("open");
-          refresh(); // whatever was missed while nobody listened
+          refresh(); // changes that were missed while disconnected
         },
       );
       tell("lost");
@@ -86,9 +86,9 @@ async function follow(namespace: string, queries: QueryClient, stop: AbortSignal
       if (stop.aborted) return;
       if (broken instanceof Lost) unread = { text: "", lastId: broken.lastId };
       const status = broken instanceof Lost ? broken.status : null;
-      // The session has ended: whoever asks who it is learns that, and shows the place to sign in.
+      // The session has ended: the session query fails and the sign-in form is shown.
       if (status === 401) void queries.invalidateQueries({ queryKey: ["session"] });
-      // A refusal is an answer: the pages tell it, and the connection is not lost.
+      // A refusal is an answer, not a lost connection: the pages show it.
       tell(status !== null && REFUSALS.has(status) ? "connecting" : "lost");
     }
     if (stop.aborted) return;
@@ -102,7 +102,7 @@ class Lost extends Error {
     readonly lastId: string | null,
     readonly status: number | null = null,
   ) {
-    super("the stream broke off");
+    super("event stream interrupted");
   }
 }
 

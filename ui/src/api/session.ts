@@ -1,4 +1,4 @@
-// Who is signed in, what they may do, and in which namespace they look around.
+// The session: user, permissions and namespace.
 import { queryOptions, useQuery, useQueryClient, type QueryClient } from "@tanstack/react-query";
 import { createContext, useContext } from "react";
 import { addressOf, headersFor, refusalOf, Refused, Unreachable, type Schemas } from "./client";
@@ -8,7 +8,7 @@ export type Permission = Session["permissions"][number];
 
 const KEY = ["session"] as const;
 
-/** null = nobody is signed in. */
+/** null = not signed in. */
 export const sessionQuery = queryOptions<Session | null, Refused | Unreachable>({
   queryKey: KEY,
   queryFn: async () => {
@@ -21,7 +21,7 @@ export const sessionQuery = queryOptions<Session | null, Refused | Unreachable>(
   },
   retry: (times, wrong) => wrong instanceof Unreachable && times < 3,
   staleTime: 60_000,
-  refetchOnWindowFocus: "always", // in another tab somebody else may have signed in
+  refetchOnWindowFocus: "always", // another user may have signed in in another tab
 });
 
 export function useSessionQuery() {
@@ -37,12 +37,12 @@ export function useSignIn() {
   };
 }
 
-/** Whose token or code this is; no session begins, and a code stays good. */
+/** Return the session that a token or code would start, without starting it; a code stays valid. */
 export function whoseToken(token: string): Promise<Session> {
   return exchange("POST", { token, dry_run: true });
 }
 
-/** Fails where the service does not hear of it: the cookie, which no script can take away, is then still good. */
+/** Sign out. Fails if the service is unreachable: scripts cannot delete the cookie, so it stays valid. */
 export function useSignOut() {
   const queries = useQueryClient();
   return async (): Promise<void> => {
@@ -52,7 +52,7 @@ export function useSignOut() {
   };
 }
 
-/** What another caller was answered is gone; the session itself stays, since the app watches it. */
+/** Remove the cached answers of the previous user; the session query stays, as the app observes it. */
 function forgetOthers(queries: QueryClient): void {
   queries.removeQueries({ predicate: (query) => query.queryKey[0] !== KEY[0] });
 }
@@ -67,7 +67,7 @@ async function exchange(method: "GET" | "POST" | "DELETE", body?: object): Promi
       credentials: "same-origin",
     });
   } catch {
-    throw new Unreachable("the service does not answer");
+    throw new Unreachable("Service unreachable");
   }
   const text = await response.text();
   if (!response.ok) throw refusalOf(response, text);
@@ -77,21 +77,21 @@ async function exchange(method: "GET" | "POST" | "DELETE", body?: object): Promi
 export const SessionContext = createContext<Session | null>(null);
 export const NamespaceContext = createContext<string | undefined>(undefined);
 
-/** Only below the sign-in page, so there is always one. */
+/** The session, available on all pages except sign-in. */
 export function useSession(): Session {
   const session = useContext(SessionContext);
   if (session === null) throw new Error("used outside of a session");
   return session;
 }
 
-/** The namespace of the address, or that of the token. */
+/** The namespace of the address or of the token. */
 export function useNamespace(): string {
   const chosen = useContext(NamespaceContext);
   const session = useContext(SessionContext);
   return chosen ?? session?.namespace ?? "default";
 }
 
-/** Whether write controls are shown at all; the service decides anyway. */
+/** Return whether to show controls for a permission; the service checks it again. */
 export function useMay(permission: Permission): boolean {
   return useSession().permissions.includes(permission);
 }

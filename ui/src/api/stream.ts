@@ -1,4 +1,4 @@
-// Reads a server-sent stream piece by piece (HTML standard, section 9.2); pure, so that it can be tested without one.
+// Parse a server-sent event stream in pieces (HTML standard, section 9.2). Pure functions.
 
 export interface StreamEvent {
   id: string | null;
@@ -6,7 +6,7 @@ export interface StreamEvent {
   data: string;
 }
 
-/** What has come so far and is not yet a whole event. */
+/** The received text that is not yet a complete event. */
 export interface Unread {
   text: string;
   lastId: string | null;
@@ -14,7 +14,7 @@ export interface Unread {
 
 export const NOTHING_READ: Unread = { text: "", lastId: null };
 
-/** The events that a further piece completes. An event without data only moves the place to come back to. */
+/** The events that a piece completes. An event without data only changes the last id. */
 export function readPiece(unread: Unread, piece: string): { events: StreamEvent[]; unread: Unread } {
   const text = (unread.text + piece).replace(/\r\n?/g, "\n");
   const blocks = text.split("\n\n");

@@ -5,7 +5,7 @@ import { useUnreadable, withoutUnreadable } from "./unreadable";
 
 const bad = { id: "b", unreadable: true, detail: "state: 'melted' is not known" };
 
-test("a row that cannot be read is taken out of its list and told apart until it is mended", () => {
+test("a row that cannot be read is taken out of its list and reported until it is repaired", () => {
   const { result } = renderHook(() => useUnreadable("default"));
   const ask = (...runs: unknown[]) => withoutUnreadable("default", "api/runs", { runs, next_page_token: null });
   let answer: unknown;

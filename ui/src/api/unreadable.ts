@@ -1,4 +1,4 @@
-// Rows of lists that the service could not read: taken out of each answer, so that pages show the others as usual.
+// Rows that the service could not read: removed from each answer, so that pages show the others.
 import { useSyncExternalStore } from "react";
 import type { components } from "./schema";
 
@@ -14,7 +14,7 @@ function isUnreadable(value: unknown): value is UnreadableRow {
   return typeof value === "object" && value !== null && (value as { unreadable?: unknown }).unreadable === true;
 }
 
-/** The answer without rows that cannot be read. The next answer from the same address replaces what this one had. */
+/** The answer without unreadable rows. The next answer from the same address replaces its rows. */
 export function withoutUnreadable(namespace: string, address: string, answer: unknown): unknown {
   if (typeof answer !== "object" || answer === null) return answer;
   const rows = Object.values(answer).filter(Array.isArray).flat().filter(isUnreadable);
@@ -48,7 +48,7 @@ function subscribe(listener: () => void): () => void {
   return () => listeners.delete(listener);
 }
 
-/** The rows of a namespace that the last answers could not show. */
+/** The unreadable rows of a namespace in the last answers. */
 export function useUnreadable(namespace: string): readonly UnreadableRow[] {
   return useSyncExternalStore(subscribe, () => byNamespace.get(namespace) ?? NONE);
 }

@@ -11,7 +11,7 @@ test("the same wish keeps its key, another one gets its own", () => {
   expect(wishOf(first, { path: { run_id: "b" }, body: { reason: "x" } }, fresh).key).toBe("key-3");
 });
 
-test("a key is one that nobody has", () => {
+test("a key is unique", () => {
   expect(freshKey()).toMatch(/^[0-9a-f]{32}$/);
   expect(freshKey()).not.toBe(freshKey());
 });

@@ -23,13 +23,13 @@ function Around({ begin }: { begin: Doc }) {
 async function shown() {
   render(<Around begin={{ name: "a" }} />);
   const text = (await screen.findByLabelText("text")) as HTMLTextAreaElement;
-  await screen.findByText(/Comments and the order/);
+  await screen.findByText(/Comments and ordering/);
   return { text, type: (value: string) => fireEvent.change(text, { target: { value } }) };
 }
 
 const said = () => screen.getByRole("status").textContent;
 
-test("comments stay while somebody writes, also when they look elsewhere, until the form says something else", async () => {
+test("comments stay while the user types and after blur, until the form changes the document", async () => {
   const { text, type } = await shown();
   type("# mine\nname: b\n");
   fireEvent.blur(text);
@@ -38,11 +38,11 @@ test("comments stay while somebody writes, also when they look elsewhere, until 
   expect(text.value).toBe("name: from the form\n");
 });
 
-test("what cannot be read is not taken, and everybody is told until it is put back", async () => {
+test("invalid text is not applied and is reported until it is restored", async () => {
   const { text, type } = await shown();
   type("name: [");
   expect([text.value, said()]).toEqual(["name: [", "unread"]);
   expect((screen.getByText("JSON") as HTMLButtonElement).disabled).toBe(true);
-  fireEvent.click(screen.getByText("Put back what was read last"));
+  fireEvent.click(screen.getByText("Restore last valid text"));
   expect([text.value, said()]).toEqual(["name: a\n", '{"name":"a"}']);
 });

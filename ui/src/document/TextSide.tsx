@@ -1,4 +1,4 @@
-// A document as text, in YAML or JSON; a text that cannot be read is kept as it was typed, and not taken.
+// A document as YAML or JSON text. Invalid text stays in the editor and does not change the document.
 import { useEffect, useMemo, useState } from "react";
 import { Button } from "../parts/Button";
 import { sameJson } from "../parts/jsonInput";
@@ -9,7 +9,7 @@ import "./text.css";
 interface Props {
   document: Doc;
   onDocument: (document: Doc) => void;
-  /** Told whether what stands here cannot be read: then the document is not what somebody sees, and is not to be sent. */
+  /** Called with whether the text is invalid: then it differs from the document, which must not be saved. */
   onUnread: (unread: boolean) => void;
   label: string;
 }
@@ -67,20 +67,18 @@ export function TextSide({ document, onDocument, onUnread, label }: Props) {
       />
       {wrong ? (
         <div className="row" role="alert">
-          <span className="tone-bad">Not taken: {wrong}</span>
+          <span className="tone-bad">Invalid text: {wrong}</span>
           <Button small onClick={drop}>
-            Put back what was read last
+            Restore last valid text
           </Button>
         </div>
       ) : null}
-      {used === "yaml" ? (
-        <p className="hint">Comments and the order of lines are not kept: the service stores what the text says.</p>
-      ) : null}
+      {used === "yaml" ? <p className="hint">Comments and ordering are not preserved.</p> : null}
     </div>
   );
 }
 
-/** As it was typed, comments and all, for as long as it says what the document says. */
+/** Return the typed text, with its comments, as long as it equals the document. */
 function shownText(typed: Typed | null, document: Doc, format: Format): string {
   if (typed === null) return toText(document, format);
   const isSame = "wrong" in typed.read || sameJson(typed.read.document, document);

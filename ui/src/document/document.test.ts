@@ -65,7 +65,7 @@ test.each<[theirs: Doc, before: Doc, mine: Doc, both: Doc | null]>([
   [{}, {}, { a: { b: null } }, null],
 ])("mine on top of %j", (theirs, before, mine, both) => expect(onTop(theirs, before, mine)).toEqual(both));
 
-test("errors are found at a field and below it, and not beside it", () => {
+test("errors of a field and its subfields are found, and no others", () => {
   const errors = { "spec.cron_expressions[0]": ["has six fields"], spec: ["needs a time"], special: ["no"] };
   expect(errorsAt(errors, "spec")).toEqual(["has six fields", "needs a time"]);
   expect(errorsAt(errors, "spec.cron_expressions")).toEqual(["has six fields"]);

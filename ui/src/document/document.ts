@@ -1,4 +1,4 @@
-// The document that is edited: read and changed by path, and what must be sent to make one out of another.
+// The edited document: read and change it by path, and compute the request that saves it.
 import { mergePatch, sameJson } from "../parts/jsonInput";
 
 export type Json = null | boolean | number | bigint | string | Json[] | { [name: string]: Json };
@@ -19,13 +19,13 @@ export function getAt(document: Doc, path: Path): Json | undefined {
   return found;
 }
 
-/** As an input shows it; what is no text and no number, and so in the wrong place, as JSON. */
+/** The value as the text of an input; values other than strings and numbers as JSON. */
 export function asText(value: Json | undefined): string {
   if (value === undefined || value === null) return "";
   return typeof value === "object" ? JSON.stringify(value) : String(value);
 }
 
-/** A copy with this value at the path; undefined takes it away, and parts that are empty thereby go too. */
+/** A copy with this value at the path; undefined removes it, and parents that become empty. */
 export function setAt(document: Doc, path: Path, value: Json | undefined): Doc {
   const [step, ...rest] = path;
   if (step === undefined) return document;
@@ -37,7 +37,7 @@ export function setAt(document: Doc, path: Path, value: Json | undefined): Doc {
 
 function changedPart(part: Json | undefined, path: Path, value: Json | undefined): Json | undefined {
   const step = path[0];
-  // A list that stands where fields belong gives way to them.
+  // An object replaces a list in its place.
   if (Array.isArray(part) && typeof step === "number") {
     const inner = path.length === 1 ? value : changedPart(part[step], path.slice(1), value);
     const next =
@@ -48,19 +48,19 @@ function changedPart(part: Json | undefined, path: Path, value: Json | undefined
   return value === undefined && Object.keys(next).length === 0 ? undefined : next;
 }
 
-/** What must be sent to make one out of the other, as a merge patch; null where none can, since null takes away. */
+/** The merge patch between two documents; null if none exists, since null in a patch removes a field. */
 export function patchOf(before: Doc, after: Doc): Doc | null {
   const found = mergePatch(before, after);
   return found === null ? null : (found.patch as Doc);
 }
 
-/** What somebody made out of `before`, made out of what it has become meanwhile; null where no patch can say it. */
+/** Apply the changes since `before` to the current document; null if no patch exists. */
 export function onTop(theirs: Doc, before: Doc, mine: Doc): Doc | null {
   const patch = patchOf(before, mine);
   return patch === null ? null : (merged(theirs, patch) as Doc);
 }
 
-/** A merge patch, applied (RFC 7396). */
+/** Apply a merge patch (RFC 7396). */
 function merged(value: Json | undefined, patch: Json): Json {
   if (!isObject(patch)) return patch;
   const made: [string, Json][] = Object.entries(isObject(value) ? (value as Doc) : {}).filter(
@@ -74,17 +74,17 @@ function merged(value: Json | undefined, patch: Json): Json {
 
 export interface Change {
   /**
-   * PATCH, which merges and takes away by null; PUT, which replaces the parts that it names and takes nothing away; or
-   * PUT of the whole, which takes away what it does not name.
+   * PATCH merges and removes by null. PUT replaces the fields that it names. PUT of the whole document also removes
+   * the fields that it does not name.
    */
   how: "merge" | "parts" | "whole";
   body: Doc;
 }
 
-// It stays where a whole document is silent about it, and goes where that says null.
+// Kept if a whole document does not name it, removed by null.
 const SPOKEN_OF = "note";
 
-/** What must be sent to make one out of the other: as little as can say it. */
+/** The smallest request that changes one document into the other. */
 export function changeOf(before: Doc, after: Doc): Change {
   const patch = patchOf(before, after);
   if (patch !== null) return { how: "merge", body: patch };
@@ -94,11 +94,11 @@ export function changeOf(before: Doc, after: Doc): Change {
   return { how: "whole", body: isGone ? { ...after, [SPOKEN_OF]: null } : after };
 }
 
-// An action is merged key by key; jitter stays where a spec does not name it.
+// An action is merged key by key; a spec without jitter keeps it.
 const MERGED_BY_KEY = "action";
 const KEPT: Readonly<Record<string, string>> = { spec: "jitter_seconds" };
 
-/** Of a PUT; null where a part would have to go, which it cannot say. */
+/** The body of a PUT; null if a field must be removed, which PUT cannot do. */
 function partsOf(before: Doc, after: Doc): Doc | null {
   const body: Doc = {};
   if (Object.keys(before).some((name) => !Object.hasOwn(after, name))) return null;
@@ -118,7 +118,7 @@ function losesKept(name: string, old: Json | undefined, value: Json): boolean {
   return kept !== undefined && isObject(old) && isObject(value) && kept in old && !(kept in value);
 }
 
-/** What the service says is wrong with a field: at its own path, or at one below it (`spec.cron_expressions[0]`). */
+/** The errors of a field, at its path or below it (`spec.cron_expressions[0]`). */
 export function errorsAt(errors: Readonly<Record<string, string[]>>, path: string): string[] {
   return Object.entries(errors)
     .filter(([name]) => name === path || name.startsWith(`${path}.`) || name.startsWith(`${path}[`))

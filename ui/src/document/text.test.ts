@@ -55,7 +55,7 @@ merged: {<<: *base, queue: own}
 
 test("a name that comes twice is found where it is", () => {
   expect(fromText("a: 1\nb:\n  - c: 1\n    d: 2\n    c: 3\n", "yaml")).toEqual({
-    wrong: '"c" is given twice, the second time in line 5',
+    wrong: 'Duplicate key "c" in line 5',
   });
 });
 

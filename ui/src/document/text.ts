@@ -50,11 +50,11 @@ export function toText(document: Doc, format: Format): string {
 export function fromText(text: string, format: Format): Parsed {
   try {
     const found = format === "yaml" && yaml !== null ? readYaml(yaml, text) : readJson(text);
-    if (!isObject(found)) return { wrong: "the text must be an object with fields" };
+    if (!isObject(found)) return { wrong: "Expected an object with fields." };
     return { document: readJson(JSON.stringify(found, finite)) as Doc };
   } catch (broken) {
     return {
-      wrong: broken instanceof Error ? (broken.message.split("\n")[0] ?? "it cannot be read") : "it cannot be read",
+      wrong: broken instanceof Error ? (broken.message.split("\n")[0] ?? "Syntax error") : "Syntax error",
     };
   }
 }
@@ -67,21 +67,21 @@ function readYaml(by: Yaml, text: string): unknown {
   return read.toJS({ maxAliasCount: MOST_REPETITIONS });
 }
 
-/** Of several objects that are merged (<<) the first one counts, so that name may come again. */
+/** Reject duplicate keys, except the merge key (<<), of which the first one counts. */
 function refuseTwice(pairs: readonly Pair[], text: string): void {
   const seen = new Set<unknown>();
   for (const { key } of pairs as readonly Pair<Scalar>[]) {
     const name = key.value;
     if (name !== "<<" && seen.has(name)) {
       const line = text.slice(0, key.range?.[0]).split("\n").length;
-      throw new Error(`${JSON.stringify(name)} is given twice, the second time in line ${line}`);
+      throw new Error(`Duplicate key ${JSON.stringify(name)} in line ${line}`);
     }
     seen.add(name);
   }
 }
 
-/** A number beyond all doubles is infinite; JSON would make a null of it. */
+/** Reject infinite numbers, which JSON would turn into null. */
 function finite(_name: string, value: unknown): unknown {
-  if (typeof value === "number" && !Number.isFinite(value)) throw new Error(`${value} is no number of a document`);
+  if (typeof value === "number" && !Number.isFinite(value)) throw new Error(`${value} is not a valid number.`);
   return value;
 }

@@ -1,4 +1,4 @@
-// Draws an outcome as a small shape; the word for it is always there for those who do not see it.
+// A state as a small shape with a text alternative.
 import type { Look, Shape } from "./outcomes";
 
 const PATHS: Record<Shape, { d: string; filled: boolean; dashed?: boolean }> = {
@@ -16,7 +16,7 @@ const PATHS: Record<Shape, { d: string; filled: boolean; dashed?: boolean }> = {
   dot: { d: "M6 4a2 2 0 1 1 0 4a2 2 0 1 1 0-4Z", filled: true },
 };
 
-/** Only the drawing, for use inside of another SVG: 12 × 12, its middle at 6, 6. */
+/** The shape alone, for use inside another SVG: 12 × 12, centered at 6, 6. */
 export function MarkShape({ shape }: { shape: Shape }) {
   const { d, filled, dashed } = PATHS[shape];
   return (
@@ -47,7 +47,7 @@ export function Mark({ look, size = 12 }: { look: Look; size?: number }) {
   );
 }
 
-/** The shape with its word. */
+/** The shape with its label. */
 export function Badge({ look, text }: { look: Look; text?: string }) {
   return (
     <span className={`badge tone-${look.tone}`}>

@@ -15,7 +15,7 @@ export function buttonClass({ kind = "plain", small = false, pressed = false }: 
     .join(" ");
 }
 
-/** While it is busy it keeps the focus, which a button that is disabled loses, and does nothing. */
+/** A busy button ignores clicks but keeps the focus, which a disabled button would lose. */
 export function Button({
   kind,
   small,
@@ -38,7 +38,7 @@ export function Button({
   );
 }
 
-/** Also as the submit of a form. */
+/** Ignore a click, also of a submit button. */
 function ignored(event: MouseEvent): void {
   event.preventDefault();
 }

@@ -1,4 +1,4 @@
-// Puts a text on the clipboard. A page that did not come over TLS may not: there it is no button, and the text is marked.
+// Copy a text to the clipboard. Without TLS the browser has no clipboard, so there is no button.
 import { useState } from "react";
 import { Button } from "./Button";
 import { useSay } from "./Toasts";
@@ -10,7 +10,7 @@ export function CopyButton({ text, small }: { text: string; small?: boolean }) {
   const copy = () =>
     void navigator.clipboard.writeText(text).then(
       () => setCopied(true),
-      () => say("The browser does not let us copy; mark the text instead", "warn"),
+      () => say("The browser denied access to the clipboard. Select and copy the text.", "warn"),
     );
   return (
     <Button small={small} onClick={copy}>

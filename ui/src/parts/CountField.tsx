@@ -1,4 +1,4 @@
-// The number of objects, typed before many of them are deleted.
+// A confirmation field: the user enters the number of objects to delete.
 import { useState, type ReactNode } from "react";
 import { TextField } from "./Field";
 
@@ -7,7 +7,7 @@ export function isCount(text: string, count: number): boolean {
   return text.replace(/[\s,]/g, "") === String(count);
 }
 
-/** One object, or none, needs no number. */
+/** No confirmation is needed for fewer than two objects. */
 export function useCountField(count: number): { field: ReactNode; matches: boolean } {
   const [text, setText] = useState("");
   if (count < 2) return { field: null, matches: true };

@@ -1,9 +1,10 @@
-// The question before something is deleted: what becomes of what depends on it, and the button that does it.
+// The confirmation dialog of a deletion.
 import type { ReactNode } from "react";
 import { Dialog } from "./Dialog";
 import { useSay } from "./Toasts";
+import { deleted } from "../words";
 
-/** The write of the thing's own route, which says what it must be given. */
+/** The mutation that deletes the object. */
 interface Removal<Given> {
   mutate: (given: Given, then: { onSuccess: () => void }) => void;
   error: Error | null;
@@ -14,12 +15,12 @@ interface Props<Given> {
   name: string;
   remove: Removal<Given>;
   given: NoInfer<Given>;
-  /** Away from what is not there any more. */
+  /** Called after the deletion, to leave the page of the object. */
   onGone: () => void;
   onClose: () => void;
-  /** Something is missing, such as the number of objects. */
+  /** Set while a required input is missing. */
   disabled?: boolean;
-  /** "Delete" unless more goes than the one object. */
+  /** The button text; default "Delete". */
   text?: string;
   children: ReactNode;
 }
@@ -38,7 +39,7 @@ export function DeleteDialog<Given>({
   const run = () =>
     remove.mutate(given, {
       onSuccess: () => {
-        say(`${name} is deleted`);
+        say(deleted(name));
         onGone();
       },
     });

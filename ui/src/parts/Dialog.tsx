@@ -1,4 +1,4 @@
-// A question in front of the page: the browser's own dialog, which holds the focus and closes with Escape.
+// A modal dialog: the browser's own element, which traps the focus and closes with Escape.
 import { useEffect, useId, useRef, type FormEvent, type ReactNode } from "react";
 import { createPortal } from "react-dom";
 import { Button, type Kind } from "./Button";
@@ -8,7 +8,7 @@ interface Props {
   title: string;
   onClose: () => void;
   children: ReactNode;
-  /** With these it is a form with a button that does something. */
+  /** The submit button; without it the dialog only shows content. */
   action?: { text: string; kind?: Kind; busy?: boolean; disabled?: boolean; run: () => void };
   failure?: Error | null;
   wide?: boolean;
@@ -18,7 +18,7 @@ interface Props {
 export function Dialog({ title, onClose, children, action, failure, wide, closeText }: Props) {
   const element = useRef<HTMLDialogElement>(null);
   const id = useId();
-  // Where the focus goes when it is taken away is told in parts/focus.ts.
+  // parts/focus.ts returns the focus when the dialog closes.
   useEffect(() => {
     const shown = element.current;
     if (shown !== null && !shown.open) shown.showModal();
@@ -27,7 +27,7 @@ export function Dialog({ title, onClose, children, action, failure, wide, closeT
     event.preventDefault();
     if (!action?.busy) action?.run();
   };
-  // Beside the page and not in it: what is read there is the page's, and not what somebody is about to change.
+  // A portal outside the page, so that screen readers do not read the dialog as page content.
   return createPortal(
     <dialog ref={element} className={wide ? "dialog wide" : "dialog"} aria-labelledby={id} onClose={onClose}>
       <form onSubmit={send}>
@@ -47,11 +47,11 @@ export function Dialog({ title, onClose, children, action, failure, wide, closeT
               busy={action.busy}
               disabled={action.disabled}
               onClick={(event) => {
-                // The answer to the first press may have made another question of it: a double click asks the first.
+                // The first press may change the action of the button, so a double click counts once.
                 if (event.detail > 1) event.preventDefault();
               }}
               onKeyDown={(event) => {
-                if (event.repeat) event.preventDefault(); // and so does a key that is held
+                if (event.repeat) event.preventDefault(); // the same for a repeated key
               }}
             >
               {action.text}

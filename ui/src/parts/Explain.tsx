@@ -1,4 +1,4 @@
-// Why a schedule did, did not, will or will not fire at an instant: the sentence, every question behind it, what was seen.
+// The explanation of a decision at an instant: its outcome, its sentence and all checks with their evidence.
 import { Link } from "@tanstack/react-router";
 import { useState } from "react";
 import type { Schemas } from "../api/client";
@@ -6,18 +6,10 @@ import { useRead } from "../api/hooks";
 import { Badge, Mark } from "../marks/Mark";
 import { CERTAINTY_TEXTS, HELD, reasonText, RUN_LOOKS } from "../marks/outcomes";
 import { dateTimeText, useViewerZone } from "../time/zones";
+import { CHECK_ANSWERS, NOT_APPLICABLE } from "../words";
 import { Button } from "./Button";
 import { Dialog } from "./Dialog";
-import {
-  ANSWER_LOOKS,
-  answered,
-  evidence,
-  NOT_CREATED,
-  OUTCOME_LOOKS,
-  questionText,
-  sentenceParts,
-  subjectText,
-} from "./evidence";
+import { ANSWER_LOOKS, answered, evidence, NOT_CREATED, OUTCOME_LOOKS, questionText, sentenceParts } from "./evidence";
 import "./explain.css";
 import { Json } from "./Json";
 import { Shown } from "./Shown";
@@ -25,9 +17,9 @@ import { fullText, When, zoneLabel } from "./When";
 
 interface Props {
   scheduleId: string;
-  /** Any instant, of the past or to come; it need not be an occurrence. */
+  /** Any instant, past or future; it need not be an occurrence. */
   at: string;
-  /** The schedule's; instants are shown in it and in the viewer's. */
+  /** The time zone of the schedule. */
   zone?: string | null;
   onClose: () => void;
 }
@@ -69,7 +61,7 @@ function Steps({ previous, following, zone, onGo }: StepsProps) {
   const viewer = useViewerZone();
   const told = (at: string | null | undefined) => (at ? fullText(at, zone ?? null, viewer) : undefined);
   return (
-    <div className="row tight" role="group" aria-label="Other moments of this schedule">
+    <div className="row tight" role="group" aria-label="Other occurrences of this schedule">
       <Button small disabled={!previous} title={told(previous)} onClick={() => previous && onGo(previous)}>
         Previous
       </Button>
@@ -95,7 +87,7 @@ function Found({
     <>
       <div className="row">
         <Badge look={explanation.existed === false ? NOT_CREATED : OUTCOME_LOOKS[explanation.outcome]} />
-        {explanation.held && explanation.recorded === null ? <Badge look={HELD} text="will be buffered" /> : null}
+        {explanation.held && explanation.recorded === null ? <Badge look={HELD} text="Will buffer" /> : null}
         {explanation.certainty ? (
           <span className={`certainty certainty-${explanation.certainty}`} title={explanation.sentence}>
             {CERTAINTY_TEXTS[explanation.certainty]}
@@ -111,29 +103,29 @@ function Found({
       {explanation.recorded ? (
         <details>
           <summary>
-            What was recorded: <code>{explanation.recorded.event_type}</code>
+            Recorded event: <code>{explanation.recorded.event_type}</code>
           </summary>
-          <Json value={explanation.recorded.payload} label="The event as it was recorded" />
+          <Json value={explanation.recorded.payload} label="Recorded event" />
         </details>
       ) : null}
     </>
   );
 }
 
-/** Its state where it is still kept, and the way to its page. */
+/** The state of the run, if it still exists, and a link to its page. */
 function ItsRun({ runId, onLeave }: { runId: string; onLeave: () => void }) {
   const run = useRead("/api/runs/{run_id}", { path: { run_id: runId } }, { staleSeconds: 5 });
   return (
     <>
       {run.data ? <Badge look={RUN_LOOKS[run.data.state]} /> : null}
       <Link to="/runs/$runId" params={{ runId }} onClick={onLeave}>
-        Open its run
+        Open run
       </Link>
     </>
   );
 }
 
-/** In the order in which they are asked; those that do not concern the schedule in a line below. */
+/** The checks in order of evaluation; below them those that were not evaluated. */
 function Findings({ of, zone }: { of: Schemas["Explanation"]; zone?: string | null }) {
   const asked = of.findings.filter((each) => each.holds !== null);
   const others = of.findings.filter((each) => each.holds === null);
@@ -150,8 +142,8 @@ function Findings({ of, zone }: { of: Schemas["Explanation"]; zone?: string | nu
       </ul>
       {others.length > 0 ? (
         <p className="muted small">
-          {of.source === "history" ? "Not evaluated: " : "Not applicable: "}
-          {others.map((each) => subjectText(each.question)).join(" · ")}
+          {of.source === "history" ? CHECK_ANSWERS.notEvaluated : NOT_APPLICABLE}:{" "}
+          {others.map((each) => questionText(each.question)).join(" · ")}
         </p>
       ) : null}
     </>
@@ -161,7 +153,7 @@ function Findings({ of, zone }: { of: Schemas["Explanation"]; zone?: string | nu
 function FindingRow({ finding, zone }: { finding: Schemas["Finding"]; zone?: string | null }) {
   const answer = answered(finding.holds);
   return (
-    <li className={answer === "no" ? "refused" : undefined}>
+    <li className={answer === CHECK_ANSWERS.no ? "refused" : undefined}>
       <Mark look={ANSWER_LOOKS[answer]} />
       <div className="grow">
         <div>{questionText(finding.question)}</div>
@@ -178,10 +170,10 @@ function FindingRow({ finding, zone }: { finding: Schemas["Finding"]; zone?: str
   );
 }
 
-// Ids that are made one after the other differ at their end.
+// Ids created in sequence differ at their end.
 const END_OF_ID = 6;
 
-/** A text of the service, whose instants are shown in the schedule's zone; runs that it names are links. */
+/** A text of the service with instants in the schedule's zone and links to runs. */
 export function Timed({ text, zone }: { text: string; zone?: string | null }) {
   const viewer = useViewerZone();
   const shown = zone ?? viewer;
@@ -191,7 +183,7 @@ export function Timed({ text, zone }: { text: string; zone?: string | null }) {
         {dateTimeText(part.at, shown)} {zoneLabel(part.at, shown)}
       </time>
     ) : "run" in part ? (
-      <Link key={index} to="/runs/$runId" params={{ runId: part.run }} title={part.run} aria-label={`run ${part.run}`}>
+      <Link key={index} to="/runs/$runId" params={{ runId: part.run }} title={part.run} aria-label={`Run ${part.run}`}>
         …{part.run.slice(-END_OF_ID)}
       </Link>
     ) : (

@@ -1,11 +1,11 @@
-// A labelled input with its hint and what is wrong with it, tied together for those who listen.
+// A labelled input with its hint and error, connected for screen readers.
 import { useId, type ComponentProps, type ReactNode } from "react";
 
 interface Around {
   label: string;
   hint?: ReactNode;
   wrong?: readonly string[] | null;
-  /** The label is read out but not shown. */
+  /** The label is visually hidden. */
   bare?: boolean;
 }
 
@@ -57,7 +57,7 @@ export function TextArea({ label, hint, wrong, bare, ...rest }: Around & Compone
 
 export type Choice = readonly [value: string, text: string];
 
-/** A value that is none of the choices is shown as it is: the first choice would say something that nobody has chosen. */
+/** Show a value that is none of the choices as it is, instead of preselecting the first choice. */
 export function SelectField({
   label,
   hint,

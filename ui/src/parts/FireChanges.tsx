@@ -1,4 +1,4 @@
-// Which fires a change adds, takes away and moves.
+// The fires that a change adds, removes and moves.
 import type { ReactNode } from "react";
 import type { Schemas } from "../api/client";
 import { When } from "./When";
@@ -13,7 +13,7 @@ export function FireChanges({ changes, zone }: { changes: Schemas["FireChanges"]
     <div className="fire-changes">
       {nothing ? (
         <p>
-          No fire is added, removed or moved, up to <When at={until} zone={zone} absolute />.
+          No changes to fires until <When at={until} zone={zone} absolute />.
         </p>
       ) : (
         <>
@@ -51,8 +51,8 @@ export function FireChanges({ changes, zone }: { changes: Schemas["FireChanges"]
             />
           </div>
           <p className="muted small">
-            Up to <When at={until} zone={zone} absolute />
-            {bounded ? "; later ones were not looked at." : "."}
+            Until <When at={until} zone={zone} absolute />
+            {bounded ? " (limit reached; later fires were not compared)." : "."}
           </p>
         </>
       )}

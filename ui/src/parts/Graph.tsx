@@ -1,5 +1,5 @@
-// A workflow's graph: what comes after what, under which condition, and how far each node is. It can be moved and zoomed;
-// arrow keys walk along its edges, and the same stands below it as a list.
+// The graph of a workflow with the conditions of its edges and the states of its nodes. It can be panned and zoomed;
+// arrow keys move along its edges, and a list below it has the same content.
 import { memo, useCallback, useEffect, useMemo, useRef, useState, type KeyboardEvent } from "react";
 import { MarkShape } from "../marks/Mark";
 import type { Look } from "../marks/outcomes";
@@ -22,7 +22,7 @@ export type { GraphEdge, GraphNode };
 
 export interface NodeState {
   look: Look;
-  /** What more is to be said of it: a reason, an attempt. */
+  /** A reason or an attempt. */
   note?: string | null;
 }
 
@@ -36,20 +36,20 @@ interface Props {
 }
 
 const TALLEST = 440;
-// Below these no text is drawn: nobody could read it.
+// Below these scales text would be illegible, so it is not drawn.
 const NAMES_FROM = 0.4;
 const CONDITIONS_FROM = 0.55;
 const STEP = 1.35;
 
-export function Graph({ nodes, edges, states, onNode, chosen, label = "Graph of the workflow" }: Props) {
+export function Graph({ nodes, edges, states, onNode, chosen, label = "Workflow graph" }: Props) {
   const layout = useMemo(() => layoutOf(nodes, edges), [nodes, edges]);
   const [listed, setListed] = useState(false);
-  if (nodes.length === 0) return <p className="muted">There are no nodes yet.</p>;
+  if (nodes.length === 0) return <p className="muted">No nodes yet</p>;
   return (
     <div className="stack">
       <Drawing {...{ nodes, layout, states, onNode, chosen, label }} />
       <details className="graph-list" onToggle={(event) => setListed(event.currentTarget.open)}>
-        <summary>The same as a list</summary>
+        <summary>List view</summary>
         {listed ? <NodeList {...{ nodes, edges, states, onNode }} /> : null}
       </details>
     </div>
@@ -89,7 +89,7 @@ function Drawing({ nodes, layout, states, onNode, chosen, label }: DrawingProps)
         width="100%"
         height={frame.height}
         role="group"
-        aria-label={`${label}; arrow keys walk along it`}
+        aria-label={`${label}; arrow keys move between nodes`}
         onKeyDown={walk}
         {...grab}
       >
@@ -124,7 +124,7 @@ function Drawing({ nodes, layout, states, onNode, chosen, label }: DrawingProps)
           −
         </Button>
         <Button small onClick={() => move((_, frameNow) => fitted(layout, frameNow))}>
-          Whole
+          Fit
         </Button>
       </div>
     </div>
@@ -133,7 +133,7 @@ function Drawing({ nodes, layout, states, onNode, chosen, label }: DrawingProps)
 
 type Change = (now: Viewport, frame: Size) => Viewport;
 
-/** The part that is seen: by dragging, by the wheel with Ctrl, by the buttons. */
+/** The visible part, changed by dragging, by Ctrl and the wheel, and by the buttons. */
 function useViewport(layout: Layout) {
   const ref = useRef<HTMLDivElement>(null);
   const [width, setWidth] = useState(0);
@@ -155,7 +155,7 @@ function useViewport(layout: Layout) {
     const element = ref.current!;
     const turned = (event: WheelEvent) => {
       if (!event.ctrlKey && !event.metaKey) return;
-      event.preventDefault(); // React's own listener could not: it is passive
+      event.preventDefault(); // React's own listener is passive and cannot do this
       const box = element.getBoundingClientRect();
       const at: [number, number] = [event.clientX - box.left, event.clientY - box.top];
       move((now, seen) => zoomed(now, Math.exp(-event.deltaY / 300), at, layout, seen));
@@ -259,7 +259,7 @@ const Node = memo(function Node({ node, place, state, named, stop, chosen, onOpe
   const said = look ? [look.word, state.note].filter(Boolean).join(" · ") : node.kind;
   const [title, second] = [short(node.title, look ? 21 : 25), short(said, look ? 24 : 28)];
   const whole = `${node.title} ${said}${look ? `, ${node.kind}` : ""}`;
-  // Whoever speaks to the page says what is seen: it stands in the name as it stands on the node.
+  // Voice control needs the visible text inside the accessible name.
   const label = whole.startsWith(`${title} ${second}`) ? whole : `${title} ${second}, ${whole}`;
   return (
     <g
@@ -332,6 +332,6 @@ function NodeList({ nodes, edges, states, onNode }: Pick<Props, "nodes" | "edges
 }
 
 function afterText(edges: readonly GraphEdge[] | undefined): string {
-  if (edges === undefined) return "at the beginning";
+  if (edges === undefined) return "first";
   return `after ${edges.map(({ from, condition }) => (condition === null ? from : `${from} if ${condition}`)).join(", ")}`;
 }

@@ -4,7 +4,7 @@ import { Link } from "@tanstack/react-router";
 import { useCallback, useEffect, useMemo, useRef, useState } from "react";
 import { ask, type Schemas } from "../api/client";
 import type { Failure } from "../api/hooks";
-import { useEvents } from "../api/live";
+import { useConnection, useEvents } from "../api/live";
 import { useNamespace } from "../api/session";
 import type { StreamEvent } from "../api/stream";
 import { Badge } from "../marks/Mark";
@@ -24,7 +24,7 @@ interface Pages {
   pageParams: number[];
 }
 
-/** Read older events page by page, and newer ones when the stream names this schedule. */
+/** Read older events page by page, and newer ones when the stream opens or names this schedule. */
 function useHistory(scheduleId: string) {
   const namespace = useNamespace();
   const queries = useQueryClient();
@@ -42,7 +42,6 @@ function useHistory(scheduleId: string) {
     queryFn: ({ pageParam, signal }) => read("desc", pageParam, signal),
     initialPageParam: 0,
     getNextPageParam: (page) => page.next_cursor,
-    refetchInterval: 15_000, // The stream may miss an event while a page loads.
   });
   const isBehind = useRef(false);
   const isReading = useRef(false);
@@ -59,7 +58,7 @@ function useHistory(scheduleId: string) {
         if (queries.isFetching({ queryKey: key }) > 0) isBehind.current = true;
         else queries.setQueryData<Pages>(key, (old) => old && { ...old, pages: withNewer(old.pages, answer.events) });
       } catch {
-        // The next event of the stream, or the interval, asks again.
+        void queries.invalidateQueries({ queryKey: key }); // Retries, and shows an error that lasts.
       } finally {
         isReading.current = false;
       }
@@ -73,6 +72,14 @@ function useHistory(scheduleId: string) {
       [scheduleId, catchUp],
     ),
   );
+  // The stream reports only events after it opened: read the events between the first page and that moment.
+  const connection = useConnection();
+  const wasOpen = useRef(connection === "open");
+  useEffect(() => {
+    const isOpen = connection === "open";
+    if (isOpen && !wasOpen.current) void catchUp();
+    wasOpen.current = isOpen;
+  }, [connection, catchUp]);
   useEffect(() => {
     if (!found.isFetching && isBehind.current) void catchUp();
   }); // After each render: a fetch may begin and end between two of them.
@@ -81,12 +88,12 @@ function useHistory(scheduleId: string) {
 
 export function History({ scheduleId, zone }: { scheduleId: string; zone?: string | null }) {
   const found = useHistory(scheduleId);
-  if (found.isPending) return <Loading text="Reading the history…" />;
+  if (found.isPending) return <Loading text="Loading history…" />;
   if (found.events.length === 0) {
     if (found.error) return <FailureNote failure={found.error} again={() => void found.refetch()} />;
     return (
-      <Empty title="Nothing is kept">
-        <p>Every decision and change of a schedule is written down here. What was older than the retention is gone.</p>
+      <Empty title="No history">
+        <p>Each decision and change of the schedule is recorded here until its retention ends.</p>
       </Empty>
     );
   }
@@ -97,11 +104,11 @@ export function History({ scheduleId, zone }: { scheduleId: string; zone?: strin
           <thead>
             <tr>
               <th scope="col" className="number">
-                Seq
+                Sequence
               </th>
               <th scope="col">Event</th>
-              <th scope="col">Recorded at</th>
-              <th scope="col">Refs</th>
+              <th scope="col">Recorded</th>
+              <th scope="col">References</th>
               <th scope="col">Payload</th>
             </tr>
           </thead>
@@ -162,7 +169,7 @@ function Refs({ event }: { event: HistoryEvent }) {
       {run ? (
         <div className="cut mono" title={run}>
           <Link to="/runs/$runId" params={{ runId: run }}>
-            run {run}
+            Run {run}
           </Link>
         </div>
       ) : null}
@@ -175,14 +182,14 @@ function Refs({ event }: { event: HistoryEvent }) {
   );
 }
 
-/** The text is made when it is first looked at: a page holds a hundred of them. */
+/** Rendered on demand, as a page has a hundred payloads. */
 function Payload({ event }: { event: HistoryEvent }) {
   const [open, setOpen] = useState(false);
   return (
     <>
       <Button small kind="quiet" aria-expanded={open} onClick={() => setOpen(!open)}>
         {open ? "Hide" : "Show"}
-        <span className="visually-hidden"> the payload of event {event.sequence}</span>
+        <span className="visually-hidden"> payload of event {event.sequence}</span>
       </Button>
       {open ? <Json value={event.payload} label={`Payload of event ${event.sequence}`} /> : null}
     </>

@@ -1,4 +1,4 @@
-// Bulk actions on the screen: their provider above the router, their progress, and the status region of the frame.
+// Bulk actions: the provider above the router, the progress, and the status region of the frame.
 import { useQueryClient } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 import { createContext, useContext, useEffect, useState, useSyncExternalStore, type ReactNode } from "react";

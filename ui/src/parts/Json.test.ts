@@ -14,17 +14,17 @@ const LARGE = Array.from({ length: 60_000 }, (_, index) => index);
 
 test("what is edited is whole, what is shown has an end", () => {
   expect(JSON.parse(jsonText(LARGE))).toEqual(LARGE);
-  expect(shownText(LARGE)).toMatch(/\n… \d+ characters more$/);
+  expect(shownText(LARGE)).toMatch(/\n… \d+ more characters$/);
   expect(shownText("x".repeat(2_000_000)).length).toBeLessThan(201_000);
   expect(shownText("a text")).toBe("a text");
   expect(jsonText(undefined)).toBe("null");
 });
 
-test("of a long document the few lines that differ are told, with those around them", () => {
+test("a long document shows the changed lines with their context", () => {
   const changed = LARGE.with(40_000, -1);
   expect(folded(diffLines(jsonText(LARGE), jsonText(changed))).map(([kind, text]) => `${kind} ${text.trim()}`)).toEqual(
     [
-      "left out … 39998 lines alike",
+      "left out … 39998 unchanged lines",
       "same 39997,",
       "same 39998,",
       "same 39999,",
@@ -33,7 +33,7 @@ test("of a long document the few lines that differ are told, with those around t
       "same 40001,",
       "same 40002,",
       "same 40003,",
-      "left out … 19997 lines alike",
+      "left out … 19997 unchanged lines",
     ],
   );
   expect(folded(diffLines("a\nb\nc\nd\nx", "a\nb\nc\nd\ny"))[0]).toEqual(["same", "a"]);
@@ -42,5 +42,5 @@ test("of a long document the few lines that differ are told, with those around t
 test("a diff of large documents has a bounded number of lines, and says so", () => {
   const lines = diffLines(jsonText(LARGE), jsonText(LARGE.map((each) => each + 1)));
   expect(lines.length).toBe(4_004);
-  expect(lines.at(-2)).toEqual(["added", "… 58000 lines more"]);
+  expect(lines.at(-2)).toEqual(["added", "… 58000 more lines"]);
 });

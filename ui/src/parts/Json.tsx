@@ -1,18 +1,18 @@
-// A JSON value as text, and what differs between two of them, line by line.
+// A JSON value as text, and a line-by-line diff of two values.
 import { useMemo } from "react";
 
 const MOST_CHARACTERS = 200_000;
 
-/** The whole of it, to be edited. */
+/** The complete value as text, for editing. */
 export function jsonText(value: unknown): string {
   return JSON.stringify(value, null, 2) ?? "null";
 }
 
-/** As much of it as anybody reads. */
+/** The value as text, truncated for display. */
 export function shownText(value: unknown): string {
   const text = typeof value === "string" ? value : jsonText(value);
   return text.length > MOST_CHARACTERS
-    ? `${text.slice(0, MOST_CHARACTERS)}\n… ${text.length - MOST_CHARACTERS} characters more`
+    ? `${text.slice(0, MOST_CHARACTERS)}\n… ${text.length - MOST_CHARACTERS} more characters`
     : text;
 }
 
@@ -24,7 +24,7 @@ export function Json({ value, label }: { value: unknown; label: string }) {
   );
 }
 
-/** A text of a document has quotes here, so that it is told from a number. */
+/** Strings have quotes here, so that they differ from numbers. */
 function documentText(value: unknown): string {
   return shownText(jsonText(value));
 }
@@ -33,7 +33,7 @@ export type DiffLine = readonly [kind: "same" | "added" | "removed" | "left out"
 
 const MOST_LINES = 2_000;
 
-/** What is alike at the beginning and at the end is cheap to find, and most of a long text is. */
+/** Skip the equal lines at both ends first: they are cheap to find and usually most of the text. */
 export function diffLines(before: string, after: string): DiffLine[] {
   const [old, fresh] = [before.split("\n"), after.split("\n")];
   const shorter = Math.min(old.length, fresh.length);
@@ -49,7 +49,7 @@ export function diffLines(before: string, after: string): DiffLine[] {
   ];
 }
 
-/** The longest common lines stay, the rest was removed or added. Of larger texts, the beginnings are shown as replaced. */
+/** Keep the longest common lines; the rest is removed or added. A large text is shown as replaced, truncated. */
 function between(old: readonly string[], fresh: readonly string[]): DiffLine[] {
   if (old.length > MOST_LINES || fresh.length > MOST_LINES) {
     return [
@@ -87,12 +87,12 @@ function between(old: readonly string[], fresh: readonly string[]): DiffLine[] {
 
 function beginning(lines: readonly string[]): readonly string[] {
   const over = lines.length - MOST_LINES;
-  return over > 0 ? [...lines.slice(0, MOST_LINES), `… ${over} lines more`] : lines;
+  return over > 0 ? [...lines.slice(0, MOST_LINES), `… ${over} more lines`] : lines;
 }
 
 const AROUND = 3;
 
-/** What differs, with a few lines around it: nobody looks through hundreds that are alike. */
+/** The changed lines with a few lines of context. */
 export function folded(lines: readonly DiffLine[]): DiffLine[] {
   const near = new Set<number>();
   lines.forEach(([kind], at) => {
@@ -102,7 +102,7 @@ export function folded(lines: readonly DiffLine[]): DiffLine[] {
   for (let at = 0; at < lines.length;) {
     let end = at;
     while (end < lines.length && !near.has(end)) end += 1;
-    if (end - at > 1) kept.push(["left out", `… ${end - at} lines alike`]);
+    if (end - at > 1) kept.push(["left out", `… ${end - at} unchanged lines`]);
     else if (end > at) kept.push(lines[at]!);
     if (end < lines.length) kept.push(lines[end]!);
     at = end + 1;

@@ -1,4 +1,4 @@
-// A JSON value that somebody writes: what is wrong with it stands below, while it is written.
+// An input for a JSON value that shows syntax errors while the user types.
 import { TextArea } from "./Field";
 import { parseJson } from "./jsonInput";
 
@@ -8,9 +8,9 @@ interface Props {
   onText: (text: string) => void;
   rows?: number;
   hint?: string;
-  /** What the service said about it. */
+  /** The error that the service returned. */
   wrong?: readonly string[];
-  /** Where it comes in place of the button that was pressed for it. */
+  /** Set if the field replaces the button that was pressed. */
   autoFocus?: boolean;
 }
 

@@ -1,4 +1,4 @@
-// The rest of a list that comes in pages.
+// A button that loads the next page of a list.
 import { Button } from "./Button";
 
 export interface Pages {

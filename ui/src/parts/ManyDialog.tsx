@@ -21,10 +21,10 @@ interface Props {
 
 const ABOUT: Readonly<Record<ActionName, string>> = {
   pause: "Paused schedules do not fire. Active runs continue.",
-  resume: "Occurrences missed while paused do not run.",
+  resume: "Occurrences missed while paused do not run. Buffered runs start.",
   trigger: "Each schedule fires once, now. Paused schedules are skipped.",
   label: "Each schedule gets a new revision. Its timing does not change.",
-  delete: "Deleted schedules never fire again, and runs that have not started are cancelled. The history is kept.",
+  delete: "Deleted schedules never fire again. Runs that have not started are cancelled. The history is kept.",
 };
 
 export function ManyDialog({ action, many, onClose }: Props) {
@@ -116,7 +116,7 @@ function Which({ preview: { count, atLeast, ids } }: { preview: Preview }) {
           {atLeast ? "At least " : ""}
           {schedulesText(count)}
         </strong>
-        {count > first.length ? ", the first ones:" : ":"}
+        {count > first.length ? ", including:" : ":"}
       </p>
       <ul className="many-first">
         {first.map((id) => (

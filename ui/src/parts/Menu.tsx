@@ -1,4 +1,4 @@
-// A button that opens a list of things to do; the browser's own popover, which Escape or a click elsewhere closes.
+// A button that opens a menu: the browser's own popover, which Escape or a click elsewhere closes.
 import { useLayoutEffect, useRef, useState, type KeyboardEvent, type ReactNode } from "react";
 import { Button, type Kind } from "./Button";
 
@@ -15,7 +15,7 @@ interface Props {
   items: readonly MenuItem[];
 }
 
-/** The items exist only while it is open: a long list has one menu a row. */
+/** The items are rendered only while it is open, as a long list has one menu per row. */
 export function Menu({ label, text, kind = "plain", items }: Props) {
   const [open, setOpen] = useState(false);
   const button = useRef<HTMLButtonElement>(null);

@@ -1,10 +1,10 @@
-// How a page begins: its title, a line about it, and what can be done.
+// The head of a page (title, summary, actions), cards and lists of facts.
 import { useEffect, useRef, type ReactNode } from "react";
 import { takeFromContent } from "./focus";
 
 interface Props {
   title: string;
-  /** What stands before the title: a way back, a badge. */
+  /** Shown above the title, such as a back link. */
   above?: ReactNode;
   about?: ReactNode;
   actions?: ReactNode;
@@ -57,7 +57,7 @@ export function SecondaryId({ name, id }: { name?: string | null; id: string }) 
   );
 }
 
-/** Names and values, one below the other. */
+/** A list of names and values. */
 export function Facts({ of }: { of: readonly (readonly [name: string, value: ReactNode])[] }) {
   return (
     <dl className="facts">

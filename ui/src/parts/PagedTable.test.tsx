@@ -21,7 +21,7 @@ test.each([
   ["there is nothing", drawn({ pages: pages([[]]) }), ["none yet"], ["<table", "Loading"]],
   ["rows of all pages", drawn({ pages: pages([["a"], ["b"]]) }), ["<tr>a</tr><tr>b</tr>"], ["none yet"]],
   ["heads", drawn({ pages: pages([["a"]]) }), ['class="number">Count', 'visually-hidden">Actions'], []],
-  ["nothing but a failure", drawn(undefined, new Error("away")), ["away", "Try again"], ["none yet"]],
+  ["nothing but a failure", drawn(undefined, new Error("away")), ["away", "Retry"], ["none yet"]],
 ])("%s", (_what, shown, has, hasNot) => {
   for (const each of has) expect(shown).toContain(each);
   for (const each of hasNot) expect(shown).not.toContain(each);

@@ -1,4 +1,4 @@
-// A table whose rows come in pages: what stands in its place before they come or if there are none, and the rest of them.
+// A table with pages of rows, a loading state and an empty state.
 import type { ReactNode } from "react";
 import { LoadMore, type Pages } from "./LoadMore";
 import { Shown, type Asked } from "./Shown";

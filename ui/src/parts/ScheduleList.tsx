@@ -1,4 +1,4 @@
-// The schedules that fit a filter, in a few lines each: the name, how it is, where it comes from, when it comes next.
+// A short list of the schedules that match a filter: name, status, source and next run.
 import { Link } from "@tanstack/react-router";
 import type { ReactNode } from "react";
 import type { Ask, Schemas } from "../api/client";
@@ -12,7 +12,7 @@ import { When } from "./When";
 
 interface Props {
   query: Ask<"/api/schedules", "get">["query"];
-  /** What is said where none fits. */
+  /** Shown if no schedule matches. */
   empty: ReactNode;
 }
 
@@ -45,7 +45,7 @@ function Line({ schedule }: { schedule: Schemas["Schedule"] }) {
         <SourceBadge source={schedule.source} />
       </div>
       <div className="small muted">
-        next <When at={schedule.next_run_at} zone={schedule.spec?.timezone} none="never" />
+        Next run: <When at={schedule.next_run_at} zone={schedule.spec?.timezone} none="never" />
       </div>
     </li>
   );

@@ -1,4 +1,4 @@
-// What stands where an answer will be: that it is coming, why it does not come, or the answer.
+// The states of a request: loading, failed, or its answer.
 import type { ReactNode } from "react";
 import { Refused } from "../api/client";
 import { Button } from "./Button";
@@ -12,7 +12,7 @@ export function Loading({ text = "Loading…" }: { text?: string }) {
   );
 }
 
-/** In the service's own words, with the fields that it names. */
+/** The message of the service, with the errors of each field. */
 export function FailureNote({ failure, again }: { failure: Error; again?: () => void }) {
   const errors = failure instanceof Refused ? Object.entries(failure.errors) : [];
   return (
@@ -31,14 +31,14 @@ export function FailureNote({ failure, again }: { failure: Error; again?: () => 
       </div>
       {again ? (
         <Button small onClick={again}>
-          Try again
+          Retry
         </Button>
       ) : null}
     </div>
   );
 }
 
-/** What was asked for, in pages or at once. */
+/** A query, paged or not. */
 export interface Asked<T> {
   data: T | undefined;
   error: Error | null;
@@ -49,11 +49,11 @@ interface ShownProps<T> {
   of: Asked<T>;
   children: (answer: T) => ReactNode;
   loading?: ReactNode;
-  /** Where the answer is a whole page: what stands around the note in its place. */
+  /** Wraps the failure note when the answer would be a whole page. */
   around?: (note: ReactNode) => ReactNode;
 }
 
-/** What came before stays when a later question fails, and the failure is told; a lost connection has its banner. */
+/** Keep the last answer when a later request fails, and show the failure. A lost connection has its own banner. */
 export function Shown<T>({ of, children, loading, around = (note) => note }: ShownProps<T>) {
   const again = () => void of.refetch();
   if (of.data === undefined)
@@ -66,7 +66,7 @@ export function Shown<T>({ of, children, loading, around = (note) => note }: Sho
   );
 }
 
-/** An empty list that says what would be in it, and how to get there. */
+/** The empty state of a list. */
 export function Empty({ title, children }: { title: string; children?: ReactNode }) {
   return (
     <div className="empty">

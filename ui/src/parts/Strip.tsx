@@ -1,4 +1,4 @@
-// The last occurrences of a schedule as a strip of marks, oldest first, and how long its runs took.
+// The recent occurrences of a schedule as a strip of marks, oldest first, and the durations of its runs.
 import { useNavigate } from "@tanstack/react-router";
 import { useId, useState, type KeyboardEvent, type MouseEvent } from "react";
 import { createPortal } from "react-dom";
@@ -16,13 +16,13 @@ interface Props {
   zone?: string | null;
 }
 
-/** One place for the keyboard; arrow keys move through the marks, Enter opens the run of one. */
+/** One tab stop: arrow keys move between marks, Enter opens the run. */
 export function Strip({ recent, zone }: Props) {
   const navigate = useNavigate();
   const [at, setAt] = useState<{ index: number; x: number; y: number } | null>(null);
   const id = useId();
   const shown = recent.slice(-MOST_RECENT);
-  if (shown.length === 0) return <span className="muted small">nothing yet</span>;
+  if (shown.length === 0) return <span className="muted small">None yet</span>;
   const placed = (index: number, box: DOMRect) => ({ index, x: box.left + index * SLOT, y: box.bottom + 6 });
   const point = (index: number, box: DOMRect) => setAt(placed(index, box));
   const open = (index: number) => {
@@ -54,7 +54,7 @@ export function Strip({ recent, zone }: Props) {
         onKeyDown={key}
         onFocus={(event) => {
           const box = event.currentTarget.getBoundingClientRect();
-          // Whoever taps a mark has pointed at it before the strip gets the focus.
+          // A tap points at a mark before the strip gets the focus.
           setAt((now) => now ?? placed(shown.length - 1, box));
         }}
         onBlur={() => setAt(null)}
@@ -81,7 +81,7 @@ export function Strip({ recent, zone }: Props) {
   );
 }
 
-/** A mark of 12 × 12, made a little smaller than its slot. */
+/** A mark of 12 × 12, scaled to fit its slot. */
 function Slot({ each, x }: { each: Recent; x: number }) {
   const look = recentLook(each);
   return (
@@ -91,7 +91,7 @@ function Slot({ each, x }: { each: Recent; x: number }) {
   );
 }
 
-/** In the schedule's zone, and by the viewer's clock where that is another. */
+/** The tooltip of a mark, with the time in the zones of the schedule and the viewer. */
 function Told({ id, each, zone, x, y }: { id: string; each: Recent; zone?: string | null; x: number; y: number }) {
   const viewer = useViewerZone();
   const zones = [...new Set([zone ?? viewer, viewer])];
@@ -116,14 +116,14 @@ function Told({ id, each, zone, x, y }: { id: string; each: Recent; zone?: strin
 
 const TREND_HIGH = 18;
 
-/** How long the last runs took: a line below their marks, and the usual duration as a number. */
+/** The durations of the recent runs as a line below their marks, with the median as a number. */
 export function DurationTrend({ recent }: { recent: readonly Recent[] }) {
   const shown = recent.slice(-MOST_RECENT);
   const trend = trendOf(shown, SLOT, TREND_HIGH);
   if (trend === null) return null;
-  const text = `usually ${durationText(trend.median)}, last ${durationText(trend.newest)}`;
+  const text = `median ${durationText(trend.median)}, last ${durationText(trend.newest)}`;
   return (
-    <span className="trend" title={`${text}, of ${trend.count}`}>
+    <span className="trend" title={`Duration: ${text} (${trend.count} ${trend.count === 1 ? "run" : "runs"})`}>
       <svg width={shown.length * SLOT} height={TREND_HIGH} role="img" aria-label={`Duration: ${text}`}>
         <path d={trend.line} />
         <circle cx={trend.last.x} cy={trend.last.y} r={1.8} />

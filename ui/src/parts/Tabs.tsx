@@ -1,4 +1,4 @@
-// Several views of one thing, one at a time; arrow keys move between them (ARIA authoring practices, tabs).
+// Tabs; arrow keys move between them (ARIA authoring practices, tabs).
 import { useId, useRef, type KeyboardEvent, type ReactNode } from "react";
 
 export interface Tab {

@@ -1,4 +1,4 @@
-// Short messages about what was done; they go by themselves, and are read out.
+// Short messages after a write. They disappear after a few seconds and are announced to screen readers.
 import { createContext, useCallback, useContext, useMemo, useRef, useState, type ReactNode } from "react";
 import type { Tone } from "../marks/outcomes";
 
@@ -12,7 +12,7 @@ const SHOWN_MS = 6_000;
 const WARNING_MS = 15_000;
 const ToastContext = createContext<(text: string, tone?: Tone) => void>(() => undefined);
 
-/** Says what was done; a failure stays where it happened, as a note. */
+/** Show a message after a write. A failure is shown as a note in its form instead. */
 export function useSay(): (text: string, tone?: Tone) => void {
   return useContext(ToastContext);
 }

@@ -1,4 +1,4 @@
-// A text that explains a mark: on hover, and on focus for those who use the keyboard.
+// A text that explains a mark on hover and on keyboard focus.
 import { useId, useState, type ReactNode } from "react";
 import { createPortal } from "react-dom";
 

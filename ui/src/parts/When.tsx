@@ -1,4 +1,4 @@
-// An instant: how far away it is, and the absolute time in the schedule's zone and the viewer's, side by side.
+// An instant: relative, and absolute in the time zones of the schedule and the viewer.
 import { useNow } from "../time/now";
 import {
   clockText,
@@ -15,13 +15,13 @@ import {
 
 interface Props {
   at: string | null | undefined;
-  /** The schedule's zone; shown beside the viewer's where their clocks differ. */
+  /** The time zone of the schedule; shown with the viewer's if their clocks differ. */
   zone?: string | null;
-  /** Only how far away; the rest on hover. */
+  /** Relative only; the rest on hover. */
   brief?: boolean;
-  /** The absolute time alone. */
+  /** Absolute only. */
   absolute?: boolean;
-  /** For narrow columns, one below the other: no offset, and no year where it is this one; both on hover. */
+  /** For narrow columns: no offset, and no year if it is the current one; both on hover. */
   dense?: boolean;
   none?: string;
 }
@@ -77,7 +77,7 @@ function DenseTime({ at, zone, viewer, now, title, absolute }: DenseProps) {
   );
 }
 
-/** Without the year where it is this one. */
+/** The date and time, without the current year. */
 export function shortText(at: string, zone: string, now: number): string {
   const year = isoDay(now, zone).slice(0, 4);
   const day = dayText(at, zone);
@@ -97,7 +97,7 @@ function TimeIn({ at, zone, named }: { at: string; zone: string; named: boolean 
   );
 }
 
-/** The day is repeated only where it is another one. */
+/** The day is repeated only if it differs. */
 function ViewersTime({ at, zone, viewer }: { at: string; zone: string; viewer: string }) {
   const sameDay = isoDay(at, zone) === isoDay(at, viewer);
   return (
@@ -107,9 +107,9 @@ function ViewersTime({ at, zone, viewer }: { at: string; zone: string; viewer: s
   );
 }
 
-/** "Berlin +01:00"; a zone that the browser does not know is shown in UTC, and says so. */
+/** "Berlin +01:00"; UTC with a note if the browser does not know the zone. */
 export function zoneLabel(at: string | number, zone: string): string {
-  if (!isKnown(zone)) return `UTC (this browser does not know ${zone})`;
+  if (!isKnown(zone)) return `UTC (${zone} is unknown to this browser)`;
   if (zone === "UTC") return "UTC";
   return `${zone.split("/").pop()!.replaceAll("_", " ")} ${offsetText(instant(at), zone)}`;
 }

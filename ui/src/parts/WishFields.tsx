@@ -1,4 +1,4 @@
-// The fields of what is done with schedules: until when, why, with which inputs, which labels.
+// The fields of actions on schedules: end of a pause, reason, labels.
 import { useState } from "react";
 import { Refused } from "../api/client";
 import { useViewerZone } from "../time/zones";
@@ -14,7 +14,7 @@ export interface Form {
   setWrong: (wrong: Wrong) => void;
 }
 
-/** What was wrong with a field is forgotten as soon as it is changed. */
+/** The state of the form. A change clears the errors. */
 export function useWish(): Form {
   const [wish, setWish] = useState<Wish>(NO_WISH);
   const [wrong, setWrong] = useState<Wrong>({});
@@ -29,11 +29,11 @@ export function useWish(): Form {
   };
 }
 
-export function ReasonField({ form, label = "Why", hint }: { form: Form; label?: string; hint?: string }) {
+export function ReasonField({ form, label = "Reason", hint }: { form: Form; label?: string; hint?: string }) {
   return (
     <TextField
       label={label}
-      hint={hint ?? "Kept with what is done, for whoever asks later. May be left out."}
+      hint={hint ?? "Recorded with the action. Optional."}
       maxLength={1000}
       value={form.wish.reason}
       wrong={form.wrong.reason}
@@ -42,7 +42,7 @@ export function ReasonField({ form, label = "Why", hint }: { form: Form; label?:
   );
 }
 
-/** A day and hour are meant in the viewer's zone; the service says which instant that is. */
+/** A date and time in the viewer's zone; the service computes the instant. */
 export function PauseFields({ form, zone, reasonHint }: { form: Form; zone?: string | null; reasonHint?: string }) {
   const viewer = useViewerZone();
   const { data: until, error } = useUnderstood(endOf(form.wish, viewer).body);
@@ -52,7 +52,7 @@ export function PauseFields({ form, zone, reasonHint }: { form: Form; zone?: str
   return (
     <>
       <SelectField
-        label="Paused"
+        label="Duration"
         choices={PAUSES}
         hint={isWritten ? null : hint}
         value={form.wish.lasting}
@@ -60,11 +60,11 @@ export function PauseFields({ form, zone, reasonHint }: { form: Form; zone?: str
       />
       {isWritten ? (
         <TextField
-          label={`Until, in ${viewer}`}
+          label={`End (${viewer})`}
           type="datetime-local"
           value={form.wish.at}
           wrong={form.wrong.at ?? refused}
-          hint={hint ?? "The schedule goes on by itself then."}
+          hint={hint ?? "The schedule resumes at this time."}
           onChange={(event) => form.set({ at: event.target.value })}
         />
       ) : null}
@@ -78,7 +78,7 @@ export function LabelFields({ form }: { form: Form }) {
     <>
       <TextArea
         label="Labels to set"
-        hint="One a line: team=data. A label that is there already gets the new value."
+        hint="One per line, such as team=data. Existing labels are overwritten."
         className="mono"
         rows={3}
         value={form.wish.set}
@@ -86,8 +86,8 @@ export function LabelFields({ form }: { form: Form }) {
         onChange={(event) => form.set({ set: event.target.value })}
       />
       <TextField
-        label="Labels to take off"
-        hint="Their names, with commas between."
+        label="Labels to remove"
+        hint="Comma-separated names."
         className="mono"
         value={form.wish.off}
         wrong={form.wrong.off}

@@ -1,10 +1,11 @@
-// A year by its days: how often it fires, what is skipped, what is closed. One stop of the Tab key, arrows from day to day.
+// A year calendar: the fires, skips and excluded dates of each day. One tab stop; arrow keys move between days.
 import { memo, useMemo, useRef, useState, type KeyboardEvent } from "react";
 import {
   counted,
   dayByKey,
   dayWords,
   isoDate,
+  LISTED_TEXTS,
   levelOf,
   monthsOf,
   rangeOf,
@@ -20,18 +21,18 @@ import "./year.css";
 interface Props {
   year: number;
   days: readonly YearDay[];
-  /** Why a day is closed, by its date: days of a calendar, with or without an occurrence on them. */
+  /** The names of listed calendar dates, by date, with or without an occurrence. */
   closed?: Readonly<Record<string, string>>;
-  /** Of a calendar alone: what the days in `closed` are, since one may list those on which schedules run. */
+  /** For a calendar page: whether its listed dates are excluded or the only included ones. */
   listed?: Listed;
-  /** What a day opens; without it the days are only read. */
+  /** Called when a day is clicked; without it the grid is read-only. */
   onDay?: (date: string) => void;
-  /** Shown with a frame: today, where the schedule is. */
+  /** Today in the schedule's time zone, shown with a frame. */
   today?: string;
   chosen?: string | null;
-  /** The service stopped counting: there is more than it says. */
+  /** The service stopped counting at its limit. */
   bounded?: boolean;
-  /** Read out as the name of the grid. */
+  /** The accessible name of the grid. */
   label?: string;
 }
 
@@ -57,7 +58,7 @@ export function YearGrid({ year, days, closed, listed, onDay, today, chosen, bou
       ? dayWords(at, byDate.get(at), closed?.[at], listed)
       : about(year, days, closed, bounded);
   return (
-    <div className="year" role="group" aria-label={label ?? `The year ${year} by days`}>
+    <div className="year" role="group" aria-label={label ?? `Calendar of ${year}`}>
       <div className="year-told" aria-hidden="true">
         {told}
       </div>
@@ -90,7 +91,7 @@ export function YearGrid({ year, days, closed, listed, onDay, today, chosen, bou
   );
 }
 
-/** A calendar has no fires of its own: there the days that it names are counted. */
+/** The summary of the year. A calendar has no fires, so its listed dates are counted. */
 function about(year: number, days: readonly YearDay[], closed: Props["closed"], bounded: boolean): string {
   const named = closed === undefined ? 0 : Object.keys(closed).length;
   return days.length === 0 && closed !== undefined
@@ -108,7 +109,7 @@ interface MonthProps {
   onDay?: (date: string) => void;
   today?: string;
   chosen?: string;
-  /** Where the Tab key stops, if it is in this month: only that month is drawn anew when it moves. */
+  /** The tab stop, if it is in this month: only that month renders again when it moves. */
   stop?: string;
   onPoint: (date: string) => void;
 }
@@ -208,24 +209,24 @@ function dayClass(
     .join(" ");
 }
 
-/** Only what is there is explained. */
+/** The legend of the looks that occur in the grid. */
 function Legend({ days, range, marked }: { days: readonly YearDay[]; range: Range; marked: Listed | null }) {
   const levels: readonly (readonly [look: string, text: string])[] =
     range.least < range.most
       ? [
-          ["level-1", "few fires"],
+          ["level-1", "Few fires"],
           ["level-2", ""],
           ["level-3", ""],
-          ["level-4", "many"],
+          ["level-4", "Many"],
         ]
       : range.most > 0
         ? [["level-2", range.most === 1 ? "1 fire" : `${counted(range.most)} fires`]]
         : [];
   const entries = [
     ...levels,
-    ...(days.some((day) => day.skips > 0 && day.fires > 0) ? [["level-2 some-skipped", "some skipped"] as const] : []),
-    ...(days.some((day) => day.skips > 0 && day.fires === 0) ? [["all-skipped", "all skipped"] as const] : []),
-    ...(marked === null ? [] : [[marked, marked] as const]),
+    ...(days.some((day) => day.skips > 0 && day.fires > 0) ? [["level-2 some-skipped", "Some skipped"] as const] : []),
+    ...(days.some((day) => day.skips > 0 && day.fires === 0) ? [["all-skipped", "All skipped"] as const] : []),
+    ...(marked === null ? [] : [[marked, LISTED_TEXTS[marked]] as const]),
   ];
   return (
     <div className="year-legend" aria-hidden="true">

@@ -1,10 +1,11 @@
-// What can be done with one schedule, each asked in a dialog: pause, resume, trigger, delete.
+// The dialogs of the actions on one schedule: pause, resume, trigger, delete.
 import { useMemo, useState } from "react";
 import type { Schemas } from "../api/client";
 import { useWrite } from "../api/hooks";
 import { useMay } from "../api/session";
 import { reasonText } from "../marks/outcomes";
 import { dateTimeText, useViewerZone } from "../time/zones";
+import { deleted, OVERLAP_CHOICES_OF_ACTION, resumed } from "../words";
 import { Dialog } from "./Dialog";
 import { CheckField, SelectField, TextArea } from "./Field";
 import { isolated } from "./isolated";
@@ -15,11 +16,11 @@ import { asksToConfirm, freshKey, endOf, inputsOf, type ActionName } from "./wis
 export { ManyDialog } from "./ManyDialog";
 export { ACTIONS, type ActionName } from "./wishes";
 
-/** The schedule that it is done to. */
+/** The schedule of the action. */
 export interface One {
   scheduleId: string;
   name?: string | null;
-  /** Its status is `paused`: a trigger must say that it is meant all the same. */
+  /** Its status is `paused`: a trigger needs `even_if_paused`. */
   paused?: boolean;
   zone?: string | null;
 }
@@ -27,7 +28,7 @@ export interface One {
 interface Props {
   on: One;
   onClose: () => void;
-  /** After it was done, before the dialog closes. */
+  /** Called after success, before the dialog closes. */
   onDone?: () => void;
 }
 
@@ -74,7 +75,7 @@ function PauseDialog(props: Props) {
     const until = (at: string | null) => (at ? ` until ${dateTimeText(at, viewer)}` : "");
     pause.mutate(
       { path: { schedule_id: on.scheduleId }, query: { confirm }, body: { reason: form.wish.reason || null, ...body } },
-      { onSuccess: ({ paused_until: at }) => end(`${nameOf(on)} is paused${until(at ?? null)}.`) },
+      { onSuccess: ({ paused_until: at }) => end(`${nameOf(on)} paused${until(at ?? null)}`) },
     );
   };
   return (
@@ -82,9 +83,9 @@ function PauseDialog(props: Props) {
       title={`Pause ${nameOf(on)}`}
       onClose={onClose}
       failure={pause.error}
-      action={{ text: confirm ? "Pause, then start them all" : "Pause", busy: pause.isPending, run }}
+      action={{ text: confirm ? "Pause, then start all" : "Pause", busy: pause.isPending, run }}
     >
-      <p className="muted">Nothing fires while it is paused. What runs already goes on.</p>
+      <p className="muted">The schedule does not fire while paused. Active runs continue.</p>
       <PauseFields form={form} zone={on.zone} reasonHint={REASON_HINT} />
     </Dialog>
   );
@@ -99,9 +100,9 @@ function ResumeDialog(props: Props) {
   const run = () =>
     resume.mutate(
       { path: { schedule_id: on.scheduleId }, query: { confirm }, body: { reason: form.wish.reason || null } },
-      { onSuccess: () => end(`${nameOf(on)} goes on.`) },
+      { onSuccess: () => end(resumed(nameOf(on))) },
     );
-  const text = confirm ? "Start them all" : "Resume";
+  const text = confirm ? "Start all" : "Resume";
   return (
     <Dialog
       title={`Resume ${nameOf(on)}`}
@@ -109,29 +110,17 @@ function ResumeDialog(props: Props) {
       failure={resume.error}
       action={{ text, busy: resume.isPending, run }}
     >
-      <p className="muted">
-        It goes on from now: what fell into the pause is not made up for. Runs that it holds are let go.
-      </p>
+      <p className="muted">Occurrences missed while paused do not run. Buffered runs start.</p>
       <ReasonField form={form} hint={REASON_HINT} />
     </Dialog>
   );
 }
 
-const OVERLAPS: readonly (readonly [Schemas["OverlapPolicy"] | "", string])[] = [
-  ["", "as the schedule says"],
-  ["skip", "do not start it"],
-  ["buffer_one", "hold it, one at most"],
-  ["buffer_all", "hold it until they have ended"],
-  ["allow_all", "start it beside them"],
-  ["cancel_other", "cancel them and start it"],
-  ["terminate_other", "terminate them and start it"],
-];
-
 function TriggerDialog(props: Props) {
   const { on, onClose } = props;
   const form = useWish();
   const end = useEnd(props);
-  // Asked twice with one key, it is triggered once: a double click, or a second try after a lost answer.
+  // One idempotency key per trigger: a double click or a retry after a lost response triggers once.
   const [key, setKey] = useState(freshKey);
   const trigger = useWrite("post", "/api/schedules/{schedule_id}/trigger");
   const answer = trigger.data;
@@ -150,8 +139,8 @@ function TriggerDialog(props: Props) {
       { path: { schedule_id: on.scheduleId }, body },
       {
         onSuccess: (said) => {
-          if (startedText(said) !== null) end(`${nameOf(on)} ${startedText(said)}.`);
-          else setKey(freshKey()); // it did nothing, so the next try is another one
+          if (startedText(said) !== null) end(`${nameOf(on)} ${startedText(said)}`);
+          else setKey(freshKey()); // nothing was triggered, so the next attempt is a new one
         },
       },
     );
@@ -163,7 +152,7 @@ function TriggerDialog(props: Props) {
       failure={trigger.error}
       action={{ text: "Trigger", busy: trigger.isPending, run }}
     >
-      <p className="muted">Fires once, now. Its times do not change.</p>
+      <p className="muted">Fires once, now. Scheduled times do not change.</p>
       <TriggerFields form={form} on={on} />
       {answer && startedText(answer) === null ? <NotStarted answer={answer} /> : null}
     </Dialog>
@@ -176,8 +165,8 @@ function TriggerFields({ form, on }: { form: Form; on: One }) {
     <>
       {mayWrite ? (
         <TextArea
-          label="Inputs, as JSON"
-          hint="Taken in place of those of the schedule, for this run alone. May be left out."
+          label="Inputs (JSON)"
+          hint="Replace the inputs of the schedule for this run. Optional."
           className="mono"
           rows={4}
           spellCheck={false}
@@ -187,15 +176,15 @@ function TriggerFields({ form, on }: { form: Form; on: One }) {
         />
       ) : null}
       <SelectField
-        label="Where runs of it have not ended"
-        choices={OVERLAPS}
+        label="If a run is active"
+        choices={OVERLAP_CHOICES_OF_ACTION}
         value={form.wish.overlap}
         onChange={(event) => form.set({ overlap: event.target.value })}
       />
       <ReasonField form={form} />
       {on.paused ? (
         <CheckField
-          label="although it is paused"
+          label="Run even if paused"
           checked={form.wish.evenIfPaused}
           onChange={(event) => form.set({ evenIfPaused: event.target.checked })}
         />
@@ -204,18 +193,18 @@ function TriggerFields({ form, on }: { form: Form; on: One }) {
   );
 }
 
-/** null = no run came of it. */
+/** The text after success; null = no run was created. */
 function startedText({ outcome, state }: Schemas["Triggered"]): string | null {
-  if (outcome === "buffered") return "is held until the runs before it have ended";
+  if (outcome === "buffered") return "triggered; the run is buffered until earlier runs end";
   if (outcome !== "triggered") return null;
-  return state === "awaiting_approval" ? "was triggered, and waits for a yes" : "was triggered";
+  return state === "awaiting_approval" ? "triggered; awaiting approval" : "triggered";
 }
 
 function NotStarted({ answer }: { answer: Schemas["Triggered"] }) {
   const detail = useMemo(() => (typeof answer.detail === "string" ? answer.detail : null), [answer.detail]);
   return (
     <div className="note tone-warn" role="alert">
-      Nothing was started: {detail ?? reasonText(answer.reason) ?? answer.outcome.replaceAll("_", " ")}.
+      No run started: {detail ?? reasonText(answer.reason) ?? answer.outcome.replaceAll("_", " ")}
     </div>
   );
 }
@@ -225,7 +214,7 @@ function DeleteDialog(props: Props) {
   const end = useEnd(props);
   const remove = useWrite("delete", "/api/schedules/{schedule_id}");
   const run = () =>
-    remove.mutate({ path: { schedule_id: on.scheduleId } }, { onSuccess: () => end(`${nameOf(on)} is deleted.`) });
+    remove.mutate({ path: { schedule_id: on.scheduleId } }, { onSuccess: () => end(deleted(nameOf(on))) });
   return (
     <Dialog
       title={`Delete ${nameOf(on)}?`}
@@ -233,7 +222,7 @@ function DeleteDialog(props: Props) {
       failure={remove.error}
       action={{ text: "Delete", kind: "danger", busy: remove.isPending, run }}
     >
-      <p>It never fires again, and what has not started is cancelled. Its history stays readable.</p>
+      <p>The schedule never fires again. Runs that have not started are cancelled. The history is kept.</p>
     </Dialog>
   );
 }

@@ -89,15 +89,13 @@ test.each([
     { ids: ["a", "b"], atLeast: true },
     { kind: "filter", choice: "all" },
   ],
-] as const)("of %o those are meant that were counted", (counted, meant) => {
+] as const)("of %o the counted ones are selected", (counted, meant) => {
   expect(countedOf({ kind: "filter", choice: "all" }, counted)).toEqual(meant);
 });
 
 test("an object that was skipped or refused carries its reason", () => {
   const failed: Changed = { schedule_id: "b", outcome: "failed", reason: "not_the_owner", message: "no" };
   expect(itemOf(failed)).toEqual({ id: "b", outcome: "failed", failure: "no" });
-  expect(itemOf({ ...failed, outcome: "skipped", message: null }).failure).toBe(
-    "the workflow is somebody else's by now",
-  );
+  expect(itemOf({ ...failed, outcome: "skipped", message: null }).failure).toBe("Workflow has another owner");
   expect(itemOf(paused("a"))).toEqual({ id: "a", outcome: "paused", failure: null });
 });

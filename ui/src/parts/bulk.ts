@@ -1,18 +1,18 @@
-// How one thing is done to many schedules: a page of at most a hundred after the other, and what came of it so far.
+// A bulk action on schedules: pages of at most 100, each with its outcomes.
 import type { Schemas } from "../api/client";
 import { reasonText } from "../marks/outcomes";
 import type { Item } from "./jobs";
 
 export const A_PAGE = 100;
-/** How far a preview counts; it says so where there are more. */
+/** The number at which a preview stops counting and shows "at least". */
 export const MOST_COUNTED = 1_000;
 
 export type Changed = Pick<Schemas["BulkChange"], "schedule_id" | "outcome" | "reason" | "message">;
 
-/** What the bulk route itself can choose by. */
+/** The filters that the bulk route supports. */
 export type Choice = Partial<Pick<Schemas["ScheduleChoice"], "ids" | "labels" | "name_contains" | "status">>;
 
-/** Which ones: these ids, all that the service's own filter chooses, or all of a list that only the list can filter. */
+/** The selection: ids, a filter of the bulk route, or the query of a list. */
 export type Many =
   | { kind: "ids"; ids: readonly string[] }
   | { kind: "filter"; choice: Choice | "all" }
@@ -23,11 +23,11 @@ interface Listed {
   next_page_token?: string | null;
 }
 
-/** Where it goes on; `listed` is the page that was read already. */
+/** The position of the next page; `listed` is a page that was read ahead. */
 export type Cursor = { index: number; token: string | null; listed?: Listed };
 export const BEGINNING: Cursor = { index: 0, token: null };
 
-/** The two questions that it takes, so that they can be answered by somebody else in a test. */
+/** The two requests of a bulk action, which tests replace. */
 export interface Service {
   change: (
     choice: Choice | "all",
@@ -64,7 +64,7 @@ export async function stepOf(many: Many, at: Cursor, service: Service): Promise<
   }
 }
 
-/** Those that were counted, where all were: what has come to fit since then was seen by nobody. */
+/** The counted ids if all were counted: schedules that match only since then were never shown to the user. */
 export function countedOf(many: Many, counted: { ids: readonly string[]; atLeast: boolean } | undefined): Many {
   return counted === undefined || counted.atLeast ? many : { kind: "ids", ids: counted.ids };
 }

@@ -16,7 +16,7 @@ test.each<[string, unknown, string[]]>([
         { at: "one-off", next: null },
       ],
     },
-    ["every 5m: 61 s after the one before", "one-off: none is left"],
+    ["every 5m: 61 s after the previous one", "One-time runs: none left"],
   ],
   [
     "calendar",
@@ -26,7 +26,7 @@ test.each<[string, unknown, string[]]>([
   [
     "condition_failed",
     { result: false, clauses: [{ pointer: "/load", operator: "lt", operand: 3, found: true, value: 4, holds: false }] },
-    ["does not hold: /load lt 3 (it is 4)"],
+    ["Not met: /load lt 3 (actual: 4)"],
   ],
   [
     "condition_failed",
@@ -35,12 +35,12 @@ test.each<[string, unknown, string[]]>([
       signal_error: "timeout",
       clauses: [{ pointer: "/x", operator: "eq", operand: "a", found: false, value: null, holds: false }],
     },
-    ["the signal could not be asked: timeout", "does not hold: /x eq a (nothing is there)"],
+    ["Signal request failed: timeout", "Not met: /x eq a (not found)"],
   ],
   [
     "overlap",
     { policy: "skip", active: 1, held: 0, active_run_ids: ["r1"] },
-    ["policy: skip", "active: 1", "held: 0", "active runs: r1"],
+    ["policy: skip", "active: 1", "held: 0", "Active runs: r1"],
   ],
   ["new_question", { some_field: [1, 2], other: null }, ["some field: [1,2]"]],
   ["new_question", "a text", ["a text"]],
@@ -57,7 +57,7 @@ test("hostile details stay short", () => {
 });
 
 test("a question of a later release is shown by its name", () => {
-  expect(questionText("moon_phase")).toBe("moon phase?");
+  expect(questionText("moon_phase")).toBe("moon phase");
 });
 
 test.each([

@@ -1,65 +1,45 @@
-// What the questions behind a decision ask, in words, and what was seen when they were answered.
+// The labels and the evidence of the checks behind a decision.
 import type { Schemas } from "../api/client";
 import { HELD, MISSED, SKIPPED, WILL_FIRE, WILL_SKIP, type Look } from "../marks/outcomes";
+import { CHECK_ANSWERS, CHECKS, EXPLAINED } from "../words";
 
-const QUESTIONS: Partial<Record<string, readonly [question: string, subject: string]>> = {
-  spec: ["Is it one of the schedule's times?", "times"],
-  status_not_triggerable: ["Is the schedule active?", "status"],
-  outside_window: ["Is it between its start and its end?", "start and end"],
-  remaining_actions_exhausted: ["Has it runs left?", "runs left"],
-  native_scheduler: ["Does the service keep its time, not the agent?", "the agent's own time"],
-  calendar: ["Do its calendars leave the day open?", "calendars"],
-  condition_failed: ["Does its condition hold?", "condition"],
-  budget_exceeded: ["Is there budget left?", "budget"],
-  daily_limit_reached: ["Is there room under the limit of the day?", "limit of the day"],
-  cycle_detected: ["Is the workflow free of cycles?", "cycles of the workflow"],
-  not_the_owner: ["Does the workflow still belong to the same owner?", "owner of the workflow"],
-  quota_exceeded: ["Is there room in the quota of the namespace?", "quota"],
-  overlap: ["Is there room beside the runs before it?", "overlap"],
-};
-
-/** A question that we do not know is shown by its name. */
+/** Return the label of a check, or its name if it is unknown here. */
 export function questionText(question: string): string {
-  return QUESTIONS[question]?.[0] ?? `${question.replaceAll("_", " ")}?`;
+  return CHECKS[question] ?? question.replaceAll("_", " ");
 }
 
-/** What it is about, in a word or two. */
-export function subjectText(question: string): string {
-  return QUESTIONS[question]?.[1] ?? question.replaceAll("_", " ");
-}
-
-export type Answered = "yes" | "no" | "not asked";
+export type Answered = (typeof CHECK_ANSWERS)[keyof typeof CHECK_ANSWERS];
 
 export function answered(holds: boolean | null): Answered {
-  return holds === null ? "not asked" : holds ? "yes" : "no";
+  return holds === null ? CHECK_ANSWERS.notEvaluated : holds ? CHECK_ANSWERS.yes : CHECK_ANSWERS.no;
 }
 
 export const ANSWER_LOOKS: Record<Answered, Look> = {
-  yes: { word: "yes", tone: "ok", shape: "disc" },
-  no: { word: "no", tone: "bad", shape: "alert" },
-  "not asked": { word: "not asked", tone: "quiet", shape: "dash" },
+  [CHECK_ANSWERS.yes]: { word: CHECK_ANSWERS.yes, tone: "ok", shape: "disc" },
+  [CHECK_ANSWERS.no]: { word: CHECK_ANSWERS.no, tone: "bad", shape: "alert" },
+  [CHECK_ANSWERS.notEvaluated]: { word: CHECK_ANSWERS.notEvaluated, tone: "quiet", shape: "dash" },
 };
 
 export const OUTCOME_LOOKS: Record<Schemas["ExplainedOutcome"], Look> = {
   fires: WILL_FIRE,
   skips: WILL_SKIP,
-  nothing: { word: "nothing happens", tone: "quiet", shape: "dash" },
-  // What became of its run is told beside it: that it was decided to fire does not mean that all went well.
-  fired: { word: "fired", tone: "info", shape: "dot" },
+  nothing: { word: EXPLAINED.nothing, tone: "quiet", shape: "dash" },
+  // Not "ok": the decision was to fire, but the run may have failed. Its state has its own badge.
+  fired: { word: EXPLAINED.fired, tone: "info", shape: "dot" },
   held: HELD,
   skipped: SKIPPED,
   missed: MISSED,
-  covered: { word: "covered by another run", tone: "info", shape: "disc" },
-  recorded: { word: "recorded", tone: "info", shape: "dot" },
+  covered: { word: EXPLAINED.covered, tone: "info", shape: "disc" },
+  recorded: { word: EXPLAINED.recorded, tone: "info", shape: "dot" },
 };
 
-/** For an instant of before the creation. */
-export const NOT_CREATED: Look = { word: "not created yet", tone: "quiet", shape: "dash" };
+/** For an instant before the creation of the schedule. */
+export const NOT_CREATED: Look = { word: "Not created yet", tone: "quiet", shape: "dash" };
 
 const MOST_LINES = 12;
 const MOST_CHARACTERS = 400;
 
-/** Each line is one thing that was seen; whatever has no sentence of its own is shown as name and value. */
+/** Return the evidence of a check as lines; a field without its own text is shown as name and value. */
 export function evidence(question: string, detail: unknown): string[] {
   const lines = isObject(detail) ? linesOf(question, detail) : detail == null ? [] : [plain(detail)];
   const cut = lines.map((line) => (line.length > MOST_CHARACTERS ? `${line.slice(0, MOST_CHARACTERS)}…` : line));
@@ -82,16 +62,16 @@ function partLine(part: Fields): string {
     return `cron ${plain(part["cron"])} at ${plain(part["local_time"])} ${plain(part["timezone"])}: no match in ${failed}`;
   }
   if (part["every"] !== undefined)
-    return `every ${plain(part["every"])}: ${plain(part["seconds_past"])} s after the one before`;
-  return part["next"] == null ? "one-off: none is left" : `one-off: the next is at ${plain(part["next"])}`;
+    return `every ${plain(part["every"])}: ${plain(part["seconds_past"])} s after the previous one`;
+  return part["next"] == null ? "One-time runs: none left" : `One-time runs: next at ${plain(part["next"])}`;
 }
 
 function conditionLines(detail: Fields): string[] {
   const failed =
-    detail["signal_error"] === undefined ? [] : [`the signal could not be asked: ${plain(detail["signal_error"])}`];
+    detail["signal_error"] === undefined ? [] : [`Signal request failed: ${plain(detail["signal_error"])}`];
   const clauses = listOf(detail["clauses"]).map((each) => {
-    const seen = each["found"] === false ? "nothing is there" : `it is ${plain(each["value"])}`;
-    return `${each["holds"] ? "holds" : "does not hold"}: ${plain(each["pointer"])} ${plain(each["operator"])} ${plain(each["operand"])} (${seen})`;
+    const seen = each["found"] === false ? "not found" : `actual: ${plain(each["value"])}`;
+    return `${each["holds"] ? "Met" : "Not met"}: ${plain(each["pointer"])} ${plain(each["operator"])} ${plain(each["operand"])} (${seen})`;
   });
   return [...failed, ...clauses];
 }
@@ -106,7 +86,7 @@ function calendarLine(detail: Fields): string {
 
 function overlapLines(detail: Fields): string[] {
   const { active_run_ids: ids, ...rest } = detail;
-  const runs = Array.isArray(ids) && ids.length > 0 ? [`active runs: ${ids.map(plain).join(", ")}`] : [];
+  const runs = Array.isArray(ids) && ids.length > 0 ? [`Active runs: ${ids.map(plain).join(", ")}`] : [];
   return [...named(rest), ...runs];
 }
 
@@ -133,7 +113,7 @@ export type SentencePart = { text: string } | { at: string } | { run: string };
 // An instant, or the id of a run: 26 characters of Crockford's base 32.
 const TOLD = /\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}(?:\.\d+)?Z|\b[0-7][0-9A-HJKMNP-TV-Z]{25}\b/g;
 
-/** The service writes instants in UTC and runs by their ids; here they are taken out, to be shown to those who read. */
+/** Split a sentence at its UTC instants and run ids, which are shown as local times and links. */
 export function sentenceParts(sentence: string): SentencePart[] {
   const parts: SentencePart[] = [];
   let last = 0;

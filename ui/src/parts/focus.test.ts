@@ -21,7 +21,7 @@ const LIST = `<ul>
 it.each([
   ["it is still there", LIST, "#a2", () => undefined, "a2"],
   ["a row vanishes: the same control of the next one", LIST, "#a2", gone("r2"), "a3"],
-  ["so does its box to tick", LIST, "#c2", gone("r2"), "c3"],
+  ["a checkbox does the same", LIST, "#c2", gone("r2"), "c3"],
   ["the last row vanishes", LIST, "#a3", gone("r3"), "a2"],
   ["only the control vanishes: another one of its row", LIST, "#a2", gone("a2"), "c2"],
   ["nothing is left of it", LIST, "#a2", () => document.body.replaceChildren(), null],
@@ -45,7 +45,7 @@ it.each([
 it("comes back out of a dialog to where it was opened from, however often it moved inside", () => {
   const made = (id: string): Element => Object.assign(document.createElement("div"), { id });
   const [opener, dialog, other] = [made("opener"), made("dialog"), made("other")];
-  const at = (element: Element, inside: Element | null): Place => ({ element, beside: [], dialog: inside });
+  const at = (element: Element, inside: Element | null): Place => ({ element, nearby: [], dialog: inside });
   const stood = [at(opener, null), at(dialog, dialog), at(other, dialog)].reduce<Place[]>(withPlace, []);
   expect(stood.map(({ element }) => element.id)).toEqual(["opener", "other"]);
   expect(withPlace(stood, at(other, null)).map(({ element }) => element.id)).toEqual(["other"]);

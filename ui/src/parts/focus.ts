@@ -1,34 +1,34 @@
-// Where the focus goes by itself: to the title of a page that was gone to, and close to where it stood if that is taken away.
+// Focus management: to the title of a new page, and close to its last place if the focused element disappears.
 import { useLocation } from "@tanstack/react-router";
 import { useEffect, useRef } from "react";
 
 const FOCUSABLE = "a[href], button, input, select, textarea, summary, [tabindex]";
-// What stands together: whoever loses one of its controls looks for the next one there.
+// Containers of related controls, in which the next control gets the focus.
 const BOXES =
   "dialog, section, form, fieldset, [data-row], [role=rowgroup], [role=group], .actions, .row, tbody, ul, ol, .lanes-body";
 
-/** One of the places where the focus can go when its own is gone: the box, and which of its controls it was. */
-interface Beside {
+/** A container of the focused control, and the index of the control in it. */
+interface Nearby {
   box: Element;
   index: number;
 }
 
-/** Where the focus stood. */
+/** The last place of the focus. */
 export interface Place {
   element: Element;
-  /** From the nearest box outwards. */
-  beside: readonly Beside[];
+  /** The containers, from the innermost outwards. */
+  nearby: readonly Nearby[];
   dialog: Element | null;
 }
 
 export function placeOf(element: Element): Place {
-  const beside: Beside[] = [];
+  const nearby: Nearby[] = [];
   const dialog = element.closest("dialog");
   for (let box = element.closest(BOXES); box !== null; box = box.parentElement?.closest(BOXES) ?? null) {
-    beside.push({ box, index: controlsIn(box).indexOf(element) });
+    nearby.push({ box, index: controlsIn(box).indexOf(element) });
     if (box === dialog) break;
   }
-  return { element, beside, dialog };
+  return { element, nearby, dialog };
 }
 
 function controlsIn(box: Element): Element[] {
@@ -39,34 +39,34 @@ function isUsable(element: Element): boolean {
   return element.isConnected && !element.matches(":disabled");
 }
 
-/** What took its place: in the nearest box that is left, the control with the same number, or the last one. */
-export function nearestTo({ element, beside }: Place): Element | null {
+/** The replacement: in the nearest remaining container, the control with the same index, or the last one. */
+export function nearestTo({ element, nearby }: Place): Element | null {
   if (isUsable(element)) return element;
-  for (const { box, index } of beside) {
+  for (const { box, index } of nearby) {
     const controls = box.isConnected ? controlsIn(box) : [];
     if (controls.length > 0) return controls[Math.min(Math.max(index, 0), controls.length - 1)]!;
   }
   return null;
 }
 
-/** A dialog is a place of its own in front of the one from which it was opened. */
+/** A dialog restores the focus to the element that opened it. */
 export function withPlace(stood: readonly Place[], next: Place): Place[] {
   const last = stood.findIndex((each) => each.dialog === next.dialog);
   return [...(last < 0 ? stood : stood.slice(0, last)), next];
 }
 
-/** The title if it is there, else the room for it: whoever goes to a page begins with what it is. */
+/** Focus the title of the page, or the content region until the title is rendered. */
 export function focusPage(): void {
   const content = document.getElementById("content");
   (content?.querySelector<HTMLElement>("h1") ?? content)?.focus({ preventScroll: true });
 }
 
-/** For the title of a page that comes later than the room for it. */
+/** Move the focus from the content region to a title that is rendered later. */
 export function takeFromContent(title: HTMLElement | null): void {
   if (document.activeElement?.id === "content") title?.focus({ preventScroll: true });
 }
 
-/** Once, in the frame. */
+/** Used once, in the frame. */
 export function useFocus(): void {
   usePageFocus();
   useEffect(keepFocus, []);
@@ -78,12 +78,12 @@ function usePageFocus(): void {
   useEffect(() => {
     if (before.current === path) return;
     before.current = path;
-    // A closed select chooses with every arrow key: whoever steps through it is not thrown out (WCAG 2.2, 3.2.2).
+    // A closed select changes with every arrow key, so it keeps the focus (WCAG 2.2, 3.2.2).
     if (!(document.activeElement instanceof HTMLSelectElement)) focusPage();
   }, [path]);
 }
 
-/** What is taken away is not told to anybody by the browser: the document is watched, and asked whether it was there. */
+/** Observe the document, as browsers send no event when the focused element is removed. */
 function keepFocus(): () => void {
   let stood: readonly Place[] = [];
   const stop = new AbortController();
@@ -91,7 +91,7 @@ function keepFocus(): () => void {
   const arrived = (event: FocusEvent) => {
     if (event.target instanceof Element) stood = withPlace(stood, placeOf(event.target));
   };
-  // A press beside everything is meant: nobody is to be brought back from it.
+  // A click outside any control is intended, so the focus is not restored.
   const pressed = () =>
     setTimeout(() => {
       if (isNobodys()) stood = [];
@@ -100,7 +100,7 @@ function keepFocus(): () => void {
   document.addEventListener("pointerdown", pressed, { signal });
   const watch = new MutationObserver(() => {
     const last = stood.at(-1);
-    // While it goes from one to the other it is nobody's, too: what it left is still there then.
+    // No element has the focus while it moves between elements; the previous one still exists then.
     if (last !== undefined && !isUsable(last.element) && isNobodys()) stood = broughtBack(stood);
   });
   watch.observe(document.body, { childList: true, subtree: true, attributeFilter: ["disabled"] });

@@ -15,7 +15,7 @@ describe("layersOf", () => {
     ["given in any order", "dcba", ["cd", "bc", "ab"], { a: 0, b: 1, c: 2, d: 3 }],
     ["an edge to nothing", "ab", ["ax", "xb", "ab"], { a: 0, b: 1 }],
     ["an edge to itself", "a", ["aa"], { a: 0 }],
-    ["a circle is broken at whoever comes first", "abc", ["ab", "bc", "ca"], { a: 0, b: 1, c: 2 }],
+    ["a cycle is broken at the first node", "abc", ["ab", "bc", "ca"], { a: 0, b: 1, c: 2 }],
     ["a circle behind a beginning", "abc", ["ab", "bc", "cb"], { a: 0, b: 1, c: 2 }],
     ["the same edge twice", "ab", ["ab", "ab"], { a: 0, b: 1 }],
   ])("%s", (_, ids, edges, layers) => {
@@ -70,7 +70,7 @@ describe("layoutOf", () => {
       (n) =>
         spread(n, (i) => Array.from({ length: 10 }, (_, j): [number, number] => [Math.floor((i * (j + 1)) / 11), i])),
     ],
-  ])("%s: nobody stands on anybody, and all is inside", (_, count, edges) => {
+  ])("%s: no nodes overlap, and all are inside", (_, count, edges) => {
     const nodes = Array.from({ length: count }, (_each, index) => node(String(index)));
     const layout = layoutOf(nodes, edges(count));
     expect(boxesOverlap(layout)).toBe(false);
@@ -100,7 +100,7 @@ describe("neighbour", () => {
     [upper!, "ArrowUp", null],
     ["d", "ArrowLeft", upper!],
     ["a", "Enter", null],
-    ["nobody", "ArrowRight", null],
+    ["unknown", "ArrowRight", null],
   ])("%s %s", (from, key, to) => {
     expect(neighbour(layout, from, key)).toBe(to);
   });
@@ -134,7 +134,7 @@ describe("workflowGraph", () => {
 
 describe("conditionText", () => {
   it.each<[condition: unknown, text: string]>([
-    [{}, "any way"],
+    [{}, "always"],
     [{ "/a": { eq: 1 } }, "/a eq 1"],
     [{ "/a": { ge: 1, le: 2 }, "/b": { exists: true } }, "/a ge 1, le 2 and /b exists true"],
     [{ "/a": 3 }, "/a 3"],

@@ -1,16 +1,16 @@
-// Where the nodes of a graph stand: each after those that it needs, in columns, with few crossings; pure.
+// The layout of a graph: nodes in columns after their dependencies, with few crossings. Pure functions.
 
 export interface GraphNode {
   id: string;
   title: string;
-  /** What it is, in a word or two: the kind of its action. */
+  /** The kind of the action. */
   kind: string;
 }
 
 export interface GraphEdge {
   from: string;
   to: string;
-  /** Under what condition this way is open, in words; null = always. */
+  /** The condition of the edge as text; null = always. */
   condition: string | null;
 }
 
@@ -39,10 +39,10 @@ export interface Layout {
 export const NODE = { width: 188, height: 46 } as const;
 const GAP = { x: 68, y: 18, margin: 14 } as const;
 const SWEEPS = 6;
-// An edge over many columns is bent around what stands between; beyond so many bends all are drawn straight.
+// A long edge bends around the nodes between; beyond this number of bends all edges are straight.
 const MOST_BENDS = 4_000;
 
-/** The column of each node is the longest way to it. Edges that lead in a circle or to nothing are left out of it. */
+/** The column of a node is the length of the longest path to it, without cycles and dangling edges. */
 export function layersOf(ids: readonly string[], edges: readonly GraphEdge[]): Map<string, number> {
   const known = new Set(ids);
   const out = new Map<string, string[]>();
@@ -55,7 +55,7 @@ export function layersOf(ids: readonly string[], edges: readonly GraphEdge[]): M
   const layers = new Map<string, number>();
   const found = new Map(ids.map((id) => [id, 0]));
   const ready = ids.filter((id) => waits.get(id) === 0);
-  let left = 0; // where the search for somebody to break a circle with goes on
+  let left = 0; // start of the search for a node that breaks a cycle
   for (let at = 0; layers.size < known.size; at += 1) {
     if (at >= ready.length) {
       while (layers.has(ids[left]!)) left += 1;
@@ -102,7 +102,7 @@ function cell(id: string, layer: number): Cell {
   return { id, layer, y: 0, before: [], after: [] };
 }
 
-/** The cells that an edge goes through: a nameless one in each column between. */
+/** The cells of an edge: an unnamed one in each column between. */
 function wayOf(edge: GraphEdge, cells: Map<string, Cell>, columns: Cell[][], bent: boolean): Cell[] {
   const [first, last] = [cells.get(edge.from)!, cells.get(edge.to)!];
   const way = [first];
@@ -119,7 +119,7 @@ function wayOf(edge: GraphEdge, cells: Map<string, Cell>, columns: Cell[][], ben
   return way;
 }
 
-/** Each column in the order of the middle of its neighbours, forth and back. */
+/** Order each column by the mean position of its neighbours, forwards and backwards. */
 function order(columns: Cell[][]): void {
   for (const column of columns) column.forEach((each, index) => (each.y = index));
   for (let sweep = 0; sweep < SWEEPS; sweep += 1) {
@@ -158,7 +158,7 @@ function settle(columns: Cell[][]): void {
   for (const column of columns) for (const each of column) each.y -= top;
 }
 
-/** Nobody above whoever stands before it; a column that was pushed down goes back up by what it was pushed on the average. */
+/** Resolve overlaps downwards, then move the column up by the average shift. */
 function stackUp(column: Cell[], wished: readonly number[]): void {
   let lowest = -Infinity;
   let pushed = 0;
@@ -197,7 +197,7 @@ function drawn(columns: Cell[][], cells: Map<string, Cell>, ways: readonly { edg
   };
 }
 
-/** An edge leaves its first node on the right, meets its last one on the left, and goes straight through what is between. */
+/** The points of an edge, from the right of its first node to the left of its last one. */
 function crossing(x: number, y: number, at: number, many: number): [number, number][] {
   const right: [number, number] = [x + NODE.width, y];
   if (at === 0) return [right];
@@ -223,7 +223,7 @@ export function pathOf(points: Line["points"]): string {
 
 const round = (value: number) => Math.round(value * 10) / 10;
 
-/** Where an arrow key leads from a node; null = nowhere. */
+/** The node that an arrow key moves to; null = none. */
 export function neighbour(layout: Layout, id: string, key: string): string | null {
   const place = layout.places.get(id);
   if (place === undefined) return null;
@@ -247,7 +247,7 @@ export function neighbour(layout: Layout, id: string, key: string): string | nul
   return null;
 }
 
-/** Of those it is tied to, or else of the next column, whoever stands at about the same height. */
+/** The connected node, or else the node of the next column, at about the same height. */
 function nearest(layout: Layout, from: Place, tied: readonly string[], step: 1 | -1): string | null {
   const candidates = tied.length > 0 ? tied : (layout.layers[from.layer + step] ?? []);
   const away = (id: string) => Math.abs(layout.places.get(id)!.y - from.y);

@@ -4,10 +4,10 @@ import { eventLook, eventWhy, isAbout, newestOf, withNewer, type HistoryEvent } 
 describe("eventWhy", () => {
   test.each([
     [{ detail: "the office moves", reason: "calendar" }, "the office moves"],
-    [{ reason: "calendar" }, "the calendar closes this day"],
+    [{ reason: "calendar" }, "Excluded by calendar"],
     [{ reason: "a_reason_of_tomorrow" }, "a reason of tomorrow"],
     [{ error: "no such zone" }, "no such zone"],
-    [{ changed_fields: ["spec", "note"] }, "changed: spec, note"],
+    [{ changed_fields: ["spec", "note"] }, "Changed: spec, note"],
     [{ changed_fields: [] }, null],
     [{ detail: 7, reason: null }, null],
     [{}, null],

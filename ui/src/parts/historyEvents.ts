@@ -1,34 +1,39 @@
-// What an event of a schedule's history says at a glance: its word, its mark, why, and the run that it is about.
+// The look and the text of an event in the history of a schedule.
 import type { Schemas } from "../api/client";
 import { HELD, MISSED, SKIPPED, STATUS_LOOKS, reasonText, type Look } from "../marks/outcomes";
+import { SCHEDULE_EVENTS } from "../words";
 
 export type HistoryEvent = Schemas["HistoryEvent"];
 
 const LOOKS: Readonly<Record<string, Look>> = {
-  ScheduleCreated: { word: "created", tone: "accent", shape: "ring" },
-  ScheduleUpdated: { word: "updated", tone: "accent", shape: "ring" },
+  ScheduleCreated: { word: SCHEDULE_EVENTS.ScheduleCreated, tone: "accent", shape: "ring" },
+  ScheduleUpdated: { word: SCHEDULE_EVENTS.ScheduleUpdated, tone: "accent", shape: "ring" },
   SchedulePaused: STATUS_LOOKS.paused,
-  ScheduleResumed: { word: "resumed", tone: "ok", shape: "ring" },
-  ScheduleTriggered: { word: "triggered", tone: "ok", shape: "disc" },
+  ScheduleResumed: { word: SCHEDULE_EVENTS.ScheduleResumed, tone: "ok", shape: "ring" },
+  ScheduleTriggered: { word: SCHEDULE_EVENTS.ScheduleTriggered, tone: "ok", shape: "disc" },
   ScheduleTriggerSkipped: SKIPPED,
   ScheduleBuffered: HELD,
   ScheduleMissed: MISSED,
   ScheduleBroken: STATUS_LOOKS.broken,
   ScheduleDeleted: STATUS_LOOKS.deleted,
-  ScheduleApprovalBypassAttempted: { word: "tried to go without a yes", tone: "warn", shape: "question" },
+  ScheduleApprovalBypassAttempted: {
+    word: SCHEDULE_EVENTS.ScheduleApprovalBypassAttempted,
+    tone: "warn",
+    shape: "question",
+  },
 };
 
-/** A kind of event that is newer than this page is shown under the name that it has. */
+/** The look of an event; an unknown type is shown by its name. */
 export function eventLook(event: Pick<HistoryEvent, "event_type">): Look {
   return LOOKS[event.event_type] ?? { word: event.event_type, tone: "quiet", shape: "dot" };
 }
 
-/** Why, as far as the event says it: the sentence that was written down, else the reason in words. */
+/** The detail of an event: its recorded text, its error, or its reason. */
 export function eventWhy(payload: Readonly<Record<string, unknown>>): string | null {
   if (typeof payload["detail"] === "string" && payload["detail"] !== "") return payload["detail"];
   if (typeof payload["error"] === "string" && payload["error"] !== "") return payload["error"];
   const changed = payload["changed_fields"];
-  if (Array.isArray(changed) && changed.length > 0) return `changed: ${changed.map(String).join(", ")}`;
+  if (Array.isArray(changed) && changed.length > 0) return `Changed: ${changed.map(String).join(", ")}`;
   return typeof payload["reason"] === "string" ? reasonText(payload["reason"]) : null;
 }
 
@@ -47,7 +52,7 @@ export function withNewer(pages: readonly Page[], newer: readonly HistoryEvent[]
   return [{ ...first, events: [...unknown.reverse(), ...first.events] }, ...rest];
 }
 
-/** Whether what the stream told is about this schedule. */
+/** Return whether an event of the stream belongs to this schedule. */
 export function isAbout(data: string, scheduleId: string): boolean {
   try {
     const told = JSON.parse(data) as { schedule_id?: unknown } | null;

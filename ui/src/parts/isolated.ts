@@ -1,13 +1,13 @@
-// A name inside of a sentence that is plain text, where no <bdi> can stand: it cannot turn the words around it.
+// Isolate a name inside plain text, where no <bdi> is possible, so that it cannot reorder the text around it.
 
 const FIRST_STRONG = "\u2068";
 const POP = "\u2069";
 const OPENS = /[\u2066-\u2068]/;
-// Letters that are written from right to left, and characters that turn writing around.
+// Right-to-left letters and bidirectional control characters.
 const TURNS =
   /[\p{Bidi_Control}\u{590}-\u{8ff}\u{fb1d}-\u{fdff}\u{fe70}-\u{fefc}\u{10800}-\u{10fff}\u{1e800}-\u{1efff}]/u;
 
-/** As it is where nothing in it can turn anything; else between isolates (Unicode Standard Annex 9), however it is made. */
+/** Return the text unchanged if it is left-to-right, else wrapped in isolates (Unicode Standard Annex 9). */
 export function isolated(name: string): string {
   if (!TURNS.test(name)) return name;
   let [open, tooMany] = [0, 0];

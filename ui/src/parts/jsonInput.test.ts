@@ -13,8 +13,8 @@ describe("parseJson", () => {
   it.each([
     ["", "empty"],
     ["  ", "empty"],
-    ["{a: 1}", "not JSON"],
-    ['{"a": 1', "not JSON"],
+    ["{a: 1}", "Invalid JSON"],
+    ['{"a": 1', "Invalid JSON"],
   ])("refuses %j", (text, said) => {
     const read = parseJson(text);
     expect(read.ok ? "" : read.message).toContain(said);

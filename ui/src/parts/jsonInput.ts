@@ -1,14 +1,14 @@
-// Reads what somebody wrote as JSON, and says where it stops being JSON; and what changes one value into another; pure.
+// Parse JSON input with error messages, compare values and compute merge patches. Pure functions.
 import { readJson } from "../api/json";
 
 export type ReadJson = { ok: true; value: unknown } | { ok: false; message: string };
 
 export function parseJson(text: string): ReadJson {
-  if (text.trim() === "") return { ok: false, message: "this is empty; null is written null" };
+  if (text.trim() === "") return { ok: false, message: "Enter a JSON value. For an empty value, enter null." };
   try {
     return { ok: true, value: readJson(text) };
   } catch (wrong) {
-    return { ok: false, message: `this is not JSON: ${wrong instanceof Error ? wrong.message : String(wrong)}` };
+    return { ok: false, message: `Invalid JSON: ${wrong instanceof Error ? wrong.message : String(wrong)}` };
   }
 }
 
@@ -25,7 +25,7 @@ export function sameJson(one: unknown, other: unknown): boolean {
   );
 }
 
-/** The merge patch (RFC 7396) that makes `after` out of `before`; null = no patch can: a null in an object means "take away". */
+/** The merge patch (RFC 7396) from `before` to `after`; null if none exists, since null in a patch removes a field. */
 export function mergePatch(before: unknown, after: unknown): { patch: unknown } | null {
   if (!isObject(after)) return { patch: after };
   const old = isObject(before) ? before : {};

@@ -31,16 +31,13 @@ describe("recentLook", () => {
 
 describe("recentText", () => {
   test.each([
-    [{}, "succeeded"],
-    [{ state: "failed", duration_seconds: 12.3, late_seconds: 3 }, "failed · took 12 s · 3 s late"],
-    [{ late_seconds: 0.2 }, "succeeded"],
-    [{ outcome: "skipped", state: null, reason: "calendar" }, "skipped · the calendar closes this day"],
-    [
-      { outcome: "missed", state: null, reason: "missed", count: 1200 },
-      "1,200 missed · nobody was there to decide in time",
-    ],
-    [{ origin: "manual" }, "succeeded · by hand"],
-    [{ origin: "backfill" }, "succeeded · backfilled"],
+    [{}, "Succeeded"],
+    [{ state: "failed", duration_seconds: 12.3, late_seconds: 3 }, "Failed · duration 12 s · delay 3 s"],
+    [{ late_seconds: 0.2 }, "Succeeded"],
+    [{ outcome: "skipped", state: null, reason: "calendar" }, "Skipped · Excluded by calendar"],
+    [{ outcome: "missed", state: null, reason: "missed", count: 1200 }, "1,200 missed · Scheduler was down"],
+    [{ origin: "manual" }, "Succeeded · Manual"],
+    [{ origin: "backfill" }, "Succeeded · Backfill"],
   ])("%j", (part, text) => {
     expect(recentText(one(part as Partial<Recent>))).toBe(text);
   });
@@ -51,7 +48,7 @@ test("the summary counts, the most frequent first", () => {
   expect(recentSummary([one({ state: "failed" }), one(), one(), one(), missed])).toBe(
     "Last 5: 3 succeeded, 2 missed, 1 failed",
   );
-  expect(recentSummary([])).toBe("Nothing has happened yet");
+  expect(recentSummary([])).toBe("No occurrences yet");
 });
 
 describe("trendOf", () => {

@@ -1,36 +1,37 @@
-// What the strip of the last occurrences shows: for each a look and a sentence, for all a summary and a trend.
+// The recent occurrences of a schedule: the look and text of each, a summary and a duration trend.
 import type { Schemas } from "../api/client";
 import { HELD, MISSED, RUN_LOOKS, SKIPPED, reasonText, type Look } from "../marks/outcomes";
 import { durationText } from "../time/zones";
+import { inSentence, ORIGINS } from "../words";
 
 export type Recent = Schemas["RecentOccurrence"];
 
 export const MOST_RECENT = 30;
-const FIRED: Look = { word: "fired, its run is no longer kept", tone: "quiet", shape: "dot" };
+const FIRED: Look = { word: "Fired (run deleted)", tone: "quiet", shape: "dot" };
 const OUTCOMES: Readonly<Record<string, Look>> = { fired: FIRED, held: HELD, skipped: SKIPPED, missed: MISSED };
 
-/** What its run is doing, where it has one; else what was decided. */
+/** The state of its run, or the decision if it has none. */
 export function recentLook({ outcome, state }: Pick<Recent, "outcome" | "state">): Look {
   return (state === null ? OUTCOMES[outcome] : RUN_LOOKS[state]) ?? FIRED;
 }
 
-/** "failed · by hand · took 12 s · 3 s late"; when it was stands beside it. */
+/** "Failed · Manual · duration 12 s · delay 3 s". */
 export function recentText(each: Recent): string {
   const parts = [
-    each.count > 1 ? `${each.count.toLocaleString("en")} ${recentLook(each).word}` : recentLook(each).word,
+    each.count > 1 ? `${each.count.toLocaleString("en")} ${inSentence(recentLook(each).word)}` : recentLook(each).word,
   ];
   const why = reasonText(each.reason);
   if (why) parts.push(why);
-  if (each.origin === "manual") parts.push("by hand");
-  if (each.origin === "backfill") parts.push("backfilled");
-  if (each.duration_seconds !== null) parts.push(`took ${durationText(each.duration_seconds)}`);
-  if (each.late_seconds !== null && each.late_seconds >= 1) parts.push(`${durationText(each.late_seconds)} late`);
+  if (each.origin === "manual") parts.push(ORIGINS.manual);
+  if (each.origin === "backfill") parts.push(ORIGINS.backfill);
+  if (each.duration_seconds !== null) parts.push(`duration ${durationText(each.duration_seconds)}`);
+  if (each.late_seconds !== null && each.late_seconds >= 1) parts.push(`delay ${durationText(each.late_seconds)}`);
   return parts.join(" · ");
 }
 
 /** "Last 12: 9 succeeded, 2 skipped, 1 failed", the most frequent first. */
 export function recentSummary(recent: readonly Recent[]): string {
-  if (recent.length === 0) return "Nothing has happened yet";
+  if (recent.length === 0) return "No occurrences yet";
   const counts = new Map<string, number>();
   for (const each of recent) {
     const { word } = recentLook(each);
@@ -38,21 +39,21 @@ export function recentSummary(recent: readonly Recent[]): string {
   }
   const texts = [...counts]
     .sort((one, other) => other[1] - one[1])
-    .map(([word, many]) => `${many.toLocaleString("en")} ${word}`);
+    .map(([word, many]) => `${many.toLocaleString("en")} ${inSentence(word)}`);
   return `Last ${recent.length}: ${texts.join(", ")}`;
 }
 
 export interface Trend {
   /** The path of the line. */
   line: string;
-  /** Where the newest one is. */
+  /** The position of the newest one. */
   last: { x: number; y: number };
   newest: number;
   median: number;
   count: number;
 }
 
-/** How long runs took, each below its mark, from a base of none; null = not even one has ended. */
+/** The durations of the runs as a line below their marks; null = no run has ended. */
 export function trendOf(
   recent: readonly Pick<Recent, "duration_seconds">[],
   slot: number,
@@ -85,7 +86,7 @@ function round(value: number): number {
   return Math.round(value * 10) / 10;
 }
 
-/** Which mark lies there; the nearest, also for whoever points beside them. */
+/** The index of the nearest mark. */
 export function indexAt(x: number, slot: number, count: number): number {
   return Math.max(0, Math.min(count - 1, Math.floor(x / slot)));
 }

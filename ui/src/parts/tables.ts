@@ -1,12 +1,12 @@
-// Tables on a narrow screen: each row is a list of its cells, and each cell says itself what stands in the head of its column.
+// Tables on a narrow screen: each row is a list of cells, each labelled with its column heading.
 import { useEffect } from "react";
 
 /** As in styles/tables.css. */
 const NARROW = "(max-width: 640px)";
-// A browser may take what is no longer laid out as a table for something else (CSS Display 3, section 2.5).
+// Browsers may drop the table semantics of other layouts (CSS Display 3, section 2.5), so roles are set.
 const ROLES: Readonly<Record<string, string>> = { THEAD: "rowgroup", TBODY: "rowgroup", TR: "row", TD: "cell" };
 
-/** Once, in the frame: whatever tables come, they are told apart by their class. */
+/** Used once, in the frame; covers all tables with the class. */
 export function useNarrowTables(): void {
   useEffect(() => {
     const narrow = window.matchMedia(NARROW);
@@ -30,7 +30,7 @@ export function label(table: HTMLTableElement): void {
   for (const part of table.querySelectorAll("thead, tbody, tr, td, th")) give(part, "role", roleOf(part));
   for (const row of table.querySelectorAll("tbody > tr"))
     [...row.children].forEach((cell, index) => {
-      // A cell over several columns, such as the room of rows that are not drawn, is none of them.
+      // A cell across several columns, such as a spacer of virtual rows, has no label.
       if (!cell.hasAttribute("colspan")) give(cell, "data-label", heads[index] ?? "");
     });
 }
@@ -40,7 +40,7 @@ function roleOf(part: Element): string {
   return part.getAttribute("scope") === "row" ? "rowheader" : "columnheader";
 }
 
-/** A head that is only read out has no room to be shown in either. */
+/** A visually hidden heading is not shown as a label. */
 function textOf(head: Element): string {
   return head.querySelector(".visually-hidden") === null ? (head.textContent?.trim() ?? "") : "";
 }

@@ -17,7 +17,7 @@ type ListQuery = Ask<"/api/schedules", "get">["query"];
 
 interface How {
   dryRun: boolean;
-  /** Told when the service has said at which instant pauses end. */
+  /** Called with the end of the pauses that the service computed. */
   onUntil?: (until: string) => void;
   confirm?: boolean;
   key?: string;
@@ -55,13 +55,13 @@ export interface Preview {
   ids: readonly string[];
 }
 
-/** How many it would be, and the first of them: the service's answer to the same request as a dry run. */
+/** The number of affected schedules and the first of them, from a dry run of the same request. */
 export function useBulkPreview(many: Many, action: ActionName) {
   const namespace = useNamespace();
   return useQuery<Preview, Failure>({
     queryKey: [namespace, "bulk preview", many, action],
     queryFn: async ({ signal }) => {
-      // A dry run of labels needs labels, and which ones changes nothing about which schedules: a pause asks the same.
+      // A dry run of labels needs labels, but the selection does not depend on them: a pause selects the same schedules.
       const service = serviceFor(namespace, { action: action === "label" ? "pause" : action }, { dryRun: true });
       let found: Preview = { count: 0, atLeast: false, ids: [] };
       for (let at: Cursor | null = BEGINNING; at !== null && !signal.aborted;) {
@@ -83,7 +83,7 @@ export function useBulkPreview(many: Many, action: ActionName) {
   });
 }
 
-/** The instant at which a pause would end: the service's answer to a dry run of it. */
+/** The instant at which a pause would end, from a dry run. */
 export function useUnderstood(end: End | null) {
   const namespace = useNamespace();
   return useQuery<string | null, Failure>({

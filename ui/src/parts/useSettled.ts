@@ -1,4 +1,4 @@
-// A value once nobody has changed it for a moment: what is typed is asked about when it is typed.
+// A debounced value: requests start when typing stops.
 import { useEffect, useState } from "react";
 
 const PAUSE_MS = 300;

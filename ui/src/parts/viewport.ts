@@ -1,4 +1,4 @@
-// Which part of a drawing is seen: moved and zoomed; pure.
+// The visible part of a drawing: pan and zoom. Pure functions.
 
 export interface Viewport {
   /** The point of the drawing in the upper left corner of the frame. */
@@ -14,10 +14,10 @@ export interface Size {
 
 const SMALLEST = 0.05;
 const LARGEST = 2;
-// Smaller than this nobody reads the names: a large graph begins at its start instead of as a whole.
+// Names are illegible below this scale: a large graph opens at its start instead of fitted.
 const READABLE = 0.55;
 
-/** The whole, in the middle, never larger than life. */
+/** Fit the drawing, centered, at most at scale 1. */
 export function fitted(drawing: Size, frame: Size): Viewport {
   const scale = clamp(
     Math.min(1, frame.width / Math.max(1, drawing.width), frame.height / Math.max(1, drawing.height)),
@@ -25,7 +25,7 @@ export function fitted(drawing: Size, frame: Size): Viewport {
   return held({ x: 0, y: 0, scale }, drawing, frame);
 }
 
-/** The whole where it can be read, and else its beginning. */
+/** Fit the drawing if it is legible, else show its start. */
 export function opened(drawing: Size, frame: Size): Viewport {
   const whole = fitted(drawing, frame);
   if (whole.scale >= READABLE) return whole;
@@ -49,7 +49,7 @@ export function moved(view: Viewport, dx: number, dy: number, drawing: Size, fra
   return held({ ...view, x: view.x + dx / view.scale, y: view.y + dy / view.scale }, drawing, frame);
 }
 
-/** As little as is needed to see all of the box. */
+/** Pan as little as needed to show the box. */
 export function showing(view: Viewport, box: Size & { x: number; y: number }, drawing: Size, frame: Size): Viewport {
   const margin = 12 / view.scale;
   const nudge = (from: number, seen: number, low: number, high: number) =>
@@ -59,7 +59,7 @@ export function showing(view: Viewport, box: Size & { x: number; y: number }, dr
   return held({ ...view, x, y }, drawing, frame);
 }
 
-/** A drawing that is smaller than the frame stands in its middle; a larger one does not leave it. */
+/** Center a drawing that is smaller than the frame; keep a larger one within it. */
 function held(view: Viewport, drawing: Size, frame: Size): Viewport {
   const within = (from: number, whole: number, seen: number) =>
     whole <= seen ? (whole - seen) / 2 : Math.min(Math.max(from, 0), whole - seen);

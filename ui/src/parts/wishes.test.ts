@@ -12,7 +12,7 @@ describe("endOf", () => {
     expect(endOf({ lasting, at }, "Europe/Berlin")).toEqual({ body, wrong: null });
   });
 
-  test("a day and hour that nobody has given", () => {
+  test("a missing date and time", () => {
     expect(endOf({ lasting: "at", at: "" }, "Europe/Berlin").wrong).toHaveProperty("at");
   });
 });
@@ -29,7 +29,7 @@ describe("inputsOf", () => {
   });
 
   test("what is no JSON is named", () => {
-    expect(inputsOf("{day: 1}").wrong?.inputs?.[0]).toContain("no JSON");
+    expect(inputsOf("{day: 1}").wrong?.inputs?.[0]).toContain("Invalid JSON");
   });
 });
 

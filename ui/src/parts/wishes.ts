@@ -1,4 +1,4 @@
-// What somebody wants done with schedules, as a form holds it, and the bodies of the requests that come of it.
+// The form values of actions on schedules, and the request bodies that they produce.
 import { Refused } from "../api/client";
 import { readJson } from "../api/json";
 import type { Permission } from "../api/session";
@@ -20,14 +20,14 @@ export const ACTIONS: Readonly<Record<ActionName, Action>> = {
   delete: { text: "Delete", needs: "write", kind: "danger" },
 };
 
-/** How long a pause lasts: until somebody ends it, for so long, or until a time on the wall; the service reads them. */
+/** The duration of a pause, which the service parses. */
 export const PAUSES = [
-  ["", "until somebody resumes"],
-  ["1h", "for 1 hour"],
-  ["4h", "for 4 hours"],
-  ["1d", "for 1 day"],
-  ["7d", "for 7 days"],
-  ["at", "until a day and hour…"],
+  ["", "Until resumed"],
+  ["1h", "1 hour"],
+  ["4h", "4 hours"],
+  ["1d", "1 day"],
+  ["7d", "7 days"],
+  ["at", "Until…"],
 ] as const;
 
 export interface Wish {
@@ -54,10 +54,10 @@ export const NO_WISH: Wish = {
 
 export type Wrong = Partial<Record<keyof Wish, string[]>>;
 
-/** Either what to send, or which fields cannot be sent. */
+/** A request body, or the errors of the fields. */
 export type Made<T> = { body: T; wrong: null } | { body: null; wrong: Wrong };
 
-/** When it ends, in words of the service: which instant that is, the service says. null = it has no end. */
+/** The end of a pause as the service parses it; null = none. */
 export interface End {
   until: string | null;
   timezone?: string;
@@ -66,23 +66,23 @@ export interface End {
 export function endOf(wish: Pick<Wish, "lasting" | "at">, zone: string): Made<End> {
   if (wish.lasting === "") return { body: { until: null }, wrong: null };
   if (wish.lasting !== "at") return { body: { until: wish.lasting }, wrong: null };
-  if (wish.at === "") return { body: null, wrong: { at: ["give a day and an hour"] } };
+  if (wish.at === "") return { body: null, wrong: { at: ["Enter a date and time."] } };
   return { body: { until: wish.at, timezone: zone }, wrong: null };
 }
 
-/** An empty text is no input at all: the schedule's own are taken. */
+/** An empty text means no inputs: those of the schedule apply. */
 export function inputsOf(text: string): Made<unknown> {
   if (text.trim() === "") return { body: undefined, wrong: null };
   try {
     return { body: readJson(text), wrong: null };
   } catch (broken) {
-    return { body: null, wrong: { inputs: [`this is no JSON: ${(broken as Error).message}`] } };
+    return { body: null, wrong: { inputs: [`Invalid JSON: ${(broken as Error).message}`] } };
   }
 }
 
 export type Labels = Record<string, string | null>;
 
-/** Lines of name=value to set, names to take off; a name in both is a mistake. */
+/** Parse lines of name=value to set and names to remove; a name in both is an error. */
 export function labelsOf({ set, off }: Pick<Wish, "set" | "off">): Made<Labels> {
   const labels: Labels = {};
   const wrong: Wrong = {};
@@ -91,23 +91,23 @@ export function labelsOf({ set, off }: Pick<Wish, "set" | "off">): Made<Labels> 
     .map((each) => each.trim())
     .filter(Boolean)) {
     const at = line.indexOf("=");
-    if (at < 1) wrong.set = [...(wrong.set ?? []), `${line.slice(0, 60)}: write name=value`];
+    if (at < 1) wrong.set = [...(wrong.set ?? []), `${line.slice(0, 60)}: expected name=value`];
     else labels[line.slice(0, at).trim()] = line.slice(at + 1).trim();
   }
   for (const name of off
     .split(/[\n,]/)
     .map((each) => each.trim())
     .filter(Boolean)) {
-    if (name in labels) wrong.off = [...(wrong.off ?? []), `${name.slice(0, 60)} is set above`];
+    if (name in labels) wrong.off = [...(wrong.off ?? []), `${name.slice(0, 60)} is also in the labels to set`];
     else labels[name] = null;
   }
   if (wrong.set || wrong.off) return { body: null, wrong };
   if (Object.keys(labels).length === 0)
-    return { body: null, wrong: { set: ["name at least one label to set or to take off"] } };
+    return { body: null, wrong: { set: ["Enter at least one label to set or remove."] } };
   return { body: labels, wrong: null };
 }
 
-/** Whether the service asks if so many runs at once are meant. */
+/** Return whether the service requires a confirmation because many runs would start at once. */
 export function asksToConfirm(failure: Error | null): boolean {
   return failure instanceof Refused && failure.reason === "confirm_needed";
 }

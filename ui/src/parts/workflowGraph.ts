@@ -1,4 +1,4 @@
-// The graph that a workflow's document describes: `needs` of nodes and `edges` say the same, and are put together here.
+// The graph of a workflow document, merged from the `needs` of its nodes and its `edges`.
 import type { GraphEdge, GraphNode } from "./graphLayout";
 
 type Fields = Readonly<Record<string, unknown>>;
@@ -8,7 +8,7 @@ export interface WorkflowPicture {
   edges: GraphEdge[];
 }
 
-/** Reads what it can: the document may be one that somebody is just writing. */
+/** Read as much as possible: the document may be incomplete while the user types. */
 export function workflowGraph(document: unknown): WorkflowPicture {
   const fields = fieldsOf(document);
   const nodes: GraphNode[] = [];
@@ -26,7 +26,7 @@ export function workflowGraph(document: unknown): WorkflowPicture {
   return { nodes, edges: [...edges.values()] };
 }
 
-/** The same two nodes given twice: the one with the condition says more. */
+/** Add an edge; of two equal edges, keep the one with a condition. */
 function add(edges: Map<string, GraphEdge>, from: string, to: string, condition: unknown): void {
   const key = JSON.stringify([from, to]);
   const found = edges.get(key);
@@ -34,7 +34,7 @@ function add(edges: Map<string, GraphEdge>, from: string, to: string, condition:
   edges.set(key, { from, to, condition: condition === null ? null : conditionText(condition) });
 }
 
-/** "/result/rows eq 0"; the empty condition always holds. */
+/** "/result/rows eq 0"; an empty condition is always met. */
 export function conditionText(condition: unknown): string {
   if (condition === null || typeof condition !== "object") return JSON.stringify(condition) ?? "";
   const texts = Object.entries(condition).map(([path, test]) => {
@@ -43,10 +43,10 @@ export function conditionText(condition: unknown): string {
       .map(([operator, value]) => `${operator} ${JSON.stringify(value)}`)
       .join(", ")}`;
   });
-  return texts.length === 0 ? "any way" : texts.join(" and ");
+  return texts.length === 0 ? "always" : texts.join(" and ");
 }
 
-/** "python demo.send", "workflow daily-brief": the kind, and what it names. */
+/** The kind and its target, such as "python demo.send". */
 export function actionKind(action: Fields): string {
   const kind = textOf(action["kind"]) || "action";
   const what = textOf(action["task"] ?? action["callable"] ?? action["workflow_id"] ?? action["workflow_type"]);

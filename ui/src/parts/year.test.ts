@@ -76,30 +76,30 @@ test("the range is that of the days that have fires", () => {
 });
 
 test.each([
-  [undefined, undefined, "Mon 16 November 2026: nothing"],
+  [undefined, undefined, "Mon 16 November 2026: no fires"],
   [{ date: "2026-11-16", fires: 1, skips: 0, reasons: {} }, undefined, "Mon 16 November 2026: 1 fire"],
   [
     { date: "2026-11-16", fires: 2_000, skips: 1, reasons: { calendar: 1 } },
     undefined,
-    "Mon 16 November 2026: 2,000 fires, 1 skipped (the calendar closes this day)",
+    "Mon 16 November 2026: 2,000 fires, 1 skipped (Excluded by calendar)",
   ],
   [
     { date: "2026-11-16", fires: 0, skips: 3, reasons: { calendar: 1, outside_window: 2 } },
     "Day off",
-    "Mon 16 November 2026: 3 skipped (outside of start and end × 2; the calendar closes this day × 1), closed: Day off",
+    "Mon 16 November 2026: 3 skipped (Outside the start and end of the schedule × 2; Excluded by calendar × 1), excluded (Day off)",
   ],
   [
     { date: "2026-11-16", fires: 0, skips: 1, reasons: { calendar: 1 }, detail: "a holiday" },
     undefined,
-    "Mon 16 November 2026: 1 skipped (the calendar closes this day): a holiday",
+    "Mon 16 November 2026: 1 skipped (Excluded by calendar): a holiday",
   ],
-])("a day is told in words %#", (day, closed, words) => expect(dayWords("2026-11-16", day, closed)).toBe(words));
+])("the text of a day %#", (day, closed, words) => expect(dayWords("2026-11-16", day, closed)).toBe(words));
 
 test.each([
-  ["closed", "Christmas Day", "closed: Christmas Day"],
-  ["closed", undefined, "open"],
-  ["open", "listed", "open: listed"],
-  ["open", undefined, "closed"],
+  ["closed", "Christmas Day", "excluded (Christmas Day)"],
+  ["closed", undefined, "included"],
+  ["open", "", "included"],
+  ["open", undefined, "excluded"],
 ] as const)("a day of a calendar that lists %s days, %s", (listed, reason, words) =>
   expect(dayWords("2026-11-16", undefined, reason, listed)).toBe(`Mon 16 November 2026: ${words}`),
 );

@@ -1,16 +1,14 @@
-// How a year is laid out by months and weeks, and what is said of each of its days.
-//
-// No instant is computed here: the service says on which day something happens, this puts days in rows.
+// The layout of a year in months and weeks, and the text of each day. The service computes the instants.
 import { reasonText } from "../marks/outcomes";
 import { two } from "../time/zones";
 
-/** What the service says of one day; days on which nothing happens are left out. */
+/** The fires and skips of one day; days without any are omitted. */
 export interface YearDay {
   date: string;
   fires: number;
   skips: number;
   reasons: Readonly<Record<string, number>>;
-  /** What stands against the first that is skipped. */
+  /** The detail of the first skip. */
   detail?: string | null;
 }
 
@@ -53,7 +51,7 @@ export function weekdayOf(date: string): number {
   return (new Date(`${date}T00:00:00Z`).getUTCDay() + 6) % 7;
 }
 
-/** By the calendar: on which instant it begins is the service's business. */
+/** The next date. */
 export function dayAfter(date: string): string {
   return new Date(Date.parse(`${date}T00:00:00Z`) + DAY_MS).toISOString().slice(0, 10);
 }
@@ -74,7 +72,7 @@ function weeksOf(year: number, month: number): (string | null)[][] {
   return Array.from({ length: cells.length / 7 }, (_, week) => cells.slice(week * 7, week * 7 + 7));
 }
 
-/** The day so many days away; the end of the year is a wall. */
+/** The date that many days away, limited to the same year. */
 export function moved(date: string, days: number): string {
   const year = date.slice(0, 4);
   const next = new Date(Date.parse(`${date}T00:00:00Z`) + days * DAY_MS).toISOString().slice(0, 10);
@@ -82,7 +80,7 @@ export function moved(date: string, days: number): string {
   return days < 0 ? `${year}-01-01` : `${year}-12-31`;
 }
 
-/** The same day of another month, or its last one. */
+/** The same day of another month, or the last day of that month. */
 export function movedByMonths(date: string, months: number): string {
   const [year, month, day] = date.split("-").map(Number) as [number, number, number];
   const next = Math.min(12, Math.max(1, month + months));
@@ -105,14 +103,14 @@ const KEYS: Readonly<Record<string, (date: string) => string>> = {
     ),
 };
 
-/** Where a key leads from a day; null where it is not one of ours. */
+/** The date that a key moves to; null for other keys. */
 export function dayByKey(date: string, key: string): string | null {
   return KEYS[key]?.(date) ?? null;
 }
 
 export type Level = 0 | 1 | 2 | 3 | 4;
 
-/** How many fires the emptiest and the fullest day have, of those that have some. */
+/** The fewest and the most fires of a day, among days with fires. */
 export interface Range {
   least: number;
   most: number;
@@ -126,7 +124,7 @@ export function rangeOf(days: readonly YearDay[]): Range {
   };
 }
 
-/** How full a day is: by magnitude, as one may have 1 fire and the next 86,400. Where all are alike, none stands out. */
+/** The color level of a day on a logarithmic scale, as days may have 1 to 86,400 fires. Equal days share one level. */
 export function levelOf(fires: number, { least, most }: Range): Level {
   if (fires <= 0) return 0;
   if (least >= most) return 2;
@@ -135,15 +133,21 @@ export function levelOf(fires: number, { least, most }: Range): Level {
 
 const MOST_REASONS = 5;
 
-/** What the days that a calendar lists are; the others are the opposite. */
+/** The effect of the dates that a calendar lists; other dates have the opposite. */
 export type Listed = "closed" | "open";
 
-/** "Mon 16 November 2026: 3 fires, 1 skipped (the calendar closes this day)"; of a calendar "…: closed: Christmas Day". */
+export const LISTED_TEXTS: Readonly<Record<Listed, string>> = { closed: "Excluded", open: "Included" };
+
+/** "Mon 16 November 2026: 3 fires, 1 skipped (Excluded by calendar)"; for a calendar "…: excluded (Christmas Day)". */
 export function dayWords(date: string, day: YearDay | undefined, reason?: string, listed?: Listed): string {
   const [year, month, number] = date.split("-").map(Number) as [number, number, number];
   const head = `${WEEKDAYS[weekdayOf(date)]!.slice(0, 3)} ${number} ${MONTH_NAMES[month - 1]!} ${year}`;
-  const said = [...(day === undefined ? [] : happenings(day)), ...(reason ? [`${listed ?? "closed"}: ${reason}`] : [])];
-  const other = listed === undefined ? "nothing" : listed === "open" ? "closed" : "open";
+  const effect = LISTED_TEXTS[listed ?? "closed"].toLowerCase();
+  const said = [
+    ...(day === undefined ? [] : happenings(day)),
+    ...(reason === undefined ? [] : [`${effect}${reason ? ` (${reason})` : ""}`]),
+  ];
+  const other = listed === undefined ? "no fires" : LISTED_TEXTS[listed === "open" ? "closed" : "open"].toLowerCase();
   return `${head}: ${said.length > 0 ? said.join(", ") : other}`;
 }
 
@@ -166,7 +170,7 @@ export function counted(value: number): string {
   return value.toLocaleString("en-GB");
 }
 
-/** All of a year in one line. */
+/** The totals of a year. */
 export function yearWords(year: number, days: readonly YearDay[], bounded: boolean): string {
   const fires = days.reduce((sum, day) => sum + day.fires, 0);
   const skips = days.reduce((sum, day) => sum + day.skips, 0);

@@ -1,4 +1,4 @@
-// The whole app: whoever is signed in sees the pages, everybody else the place to sign in.
+// The app: the pages for a signed-in user, otherwise the sign-in form.
 import { useSearch } from "@tanstack/react-router";
 import { useEffect, useState } from "react";
 import { NamespaceContext, SessionContext, useSessionQuery } from "../api/session";
@@ -10,7 +10,7 @@ import { ConfirmSignIn } from "./ConfirmSignIn";
 import { Frame } from "./Frame";
 import { SignIn, tokenOfAddress } from "./SignIn";
 
-/** Of the address with which the page was opened, or of one that was put into the place of it: that loads nothing anew. */
+/** Return the token in the address, also after the fragment changes without a reload. */
 function useGivenToken() {
   const [given, setGiven] = useState(tokenOfAddress);
   useEffect(() => {

@@ -1,4 +1,4 @@
-// A link signs in only after its reader has seen whose token it holds: anybody can write a link with a token of theirs.
+// Confirm a sign-in link: show whose token it holds, since an attacker could send a link with their own token.
 import { useEffect, useState } from "react";
 import { useSignIn, whoseToken, type Session } from "../api/session";
 import { Button } from "../parts/Button";
@@ -51,9 +51,9 @@ export function ConfirmSignIn({
         </div>
         {holder ? (
           <>
-            <p>This link holds a token. Sign in with it only if you asked for the link.</p>
+            <p>This link contains a token. Use it only if you requested the link.</p>
             <dl className="facts">
-              <dt>Token of</dt>
+              <dt>Subject</dt>
               <dd>
                 <bdi>{holder.principal}</bdi>
               </dd>

@@ -1,4 +1,4 @@
-// The frame around every page: where one is, who one is, in which namespace and zone, and whether the view is up to date.
+// The frame around every page: navigation, user, namespace, time zone, theme and connection state.
 import { Link, Outlet, useLocation, useNavigate } from "@tanstack/react-router";
 import { Fragment, useCallback, useEffect, useState } from "react";
 import { ALL_NAMESPACES, PAGES_OF_ALL, useOfAll } from "../api/everywhere";
@@ -19,19 +19,19 @@ import { Help } from "./Help";
 import { useKeys, type PlacePath } from "./keys";
 import { chooseTheme, useTheme, type Theme } from "./theme";
 
-const WORK = [
-  ["/", "Now"],
+const MAIN = [
+  ["/", "Overview"],
   ["/schedules", "Schedules"],
   ["/runs", "Runs"],
   ["/approvals", "Approvals"],
 ] as const;
-const THINGS = [
+const RESOURCES = [
   ["/workflows", "Workflows"],
   ["/calendars", "Calendars"],
-  ["/agents", "Agents and teams"],
+  ["/agents", "Agents and Teams"],
 ] as const;
-const HOUSE = [
-  ["/access", "Tokens and secrets"],
+const ADMIN = [
+  ["/access", "Access"],
   ["/audit", "Audit"],
   ["/cluster", "Cluster"],
 ] as const;
@@ -50,7 +50,7 @@ export function Frame() {
   });
   return (
     <div className="frame">
-      {/* The base of the document would lead a fragment to another page. */}
+      {/* The base element would make a fragment link open another page. */}
       <a
         className="skip-link"
         href="#content"
@@ -73,7 +73,7 @@ export function Frame() {
         <Navigation
           open={open}
           onGo={() => {
-            if (open) focusPage(); // the link that has it is hidden now
+            if (open) focusPage(); // the focused link is hidden now
             setOpen(false);
           }}
         />
@@ -102,19 +102,19 @@ function Navigation({ open, onGo }: { open: boolean; onGo: () => void }) {
   return (
     <nav aria-label="Main" className={open ? "open" : undefined} onClick={onGo}>
       <ul className="plain">
-        {WORK.map(([to, text]) => (
+        {MAIN.map(([to, text]) => (
           <Place key={to} to={to} text={text} count={to === "/approvals" ? many : 0} />
         ))}
       </ul>
-      <h2>Made of</h2>
+      <h2>Resources</h2>
       <ul className="plain">
-        {THINGS.map(([to, text]) => (
+        {RESOURCES.map(([to, text]) => (
           <Place key={to} to={to} text={text} />
         ))}
       </ul>
-      <h2>Service</h2>
+      <h2>Admin</h2>
       <ul className="plain">
-        {HOUSE.map(([to, text]) => (
+        {ADMIN.map(([to, text]) => (
           <Place key={to} to={to} text={text} />
         ))}
       </ul>
@@ -134,7 +134,7 @@ function Place({ to, text, count = 0 }: { to: PlacePath; text: string; count?: n
         {count > 0 ? (
           <span className="badge tone-warn">
             {count >= 100 ? "99+" : count}
-            <span className="visually-hidden"> waiting</span>
+            <span className="visually-hidden"> pending</span>
           </span>
         ) : null}
       </Link>
@@ -149,7 +149,7 @@ function Who({ open, onHelp }: { open: boolean; onHelp: () => void }) {
   const jobs = useJobs();
   const active = useJobList().some(isActive);
   const [asking, setAsking] = useState(false);
-  const leave = () => void signOut().catch((wrong: Error) => say(`You are still signed in: ${wrong.message}`, "bad"));
+  const leave = () => void signOut().catch((wrong: Error) => say(`Sign-out failed: ${wrong.message}`, "bad"));
   const stopAndLeave = () => {
     jobs.endAll();
     setAsking(false);
@@ -162,7 +162,7 @@ function Who({ open, onHelp }: { open: boolean; onHelp: () => void }) {
       </div>
       <div className="row tight">
         <Button small kind="quiet" onClick={onHelp}>
-          Keys
+          Shortcuts
         </Button>
         <Button small kind="quiet" onClick={() => (active ? setAsking(true) : leave())}>
           Sign out
@@ -192,7 +192,7 @@ function TopBar() {
         onSubmit={(event) => {
           event.preventDefault();
           void navigate({ to: "/schedules", search: { text: text || undefined } as never });
-          focusPage(); // j goes on from there to what was found
+          focusPage(); // so that j moves to the first result
         }}
       >
         <input
@@ -200,8 +200,8 @@ function TopBar() {
           style={{ width: "100%", maxWidth: "none" }}
           data-search
           type="search"
-          aria-label="Find schedules"
-          placeholder="Find schedules ( / )"
+          aria-label="Search schedules"
+          placeholder="Search schedules ( / )"
           value={text}
           onChange={(event) => setText(event.target.value)}
         />
@@ -252,13 +252,13 @@ function ZoneSwitch() {
   return (
     <select
       className="input rare"
-      aria-label="Times are shown in"
+      aria-label="Time zone"
       value={zone}
       onChange={(event) => chooseZone(event.target.value === own ? null : event.target.value)}
     >
       {all.map((each) => (
         <option key={each} value={each}>
-          {each === own ? `${each} (here)` : each}
+          {each === own ? `${each} (local)` : each}
         </option>
       ))}
     </select>
@@ -267,7 +267,7 @@ function ZoneSwitch() {
 
 const ZONES_MS = 500;
 
-/** Hundreds of them: they come after what somebody waits for. */
+/** Load the hundreds of zones after the page content. */
 function useAllZones(): readonly string[] {
   const [all, setAll] = useState<readonly string[]>([]);
   useEffect(() => {
@@ -299,7 +299,7 @@ function UnreadableBanner() {
   const count = rows.length === 1 ? "1 row" : `${rows.length} rows`;
   return (
     <details className="banner">
-      <summary>Unreadable: {count}</summary>
+      <summary>Unreadable data: {count}</summary>
       <ul>
         {rows.map((row) => (
           <li key={`${row.id} ${row.detail}`}>
@@ -316,7 +316,7 @@ function LostBanner() {
   return (
     <div role="status">
       {connection === "lost" ? (
-        <div className="banner">The connection to the service is lost. What you see may be old; trying again…</div>
+        <div className="banner">Connection lost. Data may be outdated. Reconnecting…</div>
       ) : null}
     </div>
   );

@@ -1,17 +1,17 @@
-// Tells what the keys do.
+// The dialog that lists the keyboard shortcuts.
 import { Dialog } from "../parts/Dialog";
 import { KEYS } from "./keys";
 
 export function Help({ onClose }: { onClose: () => void }) {
   return (
-    <Dialog title="Keys" onClose={onClose} wide>
-      {/* There is nothing else here for the keys to scroll by. */}
-      <div className="columns" role="group" aria-label="Keys" tabIndex={0}>
-        {KEYS.map(([where, told]) => (
+    <Dialog title="Keyboard Shortcuts" onClose={onClose} wide>
+      {/* Focusable, so that keys can scroll it. */}
+      <div className="columns" role="group" aria-label="Keyboard shortcuts" tabIndex={0}>
+        {KEYS.map(([where, shortcuts]) => (
           <section key={where} className="stack keys" aria-label={where}>
             <h3>{where}</h3>
             <dl className="facts">
-              {told.map(([keys, text]) => (
+              {shortcuts.map(([keys, text]) => (
                 <div key={text} style={{ display: "contents" }}>
                   <dt>
                     {keys.map((key) => (

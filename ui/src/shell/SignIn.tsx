@@ -1,4 +1,4 @@
-// Where somebody shows a token once; what stays is a cookie that scripts cannot read.
+// The sign-in form: it exchanges a token for a cookie that scripts cannot read.
 import { useEffect, useState, type FormEvent } from "react";
 import { useSignIn } from "../api/session";
 import { Button } from "../parts/Button";
@@ -8,7 +8,7 @@ import { Emblem } from "./Emblem";
 
 const TOKEN = /^#token=(.+)$/;
 
-/** `horarium ui` opens an address with `#token=…`: a fragment is not sent to anybody, and it is taken out at once. */
+/** `horarium ui` opens an address with `#token=…`: a fragment is never sent to a server, and this removes it at once. */
 export function tokenOfAddress(): string | null {
   const found = TOKEN.exec(window.location.hash);
   if (found === null) return null;
@@ -16,7 +16,7 @@ export function tokenOfAddress(): string | null {
   try {
     return decodeURIComponent(found[1]!);
   } catch {
-    return found[1]!; // cut off on its way here; the service says that it knows no such token
+    return found[1]!; // truncated; the service rejects it
   }
 }
 
@@ -47,7 +47,7 @@ export function SignIn() {
           <Emblem size={32} />
           <h1>Horarium</h1>
         </div>
-        <p className="muted">When could it happen, whether it does, and why.</p>
+        <p className="muted">Durable scheduling for workflows and agents.</p>
         <TextField
           label="Token"
           type="password"
@@ -58,8 +58,8 @@ export function SignIn() {
           onChange={(event) => setToken(event.target.value)}
           hint={
             <>
-              <code>horarium token create</code> makes one; <code>horarium ui</code> opens this page with a link that
-              signs you in.
+              Create a token with <code>horarium token create</code>, or open a sign-in link with{" "}
+              <code>horarium ui</code>.
             </>
           }
         />

@@ -1,13 +1,13 @@
-// What stands where no page is, and where one broke.
+// The pages for an unknown address and for an error in a page.
 import { Link } from "@tanstack/react-router";
 import { FailureNote } from "../parts/Shown";
 import { Page } from "../parts/Page";
 
 export function NotThere() {
   return (
-    <Page title="There is no such page">
+    <Page title="Page not found">
       <p>
-        The address may be mistyped. <Link to="/">Go to Now</Link>
+        No page has this address. <Link to="/">Go to Overview</Link>
       </p>
     </Page>
   );
@@ -15,8 +15,8 @@ export function NotThere() {
 
 export function Crashed({ error }: { error: unknown }) {
   return (
-    <Page title="This page broke">
-      <p>It is our mistake. What the program says:</p>
+    <Page title="Something went wrong">
+      <p>The page failed with this error:</p>
       <FailureNote
         failure={error instanceof Error ? error : new Error(String(error))}
         again={() => window.location.reload()}

@@ -1,14 +1,14 @@
-// How the code of a page is fetched while the service may be away: it waits for it, as everything else does.
+// Load the code of a page, and wait while the service is unreachable.
 
-/** What is asked of the world; `isThere` says whether anybody answers at all. */
+/** The environment; `isThere` returns whether the service responds at all. */
 export interface World {
   isThere: () => Promise<boolean>;
   pause: () => Promise<void>;
 }
 
 /**
- * Until the code is here. If it does not come from a service that answers, then a newer release has other files: the
- * router is told so, and loads the whole page anew.
+ * Retry until the code is loaded. If the service responds but lacks the file, a newer release is deployed: the error
+ * makes the router reload the page.
  */
 export async function arriving<T>(load: () => Promise<T>, { isThere, pause }: World): Promise<T> {
   for (;;) {

@@ -25,7 +25,7 @@ const LIST = "api/schedules?text=night&include=recent&page_size=50";
 test.each<[string, string, Record<string, unknown>, object, string[]]>([
   ["the list of the namespace of the token", "/schedules", { text: "night" }, SESSION, ["api/session", `${LIST} shop`]],
   ["that of the address", "/schedules", { text: "night", ns: "ops" }, SESSION, ["api/session", `${LIST} ops`]],
-  ["nothing that nobody may read", "/schedules", {}, { ...SESSION, permissions: [] }, ["api/session"]],
+  ["nothing without the permission to read", "/schedules", {}, { ...SESSION, permissions: [] }, ["api/session"]],
   ["nothing for another page", "/runs", {}, SESSION, ["api/session"]],
 ])("asked for early: %s", async (_, pathname, search, session, asked) => {
   const found = answering(session);
@@ -38,7 +38,7 @@ test.each<[string, string, Record<string, unknown>, object, string[]]>([
   }
 });
 
-test("whoever is not signed in is asked for nothing else", async () => {
+test("without a session nothing else is requested", async () => {
   const found = answering({}, 401);
   await askEarly(new QueryClient(), { pathname: "/schedules", search: {} });
   expect(found).toHaveLength(1);

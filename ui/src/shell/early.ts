@@ -1,4 +1,4 @@
-// What is asked for before anything is drawn: who one is, and at once what the page of the address shows first.
+// Request the session and the first data of the page before the first render.
 import type { QueryClient } from "@tanstack/react-query";
 import { sessionQuery } from "../api/session";
 import { firstQueryOf } from "../pages/schedules/pageQuery";
@@ -8,7 +8,7 @@ interface Place {
   search: Readonly<Record<string, unknown>>;
 }
 
-/** Whatever goes wrong here is told where the same is asked for again. */
+/** Failures are reported when the page sends the same request again. */
 export async function askEarly(queries: QueryClient, { pathname, search }: Place): Promise<void> {
   const session = await queries.fetchQuery(sessionQuery).catch(() => null);
   if (!session?.permissions.includes("read")) return;

@@ -1,69 +1,69 @@
-// What keys do: `/` searches, `g` and a letter goes somewhere, j and k move through rows, `?` tells all of it.
+// Keyboard shortcuts: `/` searches, `g` and a letter opens a page, j and k move between rows, `?` lists them.
 import type { LinkProps } from "@tanstack/react-router";
 import { useEffect, useRef } from "react";
 
 export type PlacePath = NonNullable<LinkProps["to"]>;
 
 export const PLACES: Readonly<Record<string, readonly [path: PlacePath, text: string]>> = {
-  n: ["/", "Now"],
+  n: ["/", "Overview"],
   s: ["/schedules", "Schedules"],
   r: ["/runs", "Runs"],
   a: ["/approvals", "Approvals"],
   w: ["/workflows", "Workflows"],
   c: ["/calendars", "Calendars"],
-  t: ["/agents", "Agents and teams"],
-  k: ["/access", "Tokens and secrets"],
+  t: ["/agents", "Agents and Teams"],
+  k: ["/access", "Access"],
   u: ["/audit", "Audit"],
   l: ["/cluster", "Cluster"],
 };
 
-type Told = readonly [keys: readonly string[], text: string];
+type Shortcut = readonly [keys: readonly string[], text: string];
 
-/** All that keys do beyond what they do in every browser, by where they do it. */
-export const KEYS: readonly (readonly [where: string, told: readonly Told[]])[] = [
+/** All shortcuts beyond those of every browser, grouped by where they apply. */
+export const KEYS: readonly (readonly [where: string, shortcuts: readonly Shortcut[]])[] = [
   [
     "Anywhere",
     [
-      [["/"], "find schedules"],
-      [["j", "k"], "next and previous row; Enter opens it"],
-      [["?"], "this list"],
-      [["Esc"], "close what is open in front"],
+      [["/"], "Search schedules"],
+      [["j", "k"], "Next or previous row; Enter opens it"],
+      [["?"], "Show shortcuts"],
+      [["Esc"], "Close dialog or menu"],
     ],
   ],
-  ["Go to", Object.entries(PLACES).map(([key, [, text]]): Told => [["g", key], text])],
+  ["Go to", Object.entries(PLACES).map(([key, [, text]]): Shortcut => [["g", key], text])],
   [
-    "On the timeline of Now",
+    "Timeline",
     [
-      [["←", "→"], "earlier and later"],
-      [["+", "−"], "zoom in and out"],
-    ],
-  ],
-  [
-    "On a mark of the timeline",
-    [
-      [["←", "→"], "the marks of its lane; with Shift the timeline moves"],
-      [["↑", "↓"], "the nearest mark of the next lane"],
-      [["Home", "End"], "first and last mark in view"],
-      [["Enter"], "why?"],
+      [["←", "→"], "Earlier or later"],
+      [["+", "−"], "Zoom in or out"],
     ],
   ],
   [
-    "On strips, bars and tabs",
+    "Timeline marks",
     [
-      [["←", "→"], "the one before and after; Enter opens its run"],
-      [["Home", "End"], "first and last"],
+      [["←", "→"], "Previous or next mark; Shift moves the timeline"],
+      [["↑", "↓"], "Nearest mark of the adjacent schedule"],
+      [["Home", "End"], "First or last visible mark"],
+      [["Enter"], "Explain"],
     ],
   ],
   [
-    "On a year",
+    "Run history, charts and tabs",
     [
-      [["←", "→"], "days"],
-      [["↑", "↓"], "weeks"],
-      [["PgUp", "PgDn"], "months"],
-      [["Home", "End"], "first and last day of the month"],
+      [["←", "→"], "Previous or next; Enter opens the run"],
+      [["Home", "End"], "First or last"],
     ],
   ],
-  ["On a graph", [[["←", "→", "↑", "↓"], "walk along it; Enter opens a step"]]],
+  [
+    "Year calendar",
+    [
+      [["←", "→"], "Day"],
+      [["↑", "↓"], "Week"],
+      [["PgUp", "PgDn"], "Month"],
+      [["Home", "End"], "First or last day of the month"],
+    ],
+  ],
+  ["Workflow graph", [[["←", "→", "↑", "↓"], "Move between steps; Enter opens a step"]]],
 ];
 
 interface Doings {
@@ -71,7 +71,7 @@ interface Doings {
   help: () => void;
 }
 
-// Between `g` and its letter: also for whoever looks for each key.
+// The time between `g` and its letter, long enough to search for the key.
 const PATIENCE_MS = 5_000;
 const LONG_AGO = -PATIENCE_MS;
 
@@ -80,7 +80,7 @@ export function useKeys({ go, help }: Doings): void {
   useEffect(() => {
     const pressed = (event: KeyboardEvent) => {
       if (event.defaultPrevented || event.ctrlKey || event.metaKey || event.altKey || isTyping(event.target)) return;
-      // What is open in front has the keys for itself.
+      // An open dialog or menu handles its own keys.
       if (document.querySelector("dialog[open], :popover-open") !== null) return;
       const place = event.timeStamp - leader.current < PATIENCE_MS ? PLACES[event.key] : undefined;
       leader.current = event.key === "g" ? event.timeStamp : LONG_AGO;
@@ -98,7 +98,7 @@ export function useKeys({ go, help }: Doings): void {
   }, [go, help]);
 }
 
-/** Rows say `data-row` and hold one link: it takes the focus, and Enter follows it. */
+/** Focus the first link of the next element with `data-row`; Enter follows it. */
 function moveRow(step: number): void {
   const links = [...document.querySelectorAll<HTMLElement>("[data-row] a[href]:first-of-type")];
   const rows = links.filter(
@@ -111,7 +111,7 @@ function moveRow(step: number): void {
   rows[next]!.scrollIntoView({ block: "nearest" });
 }
 
-// Inputs into which no letter goes.
+// Input types that do not accept letters.
 const PRESSED = ["checkbox", "radio", "button", "submit", "reset", "range", "color", "file"];
 
 export function isTyping(target: EventTarget | null): boolean {

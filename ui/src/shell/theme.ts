@@ -1,4 +1,4 @@
-// Light, dark, or as the system says; kept in this browser.
+// The theme (light, dark or system), stored in this browser.
 import { useSyncExternalStore } from "react";
 
 export type Theme = "system" | "light" | "dark";

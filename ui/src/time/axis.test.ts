@@ -8,7 +8,7 @@ const clocks = (from: string, to: string, zone: string, most = 30): string[] =>
   axisMarks({ from: at(from), to: at(to) }, zone, most).map((mark) => clockText(mark.at, zone));
 
 describe("marks of an axis", () => {
-  test("the hour that is left out in spring has no mark, and the shift is told", () => {
+  test("the hour that is left out in spring has no mark, and the shift is shown", () => {
     // Berlin, 29 March 2026: 02:00 becomes 03:00.
     expect(clocks("2026-03-29T00:00:00Z", "2026-03-29T04:00:00Z", "Europe/Berlin")).toEqual([
       "01:00",
@@ -168,7 +168,7 @@ describe("texts of instants", () => {
     ["2026-07-16T08:00:00Z", "America/New_York", "−04:00"],
     ["2026-07-16T08:00:00Z", "Nowhere/Unknown", "Z"],
   ])("%s in %s is %s", (when, zone, text) => expect(offsetText(at(when), zone)).toBe(text));
-  test("two zones with one clock are told apart from two with two", () => {
+  test("two zones with the same clock differ from two with different clocks", () => {
     expect(sameClock("2026-01-16T08:00:00Z", "Europe/London", "UTC")).toBe(true);
     expect(sameClock("2026-07-16T08:00:00Z", "Europe/London", "UTC")).toBe(false);
   });

@@ -1,11 +1,11 @@
-// Where the marks of a time axis stand: at whole local hours or days of a zone, also where the clock is put forward or back.
+// The marks of a time axis at whole local hours or days of a zone, also across clock changes.
 import { clockText, dayText, monthText, offsetMinutes, wallTime } from "./zones";
 
 const SECOND = 1_000;
 const MINUTE = 60 * SECOND;
 const HOUR = 60 * MINUTE;
 const DAY = 24 * HOUR;
-/** Stands for a month of the calendar, however long it is. */
+/** The step of a calendar month. */
 const MONTH = 30 * DAY;
 
 export interface Span {
@@ -15,11 +15,11 @@ export interface Span {
 
 export interface AxisMark {
   at: number;
-  /** The first of a local day: it is written with its date. */
+  /** The first mark of a local day, labelled with its date. */
   isDay: boolean;
-  /** Marks are months apart: it is written with its year. */
+  /** A mark of a month, labelled with its year. */
   isMonth: boolean;
-  /** How far the clock was put forward (or back, if negative) since the mark before, in minutes; 0 = not at all. */
+  /** The clock change since the previous mark, in minutes; negative = back, 0 = none. */
   shifted: number;
 }
 
@@ -53,7 +53,7 @@ const STEPS: readonly number[] = [
   120 * MONTH,
 ];
 
-/** The smallest step that leaves room for the texts. */
+/** The smallest step whose labels fit. */
 export function stepFor(span: Span, most: number): number {
   const length = span.to - span.from;
   return STEPS.find((step) => length / step <= most) ?? STEPS[STEPS.length - 1]!;
@@ -76,13 +76,13 @@ export function axisMarks(span: Span, zone: string, most: number): AxisMark[] {
   return marks;
 }
 
-/** What stands at a mark: "14:00", "Mon 16 Nov" or "Nov 2026". */
+/** The label of a mark: "14:00", "Mon 16 Nov" or "Nov 2026". */
 export function axisText({ at, isDay, isMonth }: AxisMark, zone: string): string {
   if (isMonth) return monthText(at, zone);
   return isDay ? dayText(at, zone).replace(/ \d{4}$/, "") : clockText(at, zone);
 }
 
-/** Midnight does not exist on some days of some zones: the day then begins with its first minute that does. */
+/** The start of a local day; if midnight does not exist, the first existing minute. */
 function isFirstOfDay(at: number, zone: string): boolean {
   return wallTime(at - 1, zone).day !== wallTime(at, zone).day;
 }
@@ -118,7 +118,7 @@ function nextDay(at: number, days: number, zone: string): number {
   return next;
 }
 
-/** Goes on by hours (or less), until the local clock shows a multiple of the step or a day begins. */
+/** Advance by hours (or less) until the local time is a multiple of the step or a day begins. */
 function nextClock(at: number, step: number, zone: string): number {
   const small = Math.min(step, HOUR);
   for (let next = localFloor(at, small, zone) + small, tries = 0; ; tries += 1) {
@@ -131,11 +131,11 @@ function nextClock(at: number, step: number, zone: string): number {
   }
 }
 
-/** The first instant of the local day in which `at` lies; after `after` where that is given. */
+/** The first instant of the local day of `at`; after `after` if given. */
 export function startOfDay(at: number, zone: string, after = -Infinity): number {
   const wall = wallTime(at, zone);
   const guess = Date.UTC(wall.year, wall.month - 1, wall.day);
-  // Offsets at the guess and around it: one of them is the one that holds at midnight.
+  // One of the offsets at or around the guess applies at midnight.
   const candidates = [at, guess - DAY, guess, guess + DAY].map((near) => guess - offsetMinutes(near, zone) * MINUTE);
   const fitting = candidates.filter((each) => {
     const there = wallTime(each, zone);
@@ -145,16 +145,16 @@ export function startOfDay(at: number, zone: string, after = -Infinity): number 
   return found > after ? found : at;
 }
 
-/** Where an instant stands on a line of this width. */
+/** The position of an instant on a line of this width. */
 export function position(at: number, span: Span, width: number): number {
   return ((at - span.from) / (span.to - span.from)) * width;
 }
 
 export const SHORTEST_SPAN = 5 * MINUTE;
-/** The service shows 31 days at most; a quarter of that is as much as anybody can tell apart. */
+/** The service returns at most 31 days; a quarter of that is still legible. */
 export const LONGEST_SPAN = 7 * DAY;
 
-/** Nearer by a factor below 1, farther above it; the instant under the pointer stays where it is. */
+/** Zoom in (factor below 1) or out; the instant under the pointer stays in place. */
 export function zoomed(span: Span, factor: number, around: number): Span {
   const length = span.to - span.from;
   const next = Math.min(LONGEST_SPAN, Math.max(SHORTEST_SPAN, length * factor));

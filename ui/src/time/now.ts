@@ -1,21 +1,21 @@
-// What time it is, for texts such as "in 3 min": the service's clock, not the browser's, which may be wrong.
+// The current time by the clock of the service, as the clock of the browser may be wrong.
 import { useSyncExternalStore } from "react";
 
-let ahead = 0; // of the browser's clock, in milliseconds
+let ahead = 0; // offset from the clock of the browser, in milliseconds
 let current = Date.now();
 const watchers = new Set<() => void>();
 let ticking: ReturnType<typeof setInterval> | undefined;
 
-/** Told by every answer that says what time it is there. */
+/** Set the clock from an answer that contains the time. */
 export function serverSaysNow(at: string): void {
   const there = Date.parse(at);
   if (Number.isFinite(there)) ahead = there - Date.now();
 }
 
-// The header tells whole seconds, and its answer took a moment to come.
+// The header has whole seconds, and the answer took time to arrive.
 const NOTICED_MS = 3_000;
 
-/** Told by the Date header of every answer (RFC 9110, section 6.6.1): a clock was set here or there, or one has slept. */
+/** Correct the clock from the Date header of an answer (RFC 9110, section 6.6.1) after a clock change or sleep. */
 export function serverDated(header: string | null): void {
   const there = Date.parse(header ?? "");
   if (Math.abs(there - serverNow()) > NOTICED_MS) ahead = there - Date.now();
@@ -25,7 +25,7 @@ export function serverNow(): number {
   return Date.now() + ahead;
 }
 
-/** Moves once a second. */
+/** The current time, updated every second. */
 export function useNow(): number {
   return useSyncExternalStore(watch, () => current);
 }

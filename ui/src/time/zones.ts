@@ -1,4 +1,4 @@
-// How an instant is written: in a zone, with its offset, and how far away it is. The service computed it; this formats it.
+// Format instants: in a zone, with an offset, and relative to now.
 import { useSyncExternalStore } from "react";
 
 const formats = new Map<string, Intl.DateTimeFormat>();
@@ -52,7 +52,7 @@ const WALL: Intl.DateTimeFormatOptions = {
   second: "numeric",
 };
 
-/** What the clock on the wall shows at this instant. */
+/** The local date and time at this instant. */
 export function wallTime(ms: number, zone: string): WallTime {
   const parts = Object.fromEntries(
     format(zone, WALL)
@@ -104,7 +104,7 @@ export function isoDay(at: string | number, zone: string): string {
   return `${wall.year}-${two(wall.month)}-${two(wall.day)}`;
 }
 
-/** Whether two zones show the same clock at this instant: then one of them is enough. */
+/** Return whether two zones have the same local time at this instant. */
 export function sameClock(at: string | number, one: string, other: string): boolean {
   return offsetMinutes(instant(at), one) === offsetMinutes(instant(at), other);
 }
@@ -120,7 +120,7 @@ const STEPS: readonly [number, string][] = [
   [1, "s"],
 ];
 
-/** Nobody counts the seconds of what is farther away. */
+/** Beyond this, seconds are omitted. */
 const SECONDS_COUNT_BELOW = 600;
 
 /** "in 3 h 5 min", "2 d ago", "now": the two largest units, rounded down, so nothing is nearer than it says. */
@@ -151,7 +151,7 @@ export function two(value: number): string {
   return String(value).padStart(2, "0");
 }
 
-// ── the zone of whoever looks ───────────────────────────────────────────────────────────────────────────────
+// ── the time zone of the viewer ───────────────────────────────────────────────────────────────────────────────
 
 const ZONE_KEY = "horarium.zone";
 const changes = new Set<() => void>();

@@ -64,14 +64,14 @@ class Endpoint:
 def read_card(document: object) -> Card:
     """Raises CardError. Interfaces of other bindings, and of generations that we do not speak, are left out."""
     if not isinstance(document, dict):
-        raise CardError("the card is no object")
+        raise CardError("the card is not an object")
     name = _text(document, "name")
     if name is None:
         raise CardError("the card has no name")
     offered = _offered(document)
     capabilities = document.get("capabilities")
     if capabilities is not None and not isinstance(capabilities, dict):
-        raise CardError("capabilities is no object")
+        raise CardError("capabilities is not an object")
     return Card(
         name=name,
         version=_text(document, "version"),
@@ -186,7 +186,7 @@ def _objects(document: Mapping[str, Any], name: str) -> list[Mapping[str, Any]]:
     if value is None:
         return []
     if not isinstance(value, list) or not all(isinstance(each, dict) for each in value):
-        raise CardError(f"{name} is no list of objects")
+        raise CardError(f"{name} is not an array of objects")
     return value
 
 
@@ -201,5 +201,5 @@ def _text(holder: Mapping[str, Any], name: str) -> str | None:
     if value is None or value == "":
         return None
     if not isinstance(value, str):
-        raise CardError(f"{name} is no text")
+        raise CardError(f"{name} is not a string")
     return clean_text(value, _MAX_TEXT)

@@ -25,7 +25,7 @@ FETCH_SECONDS = 10.0
 MOST_CARDS = 1_024
 MOST_BYTES = 8 * 1_048_576
 
-_NOWHERE = CardSeen(None, error="the agent has no address", answered=False)
+_NOWHERE = CardSeen(None, error="the agent has no URL", answered=False)
 _Key: TypeAlias = tuple[str, str, str]
 """Namespace, agent and address: what one tenant's agent says is no other's business, and a moved agent is another."""
 
@@ -108,7 +108,7 @@ class Cards:
                 case CardUnchanged() if before is not None:
                     return _Found(before.seen, before.url, before.size)
                 case CardUnchanged():
-                    errors.append(f"{url}: HTTP 304 to a request that names no version")
+                    errors.append(f"{url}: HTTP 304 for a request without If-None-Match")
                 case CardFetched(document, etag, size):
                     try:
                         read_card(document)
@@ -161,4 +161,4 @@ class _Shelf:
 
 def _telling(errors: list[str]) -> str:
     """That there is none under one of the names says least."""
-    return next((each for each in errors if not each.endswith("HTTP 404")), errors[0] if errors else "there is none")
+    return next((each for each in errors if not each.endswith("HTTP 404")), errors[0] if errors else "not found")

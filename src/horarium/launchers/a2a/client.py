@@ -146,7 +146,7 @@ class A2AClient:
     ) -> Called:
         """Never raises because of the agent. `token` is given only where the address may see it."""
         if token is not None and not _TOKEN.fullmatch(token):
-            return TargetForbidden("the agent's token cannot be sent in a header: it is no printable ASCII text")
+            return TargetForbidden("the agent's token cannot be sent in a header, because it is not printable ASCII")
         given = {
             **(headers or {}),
             "content-type": "application/json",
@@ -157,7 +157,7 @@ class A2AClient:
             raw = encode(dict(body))
             place, exchange = _exchange("POST", endpoint_url, given, raw)
         except (NotJson, BadAction, BadRequest, UnicodeError) as wrong:
-            return TargetForbidden(f"the request cannot be written: {_said(wrong)}")
+            return TargetForbidden(f"the request cannot be encoded: {_said(wrong)}")
         heard = await self._ask(place, exchange, namespace, seconds, most_bytes)
         return _called(heard, body.get("id"), token) if isinstance(heard, _Heard) else heard
 
@@ -181,7 +181,7 @@ class A2AClient:
         self, place: Place, exchange: Exchange, namespace: str, seconds: float, most_bytes: int
     ) -> _Heard | _Unanswered:
         if seconds <= 0:
-            return NotSent("no time is left")
+            return NotSent("the deadline has passed")
         began = self._clock.monotonic()
         try:
             async with asyncio.timeout(min(seconds, LONGEST_WAIT_SECONDS)):
@@ -229,16 +229,16 @@ def _called(heard: _Heard, request_id: object, token: str | None) -> Called:
     if heard.raw is None:
         return TooLarge()
     if heard.kind == "text/event-stream":
-        return Malformed("a stream of events; an answer was asked for")
+        return Malformed("an event stream instead of a single response")
     if heard.packed:
-        return Malformed("it is packed, although `identity` was asked for")
+        return Malformed("the response is compressed, although the request asked for `identity`")
     try:
         document = orjson.loads(heard.raw)
     except orjson.JSONDecodeError as wrong:
-        return Malformed(clean_text(f"HTTP {heard.status} with a body that is no JSON: {wrong}", 500))
+        return Malformed(clean_text(f"HTTP {heard.status} with a body that is not JSON: {wrong}", 500))
     reply = _without(read_reply(document), token)
     if not isinstance(reply, RpcFailed | Malformed) and document.get("id") != request_id:
-        return Malformed("it answers another request: the id is not ours")
+        return Malformed("the ID of the response does not match the request")
     return reply
 
 
@@ -246,7 +246,7 @@ def _not_done(heard: _Heard, token: str | None) -> Called:
     """A method or version that is not spoken is told as such, also by agents that give it a status of its own."""
     raw = heard.raw or b""
     if 300 <= heard.status < 400:
-        return HttpStatus(heard.status, f"HTTP {heard.status}: redirects are not followed; register the final URL")
+        return HttpStatus(heard.status, f"HTTP {heard.status}: redirects are not followed; set the final URL")
     try:
         reply = _without(read_reply(orjson.loads(raw)), token)
     except orjson.JSONDecodeError:
@@ -269,18 +269,18 @@ def _card(heard: _Heard, *, asked: bool) -> FetchedCard:
     if heard.status != 200:
         return CardFailed(f"HTTP {heard.status}")
     if heard.raw is None:
-        return CardFailed(f"it is larger than {MAX_CARD_BYTES} bytes")
+        return CardFailed(f"the card is larger than {MAX_CARD_BYTES} bytes")
     if heard.packed:
-        return CardFailed("it is packed, although `identity` was asked for")
+        return CardFailed("the response is compressed, although the request asked for `identity`")
     try:
         document = orjson.loads(heard.raw)
         check(document)
     except orjson.JSONDecodeError:
-        return CardFailed("it is no JSON")
+        return CardFailed("the card is not JSON")
     except NotJson as wrong:
         return CardFailed(f"it {wrong}")
     if not isinstance(document, dict):
-        return CardFailed("it is no object")
+        return CardFailed("the card is not an object")
     etag = heard.etag if heard.etag is not None and _ETAG.fullmatch(heard.etag) else None
     return CardFetched(document, etag, len(heard.raw))
 

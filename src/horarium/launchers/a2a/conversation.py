@@ -164,7 +164,7 @@ def _sent(where: Where, heard: Called, now: Instant) -> Step:
         case MessageSeen():
             return Done(outcomes.of_message(heard))
         case TasksListed():
-            return Done(outcomes.not_of_the_protocol("it lists tasks"))
+            return Done(outcomes.not_of_the_protocol("the response lists tasks"))
         case Malformed(why):
             return Done(outcomes.not_of_the_protocol(why))
         case RpcFailed():
@@ -195,7 +195,7 @@ def _refused(where: Where, error: RpcFailed) -> Step:
     if where.answering and error.code == outcomes.UNSUPPORTED:
         return Seek(Stage.CHECKING, outcome)  # the task is over, and what it came to is worth more than our answer
     if error.code == outcomes.NO_SUCH_TASK and not where.answering:
-        return Done(Refused(f"the agent answered a new message with the error {error.code}: {error.message}"))
+        return Done(Refused(f"the agent rejected a new message with error {error.code}: {error.message}"))
     return Done(outcome)
 
 
@@ -223,7 +223,7 @@ def _looked(where: Where, heard: Called) -> Step:
         case TargetForbidden(error):
             return Done(where.otherwise or Refused(error))
         case _:
-            return _not_found(where, "the agent cannot say whether it has the message")
+            return _not_found(where, "the agent does not report whether it received the message")
 
 
 def _not_found(where: Where, why: str, context_id: str | None = None) -> Step:
@@ -255,7 +255,7 @@ def _checked(where: Where, heard: Called) -> Step:
         return _seen(where, heard)
     if where.early and (where.heard or where.otherwise is not None):
         return Pause()
-    return _not_found(where, "the agent's task does not show whether the answer arrived", heard.context_id)
+    return _not_found(where, "the agent's task does not show whether it received the answer", heard.context_id)
 
 
 def _is_another(where: Where, task: TaskSeen) -> bool:
@@ -271,7 +271,7 @@ def _followed(where: Where, heard: Called) -> Step:
         case RpcFailed(code) if code == outcomes.NO_SUCH_TASK:
             return Done(outcomes.of_error(heard))
         case RpcFailed(code) if code in OTHER_DIALECT_CODES:
-            return Leave(Left.DIALECT, Unknown("the agent cannot be asked what became of the task"))
+            return Leave(Left.DIALECT, Unknown("the agent does not report the state of the task"))
         case TooLarge():
             return Done(outcomes.too_large(), unwanted=True)
         case NotSent() | LostReply() | HttpStatus() | TargetForbidden():

@@ -184,17 +184,17 @@ def _reply(document: object) -> Reply:
     error, result = fields.get("error"), fields.get("result")
     if error is not None:
         if result is not None:
-            raise _Wrong("the reply holds a result and an error")
+            raise _Wrong("the reply contains a result and an error")
         return _failed(_object(error, "error"))
     if result is None:
-        raise _Wrong("the reply holds neither a result nor an error")
+        raise _Wrong("the reply contains neither a result nor an error")
     return _result(_object(result, "result"))
 
 
 def _failed(error: Mapping[str, Any]) -> RpcFailed:
     code = error.get("code")
     if not isinstance(code, int) or isinstance(code, bool):
-        raise _Wrong("error.code is no whole number")
+        raise _Wrong("error.code is not an integer")
     said = error.get("message")
     return RpcFailed(code, clean_text(said, _SHOWN) if isinstance(said, str) else "")
 
@@ -202,7 +202,7 @@ def _failed(error: Mapping[str, Any]) -> RpcFailed:
 def _result(result: Mapping[str, Any]) -> Reply:
     kind = result.get("kind")
     if kind not in (None, "task", "message"):
-        raise _Wrong(f"result is of the kind {_shown(kind)}, which is no answer to a request")
+        raise _Wrong(f"result is of the kind {_shown(kind)}, which does not match the request")
     if kind == "message":
         return _message(result)
     if kind == "task":
@@ -210,7 +210,7 @@ def _result(result: Mapping[str, Any]) -> Reply:
     # Without `kind` the fields say what it is. A task that stands by itself has an id; a wrapped one is under its name.
     wrapped = [name for name in ("task", "message", "tasks") if result.get(name) is not None]
     if len(wrapped) > 1:
-        raise _Wrong(f"result holds several answers: {', '.join(wrapped)}")
+        raise _Wrong(f"result contains several answers: {', '.join(wrapped)}")
     if wrapped == ["task"]:
         return _task(_object(result["task"], "result.task"), "result.task")
     if wrapped == ["message"]:
@@ -234,7 +234,7 @@ def _message(message: Mapping[str, Any]) -> MessageSeen:
 def _task(task: Mapping[str, Any], where: str) -> TaskSeen:
     name = _id(task, "id")
     if name is None:
-        raise _Wrong(f"{where} is a task without an id")
+        raise _Wrong(f"{where} is a task without an ID")
     status = _object(task.get("status"), f"{where}.status")
     state = _state(status.get("state"))
     made, told = _Said(), _Said()
@@ -258,7 +258,7 @@ def _state(value: object) -> TaskState:
     if value is None:
         return TaskState.UNKNOWN
     if not isinstance(value, str):
-        raise _Wrong("status.state is no text")
+        raise _Wrong("status.state is not a string")
     word = value[:64].removeprefix("TASK_STATE_").replace("_", "-").lower()
     if word == "cancelled":
         return TaskState.CANCELED
@@ -280,7 +280,7 @@ class _Said:
             part = _object(each, "a part")
             if part.get("text") is not None:
                 if not isinstance(part["text"], str):
-                    raise _Wrong("the text of a part is no text")
+                    raise _Wrong("the text of a part is not a string")
                 self._texts.append(part["text"])
             elif part.get("data") is not None:
                 self._others.append(_spelled(part["data"]))
@@ -315,7 +315,7 @@ def _spelled(value: Json) -> str:
 
 def _object(value: object, name: str) -> Mapping[str, Any]:
     if not isinstance(value, dict):
-        raise _Wrong(f"{name} is no object")
+        raise _Wrong(f"{name} is not an object")
     return value
 
 
@@ -324,7 +324,7 @@ def _list(value: object, name: str) -> list[Any]:
     if value is None:
         return []
     if not isinstance(value, list):
-        raise _Wrong(f"{name} is no list")
+        raise _Wrong(f"{name} is not an array")
     return value
 
 
@@ -334,7 +334,7 @@ def _id(holder: Mapping[str, Any], name: str) -> str | None:
     if value is None or value == "":
         return None
     if not isinstance(value, str) or len(value) > MAX_ID or not value.isprintable():
-        raise _Wrong(f"{name} is no printable text of at most {MAX_ID} characters")
+        raise _Wrong(f"{name} is not a printable string of at most {MAX_ID} characters")
     return value
 
 

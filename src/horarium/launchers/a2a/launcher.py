@@ -71,7 +71,7 @@ class A2ALauncher(Launcher):
     async def launch(self, request: LaunchRequest) -> Outcome:
         agent = request.agent
         if agent is None or not agent.url:
-            return Refused("no agent with an address was given this prompt")
+            return Refused("the prompt has no agent with a URL")
         cleared = preflight(request, self._clock)
         if isinstance(cleared, Refused):
             return cleared
@@ -97,11 +97,11 @@ class A2ALauncher(Launcher):
             case Ended(outcome):
                 return outcome
             case DeadlineReached():
-                late = "no final answer of the agent before the deadline"
+                late = "the agent sent no final answer before the deadline"
                 return await self._ended(talk, request, RunTimedOut(late) if talk.begun else Unreachable(late))
             case CancelAsked():
                 said = await talk.late_reply(self._late_reply_seconds)
-                stopped = RunCancelled("cancelled while the agent was at work")
+                stopped = RunCancelled("cancelled while the agent was working")
                 return said or await self._ended(talk, request, stopped)
 
     async def _ended(

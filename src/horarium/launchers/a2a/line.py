@@ -82,7 +82,7 @@ class Line:
             async with asyncio.timeout(seconds / 4):
                 seen = await means.cards.of(namespace, agent)
         except TimeoutError:
-            seen = CardSeen(None, error="the agent's card did not come in time", answered=False)
+            seen = CardSeen(None, error="the agent card did not arrive in time", answered=False)
         found = endpoints(agent, _card(seen))
         ways = ways_to(found, agent.protocol, means.dialects.last(namespace, agent))
         return cls(means, namespace, agent, headers, seen, ways)

@@ -39,7 +39,7 @@ def message_of(request: LaunchRequest) -> OutgoingMessage:
         return _message(request, _checked(request.answer, "the answer"), task_id=request.reference)
     prompt = request.action.target.get("prompt")
     if not isinstance(prompt, str) or not prompt.strip():
-        raise BadPrompt("the prompt must be a text that is not blank")
+        raise BadPrompt("the prompt must be a non-blank string")
     return _message(request, _checked(prompt, "the prompt"), data=request.inputs)
 
 

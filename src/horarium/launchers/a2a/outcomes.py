@@ -63,23 +63,23 @@ def of_message(message: MessageSeen) -> Outcome:
 
 def of_error(error: RpcFailed) -> Outcome:
     """Of a code that says that the method or the version is not spoken: once no other dialect is left."""
-    said = _with(f"the agent answered with the error {error.code}", error.message)
+    said = _with(f"the agent answered with error {error.code}", error.message)
     if error.code == NO_SUCH_TASK:
-        return Unknown(_with("the agent does not know the task any more", error.message))
+        return Unknown(_with("the agent no longer has the task", error.message))
     return Refused(said) if error.code in _NEVER_RIGHT else RunFailed(said, AgentFault.ERROR)
 
 
 def too_large() -> Outcome:
-    return RunFailed("the agent's reply is larger than what can be kept", AgentFault.TOO_LARGE)
+    return RunFailed("the agent's reply is too large to store", AgentFault.TOO_LARGE)
 
 
 def not_of_the_protocol(why: str) -> Outcome:
-    return RunFailed(_with("the agent's reply is none", why), RetryCause.CONTRACT_VIOLATED)
+    return RunFailed(_with("the agent's reply is not valid", why), RetryCause.CONTRACT_VIOLATED)
 
 
 def _answer(text: str, ids: dict[str, str | None]) -> Outcome:
     if not text.strip():
-        return RunFailed("the agent answered without a text", AgentFault.EMPTY, ids)
+        return RunFailed("the agent returned an empty answer", AgentFault.EMPTY, ids)
     result: Json = {"text": text, **ids}
     try:
         dump(result, limit=MAX_RESULT_BYTES)
@@ -89,9 +89,9 @@ def _answer(text: str, ids: dict[str, str | None]) -> Outcome:
 
 
 def _question(task: TaskSeen) -> str:
-    usual = "the agent asks for an answer"
+    usual = "the agent requires an answer"
     if task.state is TaskState.AUTH_REQUIRED:
-        usual = "the agent asks to be given access"
+        usual = "the agent requires authorization"
     return clean_text(task.text.strip() or usual, MAX_QUESTION)
 
 

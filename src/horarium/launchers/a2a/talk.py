@@ -166,7 +166,7 @@ class Talk:
 
     async def _list(self, line: Line, seconds: float) -> Called:
         if line.way.dialect is not Dialect.V1_0:
-            return RpcFailed(-32601, "tasks cannot be listed in this dialect")
+            return RpcFailed(-32601, "this protocol version cannot list tasks")
         return await line.call(list_body(context_of(self._request), self._name()), seconds)
 
     async def _take(self, line: Line, step: Step) -> Outcome | None:

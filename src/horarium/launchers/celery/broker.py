@@ -141,7 +141,7 @@ class Link:
             # Not `flush`, which tells all of them what was said to one, and shows its command.
             answers = batch.state.session.pipeline.execute(raise_on_error=False)
         if len(answers) != len(messages):
-            raise ConnectionError(f"{len(answers)} answers came for {len(messages)} messages")
+            raise ConnectionError(f"received {len(answers)} answers for {len(messages)} messages")
         return [each if isinstance(each, Exception) else None for each in answers]
 
     def revoke(self, task_ids: list[str], *, terminate: bool) -> None:

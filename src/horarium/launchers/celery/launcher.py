@@ -99,7 +99,7 @@ class CeleryLauncher(Launcher):
             return name
         task, queue = request.action.target.get("task"), request.action.queue
         if not isinstance(task, str) or not task.strip() or not is_storable([task, queue]):
-            return Refused(f"no task has the name {clean_text(repr(task), 200)}")
+            return Refused(f"invalid task name {clean_text(repr(task), 200)}")
         try:
             message = message_of(request, queue, cleared.seconds_left)
         except (BadArguments, NotJson) as wrong:
@@ -121,7 +121,7 @@ class CeleryLauncher(Launcher):
         if name in own:
             return name
         known = clean_text(", ".join(sorted(own)), 500) or "none"
-        return Refused(f"no connection is configured under the name {clean_text(repr(name), 200)}; configured: {known}")
+        return Refused(f"the connection {clean_text(repr(name), 200)} is not configured; configured: {known}")
 
     async def _watch(self) -> None:
         """One for all parcels: most have their answer before anybody looks."""
@@ -138,9 +138,9 @@ class CeleryLauncher(Launcher):
             # Not `RunCancelled`: a process that stops gives it back by that, and whoever wants its end finds it ready.
             parcel.answer.set_result(Unreachable("cancelled before it was published; nothing was sent"))
         elif late and parcel.withdraw():
-            parcel.answer.set_result(Unreachable("the broker is busy with what came before; nothing was sent"))
+            parcel.answer.set_result(Unreachable("the broker connection is busy; nothing was sent"))
         elif late:
-            parcel.answer.set_result(Unknown("the broker has not said whether it has the message"))
+            parcel.answer.set_result(Unknown("the broker did not confirm the message"))
 
     # ── what became of it ────────────────────────────────────────────────────────────────────────
 

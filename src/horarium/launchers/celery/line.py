@@ -28,7 +28,7 @@ TOGETHER: Final = 100
 _IDLE_SECONDS: Final = 20.0
 FIRST_REST_SECONDS: Final = 1.0
 _LONGEST_REST_SECONDS: Final = 10.0
-_STOPPED = "the process that was to publish it stops; nothing was sent"
+_STOPPED = "the publishing process is stopping; nothing was sent"
 
 _log = structlog.get_logger("horarium.launchers")
 
@@ -125,7 +125,7 @@ class Line:
             except Exception as wrong:  # a line that ends would leave everybody waiting
                 _log.error("broker_connection_failed", connection=self.name, error=said(wrong, *self._urls))
                 self._drop()
-                self._answer([(each, Unknown("the line to the broker broke")) for each in orders])
+                self._answer([(each, Unknown("the connection to the broker was lost")) for each in orders])
         self._drop()
         with self._changed:
             left, self._orders = list(self._orders), deque()
@@ -166,7 +166,7 @@ class Line:
         if self._closed:
             return _STOPPED
         self._rest = min(self._rest * 2, _LONGEST_REST_SECONDS)
-        return self._linked() or f"the broker of the connection {self.name!r} cannot be reached: {self._why}"
+        return self._linked() or f"the broker of the connection {self.name!r} is unreachable: {self._why}"
 
     def _linked(self) -> Link | None:
         if self._link is not None:
@@ -212,7 +212,7 @@ class Line:
             self._answer([(each, self._sent(each.message)) for each in begun])
         except Exception as wrong:
             self._drop()
-            unknown = Unknown(f"the broker may not have it: {said(wrong, *self._urls)}")
+            unknown = Unknown(f"the broker may not have received the message: {said(wrong, *self._urls)}")
             self._answer([(each, unknown) for each in begun])
         else:
             if any(answers):  # a Redis that is another's replica by now refuses: a new connection may find the first
@@ -230,9 +230,9 @@ class Line:
             link.publish(message)
         except Lost as away:
             self._drop()
-            return Unreachable(f"the broker was lost: {said(away.__cause__ or away, *self._urls)}")
+            return Unreachable(f"the connection to the broker was lost: {said(away.__cause__ or away, *self._urls)}")
         except NotSent as wrong:
-            return Refused(f"no message can be made of it: {said(wrong, *self._urls)}")
+            return Refused(f"the message cannot be encoded: {said(wrong, *self._urls)}")
         except Exception as wrong:
             self._drop()
             return self._failed(wrong)
@@ -245,8 +245,8 @@ class Line:
     def _failed(self, wrong: Exception) -> Outcome:
         error = said(wrong, *self._urls)
         if is_refusal(wrong):
-            return Unreachable(f"the broker did not take it: {error}", sent=True)
-        return Unknown(f"the broker may not have it: {error}")
+            return Unreachable(f"the broker rejected the message: {error}", sent=True)
+        return Unknown(f"the broker may not have received the message: {error}")
 
     def _revoke(self, link: Link, order: Revocation) -> None:
         try:

@@ -78,7 +78,7 @@ def arguments(target: Mapping[str, Json], inputs: Json, *, wins: bool) -> tuple[
     elif isinstance(inputs, list | tuple):
         args = inputs if wins or args is None else args
     elif inputs is not None:
-        raise BadArguments("the input must be an array of arguments, or an object of named ones")
+        raise BadArguments("the input must be an array of positional arguments or an object of keyword arguments")
     if not isinstance(args, list | tuple | None) or not isinstance(kwargs, Mapping | None):
         raise BadArguments("args must be an array, and kwargs an object")
     return list(args or ()), dict(kwargs or {})

@@ -61,7 +61,7 @@ class SqliteBackend:
         if sqlite3.sqlite_version_info < OLDEST_VERSION:
             raise StoreUnavailable(f"SQLite {sqlite3.sqlite_version} is too old; 3.35 or newer is needed")
         if not path.parent.is_dir():
-            raise StoreUnavailable(f"the database file cannot be opened: there is no directory {path.parent}")
+            raise StoreUnavailable(f"cannot open the database file: the directory {path.parent} does not exist")
         self.url = f"sqlite:///{path}"
         self._path = path
         self._patience = _Patience()

@@ -90,7 +90,7 @@ class Definitions(Generic[D]):
             read = {key: self._parsed(text) for key, text in texts.items()}
             self._remember(read, {key: len(text) for key, text in texts.items()})
             found |= read
-        gone = LookupError("the revision that this run names is gone")
+        gone = LookupError("the revision of this run does not exist any more")
         plain = {run_id: found.get(key, gone) for run_id, key in keys.items()}
         special = [run for run in asked if _workflow_of(run) is not None or getattr(run, "effective", None) is not None]
         whole = plain if not special else plain | self._derive(connection, special, plain)
@@ -225,7 +225,7 @@ def _rendered(
         text = kept.get(run.run_id)
         try:
             if text is None:
-                raise LookupError("the texts that were rendered for this run are gone")
+                raise LookupError("the rendered texts of this run do not exist any more")
             found[run.run_id] = _with_texts(definitions[run.run_id], from_text(text))
         except Exception as wrong:  # one corrupt row is one run's trouble
             found[run.run_id] = wrong

@@ -15,7 +15,7 @@ from horarium.store.tables import approvals, runs
 
 WAITING = (RunState.READY, RunState.QUEUED, RunState.HELD)
 MOST_COUNTED = 50_000
-"""Runs of a state that are looked at: nobody waits for the end of a count."""
+"""Maximum counted runs per state, to bound the duration of the query."""
 _ONE_STATE = {state: f"state = '{state.value}'" for state in OPEN - {RunState.AWAITING_APPROVAL}} | {
     state: f"state IN {HANDED_OUT_LIST} AND state = '{state.value}'" for state in HANDED_OUT - {RunState.QUEUED}
 }

@@ -64,7 +64,7 @@ def end_below(
     # Nodes that had not begun are listed as never run by whoever reads the workflow next.
     begun = [run.run_id for run, end in ended if run.workflow_version is not None and _is_cut_short(run, end)]
     step_changes.note(connection, [Noted(run_id) for run_id in begun])
-    over = Terminated("the workflow that it is a step of has ended", "workflow_ended")
+    over = Terminated("the workflow of this step has ended", "workflow_ended")
     children = [row[0] for row in select_by_ids(connection, _OPEN_CHILDREN, parents) if row[0] not in apart]
     below = end_below(connection, _ended_by(connection, children, over, now), now, levels - 1, apart)
     write_changes(connection, below.ended, now)

@@ -89,7 +89,7 @@ def _step(row: Sequence[Any], is_shown: bool, loaded: Mapping[bytes, str | None]
     named = dict(zip(_NAMES, values, strict=True))
     text = (small if small is not None else loaded.get(bytes(named["run_id"]))) if is_shown else None
     if named["state"] not in _STATES:
-        return Unreadable(bytes(named["run_id"]), f"state: {named['state']!r} is not known"[:200])
+        return Unreadable(bytes(named["run_id"]), f"state: {named['state']!r} is unknown"[:200])
     return StepRow(
         **{**named, "state": RunState(named["state"]), "node_id": named["node_id"] or ""},
         result=value_from_text(text),

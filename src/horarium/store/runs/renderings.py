@@ -96,10 +96,10 @@ def given_to(connection: Connection, run_id: bytes) -> Json:
     """The inputs that a caller gave to the template of a run; None = none. Raises ValueError where no one can tell."""
     found = select_by_ids(connection, OWN_TEXTS, [run_id])
     if not found:
-        raise ValueError("the texts that were rendered for this run are gone")
+        raise ValueError("the rendered texts of this run do not exist any more")
     kept = object_from_text(found[0][1])
     if (why := damage_of(kept)) is not None:
-        raise ValueError(f"the texts that were rendered for this run cannot be read: {why}")
+        raise ValueError(f"the rendered texts of this run cannot be read: {why}")
     return kept.get(_GIVEN)
 
 

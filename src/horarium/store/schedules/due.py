@@ -72,7 +72,7 @@ class Plannings:
             chunk = unknown[start : start + 500]
             for planning, text in connection.execute(_TEXTS, {"hashes": chunk}):
                 found[planning] = self._known[planning] = _compiled(text)
-        missing = LookupError("the planning text of this revision is gone")
+        missing = LookupError("the compiled definition of this revision does not exist any more")
         return {each: found.get(each, missing) for each in wanted}
 
 

@@ -78,7 +78,7 @@ def end(connection: Connection, known: Plannings, paused: Paused, *, now: Instan
         next_fire_at=rfc3339_or_none(position.next_due),
         generation=position.generation,
         resumed_at=to_rfc3339(until),
-        detail="the pause ended by itself",
+        detail="the pause ended at its set time",
     )
     return write_resumed(connection, known, row, position, journal, now=now)[1]
 
@@ -110,6 +110,6 @@ def write_resumed(
 
 def keep_paused(connection: Connection, uid: bytes, error: str, *, now: Instant) -> None:
     """What the database refuses to resume waits for a person, and is in nobody's way."""
-    said = kept_text(f"could not be resumed at its time: {error}", _MAX_ERROR)
+    said = kept_text(f"could not be resumed at the set time: {error}", _MAX_ERROR)
     positions.move(connection, uid, paused_until=None, pause_reason=said, last_error=said, last_error_at=now)
     move_version(connection, uid, updated_at=now)

@@ -52,7 +52,7 @@ def sign(
         case HealthStatus.STALE | HealthStatus.LATE:
             return sa.and_(mine, ACTIVE, sa.or_(positions.c.next_due <= now, positions.c.next_due.is_(None)))
         case HealthStatus.NEVER_RUN | HealthStatus.OK:
-            raise LookupError(f"no index leads to schedules that are {status}")
+            raise LookupError(f"no index covers schedules in status {status}")
 
 
 # Where a schedule says it, it stands first in its planning text, which no other text can imitate.

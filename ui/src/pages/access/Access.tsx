@@ -1,4 +1,4 @@
-// Who may ask (tokens), what may be sent and not read (secrets), and which tenants there are (namespaces).
+// API tokens, secrets and namespaces.
 import { useNavigate, useSearch } from "@tanstack/react-router";
 import { useMay, useSession } from "../../api/session";
 import { Page } from "../../parts/Page";
@@ -19,12 +19,9 @@ export default function Access() {
   ];
   const chosen = tabs.find((each) => each.id === tab)?.id ?? tabs[0]!.id;
   return (
-    <Page
-      title="Tokens and secrets"
-      about="Who may ask this service, and what schedules may send that nobody may read."
-    >
+    <Page title="Access" about="API tokens and secrets.">
       <Tabs
-        label="Kinds"
+        label="Access"
         tabs={tabs}
         chosen={chosen}
         onChoose={(id) => void navigate({ to: "/access", search: { tab: id } as never, replace: true })}

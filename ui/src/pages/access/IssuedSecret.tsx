@@ -1,12 +1,20 @@
-// Shows the secret of a token, once: the service keeps only its digest.
+// Show the secret of a token once: the service stores only its hash.
+import type { Schemas } from "../../api/client";
 import { CopyButton } from "../../parts/CopyButton";
 import { Dialog } from "../../parts/Dialog";
 import { isolated } from "../../parts/isolated";
 
-export function IssuedSecret({ name, secret, onClose }: { name: string; secret: string; onClose: () => void }) {
+interface Props {
+  token: Pick<Schemas["IssuedToken"], "name" | "subject" | "secret">;
+  onClose: () => void;
+}
+
+export function IssuedSecret({ token: { name, subject, secret }, onClose }: Props) {
   return (
-    <Dialog title={`The secret of ${isolated(name)}`} onClose={onClose} closeText="Done">
-      <p>It is shown once, here and now. Whoever has it is whoever it speaks for.</p>
+    <Dialog title={`Secret of ${isolated(name)}`} onClose={onClose} closeText="Done">
+      <p>
+        Copy the secret now. It is not shown again. Anyone with this token acts as <bdi>{subject ?? name}</bdi>.
+      </p>
       <pre className="json" tabIndex={0} aria-label="Secret">
         {secret}
       </pre>

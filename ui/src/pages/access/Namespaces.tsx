@@ -1,4 +1,4 @@
-// The tenants of the service, what each may use and how much of it is used.
+// The namespaces of the service, their quotas and usage.
 import { Link } from "@tanstack/react-router";
 import { useState } from "react";
 import type { Schemas } from "../../api/client";
@@ -10,15 +10,16 @@ import { TextField } from "../../parts/Field";
 import { Shown } from "../../parts/Shown";
 import { useSay } from "../../parts/Toasts";
 import { When } from "../../parts/When";
+import { CREATE, created } from "../../words";
 
 export function Namespaces() {
   const namespaces = useRead("/api/namespaces", {});
-  const [making, setMaking] = useState(false);
+  const [creating, setCreating] = useState(false);
   return (
     <div className="stack">
       <div className="row">
-        <Button kind="primary" onClick={() => setMaking(true)}>
-          New namespace
+        <Button kind="primary" onClick={() => setCreating(true)}>
+          Create namespace
         </Button>
       </div>
       <Shown of={namespaces}>
@@ -28,9 +29,9 @@ export function Namespaces() {
               <thead>
                 <tr>
                   <th scope="col">Namespace</th>
-                  <th scope="col">What it is for</th>
-                  <th scope="col">Used of what it may</th>
-                  <th scope="col">Made</th>
+                  <th scope="col">Description</th>
+                  <th scope="col">Quota usage</th>
+                  <th scope="col">Created</th>
                 </tr>
               </thead>
               <tbody>
@@ -57,7 +58,7 @@ export function Namespaces() {
           </div>
         )}
       </Shown>
-      {making ? <NewNamespace onClose={() => setMaking(false)} /> : null}
+      {creating ? <NewNamespace onClose={() => setCreating(false)} /> : null}
     </div>
   );
 }
@@ -65,7 +66,7 @@ export function Namespaces() {
 function Quotas({ of }: { of?: Schemas["NamespaceQuotas"] | null }) {
   if (of == null) return <span className="muted">—</span>;
   const limited = Object.entries(of).filter(([, use]) => use.limit !== null);
-  if (limited.length === 0) return <span className="muted">no limits</span>;
+  if (limited.length === 0) return <span className="muted">No limits</span>;
   return (
     <ul className="plain small">
       {limited.map(([name, use]) => (
@@ -88,7 +89,7 @@ function NewNamespace({ onClose }: { onClose: () => void }) {
       { body: { namespace: name, description } },
       {
         onSuccess: () => {
-          say(`${name} is there`);
+          say(created(name));
           void session.refetch();
           onClose();
         },
@@ -96,13 +97,13 @@ function NewNamespace({ onClose }: { onClose: () => void }) {
     );
   return (
     <Dialog
-      title="New namespace"
+      title="Create namespace"
       onClose={onClose}
       failure={create.error}
-      action={{ text: "Make it", run, busy: create.isPending, disabled: name === "" }}
+      action={{ text: CREATE, run, busy: create.isPending, disabled: name === "" }}
     >
       <TextField label="Name" value={name} onChange={(event) => setName(event.target.value)} required />
-      <TextField label="What it is for" value={description} onChange={(event) => setDescription(event.target.value)} />
+      <TextField label="Description" value={description} onChange={(event) => setDescription(event.target.value)} />
     </Dialog>
   );
 }

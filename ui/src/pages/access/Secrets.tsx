@@ -1,4 +1,4 @@
-// The secrets of the namespace: put, replace, delete. Their values never come back.
+// The secrets of the namespace. Their values cannot be read back.
 import { useState } from "react";
 import type { Schemas } from "../../api/client";
 import { usePages, useWrite } from "../../api/hooks";
@@ -11,6 +11,7 @@ import { PagedTable } from "../../parts/PagedTable";
 import { Empty } from "../../parts/Shown";
 import { useSay } from "../../parts/Toasts";
 import { When } from "../../parts/When";
+import { saved } from "../../words";
 
 type Secret = Schemas["Secret"];
 
@@ -24,19 +25,20 @@ export function Secrets() {
       {writes ? (
         <div className="row">
           <Button kind="primary" onClick={() => setPutting({ name: "", hosts: null, isNew: true })}>
-            New secret
+            Create secret
           </Button>
         </div>
       ) : null}
       <PagedTable
         of={secrets}
         rowsOf={(pages) => pages.flatMap((page) => page.secrets)}
-        heads={["Name", "May go to", "Version", "Changed", "By", { text: "Actions", hidden: true }]}
+        heads={["Name", "Allowed hosts", "Version", "Updated", "Updated by", { text: "Actions", hidden: true }]}
         empty={
           <Empty title="No secrets yet">
             <p>
-              A schedule names a secret, as in <code>{'"Authorization": {"$secret": "erp-token"}'}</code>; its value is
-              put in when the request leaves, and is masked in everything that is kept.
+              A schedule refers to a secret by name, for example{" "}
+              <code>{'"Authorization": {"$secret": "erp-token"}'}</code>. The service inserts the value when it sends
+              the request and masks it in stored data.
             </p>
           </Empty>
         }
@@ -46,7 +48,7 @@ export function Secrets() {
             <td>
               <code>{secret.name}</code> {secret.generated ? <span className="badge">generated</span> : null}
             </td>
-            <td>{secret.hosts === null ? "any host" : secret.hosts.join(", ")}</td>
+            <td>{secret.hosts === null ? "Any" : secret.hosts.join(", ")}</td>
             <td className="number">{secret.version}</td>
             <td>
               <When at={secret.updated_at} />
@@ -97,7 +99,7 @@ function PutSecret({
       { path: { secret_name: name }, body: { value, hosts: only.length > 0 ? only : null } },
       {
         onSuccess: () => {
-          say(`${name} is kept`);
+          say(saved(name));
           onClose();
         },
       },
@@ -105,10 +107,15 @@ function PutSecret({
   };
   return (
     <Dialog
-      title={isNew ? "New secret" : `Replace ${given}`}
+      title={isNew ? "Create secret" : `Replace ${given}`}
       onClose={onClose}
       failure={put.error}
-      action={{ text: isNew ? "Keep it" : "Replace", run, busy: put.isPending, disabled: name === "" || value === "" }}
+      action={{
+        text: isNew ? "Save secret" : "Replace",
+        run,
+        busy: put.isPending,
+        disabled: name === "" || value === "",
+      }}
     >
       {isNew ? (
         <TextField
@@ -125,15 +132,15 @@ function PutSecret({
         autoComplete="new-password"
         value={value}
         onChange={(event) => setValue(event.target.value)}
-        hint="it never comes back from here"
+        hint="Cannot be read back"
         required
       />
       <TextArea
-        label="Hosts it may be sent to"
+        label="Allowed hosts"
         rows={3}
         value={hosts}
         onChange={(event) => setHosts(event.target.value)}
-        hint="One per line: erp.example.com (https, port 443) or http://host:port. Empty = any host"
+        hint="One per line: erp.example.com (HTTPS, port 443) or http://host:port. Empty = any host."
       />
     </Dialog>
   );
@@ -150,12 +157,8 @@ function DeleteSecret({ secret, onClose }: { secret: Secret; onClose: () => void
       onGone={onClose}
       onClose={onClose}
     >
-      <p>A secret that something still names is refused, unless it is forced: runs that need it then fail.</p>
-      <CheckField
-        label="Delete it even where it is in use"
-        checked={force}
-        onChange={(event) => setForce(event.target.checked)}
-      />
+      <p>A secret that is in use cannot be deleted unless you force it. Runs that need the secret then fail.</p>
+      <CheckField label="Delete even if in use" checked={force} onChange={(event) => setForce(event.target.checked)} />
     </DeleteDialog>
   );
 }

@@ -1,4 +1,4 @@
-// The tokens of the namespace: make, rotate, revoke. A secret is shown once, when it is made.
+// The tokens of the namespace: create, rotate, revoke. A secret is shown once, when it is created.
 import { useState } from "react";
 import type { Schemas } from "../../api/client";
 import { useRead, useWrite } from "../../api/hooks";
@@ -12,45 +12,43 @@ import { Empty, Shown } from "../../parts/Shown";
 import { useSay } from "../../parts/Toasts";
 import { When } from "../../parts/When";
 import { useNow } from "../../time/now";
+import { CREATE, NONE } from "../../words";
 import { IssuedSecret } from "./IssuedSecret";
 
 type Token = Schemas["Token"];
 
 const ROLES = [
-  ["viewer", "viewer: reads"],
-  ["operator", "operator: reads, pauses, triggers, stops"],
-  ["owner", "owner: also writes what is its own"],
-  ["agent", "agent: takes runs and reports on them"],
-  ["admin", "admin: everything in the namespace"],
+  ["viewer", "Viewer: read"],
+  ["operator", "Operator: read, pause, trigger, stop, approve"],
+  ["owner", "Owner: operator, plus write own objects"],
+  ["agent", "Agent: process own runs, write own schedules"],
+  ["admin", "Admin: everything in the namespace"],
 ] as const;
 const LIVES = [
-  ["30", "30 days"],
-  ["90", "90 days"],
-  ["365", "a year"],
-  ["", "no end"],
+  ["30", "In 30 days"],
+  ["90", "In 90 days"],
+  ["365", "In 1 year"],
+  ["", "Never"],
 ] as const;
 
 export function Tokens() {
   const tokens = useRead("/api/tokens", {});
-  const [making, setMaking] = useState(false);
+  const [creating, setCreating] = useState(false);
   const [rotating, setRotating] = useState<Token | null>(null);
   const [revoking, setRevoking] = useState<Token | null>(null);
   const [issued, setIssued] = useState<Schemas["IssuedToken"] | null>(null);
   return (
     <div className="stack">
       <div className="row">
-        <Button kind="primary" onClick={() => setMaking(true)}>
-          New token
+        <Button kind="primary" onClick={() => setCreating(true)}>
+          Create token
         </Button>
       </div>
       <Shown of={tokens}>
         {(answer) =>
           answer.tokens.length === 0 ? (
             <Empty title="No tokens yet">
-              <p>
-                The operator's own token is in the settings. Programs and people get tokens of their own, each with a
-                role and an end.
-              </p>
+              <p>Create one token for each person and program, with a role and an expiry date.</p>
             </Empty>
           ) : (
             <div className="table-frame">
@@ -61,7 +59,7 @@ export function Tokens() {
                     <th scope="col">State</th>
                     <th scope="col">Role</th>
                     <th scope="col">Last used</th>
-                    <th scope="col">Ends</th>
+                    <th scope="col">Expires</th>
                     <th scope="col">
                       <span className="visually-hidden">Actions</span>
                     </th>
@@ -82,21 +80,21 @@ export function Tokens() {
           )
         }
       </Shown>
-      {making ? <NewToken onClose={() => setMaking(false)} onIssued={setIssued} /> : null}
+      {creating ? <NewToken onClose={() => setCreating(false)} onIssued={setIssued} /> : null}
       {rotating ? <Rotate token={rotating} onClose={() => setRotating(null)} onIssued={setIssued} /> : null}
       {revoking ? <Revoke token={revoking} onClose={() => setRevoking(null)} /> : null}
-      {issued ? <IssuedSecret name={issued.name} secret={issued.secret} onClose={() => setIssued(null)} /> : null}
+      {issued ? <IssuedSecret token={issued} onClose={() => setIssued(null)} /> : null}
     </div>
   );
 }
 
-const GOOD: Look = { word: "good", tone: "ok", shape: "disc" };
-const REVOKED: Look = { word: "revoked", tone: "quiet", shape: "slash" };
-const ENDED: Look = { word: "ended", tone: "quiet", shape: "slash" };
+const ACTIVE: Look = { word: "Active", tone: "ok", shape: "disc" };
+const REVOKED: Look = { word: "Revoked", tone: "quiet", shape: "slash" };
+const EXPIRED: Look = { word: "Expired", tone: "quiet", shape: "slash" };
 
 export function tokenLook(token: Pick<Token, "revoked_at" | "expires_at">, now: number): Look {
   if (token.revoked_at !== null) return REVOKED;
-  return token.expires_at !== null && Date.parse(token.expires_at) <= now ? ENDED : GOOD;
+  return token.expires_at !== null && Date.parse(token.expires_at) <= now ? EXPIRED : ACTIVE;
 }
 
 function Row({ token, onRotate, onRevoke }: { token: Token; onRotate: () => void; onRevoke: () => void }) {
@@ -105,26 +103,26 @@ function Row({ token, onRotate, onRevoke }: { token: Token; onRotate: () => void
     <tr data-row>
       <td>
         <bdi>{token.name}</bdi>
-        {token.subject ? <div className="small muted">speaks for {token.subject}</div> : null}
-        {token.queues ? <div className="small muted">queues: {token.queues.join(", ") || "none"}</div> : null}
+        {token.subject ? <div className="small muted">Subject: {token.subject}</div> : null}
+        {token.queues ? <div className="small muted">Queues: {token.queues.join(", ") || NONE}</div> : null}
       </td>
       <td>
         <Badge look={look} />
       </td>
       <td>{token.role}</td>
       <td>
-        <When at={token.last_used_at} brief none="never" />
+        <When at={token.last_used_at} brief none="Never" />
       </td>
       <td>
-        <When at={token.expires_at} none="no end" />
+        <When at={token.expires_at} none="Never" />
         {token.previous_until ? (
           <div className="small muted">
-            the one before is good until <When at={token.previous_until} brief />
+            Previous secret valid until <When at={token.previous_until} brief />
           </div>
         ) : null}
       </td>
       <td>
-        {look === GOOD ? (
+        {look === ACTIVE ? (
           <div className="row">
             <Button small onClick={onRotate}>
               Rotate
@@ -151,7 +149,7 @@ function NewToken({ onClose, onIssued }: Issuing) {
   const [role, setRole] = useState<Schemas["Role"]>("viewer");
   const [days, setDays] = useState("90");
   const [queues, setQueues] = useState("");
-  const make = () => {
+  const send = () => {
     const expires = days === "" ? null : new Date(now + Number(days) * 86_400_000).toISOString();
     const only = queues.split(/[\s,]+/).filter(Boolean);
     create.mutate(
@@ -166,16 +164,16 @@ function NewToken({ onClose, onIssued }: Issuing) {
   };
   return (
     <Dialog
-      title="New token"
+      title="Create token"
       onClose={onClose}
       failure={create.error}
-      action={{ text: "Make it", run: make, busy: create.isPending, disabled: name.trim() === "" }}
+      action={{ text: CREATE, run: send, busy: create.isPending, disabled: name.trim() === "" }}
     >
       <TextField
         label="Name"
         value={name}
         onChange={(event) => setName(event.target.value)}
-        hint="whoever holds it: a person, a program"
+        hint="Person or program that uses the token"
         required
       />
       <SelectField
@@ -184,13 +182,13 @@ function NewToken({ onClose, onIssued }: Issuing) {
         value={role}
         onChange={(event) => setRole(event.target.value as Schemas["Role"])}
       />
-      <SelectField label="Good for" choices={LIVES} value={days} onChange={(event) => setDays(event.target.value)} />
+      <SelectField label="Expires" choices={LIVES} value={days} onChange={(event) => setDays(event.target.value)} />
       {role === "agent" ? (
         <TextField
           label="Queues"
           value={queues}
           onChange={(event) => setQueues(event.target.value)}
-          hint="from which it may take runs; none = all"
+          hint="Queues from which the token may claim runs, separated by commas. Empty = all."
         />
       ) : null}
     </Dialog>
@@ -198,9 +196,9 @@ function NewToken({ onClose, onIssued }: Issuing) {
 }
 
 const OVERLAPS = [
-  ["0", "end at once"],
-  ["3600", "stay good for an hour"],
-  ["86400", "stay good for a day"],
+  ["0", "Immediately"],
+  ["3600", "In 1 hour"],
+  ["86400", "In 1 day"],
 ] as const;
 
 function Rotate({ token, onClose, onIssued }: Issuing & { token: Token }) {
@@ -223,10 +221,9 @@ function Rotate({ token, onClose, onIssued }: Issuing & { token: Token }) {
       failure={rotate.error}
       action={{ text: "Rotate", run, busy: rotate.isPending }}
     >
-      <p>A new secret is made under the same name. The one before should</p>
+      <p>The token gets a new secret. Its name and role do not change.</p>
       <SelectField
-        label="The secret before"
-        bare
+        label="Previous secret expires"
         choices={OVERLAPS}
         value={overlap}
         onChange={(event) => setOverlap(event.target.value)}
@@ -243,7 +240,7 @@ function Revoke({ token, onClose }: { token: Token; onClose: () => void }) {
       { path: { token_id: token.token_id } },
       {
         onSuccess: () => {
-          say(`${isolated(token.name)} is revoked`);
+          say(`${isolated(token.name)} revoked`);
           onClose();
         },
       },
@@ -255,7 +252,7 @@ function Revoke({ token, onClose }: { token: Token; onClose: () => void }) {
       failure={revoke.error}
       action={{ text: "Revoke", kind: "danger", run, busy: revoke.isPending }}
     >
-      <p>Whoever uses it is refused from now on, also in open sessions and streams. It cannot be taken back.</p>
+      <p>The token stops working immediately. Its browser sessions and open streams end. You cannot undo this.</p>
     </Dialog>
   );
 }

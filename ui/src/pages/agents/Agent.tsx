@@ -1,4 +1,4 @@
-// One agent: whether it answers, how busy it is, and the prompts it is given on time.
+// One agent: its health, load and scheduled prompts.
 import { Link, useNavigate, useParams } from "@tanstack/react-router";
 import { useQuery } from "@tanstack/react-query";
 import { useState } from "react";
@@ -23,6 +23,8 @@ import { OwnPolicies } from "./OwnPolicies";
 import { Prompts } from "./Prompts";
 import { titleOf } from "./tree";
 import "./agents.css";
+import { CREATE, DELETE, EDIT, NONE } from "../../words";
+import { SELF_SCHEDULED, CONTEXTS } from "../../words/agents";
 
 type Asking = "change" | "delete" | "token" | null;
 
@@ -47,16 +49,16 @@ export default function Agent() {
           about={
             <div className="row">
               <Badge look={agentLook(agent)} />
-              {agent.native_scheduler ? <span className="badge tone-hold">keeps its own time</span> : null}
+              {agent.native_scheduler ? <span className="badge tone-hold">{SELF_SCHEDULED}</span> : null}
             </div>
           }
           actions={
             writes ? (
               <>
-                {administers ? <Button onClick={() => setAsking("token")}>New token</Button> : null}
-                <Button onClick={() => setAsking("change")}>Change</Button>
+                {administers ? <Button onClick={() => setAsking("token")}>Create token</Button> : null}
+                <Button onClick={() => setAsking("change")}>{EDIT}</Button>
                 <Button kind="danger" onClick={() => setAsking("delete")}>
-                  Delete
+                  {DELETE}
                 </Button>
               </>
             ) : null
@@ -79,18 +81,18 @@ export default function Agent() {
 
 function About({ agent }: { agent: Schemas["Agent"] }) {
   return (
-    <Card title="About">
+    <Card title="Details">
       <Facts
         of={[
-          ["Id", <code key="id">{agent.id}</code>],
-          ["Address", agent.url ? <code key="url">{agent.url}</code> : "none: it fetches its work"],
-          ["Busy", <Capacity key="busy" active={agent.active_runs} capacity={agent.capacity} />],
-          ["Above it", agent.parent_id ? <AgentLink key="above" id={agent.parent_id} /> : "—"],
-          ["Below it", agent.children?.length ? agent.children.map((id) => <AgentLink key={id} id={id} />) : "—"],
-          ["Conversations", agent.context === "fresh" ? "each run its own" : "one for each schedule"],
-          ["Token sent to it", agent.has_token ? "yes, kept encrypted" : "none"],
+          ["ID", <code key="id">{agent.id}</code>],
+          ["URL", agent.url ? <code key="url">{agent.url}</code> : "None (pull)"],
+          ["Active runs", <Capacity key="active" active={agent.active_runs} capacity={agent.capacity} />],
+          ["Parent", agent.parent_id ? <AgentLink key="parent" id={agent.parent_id} /> : "—"],
+          ["Children", agent.children?.length ? agent.children.map((id) => <AgentLink key={id} id={id} />) : "—"],
+          ["Conversations", CONTEXTS[agent.context]],
+          ["Outbound token", agent.has_token ? "Stored (encrypted)" : NONE],
           ["Bundle", agent.bundle ?? "—"],
-          ["Changed", <When key="changed" at={agent.updated_at} />],
+          ["Updated", <When key="updated" at={agent.updated_at} />],
         ]}
       />
     </Card>
@@ -110,14 +112,14 @@ function AgentLink({ id }: { id: string }) {
 function Answers({ agent }: { agent: Schemas["Agent"] }) {
   const operates = useMay("operate");
   const check = useWrite("post", "/api/agents/{agent_id}/check");
-  const said = check.data;
+  const result = check.data;
   return (
     <Card
-      title="Does it answer?"
+      title="Health"
       actions={
         operates && agent.url !== null ? (
           <Button small busy={check.isPending} onClick={() => check.mutate({ path: { agent_id: agent.id } })}>
-            Ask now
+            Check now
           </Button>
         ) : null
       }
@@ -125,26 +127,28 @@ function Answers({ agent }: { agent: Schemas["Agent"] }) {
       <div className="stack">
         <Facts
           of={[
-            ["Last seen", <When key="seen" at={agent.last_seen_at} none="never" />],
-            ["Card", agent.card ? `${agent.card.name} ${agent.card.version ?? ""}` : "none"],
-            ["Asked for", <When key="asked" at={agent.card_at} none="never" />],
-            ...(agent.card_error ? ([["Why none", agent.card_error]] as const) : []),
+            ["Last seen", <When key="seen" at={agent.last_seen_at} none="Never" />],
+            ["Agent card", agent.card ? `${agent.card.name} ${agent.card.version ?? ""}` : NONE],
+            ["Card requested", <When key="requested" at={agent.card_at} none="Never" />],
+            ...(agent.card_error ? ([["Card error", agent.card_error]] as const) : []),
           ]}
         />
         {check.error ? <FailureNote failure={check.error} /> : null}
-        {said ? (
-          <div className={`note tone-${said.reachable ? "ok" : "bad"}`} role="status">
+        {result ? (
+          <div className={`note tone-${result.reachable ? "ok" : "bad"}`} role="status">
             <div className="stack">
               <div>
-                {said.reachable
-                  ? `It answers${said.dialect ? `, and speaks A2A ${said.dialect}` : ""}.`
-                  : "Nobody answers."}
+                {result.reachable
+                  ? result.dialect
+                    ? `Reachable over A2A ${result.dialect}`
+                    : "Reachable"
+                  : "Unreachable"}
               </div>
-              {said.error ? <div>{said.error}</div> : null}
-              {said.interfaces.map((each) => (
+              {result.error ? <div>{result.error}</div> : null}
+              {result.interfaces.map((each) => (
                 <div key={each.url} className="small">
                   <code>{each.url}</code>{" "}
-                  {each.used ? "is used" : `is not used: ${each.why_not ?? "another is better"}`}
+                  {each.used ? "used" : `not used: ${each.why_not ?? "another interface is preferred"}`}
                 </div>
               ))}
             </div>
@@ -170,11 +174,11 @@ function DeleteAgent({ agentId, onClose }: { agentId: string; onClose: () => voi
       onGone={() => void navigate({ to: "/agents" })}
       onClose={onClose}
       disabled={purge && (plan.data === undefined || !typed.matches)}
-      text={purge && count > 0 ? `Delete agent and ${schedulesText(count)}` : "Delete"}
+      text={purge && count > 0 ? `Delete agent and ${schedulesText(count)}` : DELETE}
     >
-      <p>Its schedules, and those of the agents below it, are paused.</p>
+      <p>Its schedules and those of its child agents are paused.</p>
       <CheckField
-        label="Delete its schedules instead"
+        label="Delete these schedules instead"
         checked={purge}
         onChange={(event) => setPurge(event.target.checked)}
       />
@@ -184,7 +188,7 @@ function DeleteAgent({ agentId, onClose }: { agentId: string; onClose: () => voi
   );
 }
 
-/** The schedules that a deletion with `purge` would delete. */
+/** Preview the schedules that a deletion with `purge` deletes. */
 function usePurgePlan(agentId: string, enabled: boolean) {
   const namespace = useNamespace();
   const path = { agent_id: agentId };
@@ -202,24 +206,24 @@ function usePurgePlan(agentId: string, enabled: boolean) {
 function AgentToken({ agentId, onClose }: { agentId: string; onClose: () => void }) {
   const issue = useWrite("post", "/api/agents/{agent_id}/tokens");
   const [name, setName] = useState("");
-  if (issue.data) return <IssuedSecret name={issue.data.name} secret={issue.data.secret} onClose={onClose} />;
+  if (issue.data) return <IssuedSecret token={issue.data} onClose={onClose} />;
   return (
     <Dialog
-      title={`A token for ${agentId}`}
+      title={`Create token for ${agentId}`}
       onClose={onClose}
       failure={issue.error}
       action={{
-        text: "Make it",
+        text: CREATE,
         busy: issue.isPending,
         run: () => issue.mutate({ path: { agent_id: agentId }, body: name ? { name } : {} }),
       }}
     >
-      <p>With it the agent speaks for itself: it reads and writes its own schedules, and takes its own runs.</p>
+      <p>With this token the agent manages the schedules of its workspace and processes its own runs.</p>
       <TextField
         label="Name"
         value={name}
         onChange={(event) => setName(event.target.value)}
-        hint="empty = one that tells whose it is"
+        hint="Auto-generated if empty"
       />
     </Dialog>
   );

@@ -1,4 +1,4 @@
-// Creates an agent, or changes the fields that the form shows; a patch leaves the others as they are.
+// Create an agent, or patch the fields that the form shows.
 import { useNavigate } from "@tanstack/react-router";
 import { useState } from "react";
 import type { Schemas } from "../../api/client";
@@ -6,20 +6,17 @@ import { useWrite } from "../../api/hooks";
 import { Dialog } from "../../parts/Dialog";
 import { CheckField, SelectField, TextArea, TextField } from "../../parts/Field";
 import { useSay } from "../../parts/Toasts";
+import { CREATE, SAVE, OPTIONAL, created, saved } from "../../words";
+import { SELF_SCHEDULED, CONTEXT_CHOICES } from "../../words/agents";
 
 const PROTOCOLS = [
-  ["auto", "whichever answers"],
+  ["auto", "Auto-detect"],
   ["1.0", "A2A 1.0"],
   ["0.3", "A2A 0.3"],
 ] as const;
-const CONTEXTS = [
-  ["fresh", "each run is a conversation of its own"],
-  ["schedule", "all runs of a schedule are one conversation"],
-] as const;
-
 const SCHEDULES = [
   ["own", "Created through its workspace"],
-  ["all", "All of its workspace"],
+  ["all", "All in its workspace"],
   ["none", "None"],
 ] as const;
 
@@ -45,7 +42,7 @@ export function AgentForm({ agent, etag, onClose }: Props) {
   const [token, setToken] = useState("");
   const [schedules, setSchedules] = useState(agent?.schedules ?? "own");
   const [native, setNative] = useState(agent?.native_scheduler ?? false);
-  const [begun] = useState(etag); // what somebody else saves meanwhile is not overwritten
+  const [begun] = useState(etag); // do not overwrite a concurrent change
   const failure = create.error ?? change.error;
   const run = () => {
     const body = {
@@ -63,7 +60,7 @@ export function AgentForm({ agent, etag, onClose }: Props) {
     };
     const done = {
       onSuccess: () => {
-        say(agent ? `${id} is changed` : `${id} is there`);
+        say(agent ? saved(id) : created(id));
         onClose();
         if (!agent) void navigate({ to: "/agents/$agentId", params: { agentId: id } });
       },
@@ -73,11 +70,11 @@ export function AgentForm({ agent, etag, onClose }: Props) {
   };
   return (
     <Dialog
-      title={agent ? `Change ${agent.id}` : "New agent"}
+      title={agent ? `Edit ${agent.id}` : "Create agent"}
       onClose={onClose}
       failure={failure}
       action={{
-        text: agent ? "Save" : "Make it",
+        text: agent ? SAVE : CREATE,
         run,
         busy: create.isPending || change.isPending,
         disabled: id === "",
@@ -85,64 +82,65 @@ export function AgentForm({ agent, etag, onClose }: Props) {
     >
       {agent ? null : (
         <TextField
-          label="Id"
+          label="ID"
           value={id}
           onChange={(event) => setId(event.target.value)}
-          hint="its name in the namespace; schedules and workflows use it"
+          hint="Unique in the namespace. Schedules and workflows refer to the agent by its ID."
           required
         />
       )}
-      <TextField label="Name" value={name} onChange={(event) => setName(event.target.value)} hint="for people" />
+      <TextField label="Display name" value={name} onChange={(event) => setName(event.target.value)} hint={OPTIONAL} />
       <TextField
-        label="Address"
+        label="URL"
         value={url}
         onChange={(event) => setUrl(event.target.value)}
-        hint="where it is spoken to; without one it fetches its work"
+        hint="A2A endpoint. Leave empty if the agent pulls its runs."
         placeholder="https://agent.example/"
       />
       <TextField
-        label="At the same time"
+        label="Concurrency"
         type="number"
         min={1}
         value={capacity}
         onChange={(event) => setCapacity(event.target.value)}
-        hint="prompts that it is given at once"
+        hint="Maximum active runs (default 1)"
       />
-      <TextField label="Agent above it" value={parent} onChange={(event) => setParent(event.target.value)} />
+      <TextField label="Parent agent" value={parent} onChange={(event) => setParent(event.target.value)} />
       <SelectField
-        label="Speaks"
+        label="Protocol"
         choices={PROTOCOLS}
         value={protocol}
         onChange={(event) => setProtocol(event.target.value as typeof protocol)}
       />
       <SelectField
         label="Conversations"
-        choices={CONTEXTS}
+        choices={CONTEXT_CHOICES}
         value={context}
         onChange={(event) => setContext(event.target.value as typeof context)}
       />
       <TextField
-        label="Token sent to it"
+        label="Outbound token"
         type="password"
         autoComplete="new-password"
         value={token}
         onChange={(event) => setToken(event.target.value)}
-        hint={agent?.has_token ? "one is kept; a new one replaces it" : "none is kept"}
+        hint={`Sent to the agent with each prompt. ${agent?.has_token ? "Enter a new token to replace the stored one." : "No token is stored."}`}
       />
       <TextArea
-        label="Other hosts its card may point to"
+        label="Additional hosts"
         rows={2}
         value={hosts}
         onChange={(event) => setHosts(event.target.value)}
+        hint="Other hosts that the agent card may point to, one per line"
       />
       <SelectField
-        label="Schedules its token may change"
+        label="Schedules that its token may edit"
         choices={SCHEDULES}
         value={schedules}
         onChange={(event) => setSchedules(event.target.value as typeof schedules)}
       />
       <CheckField
-        label="It keeps its own time: our schedules for it do not fire"
+        label={`${SELF_SCHEDULED} (its schedules do not fire here)`}
         checked={native}
         onChange={(event) => setNative(event.target.checked)}
       />

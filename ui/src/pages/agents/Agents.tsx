@@ -1,4 +1,4 @@
-// Who is given work: agents as a tree, teams, and who does which workflow.
+// Agents as a tree, teams, and assignments of workflows.
 import { Link, useNavigate, useSearch } from "@tanstack/react-router";
 import { useState } from "react";
 import { usePages } from "../../api/hooks";
@@ -15,6 +15,7 @@ import { agentLook } from "./looks";
 import { TeamForm } from "./TeamForm";
 import { leadOf, titleOf, treeRows } from "./tree";
 import "./agents.css";
+import { SELF_SCHEDULED, STRATEGIES } from "../../words/agents";
 
 const TABS = [
   { id: "agents", text: "Agents" },
@@ -27,32 +28,32 @@ export default function Agents() {
   const navigate = useNavigate();
   const { tab } = useSearch({ strict: false }) as { tab?: unknown };
   const chosen = TABS.find((each) => each.id === tab)?.id ?? "agents";
-  const [making, setMaking] = useState<"agent" | "team" | null>(null);
+  const [creating, setCreating] = useState<"agent" | "team" | null>(null);
   return (
     <Page
-      title="Agents and teams"
-      about="Who is given prompts and steps of workflows, how many at a time, and whether they answer."
+      title="Agents and Teams"
+      about="AI agents, teams and their workflow assignments."
       actions={
         writes ? (
           <>
-            <Button onClick={() => setMaking("team")}>New team</Button>
-            <Button kind="primary" onClick={() => setMaking("agent")}>
-              New agent
+            <Button onClick={() => setCreating("team")}>Create team</Button>
+            <Button kind="primary" onClick={() => setCreating("agent")}>
+              Create agent
             </Button>
           </>
         ) : null
       }
     >
       <Tabs
-        label="Kinds"
+        label="Agents and teams"
         tabs={TABS}
         chosen={chosen}
         onChoose={(id) => void navigate({ to: "/agents", search: { tab: id } as never, replace: true })}
       >
         {chosen === "agents" ? <AgentTree /> : chosen === "teams" ? <Teams /> : <Assignments />}
       </Tabs>
-      {making === "agent" ? <AgentForm onClose={() => setMaking(null)} /> : null}
-      {making === "team" ? <TeamForm onClose={() => setMaking(null)} /> : null}
+      {creating === "agent" ? <AgentForm onClose={() => setCreating(null)} /> : null}
+      {creating === "team" ? <TeamForm onClose={() => setCreating(null)} /> : null}
     </Page>
   );
 }
@@ -63,12 +64,11 @@ function AgentTree() {
     <PagedTable
       of={agents}
       rowsOf={(pages) => treeRows(pages.flatMap((page) => page.agents))}
-      heads={["Agent", "Health", { text: "At the same time", number: true }, "Speaks", "Last seen"]}
+      heads={["Agent", "Health", { text: "Concurrency", number: true }, "Protocol", "Last seen"]}
       empty={
         <Empty title="No agents yet">
           <p>
-            An agent answers prompts over A2A. Give it a name and its address; then schedules, workflows and teams can
-            name it.
+            An agent answers prompts over A2A. Create an agent, then assign schedules, workflow steps and teams to it.
           </p>
         </Empty>
       }
@@ -85,7 +85,7 @@ function AgentTree() {
               <Link to="/agents/$agentId" params={{ agentId: agent.id }}>
                 <bdi>{titleOf(agent)}</bdi>
               </Link>
-              {agent.native_scheduler ? <span className="badge tone-hold">keeps its own time</span> : null}
+              {agent.native_scheduler ? <span className="badge tone-hold">{SELF_SCHEDULED}</span> : null}
             </div>
             {agent.name ? (
               <div className="small muted mono" style={{ paddingLeft: Math.min(depth, 8) * 20 }}>
@@ -99,7 +99,7 @@ function AgentTree() {
           <td className="number">{agent.capacity}</td>
           <td>{agent.card?.protocol ? `A2A ${agent.card.protocol}` : agent.protocol}</td>
           <td>
-            <When at={agent.last_seen_at} brief none="never" />
+            <When at={agent.last_seen_at} brief none="Never" />
           </td>
         </tr>
       )}
@@ -113,12 +113,12 @@ function Teams() {
     <PagedTable
       of={teams}
       rowsOf={(pages) => pages.flatMap((page) => page.teams)}
-      heads={["Team", "How work is given out", "Members"]}
+      heads={["Team", "Strategy", "Members"]}
       empty={
         <Empty title="No teams yet">
           <p>
-            A team is several agents who take turns, or follow a lead. A schedule or workflow can name the team in place
-            of one agent.
+            A team is a group of agents. Each run goes to the next member (round robin) or to the lead. Schedules and
+            workflows can be assigned to a team.
           </p>
         </Empty>
       }
@@ -130,7 +130,7 @@ function Teams() {
               <bdi>{team.name || team.team_id}</bdi>
             </Link>
           </td>
-          <td>{team.strategy === "lead" ? `by the lead, ${leadOf(team) ?? "—"}` : "in turn"}</td>
+          <td>{team.strategy === "lead" ? `${STRATEGIES.lead}: ${leadOf(team) ?? "—"}` : STRATEGIES[team.strategy]}</td>
           <td>
             <bdi>{team.members.join(", ") || "—"}</bdi>
           </td>
@@ -146,10 +146,12 @@ function Assignments() {
     <PagedTable
       of={assignments}
       rowsOf={(pages) => pages.flatMap((page) => page.assignments)}
-      heads={["Workflow", "Done by", "Own policies", "Assignment"]}
+      heads={["Workflow", "Assignee", "Policies", "Assignment ID"]}
       empty={
         <Empty title="No assignments yet">
-          <p>An assignment says who does the work of a workflow, and under which policies: approval, retry, failure.</p>
+          <p>
+            An assignment gives a workflow an agent or a team and sets its policies: approval, retry, failure, queue.
+          </p>
         </Empty>
       }
     >

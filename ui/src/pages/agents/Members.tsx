@@ -1,4 +1,4 @@
-// The agents of a team: whether each answers, and how busy it is.
+// The agents of a team, their health and their active runs.
 import { Link } from "@tanstack/react-router";
 import type { Schemas } from "../../api/client";
 import { useRead } from "../../api/hooks";
@@ -9,8 +9,9 @@ import { Capacity } from "./Capacity";
 import { agentLook } from "./looks";
 import { leadOf } from "./tree";
 import "./agents.css";
+import { STRATEGIES } from "../../words/agents";
 
-// Each is asked for by itself, since only that tells how busy it is; of a larger team the others are links alone.
+// Only the request for one agent returns its active runs. Further members of a larger team are shown as links.
 const MOST_ASKED = 50;
 const EVERY_SECONDS = 30;
 
@@ -23,7 +24,7 @@ export function Members({ team }: { team: Schemas["Team"] }) {
             <tr>
               <th scope="col">Agent</th>
               <th scope="col">Health</th>
-              <th scope="col">Busy</th>
+              <th scope="col">Active runs</th>
               <th scope="col">Last seen</th>
             </tr>
           </thead>
@@ -50,11 +51,11 @@ function Member({ id, leads, asked }: { id: string; leads: boolean; asked: boole
         <Link to="/agents/$agentId" params={{ agentId: id }}>
           <bdi>{agent?.name || id}</bdi>
         </Link>{" "}
-        {leads ? <span className="badge tone-accent">lead</span> : null}
+        {leads ? <span className="badge tone-accent">{STRATEGIES.lead}</span> : null}
       </td>
       <td>{agent ? <Badge look={agentLook(agent)} /> : "—"}</td>
       <td>{agent ? <Capacity active={agent.active_runs} capacity={agent.capacity} /> : "—"}</td>
-      <td>{agent ? <When at={agent.last_seen_at} brief none="never" /> : "—"}</td>
+      <td>{agent ? <When at={agent.last_seen_at} brief none="Never" /> : "—"}</td>
     </tr>
   );
 }

@@ -1,4 +1,4 @@
-// The prompts that an agent is given on time: its schedules, where each came from, and how to make one.
+// The scheduled prompts of an agent.
 import { Link } from "@tanstack/react-router";
 import { useState } from "react";
 import type { Schemas } from "../../api/client";
@@ -15,6 +15,7 @@ import { SourceBadge } from "../../parts/SourceBadge";
 import { useSay } from "../../parts/Toasts";
 import { When } from "../../parts/When";
 import { useViewerZone } from "../../time/zones";
+import { CREATE, OPTIONAL, NONE, created, RUN_STATES, HEALTH } from "../../words";
 
 type Row = Schemas["WorkspaceSchedule"];
 const HERE = "/workspaces/{workspace_id}/schedules";
@@ -23,18 +24,18 @@ const ONE = "/workspaces/{workspace_id}/schedules/{workspace_schedule_id}";
 export function Prompts({ agent }: { agent: Schemas["Agent"] }) {
   const writes = useMay("schedule");
   const prompts = useRead(HERE, { path: { workspace_id: agent.id } });
-  const [making, setMaking] = useState(false);
+  const [creating, setCreating] = useState(false);
   return (
     <Card
-      title="Prompts on time"
+      title="Scheduled prompts"
       actions={
         <>
           <Link to="/schedules" search={{ assignee: agent.id } as never}>
-            All schedules that name it
+            View all schedules
           </Link>
           {writes ? (
-            <Button kind="primary" onClick={() => setMaking(true)}>
-              New prompt
+            <Button kind="primary" onClick={() => setCreating(true)}>
+              Create prompt
             </Button>
           ) : null}
         </>
@@ -43,8 +44,8 @@ export function Prompts({ agent }: { agent: Schemas["Agent"] }) {
       <Shown of={prompts}>
         {(rows) =>
           rows.length === 0 ? (
-            <Empty title="It is told nothing on time yet">
-              <p>A prompt is a schedule that tells the agent something, such as every morning at nine.</p>
+            <Empty title={NONE}>
+              <p>A scheduled prompt sends a text to the agent at set times, for example on weekdays at 9:00.</p>
             </Empty>
           ) : (
             <div className="table-frame">
@@ -52,9 +53,9 @@ export function Prompts({ agent }: { agent: Schemas["Agent"] }) {
                 <thead>
                   <tr>
                     <th scope="col">Prompt</th>
-                    <th scope="col">When</th>
-                    <th scope="col">Next</th>
-                    <th scope="col">Last</th>
+                    <th scope="col">Schedule</th>
+                    <th scope="col">Next run</th>
+                    <th scope="col">Last run</th>
                     <th scope="col">Source</th>
                     <th scope="col">
                       <span className="visually-hidden">Actions</span>
@@ -71,17 +72,17 @@ export function Prompts({ agent }: { agent: Schemas["Agent"] }) {
           )
         }
       </Shown>
-      {making ? <NewPrompt agentId={agent.id} onClose={() => setMaking(false)} /> : null}
+      {creating ? <NewPrompt agentId={agent.id} onClose={() => setCreating(false)} /> : null}
     </Card>
   );
 }
 
 const LAST: Record<Row["last_status"], Look> = {
-  "": { word: "never run", tone: "quiet", shape: "ring" },
-  success: { word: "answered", tone: "ok", shape: "disc" },
-  error: { word: "failed", tone: "bad", shape: "cross" },
-  skipped: { word: "skipped", tone: "quiet", shape: "diamond" },
-  stale: { word: "answers without text", tone: "warn", shape: "triangle" },
+  "": { word: HEALTH.never_run, tone: "quiet", shape: "ring" },
+  success: { word: "Answered", tone: "ok", shape: "disc" },
+  error: { word: RUN_STATES.failed, tone: "bad", shape: "cross" },
+  skipped: { word: RUN_STATES.skipped, tone: "quiet", shape: "diamond" },
+  stale: { word: "Empty answers", tone: "warn", shape: "triangle" },
 };
 
 function PromptRow({ agentId, row }: { agentId: string; row: Row }) {
@@ -131,7 +132,7 @@ function PromptActions({ agentId, row }: { agentId: string; row: Row }) {
           <Button
             small
             busy={fire.isPending}
-            onClick={() => fire.mutate({ path }, { onSuccess: () => say("It is told now") })}
+            onClick={() => fire.mutate({ path }, { onSuccess: () => say("Prompt sent") })}
           >
             Run now
           </Button>
@@ -164,34 +165,28 @@ function NewPrompt({ agentId, onClose }: { agentId: string; onClose: () => void 
       { path: { workspace_id: agentId }, body: { name, cron_expr: cron, timezone, prompt } },
       {
         onSuccess: () => {
-          say("It will be told");
+          say(created(name || "Prompt"));
           onClose();
         },
       },
     );
   return (
     <Dialog
-      title={`A prompt for ${agentId}`}
+      title={`Create prompt for ${agentId}`}
       onClose={onClose}
       failure={create.error}
-      action={{ text: "Make it", run, busy: create.isPending, disabled: prompt.trim() === "" || cron.trim() === "" }}
+      action={{ text: CREATE, run, busy: create.isPending, disabled: prompt.trim() === "" || cron.trim() === "" }}
     >
-      <TextArea
-        label="What it is told"
-        rows={5}
-        value={prompt}
-        onChange={(event) => setPrompt(event.target.value)}
-        required
-      />
-      <TextField label="Name" value={name} onChange={(event) => setName(event.target.value)} />
+      <TextArea label="Prompt" rows={5} value={prompt} onChange={(event) => setPrompt(event.target.value)} required />
+      <TextField label="Display name" value={name} onChange={(event) => setName(event.target.value)} hint={OPTIONAL} />
       <TextField
-        label="Cron"
+        label="Cron expression"
         className="mono"
         value={cron}
         onChange={(event) => setCron(event.target.value)}
-        hint="minute, hour, day, month, weekday: 0 9 * * 1-5 is nine o'clock on weekdays"
+        hint="Minute, hour, day of month, month, day of week. 0 9 * * 1-5 runs at 9:00 on weekdays."
       />
-      <TextField label="Zone" value={timezone} onChange={(event) => setTimezone(event.target.value)} />
+      <TextField label="Time zone" value={timezone} onChange={(event) => setTimezone(event.target.value)} />
     </Dialog>
   );
 }

@@ -1,4 +1,4 @@
-// One team: its members, how work is given out among them, and the policies of its work.
+// One team: its members, strategy and policies.
 import { Link, useNavigate, useParams } from "@tanstack/react-router";
 import { useState } from "react";
 import { useTagged, useWrite } from "../../api/hooks";
@@ -12,6 +12,8 @@ import { When } from "../../parts/When";
 import { OwnPolicies } from "./OwnPolicies";
 import { TeamForm } from "./TeamForm";
 import { Members } from "./Members";
+import { DELETE, EDIT } from "../../words";
+import { STRATEGIES } from "../../words/agents";
 
 export default function Team() {
   const { teamId } = useParams({ strict: false }) as { teamId: string };
@@ -45,9 +47,9 @@ export default function Team() {
           actions={
             writes ? (
               <>
-                <Button onClick={() => setAsking("change")}>Change</Button>
+                <Button onClick={() => setAsking("change")}>{EDIT}</Button>
                 <Button kind="danger" onClick={() => setAsking("delete")}>
-                  Delete
+                  {DELETE}
                 </Button>
               </>
             ) : null
@@ -55,24 +57,24 @@ export default function Team() {
         >
           <Members team={team} />
           <div className="columns">
-            <Card title="Schedules given to it">
+            <Card title="Schedules">
               <ScheduleList
                 query={{ assignee: team.team_id, assignee_type: "team" }}
                 empty={
                   <>
-                    None yet. A schedule names the team with <code>{`"assignee_type": "team"`}</code> and{" "}
+                    None. Assign a schedule to the team with <code>{`"assignee_type": "team"`}</code> and{" "}
                     <code>{`"assignee_id": "${team.team_id}"`}</code>.
                   </>
                 }
               />
             </Card>
-            <Card title="About">
+            <Card title="Details">
               <Facts
                 of={[
-                  ["Id", <code key="id">{team.team_id}</code>],
-                  ["Work goes", team.strategy === "lead" ? "to the lead" : "to each in turn"],
+                  ["ID", <code key="id">{team.team_id}</code>],
+                  ["Strategy", STRATEGIES[team.strategy]],
                   ["Bundle", team.bundle ?? "—"],
-                  ["Changed", <When key="changed" at={team.updated_at} />],
+                  ["Updated", <When key="updated" at={team.updated_at} />],
                 ]}
               />
             </Card>

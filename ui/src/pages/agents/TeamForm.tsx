@@ -1,4 +1,4 @@
-// Creates a team, or changes the fields that the form shows; a patch leaves the others as they are.
+// Create a team, or patch the fields that the form shows.
 import { useNavigate } from "@tanstack/react-router";
 import { useState } from "react";
 import type { Schemas } from "../../api/client";
@@ -6,11 +6,8 @@ import { useWrite } from "../../api/hooks";
 import { Dialog } from "../../parts/Dialog";
 import { SelectField, TextArea, TextField } from "../../parts/Field";
 import { useSay } from "../../parts/Toasts";
-
-const STRATEGIES = [
-  ["round_robin", "in turn"],
-  ["lead", "by the lead"],
-] as const;
+import { CREATE, SAVE, OPTIONAL, created, saved } from "../../words";
+import { STRATEGY_CHOICES } from "../../words/agents";
 
 interface Props {
   team?: Schemas["Team"];
@@ -28,7 +25,7 @@ export function TeamForm({ team, etag, onClose }: Props) {
   const [members, setMembers] = useState(team?.members.join("\n") ?? "");
   const [strategy, setStrategy] = useState(team?.strategy ?? "round_robin");
   const [lead, setLead] = useState(team?.lead ?? "");
-  const [begun] = useState(etag); // what somebody else saves meanwhile is not overwritten
+  const [begun] = useState(etag); // do not overwrite a concurrent change
   const run = () => {
     const body = {
       team_id: id,
@@ -39,7 +36,7 @@ export function TeamForm({ team, etag, onClose }: Props) {
     };
     const done = {
       onSuccess: () => {
-        say(team ? `${id} is changed` : `${id} is there`);
+        say(team ? saved(id) : created(id));
         onClose();
         if (!team) void navigate({ to: "/teams/$teamId", params: { teamId: id } });
       },
@@ -49,23 +46,23 @@ export function TeamForm({ team, etag, onClose }: Props) {
   };
   return (
     <Dialog
-      title={team ? `Change ${team.team_id}` : "New team"}
+      title={team ? `Edit ${team.team_id}` : "Create team"}
       onClose={onClose}
       failure={create.error ?? change.error}
-      action={{ text: team ? "Save" : "Make it", run, busy: create.isPending || change.isPending, disabled: id === "" }}
+      action={{ text: team ? SAVE : CREATE, run, busy: create.isPending || change.isPending, disabled: id === "" }}
     >
-      {team ? null : <TextField label="Id" value={id} onChange={(event) => setId(event.target.value)} required />}
-      <TextField label="Name" value={name} onChange={(event) => setName(event.target.value)} />
+      {team ? null : <TextField label="ID" value={id} onChange={(event) => setId(event.target.value)} required />}
+      <TextField label="Display name" value={name} onChange={(event) => setName(event.target.value)} hint={OPTIONAL} />
       <TextArea
         label="Members"
         rows={4}
         value={members}
         onChange={(event) => setMembers(event.target.value)}
-        hint="ids of agents, one a line"
+        hint="One agent ID per line"
       />
       <SelectField
-        label="Work is given out"
-        choices={STRATEGIES}
+        label="Strategy"
+        choices={STRATEGY_CHOICES}
         value={strategy}
         onChange={(event) => setStrategy(event.target.value as typeof strategy)}
       />
@@ -74,7 +71,7 @@ export function TeamForm({ team, etag, onClose }: Props) {
           label="Lead"
           value={lead}
           onChange={(event) => setLead(event.target.value)}
-          hint="empty = the first member"
+          hint="Default: the first member"
         />
       ) : null}
     </Dialog>

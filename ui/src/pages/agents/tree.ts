@@ -1,4 +1,4 @@
-// The tree of agents: who stands above whom, in the order in which it is read.
+// The tree of agents, parents before their children.
 import type { Schemas } from "../../api/client";
 
 type Agent = Pick<Schemas["Agent"], "id" | "parent_id" | "name">;
@@ -8,7 +8,7 @@ export interface TreeRow<A extends Agent> {
   depth: number;
 }
 
-/** Parents before their children, by name; one whose parent is not there, or that is its own ancestor, stands at the top. */
+/** Sort parents before their children, by name. An agent with an unknown parent or a cyclic ancestry is a root. */
 export function treeRows<A extends Agent>(agents: readonly A[]): TreeRow<A>[] {
   const sorted = [...agents].sort(
     (one, other) => titleOf(one).localeCompare(titleOf(other)) || one.id.localeCompare(other.id),
@@ -36,7 +36,7 @@ export function titleOf(agent: Pick<Agent, "id" | "name">): string {
   return agent.name || agent.id;
 }
 
-/** Who gets the work of a team that has a lead; where nobody was named, the first member. */
+/** Return the lead of a team (default: the first member), or null with another strategy. */
 export function leadOf(team: Pick<Schemas["Team"], "strategy" | "lead" | "members">): string | null {
   return team.strategy === "lead" ? (team.lead ?? team.members[0] ?? null) : null;
 }

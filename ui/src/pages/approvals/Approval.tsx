@@ -1,4 +1,4 @@
-// One question: opening it decides nothing; the decision is a request of its own.
+// One approval request. Opening the page decides nothing; a decision is a separate request.
 import { Link, useParams } from "@tanstack/react-router";
 import { useRead } from "../../api/hooks";
 import { useSession } from "../../api/session";
@@ -22,7 +22,7 @@ export default function ApprovalPage() {
 }
 
 function Whole({ approval }: { approval: Approval }) {
-  // The run knows in whose zone its times are meant.
+  // The run has the time zone.
   const run = useRead("/api/runs/{run_id}", { path: { run_id: approval.run_id } }, { live: false, staleSeconds: 60 });
   return (
     <>
@@ -32,7 +32,7 @@ function Whole({ approval }: { approval: Approval }) {
       </div>
       <div className="columns two">
         <div className="stack wide">
-          <Card title={approval.question ? "What is asked" : "What it would do"}>
+          <Card title={approval.question ? "Question" : "Action"}>
             <WhatItDoes approval={approval} />
           </Card>
           <Card title="Inputs">
@@ -41,7 +41,7 @@ function Whole({ approval }: { approval: Approval }) {
         </div>
         <div className="stack wide">
           {approval.status === "pending" ? <DecisionCard approval={approval} /> : null}
-          <Card title="Facts">
+          <Card title="Details">
             <QuestionFacts approval={approval} zone={run.data?.timezone} />
           </Card>
           <Card title="Votes">
@@ -53,11 +53,11 @@ function Whole({ approval }: { approval: Approval }) {
   );
 }
 
-/** Its card is there only for whoever may decide: an empty one would promise something. */
+/** Only for callers who may decide. */
 function DecisionCard({ approval }: { approval: Approval }) {
   if (!mayDecide(useSession(), approval)) return null;
   return (
-    <Card title="Your decision">
+    <Card title="Decision">
       <Decide approval={approval} />
     </Card>
   );

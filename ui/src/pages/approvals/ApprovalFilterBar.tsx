@@ -1,10 +1,10 @@
-// The filters of the inbox; what is written counts when it is sent.
+// The filters of approval requests; text filters apply on submit.
 import { useState, type FormEvent } from "react";
 import { Button } from "../../parts/Button";
 import { CheckField, SelectField, TextField } from "../../parts/Field";
 import { filtersOf, isFiltered, STATUS_CHOICES, type ApprovalFilters } from "./filters";
 
-/** Made anew, by its key, when the address says something else. */
+/** Recreated by its key when the address changes. */
 export function ApprovalFilterBar({
   filters,
   onChange,
@@ -30,7 +30,7 @@ export function ApprovalFilterBar({
       <TextField
         bare
         label="Schedule"
-        placeholder="schedule id"
+        placeholder="Schedule id"
         maxLength={500}
         value={draft.schedule}
         onChange={(event) => setDraft({ ...draft, schedule: event.target.value })}
@@ -38,13 +38,13 @@ export function ApprovalFilterBar({
       <TextField
         bare
         label="Gate"
-        placeholder="gate"
+        placeholder="Gate"
         maxLength={500}
         value={draft.gate}
         onChange={(event) => setDraft({ ...draft, gate: event.target.value })}
       />
       <CheckField
-        label="that I may decide"
+        label="Assigned to me"
         checked={draft.mine}
         onChange={(event) => onChange({ ...sent(), mine: event.target.checked })}
       />

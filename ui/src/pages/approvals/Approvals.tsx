@@ -1,4 +1,4 @@
-// The inbox of what waits for somebody's yes, what was decided, and what was agreed to beforehand.
+// Approval requests, pending and decided, and standing approvals.
 import { Link, useNavigate, useSearch } from "@tanstack/react-router";
 import { useCallback, useState } from "react";
 import { useOfAll } from "../../api/everywhere";
@@ -32,7 +32,7 @@ import { Standing } from "./Standing";
 const PAGE = 50;
 const MOST_CHOSEN = 100;
 const TABS = [
-  { id: "inbox", text: "Questions" },
+  { id: "inbox", text: "Pending" },
   { id: "standing", text: "Standing approvals" },
 ] as const;
 
@@ -42,7 +42,7 @@ export default function Approvals() {
   const chosen = search["tab"] === "standing" ? "standing" : "inbox";
   const filters = { ...filtersOf(search), all: useOfAll() };
   return (
-    <Page title="Approvals" about="What waits for somebody's yes before it goes on.">
+    <Page title="Approvals" about="Runs and steps that require approval before they continue.">
       <Tabs
         label="Approvals"
         tabs={TABS}
@@ -71,7 +71,7 @@ function Inbox({ filters }: { filters: ApprovalFilters }) {
   const pickable = (row: Approval) => !filters.all && isPickable(session, row);
   const choosable = rows.filter(pickable).map((row) => row.approval_id);
   const pick = useCallback((id: string, on: boolean) => setPicked((now) => toggled(now, id, on)), []);
-  // What somebody else has decided meanwhile is not decided again.
+  // Requests that were decided in the meantime are left out.
   const chosen = rows.filter((row) => picked.has(row.approval_id) && row.status === "pending");
   return (
     <>
@@ -87,7 +87,7 @@ function Inbox({ filters }: { filters: ApprovalFilters }) {
         />
       ) : null}
       {rows.length > 0 ? (
-        <ul className="plain approval-rows" aria-label="Questions">
+        <ul className="plain approval-rows" aria-label="Approval requests">
           {rows.map((row) => (
             <Row
               key={row.approval_id}
@@ -128,7 +128,7 @@ function toggled(now: ReadonlySet<string>, id: string, on: boolean): ReadonlySet
 
 interface ChosenProps {
   many: number;
-  /** How many of those that are shown can be chosen. */
+  /** The number of visible rows that can be selected. */
   all: number;
   onAll: () => void;
   onDecide: (decision: "approve" | "reject") => void;
@@ -140,13 +140,13 @@ function Chosen({ many, all, onDecide, onAll, onClear }: ChosenProps) {
     <div className="row approvals-chosen">
       {many < all ? (
         <Button small onClick={onAll}>
-          Choose all {all}
+          Select all {all} visible
         </Button>
       ) : null}
       <span role="status">
         {many === 0 ? null : (
           <strong>
-            {many} chosen{many === MOST_CHOSEN ? ", as many as fit in one go" : ""}
+            {many} selected{many === MOST_CHOSEN ? " (maximum)" : ""}
           </strong>
         )}
       </span>
@@ -159,7 +159,7 @@ function Chosen({ many, all, onDecide, onAll, onClear }: ChosenProps) {
             Reject…
           </Button>
           <Button small kind="quiet" onClick={onClear}>
-            Choose none
+            Clear selection
           </Button>
         </>
       )}
@@ -167,7 +167,7 @@ function Chosen({ many, all, onDecide, onAll, onClear }: ChosenProps) {
   );
 }
 
-/** A question that wants a text is answered on its own page. */
+/** A request that needs a reply is answered on its own page. */
 function isPickable(session: Session, row: Approval): boolean {
   return row.status === "pending" && wantedOf(row) !== "text" && mayDecide(session, row) && refusalOf(row) === null;
 }
@@ -175,7 +175,7 @@ function isPickable(session: Session, row: Approval): boolean {
 interface RowProps {
   row: Approval;
   pickable: boolean;
-  /** A row of all namespaces names its own, and leads there. */
+  /** Shown in the view of all namespaces, with its namespace. */
   ofAll: boolean;
   picked: boolean;
   onPick: (id: string, on: boolean) => void;
@@ -189,7 +189,7 @@ function Row({ row, pickable, ofAll, picked, onPick }: RowProps) {
         {pickable ? (
           <input
             type="checkbox"
-            aria-label={`Choose ${title}`}
+            aria-label={`Select ${title}`}
             checked={picked}
             onChange={(event) => onPick(row.approval_id, event.target.checked)}
           />
@@ -224,15 +224,15 @@ function Row({ row, pickable, ofAll, picked, onPick }: RowProps) {
       </div>
       <div className="meta">
         <div>
-          asked <When at={row.requested_at} brief />
+          Requested <When at={row.requested_at} brief />
         </div>
         {row.status === "pending" ? (
           <div>
-            expires <When at={row.expires_at} brief none="never" />
-            {row.approvals_required > 1 ? ` · ${yesText(row)} yes` : ""}
+            Expires: <When at={row.expires_at} brief none="never" />
+            {row.approvals_required > 1 ? ` · ${yesText(row)} approvals` : ""}
           </div>
         ) : (
-          <div>{row.decided_by ? <bdi>by {row.decided_by}</bdi> : null}</div>
+          <div>{row.decided_by ? <bdi>Decided by {row.decided_by}</bdi> : null}</div>
         )}
       </div>
     </li>
@@ -242,20 +242,19 @@ function Row({ row, pickable, ofAll, picked, onPick }: RowProps) {
 function Nothing({ filtered, onAll }: { filtered: boolean; onAll: () => void }) {
   if (filtered) {
     return (
-      <Empty title="No question fits these filters">
-        <Button onClick={onAll}>Show what waits</Button>
+      <Empty title="No matching approval requests">
+        <Button onClick={onAll}>Clear filters</Button>
       </Empty>
     );
   }
   return (
-    <Empty title="Nothing waits for a yes">
+    <Empty title="No pending approvals">
       <p>
-        A schedule or a workflow can ask for one: before the whole run, or before a step that publishes, spends, deletes
-        or sends something. What they ask appears here with its inputs. Turn on “requires approval” when you edit a
-        schedule to see one.
+        A schedule or workflow can require approval before a run, or before a step that publishes, spends, deletes or
+        sends. To try it, edit a schedule and set “Require approval”.
       </p>
       <Link to="/schedules" className="button">
-        Schedules
+        View schedules
       </Link>
     </Empty>
   );

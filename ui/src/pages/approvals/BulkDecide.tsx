@@ -62,7 +62,7 @@ export function BulkDecide({ approvals, decision, onClose }: Props) {
       </ul>
       <TextField
         label="Reason"
-        placeholder="for the record; optional"
+        placeholder="Optional"
         maxLength={1_000}
         value={reason}
         onChange={(event) => setReason(event.target.value)}
@@ -71,7 +71,7 @@ export function BulkDecide({ approvals, decision, onClose }: Props) {
   );
 }
 
-/** All at once: the service takes as many as can be selected. */
+/** One page: the service accepts as many requests as can be selected. */
 function decisionPage(
   namespace: string,
   chosen: readonly Approval[],

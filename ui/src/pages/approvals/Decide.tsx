@@ -1,4 +1,4 @@
-// The decision about one question: yes, no, yes to other inputs, or an answer to an agent. It names the inputs that were shown.
+// The decision about one approval request: approve, reject, approve with changed inputs, or reply to an agent.
 import { useState, type ReactNode } from "react";
 import { Refused, type Schemas } from "../../api/client";
 import { useWrite } from "../../api/hooks";
@@ -17,7 +17,7 @@ const OVER: ReadonlySet<number> = new Set([409, 410]);
 
 type Body = { decision: Schemas["Decision"]; reason?: string; modifications?: unknown };
 
-/** Nothing for whoever may not decide, and for what is decided. */
+/** Nothing if the request is decided or the caller may not decide. */
 export function Decide({ approval }: { approval: Approval }) {
   const session = useSession();
   if (approval.status !== "pending" || !mayDecide(session, approval)) return null;
@@ -32,7 +32,7 @@ function Deciding({ approval }: { approval: Approval }) {
   const why = (
     <TextField
       label="Reason"
-      placeholder="for the record; optional"
+      placeholder="Optional"
       value={reason}
       maxLength={1_000}
       onChange={(event) => setReason(event.target.value)}
@@ -57,23 +57,20 @@ function Deciding({ approval }: { approval: Approval }) {
   );
 }
 
-/** A decision is about the inputs that stood on the page, whatever they are by the time it arrives. */
+/** A decision applies to the inputs that were shown: the request carries their hash. */
 function useDecision(approval: Approval) {
   const [seen, setSeen] = useState(approval.input_hash);
   const write = useWrite("post", "/api/approvals/{approval_id}/decision");
   const say = useSay();
-  // Told wherever it was decided from: the place is gone as soon as the page hears that there is a decision.
+  // A toast, as the form disappears when the page receives the decision.
   const decide = (body: Body) =>
     void write
       .mutateAsync({ path: { approval_id: approval.approval_id }, body: { ...body, input_hash: seen } as never })
       .then(
         ({ status }) =>
-          say(
-            status === "pending" ? "Your yes was counted; more are needed." : `It is ${APPROVAL_LOOKS[status].word}.`,
-          ),
+          say(status === "pending" ? "Approval recorded; more approvals are required" : APPROVAL_LOOKS[status].word),
         (failure) => {
-          if (failure instanceof Refused && OVER.has(failure.status))
-            say(`Your decision was not taken: ${failure.message}`, "bad");
+          if (failure instanceof Refused && OVER.has(failure.status)) say(`Decision failed: ${failure.message}`, "bad");
         },
       );
   return { decide, seen, setSeen, failure: write.error, busy: write.isPending };
@@ -82,18 +79,16 @@ function useDecision(approval: Approval) {
 function Changed({ onSeen }: { onSeen: () => void }) {
   return (
     <div className="note tone-warn" role="alert">
-      <span className="grow">
-        The inputs have changed since this page was opened. Look at them again before you decide.
-      </span>
+      <span className="grow">The inputs changed after you opened this page. Review them before you decide.</span>
       <Button small onClick={onSeen}>
-        I have seen them
+        Continue with new inputs
       </Button>
     </div>
   );
 }
 
 interface Ways {
-  /** Where the reason is written. */
+  /** The field of the reason. */
   why: ReactNode;
   yes: () => void;
   no: () => void;
@@ -117,7 +112,7 @@ function YesOrNo({
     return <Changing inputs={approval.inputs} text={text} onText={setText} onSend={change} busy={busy} why={why} />;
   return (
     <div className="stack">
-      {agreed ? <p>You have said yes. Others must agree, too.</p> : null}
+      {agreed ? <p>You approved this request. More approvals are required.</p> : null}
       {why}
       <div className="row">
         {agreed ? null : (
@@ -129,22 +124,22 @@ function YesOrNo({
           Reject
         </Button>
         <Button disabled={refused} onClick={() => setText(jsonText(approval.inputs ?? {}))}>
-          Change inputs…
+          Edit inputs…
         </Button>
       </div>
     </div>
   );
 }
 
-/** The service takes an object with what is to change. */
+/** The merge patch of the inputs, or the reason why none exists. */
 function patchOf(inputs: unknown, wished: unknown): { patch: object | null; wrong: string | null } {
   if (wished === null || typeof wished !== "object" || Array.isArray(wished))
-    return { patch: null, wrong: "inputs are an object" };
+    return { patch: null, wrong: "Inputs must be a JSON object." };
   const made = mergePatch(inputs, wished);
   if (made === null)
     return {
       patch: null,
-      wrong: "a field cannot be changed to null: null means to take it away, so leave it out instead",
+      wrong: "A field cannot be set to null. Remove the field instead.",
     };
   return Object.keys(made.patch as object).length === 0
     ? { patch: null, wrong: null }
@@ -171,15 +166,15 @@ function Changing({ inputs, text, onText, onSend, busy, why }: ChangingProps) {
         text={text}
         onText={onText}
         wrong={wrong === null ? [] : [wrong]}
-        hint="What was proposed is kept beside what you make of it."
+        hint="The proposed inputs are kept for comparison."
       />
-      {read.ok && patch !== null ? <JsonDiff before={inputs} after={read.value} label="What you change" /> : null}
+      {read.ok && patch !== null ? <JsonDiff before={inputs} after={read.value} label="Changes" /> : null}
       {why}
       <div className="row">
         <Button kind="primary" busy={busy} disabled={patch === null} onClick={() => onSend(patch)}>
-          Approve with these inputs
+          Approve with changes
         </Button>
-        <Button onClick={() => onText(null)}>Leave them as they are</Button>
+        <Button onClick={() => onText(null)}>Cancel edit</Button>
       </div>
     </div>
   );
@@ -195,7 +190,7 @@ function Answer({
   why,
 }: Ways & { isSecret: boolean; onSend: (reply: string) => void }) {
   const [reply, setReply] = useState("");
-  const field = { label: "Answer", value: reply, maxLength: 100_000 };
+  const field = { label: "Reply", value: reply, maxLength: 100_000 };
   return (
     <div className="stack">
       {isSecret ? (
@@ -203,25 +198,25 @@ function Answer({
           {...field}
           type="password"
           autoComplete="off"
-          hint="It may be a password: it is not shown again."
+          hint="Hidden, as it may be a password."
           onChange={(event) => setReply(event.target.value)}
         />
       ) : (
         <TextArea
           {...field}
           rows={3}
-          hint="The agent goes on with the same task."
+          hint="The agent continues the task with your reply."
           onChange={(event) => setReply(event.target.value)}
         />
       )}
       {why}
       <div className="row">
         <Button kind="primary" busy={busy} disabled={refused || reply.trim() === ""} onClick={() => onSend(reply)}>
-          Send the answer
+          Send reply
         </Button>
         {isSecret ? (
           <Button busy={busy} disabled={refused} onClick={yes}>
-            Just say yes
+            Approve without reply
           </Button>
         ) : null}
         <Button kind="danger" busy={busy} disabled={refused} onClick={no}>

@@ -1,13 +1,14 @@
-// A question as it is shown before it is decided: what would be done, with which inputs, who has said what.
+// The content of an approval request: its action, inputs, details and votes.
 import { Link } from "@tanstack/react-router";
 import type { ReactNode } from "react";
 import { isolated } from "../../parts/isolated";
 import { Facts, SecondaryId } from "../../parts/Page";
 import { Json, JsonDiff } from "../../parts/Json";
 import { When } from "../../parts/When";
+import { APPROVAL_STATES } from "../../words";
 import { actionText, yesText, type Approval } from "./questions";
 
-// Whoever decides reads what an agent would be told, and not only how it begins.
+// Long enough for the approver to read a whole prompt.
 const MOST_SAID = 2_000;
 
 export function WhatItDoes({ approval }: { approval: Approval }) {
@@ -20,10 +21,10 @@ export function WhatItDoes({ approval }: { approval: Approval }) {
       ) : null}
       {approval.action ? (
         <>
-          <p dir="auto">{actionText(approval.action, MOST_SAID)}.</p>
+          <p dir="auto">{actionText(approval.action, MOST_SAID)}</p>
           {approval.agent ? <AgentFacts agent={approval.agent} /> : null}
           <details>
-            <summary>The whole action</summary>
+            <summary>Full action</summary>
             <Json value={approval.action} label="Action" />
           </details>
         </>
@@ -32,7 +33,7 @@ export function WhatItDoes({ approval }: { approval: Approval }) {
   );
 }
 
-/** Who receives the prompt, and at which URL. */
+/** The agent that receives the prompt, and its URL. */
 function AgentFacts({ agent }: { agent: NonNullable<Approval["agent"]> }) {
   return (
     <Facts
@@ -52,45 +53,45 @@ function AgentFacts({ agent }: { agent: NonNullable<Approval["agent"]> }) {
   );
 }
 
-/** Where somebody changed them: what was proposed, and what is done. */
+/** The inputs; if an approver changed them, the difference. */
 export function Inputs({ approval }: { approval: Approval }) {
   if (approval.proposed_inputs !== null && approval.proposed_inputs !== undefined) {
     return (
       <div className="stack">
-        <p className="muted">Changed by whoever approved it: − proposed, + done.</p>
-        <JsonDiff before={approval.proposed_inputs} after={approval.inputs} label="Proposed and effective inputs" />
+        <p className="muted">Changed by the approver: − proposed, + approved</p>
+        <JsonDiff before={approval.proposed_inputs} after={approval.inputs} label="Proposed and approved inputs" />
       </div>
     );
   }
-  if (approval.inputs === null) return <p className="muted">It is given none.</p>;
+  if (approval.inputs === null) return <p className="muted">No inputs</p>;
   return <Json value={approval.inputs} label="Inputs" />;
 }
 
-/** `zone` is that of the schedule. */
+/** `zone` is the time zone of the schedule. */
 export function QuestionFacts({ approval, zone }: { approval: Approval; zone?: string | null }) {
   const facts: (readonly [string, ReactNode])[] = [];
-  if (approval.broken) facts.push(["Damaged", <span className="tone-bad">it cannot be read: {approval.broken}</span>]);
+  if (approval.broken) facts.push(["Unreadable", <span className="tone-bad">{approval.broken}</span>]);
   if (approval.gates.length > 0) facts.push(["Gates", <Gates gates={approval.gates} />]);
-  facts.push(["Yes so far", yesText(approval)]);
+  facts.push(["Approvals", yesText(approval)]);
   facts.push([
-    "Who may decide",
+    "Approvers",
     approval.broken ? (
-      "nobody, since it cannot be read; its run can be cancelled"
+      "None: the request is unreadable. Cancel its run instead."
     ) : approval.approvers.length === 0 ? (
-      "whoever has the permission to approve"
+      "Users with the approve permission"
     ) : (
       <bdi>{approval.approvers.map(isolated).join(", ")}</bdi>
     ),
   ]);
-  facts.push(["Asked", <When at={approval.requested_at} zone={zone} />]);
+  facts.push(["Requested", <When at={approval.requested_at} zone={zone} />]);
   if (approval.status === "pending")
     facts.push(["Expires", <When at={approval.expires_at} zone={zone} none="never" />]);
   if (approval.decided_at) facts.push(["Decided", <When at={approval.decided_at} zone={zone} />]);
-  if (approval.decided_by) facts.push(["By", <bdi>{approval.decided_by}</bdi>]);
+  if (approval.decided_by) facts.push(["Decided by", <bdi>{approval.decided_by}</bdi>]);
   if (approval.reason) facts.push(["Reason", <span dir="auto">{approval.reason}</span>]);
-  if (approval.reply) facts.push(["Answer", <span dir="auto">{approval.reply}</span>]);
-  if (approval.standing_id) facts.push(["Decided by", "a standing approval"]);
-  facts.push(["Nominal time", <When at={approval.nominal} zone={zone} />]);
+  if (approval.reply) facts.push(["Reply", <span dir="auto">{approval.reply}</span>]);
+  if (approval.standing_id) facts.push(["Rule", "Standing approval"]);
+  facts.push(["Scheduled for", <When at={approval.nominal} zone={zone} />]);
   facts.push(["Run", <RunLinks approval={approval} />]);
   if (approval.schedule_id)
     facts.push(["Schedule", <ScheduleLink id={approval.schedule_id} name={approval.schedule_name} />]);
@@ -103,7 +104,7 @@ export function QuestionFacts({ approval, zone }: { approval: Approval; zone?: s
   return <Facts of={facts} />;
 }
 
-/** Of work that only workers know there is no page. */
+/** A workflow type that only workers know has no page. */
 function isStored(approval: Approval): boolean {
   return approval.node_id !== null || approval.action?.["workflow_id"] !== undefined;
 }
@@ -128,11 +129,11 @@ function RunLinks({ approval }: { approval: Approval }) {
   return (
     <span className="row">
       <Link to="/runs/$runId" params={{ runId: approval.run_id }}>
-        {approval.node_id === null ? "the run" : "the step"}
+        {approval.node_id === null ? "View run" : "View step"}
       </Link>
       {approval.root_run_id === approval.run_id ? null : (
         <Link to="/runs/$runId" params={{ runId: approval.root_run_id }}>
-          the whole run
+          View workflow run
         </Link>
       )}
     </span>
@@ -166,18 +167,18 @@ function WorkflowLink({ id, name }: NamedLink) {
   );
 }
 
-const VOICES = { approve: "yes", reject: "no", modify: "yes, with changes" } as const;
+const VOTES = { approve: "Approved", reject: "Rejected", modify: APPROVAL_STATES.modified } as const;
 
 export function Votes({ approval }: { approval: Approval }) {
-  if (approval.votes.length === 0) return <p className="muted">Nobody has said anything yet.</p>;
+  if (approval.votes.length === 0) return <p className="muted">No votes</p>;
   return (
     <div className="table-frame bare">
       <table className="table tight">
         <thead>
           <tr>
-            <th scope="col">Who</th>
-            <th scope="col">Said</th>
-            <th scope="col">When</th>
+            <th scope="col">Approver</th>
+            <th scope="col">Vote</th>
+            <th scope="col">Time</th>
             <th scope="col">Reason</th>
           </tr>
         </thead>
@@ -187,7 +188,7 @@ export function Votes({ approval }: { approval: Approval }) {
               <th scope="row">
                 <bdi>{vote.by}</bdi>
               </th>
-              <td>{VOICES[vote.decision]}</td>
+              <td>{VOTES[vote.decision]}</td>
               <td>
                 <When at={vote.at} />
               </td>

@@ -1,4 +1,4 @@
-// What was agreed to beforehand: listed, made, revoked.
+// Standing approvals: list, create, revoke.
 import { Link } from "@tanstack/react-router";
 import { useState } from "react";
 import type { Schemas } from "../../api/client";
@@ -28,11 +28,11 @@ export function Standing() {
     <>
       <div className="row far">
         <p className="muted">
-          A yes beforehand: it answers questions about its gates while it lasts, and each use is on record.
+          A standing approval approves matching requests automatically until it ends. Each use is recorded.
         </p>
         {approves ? (
           <Button kind="primary" onClick={() => setMaking(true)}>
-            Agree beforehand…
+            Create auto-approval…
           </Button>
         ) : null}
       </div>
@@ -48,10 +48,10 @@ export function Standing() {
 
 function NoStanding() {
   return (
-    <Empty title="Nothing was agreed to beforehand">
+    <Empty title="No standing approvals">
       <p>
-        If the same question comes every night and the answer is always yes, say it once: for a schedule or a workflow,
-        about some gates, until a day and for so many uses.
+        Create one to approve recurring requests of a schedule or workflow automatically, limited by gates, end date and
+        number of uses.
       </p>
     </Empty>
   );
@@ -69,13 +69,13 @@ function Rows({
       <table className="table">
         <thead>
           <tr>
-            <th scope="col">For</th>
+            <th scope="col">Target</th>
             <th scope="col">Gates</th>
             <th scope="col">Until</th>
             <th scope="col" className="number">
               Uses
             </th>
-            <th scope="col">Made</th>
+            <th scope="col">Created</th>
             <th scope="col">Reason</th>
             {onRevoke ? (
               <th scope="col">
@@ -92,11 +92,11 @@ function Rows({
               </td>
               <td>
                 {row.broken ? (
-                  <span className="tone-bad">it cannot be read, and says yes to nothing</span>
+                  <span className="tone-bad">Unreadable; approves nothing</span>
                 ) : row.gates.length > 0 ? (
                   <Gates gates={row.gates} />
                 ) : (
-                  <span className="muted">runs as the schedule is now</span>
+                  <span className="muted">Runs of the current definition</span>
                 )}
               </td>
               <td>
@@ -154,29 +154,29 @@ function Make({ onClose }: { onClose: () => void }) {
       { body: standingOf(draft) as never },
       {
         onSuccess: ({ until }) => {
-          say(`It is agreed beforehand${until ? `, until ${dateTimeText(until, viewer)}` : ""}.`);
+          say(`Standing approval created${until ? `, valid until ${dateTimeText(until, viewer)}` : ""}`);
           onClose();
         },
       },
     );
   return (
     <Dialog
-      title="Agree beforehand"
+      title="Create auto-approval"
       onClose={onClose}
       failure={write.error}
-      action={{ text: "Agree", busy: write.isPending, disabled: draft.id.trim() === "", run: send }}
+      action={{ text: "Create", busy: write.isPending, disabled: draft.id.trim() === "", run: send }}
     >
       <SelectField
-        label="For the questions of"
+        label="Target"
         choices={[
-          ["schedule", "a schedule"],
-          ["workflow", "a workflow"],
+          ["schedule", "Schedule"],
+          ["workflow", "Workflow"],
         ]}
         value={draft.of}
         onChange={put("of")}
       />
       <TextField
-        label={draft.of === "schedule" ? "Schedule" : "Workflow"}
+        label={draft.of === "schedule" ? "Schedule id" : "Workflow id"}
         required
         value={draft.id}
         onChange={put("id")}
@@ -188,17 +188,17 @@ function Make({ onClose }: { onClose: () => void }) {
         onChange={put("gates")}
         wrong={errors["gates"]}
         placeholder="external_message, publish"
-        hint="Separated by commas. Without any it is a yes to the runs of a schedule as it is now."
+        hint="Comma-separated. Empty: approves runs of the current definition of a schedule."
       />
-      <SelectField label="Lasts" choices={LASTS} value={draft.lasts} onChange={put("lasts")} />
+      <SelectField label="Duration" choices={LASTS} value={draft.lasts} onChange={put("lasts")} />
       <TextField
-        label="Uses"
+        label="Max uses"
         type="number"
         min={1}
         value={draft.uses}
         onChange={put("uses")}
         wrong={errors["max_uses"]}
-        hint="Empty: as often as it is asked."
+        hint="Empty: unlimited."
       />
       <TextField
         label="Reason"
@@ -219,7 +219,7 @@ function Revoke({ of, onClose }: { of: StandingApproval; onClose: () => void }) 
       { path: { standing_id: of.standing_id } },
       {
         onSuccess: () => {
-          say("It is revoked.");
+          say("Standing approval revoked");
           onClose();
         },
       },
@@ -227,14 +227,14 @@ function Revoke({ of, onClose }: { of: StandingApproval; onClose: () => void }) 
   return (
     <Dialog
       title="Revoke this standing approval?"
-      closeText="Keep it"
+      closeText="Cancel"
       onClose={onClose}
       failure={write.error}
       action={{ text: "Revoke", kind: "danger", busy: write.isPending, run: send }}
     >
       <p>
-        Questions of <bdi>{of.schedule_id ?? of.workflow_id}</bdi> will wait for somebody again. What it has decided
-        stays decided.
+        Requests of <bdi>{of.schedule_id ?? of.workflow_id}</bdi> will need an approver again. Past decisions do not
+        change.
       </p>
     </Dialog>
   );

@@ -75,10 +75,10 @@ describe("questions", () => {
   });
 
   it.each([
-    [{ gates: [], node_id: null }, "This run needs a yes before it starts."],
-    [{ gates: ["publish", "spend"], node_id: "send" }, "The step send touches publish, spend, and needs a yes."],
-    [{ gates: ["agent_input"], node_id: null }, "An agent asks something in the middle of its work."],
-    [{ gates: ["agent_auth"], node_id: null }, "An agent needs to be let in somewhere."],
+    [{ gates: [], node_id: null }, "This run requires approval before it starts."],
+    [{ gates: ["publish", "spend"], node_id: "send" }, "Step send requires approval for publish, spend."],
+    [{ gates: ["agent_input"], node_id: null }, "The agent asks a question."],
+    [{ gates: ["agent_auth"], node_id: null }, "The agent requests authentication."],
   ])("%j", (asked, text) => {
     expect(askedText(asked)).toBe(text);
   });
@@ -88,7 +88,7 @@ describe("questions", () => {
     [{ schedule_id: "s", schedule_name: "Nightly", workflow_id: "w", node_id: "n" }, "Nightly · n"],
     [{ schedule_id: null, workflow_id: "w", workflow_name: "The brief", node_id: null }, "The brief"],
     [{ schedule_id: null, workflow_id: "w", node_id: null }, "w"],
-    [{ schedule_id: null, workflow_id: null, node_id: null }, "A run"],
+    [{ schedule_id: null, workflow_id: null, node_id: null }, "Run"],
   ])("%j", (asked, title) => {
     expect(titleOf(asked)).toBe(title);
   });
@@ -114,22 +114,22 @@ describe("questions", () => {
   it.each<[action: Record<string, unknown> | null, text: string | null]>([
     [null, null],
     [{}, null],
-    [{ kind: "http", url: "https://example.org" }, "Sends POST to https://example.org"],
-    [{ kind: "http", url: { $secret: "u" }, method: "GET" }, 'Sends GET to {"$secret":"u"}'],
-    [{ kind: "workflow", workflow_id: "brief" }, "Runs the workflow brief"],
-    [{ kind: "workflow", workflow_type: "report", queue: "q" }, "Gives report to a worker in the queue q"],
-    [{ kind: "pull", workflow_type: "report", queue: "q" }, "Gives report to a worker in the queue q"],
-    [{ kind: "prompt", prompt: "Say\n  hello" }, "Tells an agent: “Say hello”"],
-    [{ kind: "command", command: ["ls", "-l"] }, "Runs the command ls -l"],
-    [{ kind: "python", task: "demo.send" }, "Calls the function demo.send"],
-    [{ kind: "constructor" }, "Does something of the kind constructor"],
-    [{ kind: "prompt", prompt: "x".repeat(999) }, `Tells an agent: “${"x".repeat(142)}…`],
+    [{ kind: "http", url: "https://example.org" }, "POST request to https://example.org"],
+    [{ kind: "http", url: { $secret: "u" }, method: "GET" }, 'GET request to {"$secret":"u"}'],
+    [{ kind: "workflow", workflow_id: "brief" }, "Workflow brief"],
+    [{ kind: "workflow", workflow_type: "report", queue: "q" }, "Task report in queue q"],
+    [{ kind: "pull", workflow_type: "report", queue: "q" }, "Task report in queue q"],
+    [{ kind: "prompt", prompt: "Say\n  hello" }, "Agent prompt: “Say hello”"],
+    [{ kind: "command", command: ["ls", "-l"] }, "Command ls -l"],
+    [{ kind: "python", task: "demo.send" }, "Python task demo.send"],
+    [{ kind: "constructor" }, "Action of kind constructor"],
+    [{ kind: "prompt", prompt: "x".repeat(999) }, `Agent prompt: “${"x".repeat(144)}…`],
   ])("%j", (action, text) => {
     expect(actionText(action)).toBe(text);
   });
 
   it("writes inputs in a line", () => {
-    expect([inline(null), inline({ a: [1] }), inline("x".repeat(500)).length]).toEqual(["no inputs", '{"a":[1]}', 140]);
+    expect([inline(null), inline({ a: [1] }), inline("x".repeat(500)).length]).toEqual(["No inputs", '{"a":[1]}', 140]);
   });
 });
 

@@ -1,4 +1,4 @@
-// Which questions are shown: read from the address, where anything may stand; pure.
+// The filters of approval requests, parsed from the address. Pure functions.
 import type { Ask } from "../../api/client";
 import { ALL_NAMESPACES, asksForAll } from "../../api/everywhere";
 import type { Choice } from "../../parts/Field";
@@ -17,7 +17,7 @@ type Query = NonNullable<Ask<"/api/approvals", "get">["query"]>;
 
 export const STATUS_CHOICES: readonly Choice[] = [
   ...Object.entries(APPROVAL_LOOKS).map(([status, look]): Choice => [status, look.word]),
-  ["all", "any status"],
+  ["all", "Any status"],
 ];
 
 const LONGEST = 500;

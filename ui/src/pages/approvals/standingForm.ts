@@ -1,11 +1,11 @@
-// What somebody writes to agree beforehand, put into the words of the service; pure.
+// The form of a standing approval and its request body. Pure functions.
 import type { Choice } from "../../parts/Field";
 
 export interface StandingDraft {
   of: "schedule" | "workflow";
   id: string;
   gates: string;
-  /** A length of time from now, as the service reads it; empty = without end. */
+  /** A duration from now, which the service parses; empty = no end. */
   lasts: string;
   uses: string;
   reason: string;
@@ -21,11 +21,11 @@ export const EMPTY_STANDING: StandingDraft = {
 };
 
 export const LASTS: readonly Choice[] = [
-  ["1h", "an hour"],
-  ["1d", "a day"],
-  ["7d", "a week"],
+  ["1h", "1 hour"],
+  ["1d", "1 day"],
+  ["7d", "7 days"],
   ["30d", "30 days"],
-  ["", "until it is revoked"],
+  ["", "Until revoked"],
 ];
 
 export interface StandingSent {

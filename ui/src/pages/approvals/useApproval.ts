@@ -1,8 +1,8 @@
-// One question as it stands, with the voices that others have given in the meantime.
+// One approval request with its current votes.
 import { useRead } from "../../api/hooks";
 import type { Approval } from "./questions";
 
-/** The stream tells when a question is put and when it is decided; the voices before the last one are asked for. */
+/** The stream has events for requests and decisions only, so votes are polled. */
 export function useApproval(approvalId: string) {
   return useRead("/api/approvals/{approval_id}", { path: { approval_id: approvalId } }, { everySeconds: untilDecided });
 }

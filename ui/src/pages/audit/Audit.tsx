@@ -1,4 +1,4 @@
-// Who did what, who was turned away, and whether that record is whole.
+// The audit log: administrative actions, denied requests and the integrity of the log.
 import { useNavigate, useSearch } from "@tanstack/react-router";
 import { useState, type FormEvent } from "react";
 import { usePages } from "../../api/hooks";
@@ -18,13 +18,13 @@ export default function Audit() {
   return (
     <Page
       title="Audit"
-      about="What admins did, and whom the service turned away. Each entry is tied to the one before it by its hash."
+      about="Administrative actions and denied requests. Each entry includes the hash of the previous entry."
     >
       {administers ? (
         <Record />
       ) : (
-        <Empty title="The audit is for admins">
-          <p>Your token does not administer this namespace. Somebody whose token does can read here who did what.</p>
+        <Empty title="Admin role required">
+          <p>To read the audit log, use a token with the role admin in this namespace.</p>
         </Empty>
       )}
     </Page>
@@ -49,10 +49,10 @@ function Record() {
         <>
           <ChainNote chain={chainOf(found.data.pages, isFiltered(filters))} />
           {entries.length === 0 ? (
-            <Empty title={isFiltered(filters) ? "No entry like this" : "Nothing was written yet"}>
+            <Empty title={isFiltered(filters) ? "No matching entries" : "No entries yet"}>
               <p>
-                Tokens issued and revoked, secrets, namespaces, approvals, deletions and refusals are written here, with
-                who did it and from where.
+                The audit log records changes to tokens, secrets and namespaces, approvals, deletions and denied
+                requests, with the principal and the client address.
               </p>
             </Empty>
           ) : (
@@ -73,35 +73,35 @@ function ChainNote({ chain }: { chain: Chain }) {
     case "whole":
       return (
         <p className="audit-chain small">
-          <Badge look={{ word: "no gaps", tone: "ok", shape: "disc" }} text="No gaps" />
+          <Badge look={{ word: "No gaps", tone: "ok", shape: "disc" }} text="No gaps" />
           <span className="muted">
-            Entries {chain.first} to {chain.last} are numbered without gaps and end at the head of the chain
-            {chain.toBegin ? "; these are all that are kept" : ""}. {verify} recomputes every hash.
+            Entries {chain.first} to {chain.last} are consecutive and end at the head of the chain
+            {chain.toBegin ? " (all retained entries)" : ""}. {verify} recomputes every hash.
           </span>
         </p>
       );
     case "filtered":
       return (
         <p className="row small muted">
-          The chain has {chain.head} entries; those that fit the filter are shown. {verify} checks all of it.
+          The chain has {chain.head} entries. The table shows matching entries. {verify} checks the whole chain.
         </p>
       );
     case "gap":
       return (
         <p className="note tone-bad" role="alert">
-          The numbers have a gap around entry {chain.after}: entries are missing. Run {verify} and keep what it says.
+          Entries are missing near number {chain.after}. Run {verify} and save its output.
         </p>
       );
     case "head_gone":
       return (
         <p className="note tone-bad" role="alert">
-          There are entries, but the head of the chain is gone. Run {verify} and keep what it says.
+          The head of the chain is missing. Run {verify} and save its output.
         </p>
       );
   }
 }
 
-/** Sent as a whole: half a time is no filter. */
+/** Submit all filters together. */
 function FilterForm({ filters }: { filters: Filters }) {
   const [typed, setTyped] = useState(filters);
   const session = useSession();
@@ -124,7 +124,7 @@ function FilterForm({ filters }: { filters: Filters }) {
   });
   const namespaces = [...new Set([own, typed.namespace ?? own, ...session.namespaces])];
   return (
-    <form className="audit-filters" role="search" aria-label="Entries" onSubmit={send}>
+    <form className="audit-filters" role="search" aria-label="Audit entries" onSubmit={send}>
       {session.everywhere ? (
         <SelectField
           label="Namespace"
@@ -133,17 +133,17 @@ function FilterForm({ filters }: { filters: Filters }) {
           choices={namespaces.map((each) => [each, each])}
         />
       ) : null}
-      <TextField label="Act" placeholder="issue_token" {...field("act")} />
-      <TextField label="Who" placeholder="name of a principal" {...field("principal")} />
+      <TextField label="Action" placeholder="issue_token" {...field("act")} />
+      <TextField label="Principal" placeholder="Name" {...field("principal")} />
       <TextField label="Since" placeholder="2026-03-01T00:00Z" {...field("since")} />
       <TextField label="Until" placeholder="2026-03-02T00:00Z" {...field("until")} />
       <div className="row audit-buttons">
         <Button type="submit" kind="primary">
-          Show
+          Apply filters
         </Button>
         {Object.keys(filters).length > 0 ? (
           <Button kind="quiet" onClick={() => show({})}>
-            Show all
+            Clear filters
           </Button>
         ) : null}
       </div>

@@ -1,4 +1,4 @@
-// The entries as a table; each opens to what exactly was done, from where, and to its place in the chain.
+// The audit entries as a table with expandable details.
 import { Link } from "@tanstack/react-router";
 import { useId, useState } from "react";
 import { Badge } from "../../marks/Mark";
@@ -8,25 +8,25 @@ import { Facts } from "../../parts/Page";
 import { When } from "../../parts/When";
 import { actText, countOf, isRefusal, leadOf, subjectOf, type Entry } from "./audit";
 
-const REFUSED: Look = { word: "refused", tone: "warn", shape: "slash" };
-const DONE: Look = { word: "done", tone: "info", shape: "disc" };
+const REFUSED: Look = { word: "Denied", tone: "warn", shape: "slash" };
+const DONE: Look = { word: "Done", tone: "info", shape: "disc" };
 
 export function Entries({ of }: { of: readonly Entry[] }) {
   return (
-    <div className="table-frame" tabIndex={0} role="region" aria-label="Table of entries">
+    <div className="table-frame" tabIndex={0} role="region" aria-label="Audit entries">
       <table className="table audit-table">
         <thead>
           <tr>
             <th scope="col" className="number">
               No.
             </th>
-            <th scope="col">When</th>
-            <th scope="col">Who</th>
-            <th scope="col">What</th>
-            <th scope="col">To what</th>
-            <th scope="col">Door</th>
+            <th scope="col">Time</th>
+            <th scope="col">Principal</th>
+            <th scope="col">Action</th>
+            <th scope="col">Target</th>
+            <th scope="col">Source</th>
             <th scope="col">
-              <span className="visually-hidden">Detail</span>
+              <span className="visually-hidden">Details</span>
             </th>
           </tr>
         </thead>
@@ -52,7 +52,7 @@ function EntryRows({ entry }: { entry: Entry }) {
           <When at={entry.recorded_at} />
         </td>
         <td className="audit-who">
-          {entry.principal === null ? <span className="muted">nobody known</span> : <bdi>{entry.principal}</bdi>}
+          {entry.principal === null ? <span className="muted">Anonymous</span> : <bdi>{entry.principal}</bdi>}
         </td>
         <td>
           <Badge look={isRefusal(entry.act) ? REFUSED : DONE} text={actText(entry.act)} />
@@ -70,8 +70,8 @@ function EntryRows({ entry }: { entry: Entry }) {
             aria-controls={id}
             onClick={() => setOpen(!open)}
           >
-            {open ? "Less" : "More"}
-            <span className="visually-hidden"> about entry {entry.sequence}</span>
+            {open ? "Hide" : "Details"}
+            <span className="visually-hidden"> of entry {entry.sequence}</span>
           </button>
         </td>
       </tr>
@@ -91,7 +91,7 @@ function Subject({ entry }: { entry: Entry }) {
   return (
     <Link to={lead.to as never} params={lead.params as never} search={(lead.search ?? {}) as never}>
       <bdi>{subject}</bdi>
-      {lead.search ? " · what changed" : null}
+      {lead.search ? " · View changes" : null}
     </Link>
   );
 }
@@ -102,15 +102,15 @@ function Detail({ entry }: { entry: Entry }) {
     <div className="stack">
       <Facts
         of={[
-          ["From", entry.address ?? "—"],
-          ["Request", <code key="request">{entry.request_id ?? "—"}</code>],
+          ["Client address", entry.address ?? "—"],
+          ["Request ID", <code key="request">{entry.request_id ?? "—"}</code>],
           ["Namespace", <bdi key="namespace">{entry.namespace}</bdi>],
           ["Hash", <code key="hash">{entry.hash}</code>],
           ...(before === undefined ? [] : [["Before", <Json key="before" value={before} label="Before" />] as const]),
           ...(after === undefined ? [] : [["After", <Json key="after" value={after} label="After" />] as const]),
         ]}
       />
-      <Json value={rest} label={`Detail of entry ${entry.sequence}`} />
+      <Json value={rest} label={`Details of entry ${entry.sequence}`} />
     </div>
   );
 }

@@ -36,7 +36,7 @@ test.each<[Record<string, unknown>, string | null, number]>([
   expect([subjectOf({ detail }), countOf({ detail })]).toEqual([subject, count]);
 });
 
-test("filters are read from any address", () => {
+test("filters are read from any URL", () => {
   expect(filtersOf({ act: "issue_token", principal: 7, since: { a: 1 }, until: "  ", other: "x" })).toEqual({
     act: "issue_token",
     principal: "7",

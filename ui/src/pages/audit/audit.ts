@@ -1,11 +1,12 @@
-// What an entry of the audit says in words, what it is about, and whether what is shown is a whole piece of the chain.
+// The texts and targets of audit entries, and the integrity of a list of entries.
 import type { Schemas } from "../../api/client";
 
 export type Entry = Schemas["AuditEntry"];
 
-/** An act is called what the operation is called: its words are its text. */
+/** Return the name of an operation as a label: "Issue token". */
 export function actText(act: string): string {
-  return act.replaceAll("_", " ");
+  const text = act.replaceAll("_", " ");
+  return text.charAt(0).toUpperCase() + text.slice(1);
 }
 
 const REFUSALS: ReadonlySet<string> = new Set(["login_failed", "permission_refused"]);
@@ -14,7 +15,7 @@ export function isRefusal(act: string): boolean {
   return REFUSALS.has(act);
 }
 
-// The names under which entries tell what was acted on, the most telling first.
+// The fields that name the target of an entry, in order of preference.
 const SUBJECTS = [
   "schedule_id",
   "run_id",
@@ -33,7 +34,7 @@ const SUBJECTS = [
 ];
 const MOST_SUBJECT = 120;
 
-/** What it was done to, as far as the entry tells. */
+/** Return the target of an entry, or null. */
 export function subjectOf(entry: { detail: object }): string | null {
   const detail = entry.detail as Record<string, unknown>;
   const names = [...SUBJECTS, ...Object.keys(detail).filter((each) => each.endsWith("_id"))];
@@ -42,7 +43,7 @@ export function subjectOf(entry: { detail: object }): string | null {
   return text !== null && text.length > MOST_SUBJECT ? `${text.slice(0, MOST_SUBJECT)}…` : text;
 }
 
-/** Where what it was done to, or what it changed there, is to be seen; paths of the app. */
+/** The page of the target or of its change. */
 export interface Lead {
   to: string;
   params: Record<string, string>;
@@ -57,10 +58,10 @@ const PAGES: readonly (readonly [name: string, to: string, param: string])[] = [
   ["agent_id", "/agents/$agentId", "agentId"],
   ["team_id", "/teams/$teamId", "teamId"],
 ];
-// What a body calls `id` is that of the thing which the act makes.
+// The `id` in the body of these operations is the ID of the created object.
 const OF_ITSELF: Readonly<Record<string, string>> = { create_agent: "agent_id", create_team: "team_id" };
 
-/** null = there is no page of it, or no more. */
+/** Return the page of the target; null = no page. */
 export function leadOf(entry: { act: string; detail: object }): Lead | null {
   const detail: Record<string, unknown> = { ...entry.detail };
   const own = OF_ITSELF[entry.act];
@@ -72,14 +73,14 @@ export function leadOf(entry: { act: string; detail: object }): Lead | null {
   for (const [name, to, param] of PAGES) {
     const id = text(name);
     if (id === null) continue;
-    // The page of a deleted schedule shows what it was; other pages are gone.
+    // Only deleted schedules keep their page.
     if (isGone && name !== "schedule_id") return null;
     return { to, params: { [param]: id }, ...changeIn(name, detail) };
   }
   return null;
 }
 
-/** What was changed: the definition or version that the entry names, beside the one before it. */
+/** Compare the definition or version of the entry with the previous one. */
 function changeIn(name: string, detail: Readonly<Record<string, unknown>>): Pick<Lead, "search"> {
   const number = detail[name === "schedule_id" ? "revision" : "version"];
   if (typeof number !== "number" || number < 2) return {};
@@ -87,7 +88,7 @@ function changeIn(name: string, detail: Readonly<Record<string, unknown>>): Pick
   return name === "workflow_id" ? { search: { version: number, against: number - 1 } } : {};
 }
 
-/** How many refusals of one minute it stands for. */
+/** Return the number of denied requests that one entry counts. */
 export function countOf(entry: { detail: object }): number {
   const count = (entry.detail as Record<string, unknown>)["count"];
   return typeof count === "number" && count > 1 ? count : 1;
@@ -102,7 +103,7 @@ export type Chain =
 
 type Page = Pick<Schemas["Audit"], "begin" | "head"> & { entries: readonly Pick<Entry, "sequence">[] };
 
-/** Of pages that came newest first: whether they end at the head and are numbered without gaps. */
+/** Check that pages, newest first, end at the head and have no gaps. */
 export function chainOf(pages: readonly Page[], isFiltered: boolean): Chain {
   const first = pages[0];
   const entries = pages.flatMap((page) => page.entries);
@@ -129,7 +130,7 @@ export interface Filters {
 const NAMES = ["namespace", "act", "principal", "since", "until"] as const;
 const MOST_TEXT = 256;
 
-/** From the address; what is no text is left out. Times may be written as the service reads them. */
+/** Read the filters from the URL and ignore other values. */
 export function filtersOf(search: Readonly<Record<string, unknown>>): Filters {
   const found: Filters = {};
   for (const name of NAMES) {
@@ -140,7 +141,7 @@ export function filtersOf(search: Readonly<Record<string, unknown>>): Filters {
   return found;
 }
 
-/** The chain is counted for a whole namespace: another namespace is no filter of it. */
+/** Each namespace has its own chain, so the namespace is not a filter. */
 export function isFiltered({ act, principal, since, until }: Filters): boolean {
   return [act, principal, since, until].some((each) => each !== undefined);
 }

@@ -1,4 +1,4 @@
-// One calendar: a year of it, how long it lasts, who obeys it, and its dates to change.
+// One calendar: its dates by year, its coverage, its schedules, and the draft of a change.
 import { Link, useNavigate, useParams, useSearch } from "@tanstack/react-router";
 import { useMemo, useState, type ReactNode } from "react";
 import type { Schemas } from "../../api/client";
@@ -12,9 +12,11 @@ import { Card, Facts, Page } from "../../parts/Page";
 import { FailureNote, Shown } from "../../parts/Shown";
 import { useSay } from "../../parts/Toasts";
 import { When } from "../../parts/When";
+import { LISTED_TEXTS } from "../../parts/year";
 import { YearGrid } from "../../parts/YearGrid";
 import { useNow } from "../../time/now";
 import { isoDay, useViewerZone } from "../../time/zones";
+import { counted, saved } from "../../words";
 import { Obeying } from "./Obeying";
 import { coverageOf, isOfRule, listedDays, meaningOf, readDates, toggled } from "./words";
 import "./calendars.css";
@@ -36,7 +38,7 @@ export default function Calendar() {
   );
 }
 
-/** `etag` is that of the calendar when the draft was begun: what somebody else saves meanwhile is not overwritten. */
+/** `etag` is that of the calendar when the draft began, so that saving does not overwrite a concurrent change. */
 interface Draft {
   dates: readonly string[];
   before: readonly string[];
@@ -59,12 +61,12 @@ function Loaded({ calendar, etag }: { calendar: Schemas["Calendar"]; etag: strin
     <Page
       title={calendar.name}
       above={<Link to="/calendars">← Calendars</Link>}
-      about={`A schedule that obeys it ${meaningOf({ ...calendar, dates: [...dates] })}. Covers: ${coverageOf(calendar)}.`}
+      about={`${meaningOf({ ...calendar, dates: [...dates] })}. Coverage: ${coverageOf(calendar)}.`}
       actions={
         writes ? (
           <>
             <Button onClick={() => setAsking("clone")}>Clone</Button>
-            {changeable ? <Button onClick={() => setAsking("paste")}>Paste dates</Button> : null}
+            {changeable ? <Button onClick={() => setAsking("paste")}>Import dates</Button> : null}
             {changeable ? (
               <Button kind="danger" onClick={() => setAsking("delete")}>
                 Delete
@@ -79,14 +81,14 @@ function Loaded({ calendar, etag }: { calendar: Schemas["Calendar"]; etag: strin
       <YearCard calendar={calendar} dates={dates} onDates={changeable ? change : undefined} />
       <div className="columns">
         <Obeying calendar={calendar.name} />
-        <Card title="About">
+        <Card title="Details">
           <Facts
             of={[
-              ["Days of", calendar.timezone ?? "the zone of each schedule"],
-              ["Rule", calendar.rule ?? "none"],
+              ["Time zone", calendar.timezone ?? "Schedule time zone"],
+              ["Rule", calendar.rule ?? "None"],
               ["Owner", <bdi key="owner">{calendar.owner ?? "—"}</bdi>],
               ["Bundle", calendar.bundle ?? "—"],
-              ["Changed", <When key="changed" at={calendar.updated_at} />],
+              ["Updated", <When key="updated" at={calendar.updated_at} />],
             ]}
           />
         </Card>
@@ -101,7 +103,7 @@ function Loaded({ calendar, etag }: { calendar: Schemas["Calendar"]; etag: strin
 interface YearProps {
   calendar: Schemas["Calendar"];
   dates: readonly string[];
-  /** Without it the days are only read. */
+  /** Without it the dates are read-only. */
   onDates?: (dates: readonly string[]) => void;
 }
 
@@ -125,12 +127,12 @@ function YearCard({ calendar, dates, onDates }: YearProps) {
       replace: true,
     });
   const toggle = (date: string) => {
-    if (isOfRule(known, date)) say(`${date} is one of the days of ${calendar.rule ?? "the rule"}: those stay`, "info");
+    if (isOfRule(known, date)) say(`${date} is set by the rule ${calendar.rule ?? ""} and cannot be changed`, "info");
     else onDates?.(toggled(dates, date));
   };
   return (
     <Card
-      title={`${listed === "open" ? "Open" : "Closed"} days of ${year}`}
+      title={`${LISTED_TEXTS[listed]} Dates ${year}`}
       actions={
         <>
           <Button small onClick={() => go(year - 1)} disabled={year <= 1}>
@@ -149,12 +151,10 @@ function YearCard({ calendar, dates, onDates }: YearProps) {
         closed={marked}
         listed={listed}
         today={today}
-        label={`Days of ${calendar.name} in ${year}`}
+        label={`Dates of ${calendar.name} in ${year}`}
         onDay={onDates && toggle}
       />
-      {onDates ? (
-        <p className="small muted">Choose a day to put it in or take it out; nothing is kept before it is saved.</p>
-      ) : null}
+      {onDates ? <p className="small muted">Click a day to add or remove it, then save.</p> : null}
     </Card>
   );
 }
@@ -169,7 +169,7 @@ function Unsaved({ name, draft, onDone }: { name: string; draft: Draft; onDone: 
       { path: { name }, body: { dates: [...draft.dates] }, extra: { ifMatch: draft.etag ?? undefined } },
       {
         onSuccess: () => {
-          say(`${name} is saved`);
+          say(saved(name));
           onDone();
         },
       },
@@ -178,11 +178,11 @@ function Unsaved({ name, draft, onDone }: { name: string; draft: Draft; onDone: 
     <div className="stack unsaved">
       <div className="note tone-info row far">
         <span role="status">
-          Not saved: {added} added, {removed} taken out.
+          Unsaved changes: {added} added, {removed} removed
         </span>
         <span className="row">
           <Button small onClick={onDone}>
-            Leave as it was
+            Discard
           </Button>
           <Button small kind="primary" busy={save.isPending} onClick={run}>
             Save
@@ -210,7 +210,7 @@ function Clone({ name, onClose }: { name: string; onClose: () => void }) {
       failure={clone.error}
       action={{ text: "Clone", run, busy: clone.isPending, disabled: copy === "" }}
     >
-      <TextField label="Name of the copy" value={copy} onChange={(event) => setCopy(event.target.value)} required />
+      <TextField label="New name" value={copy} onChange={(event) => setCopy(event.target.value)} required />
     </Dialog>
   );
 }
@@ -226,7 +226,7 @@ function Delete({ name, onClose }: { name: string; onClose: () => void }) {
       onGone={() => void navigate({ to: "/calendars" })}
       onClose={onClose}
     >
-      <p>A calendar that a schedule obeys is not deleted.</p>
+      <p>A calendar that a schedule uses cannot be deleted.</p>
     </DeleteDialog>
   );
 }
@@ -247,15 +247,15 @@ function Paste({
     onClose();
   };
   return (
-    <Dialog title="Dates" onClose={onClose} action={{ text: "Take these", run, disabled: wrong.length > 0 }}>
+    <Dialog title="Import dates" onClose={onClose} action={{ text: "Import", run, disabled: wrong.length > 0 }}>
       <TextArea
-        label="One a line"
+        label="Dates, one per line"
         className="mono"
         rows={14}
         value={text}
         onChange={(event) => setText(event.target.value)}
-        hint={`${dates.length} dates`}
-        wrong={wrong.length > 0 ? [`no date: ${wrong.slice(0, 5).join(", ")}`] : null}
+        hint={counted(dates.length, "date")}
+        wrong={wrong.length > 0 ? [`Invalid dates: ${wrong.slice(0, 5).join(", ")}`] : null}
       />
     </Dialog>
   );

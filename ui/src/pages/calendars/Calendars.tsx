@@ -1,4 +1,4 @@
-// The calendars: which days each forbids, and how long its dates last.
+// The list of calendars with their dates and coverage, and the dialog that creates one.
 import { Link, useNavigate } from "@tanstack/react-router";
 import { useState } from "react";
 import type { Schemas } from "../../api/client";
@@ -11,6 +11,7 @@ import { Page } from "../../parts/Page";
 import { PagedTable } from "../../parts/PagedTable";
 import { Empty } from "../../parts/Shown";
 import { useSay } from "../../parts/Toasts";
+import { counted, created } from "../../words";
 import { coverageOf, meaningOf, readDates } from "./words";
 
 export default function Calendars() {
@@ -20,11 +21,11 @@ export default function Calendars() {
   return (
     <Page
       title="Calendars"
-      about="On which days schedules may run. A schedule may obey several; all of them must allow the day."
+      about="Calendars exclude or include dates. A schedule runs only on dates that all its calendars allow."
       actions={
         writes ? (
           <Button kind="primary" onClick={() => setMaking(true)}>
-            New calendar
+            Create calendar
           </Button>
         ) : null
       }
@@ -32,12 +33,12 @@ export default function Calendars() {
       <PagedTable
         of={calendars}
         rowsOf={(pages) => pages.flatMap((page) => page.calendars)}
-        heads={["Calendar", "A schedule that obeys it", "Covers", "Days of", "Owner"]}
+        heads={["Calendar", "Effect", "Coverage", "Time zone", "Owner"]}
         empty={
           <Empty title="No calendars yet">
             <p>
-              Names such as <code>weekdays</code> and <code>holidays:DE</code> can be attached as they are. Make one for
-              days of your own.
+              Built-in calendars such as <code>weekdays</code> and <code>holidays:DE</code> need no setup. Create a
+              calendar for custom dates.
             </p>
           </Empty>
         }
@@ -56,14 +57,14 @@ function Row({ calendar }: { calendar: Schemas["Calendar"] }) {
         <Link to="/calendars/$name" params={{ name: calendar.name }}>
           <bdi>{calendar.name}</bdi>
         </Link>{" "}
-        {calendar.read_only ? <span className="badge">built in</span> : null}
+        {calendar.read_only ? <span className="badge">Built-in</span> : null}
       </td>
       <td>{meaningOf(calendar)}</td>
       <td>
         {coverageOf(calendar)}
         {calendar.warning ? <div className="small tone-warn">{calendar.warning}</div> : null}
       </td>
-      <td>{calendar.timezone ?? "the schedule's zone"}</td>
+      <td>{calendar.timezone ?? "Schedule time zone"}</td>
       <td>
         <bdi>{calendar.owner ?? "—"}</bdi>
       </td>
@@ -72,8 +73,8 @@ function Row({ calendar }: { calendar: Schemas["Calendar"] }) {
 }
 
 const KINDS = [
-  ["skip_dates", "does not run on these days"],
-  ["only_dates", "runs only on these days"],
+  ["skip_dates", "Exclude these dates"],
+  ["only_dates", "Include only these dates"],
 ] as const;
 type Kind = (typeof KINDS)[number][0];
 
@@ -92,21 +93,21 @@ function NewCalendar({ onClose }: { onClose: () => void }) {
       { body: { name, kind, dates, ...(rule ? { rule } : {}), ...(zone ? { timezone: zone } : {}) } },
       {
         onSuccess: () => {
-          say(`${name} is there`);
+          say(created(name));
           void navigate({ to: "/calendars/$name", params: { name } });
         },
       },
     );
   return (
     <Dialog
-      title="New calendar"
+      title="Create calendar"
       onClose={onClose}
       failure={create.error}
-      action={{ text: "Make it", run, busy: create.isPending, disabled: name === "" || wrong.length > 0 }}
+      action={{ text: "Create", run, busy: create.isPending, disabled: name === "" || wrong.length > 0 }}
     >
       <TextField label="Name" value={name} onChange={(event) => setName(event.target.value)} required />
       <SelectField
-        label="A schedule that obeys it"
+        label="Effect"
         choices={KINDS}
         value={kind}
         onChange={(event) => setKind(event.target.value as Kind)}
@@ -116,20 +117,20 @@ function NewCalendar({ onClose }: { onClose: () => void }) {
         rows={5}
         value={text}
         onChange={(event) => setText(event.target.value)}
-        hint={`such as 2026-12-24, one a line; ${dates.length} read`}
-        wrong={wrong.length > 0 ? [`no date: ${wrong.slice(0, 5).join(", ")}`] : null}
+        hint={`One per line, such as 2026-12-24. ${counted(dates.length, "date")}.`}
+        wrong={wrong.length > 0 ? [`Invalid dates: ${wrong.slice(0, 5).join(", ")}`] : null}
       />
       <TextField
         label="Rule"
         value={rule}
         onChange={(event) => setRule(event.target.value)}
-        hint="weekends, weekdays, holidays:DE-BY; none = dates alone"
+        hint="weekends, weekdays or holidays:DE-BY. Optional."
       />
       <TextField
-        label="Zone"
+        label="Time zone"
         value={zone}
         onChange={(event) => setZone(event.target.value)}
-        hint="whose days are meant; none = those of each schedule"
+        hint="Defines when a date begins and ends. Default: the time zone of each schedule."
       />
     </Dialog>
   );

@@ -1,15 +1,16 @@
-// The schedules that obey a calendar.
+// The schedules that use a calendar.
 import { Card } from "../../parts/Page";
 import { ScheduleList } from "../../parts/ScheduleList";
 
 export function Obeying({ calendar }: { calendar: string }) {
   return (
-    <Card title="Schedules that obey it">
+    <Card title="Schedules">
       <ScheduleList
         query={{ calendar }}
         empty={
           <>
-            None yet. A schedule obeys it once its definition has <code>{`"calendars": ["${calendar}"]`}</code>.
+            No schedules use this calendar. To attach it, add <code>{`"calendars": ["${calendar}"]`}</code> to a
+            schedule definition.
           </>
         }
       />

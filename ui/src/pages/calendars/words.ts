@@ -1,26 +1,25 @@
-// What a calendar means, in words, and how long its dates last.
+// The effect and the coverage of a calendar as text, and its dates.
 import type { Schemas } from "../../api/client";
 
 type Calendar = Schemas["Calendar"];
 
 export function meaningOf(calendar: Pick<Calendar, "kind" | "rule" | "dates">): string {
-  const days = [
-    calendar.rule ? `days of ${calendar.rule}` : "",
-    calendar.dates.length > 0 ? many(calendar.dates.length, "date") : "",
-  ].filter(Boolean);
-  const said = days.join(" and ") || "no days";
-  return calendar.kind === "only_dates" ? `runs only on ${said}` : `does not run on ${said}`;
+  const days = [calendar.rule ?? "", calendar.dates.length > 0 ? many(calendar.dates.length, "date") : ""].filter(
+    Boolean,
+  );
+  const dates = days.join(" and ") || "no dates";
+  return calendar.kind === "only_dates" ? `Includes only ${dates}` : `Excludes ${dates}`;
 }
 
-/** "2026-01-01 to 2026-12-25", "until 2026-12-31"; weekdays have no end. */
+/** The covered period, such as "2026-01-01 to 2026-12-25"; weekdays have no end. */
 export function coverageOf(calendar: Pick<Calendar, "covers" | "covered_until" | "rule">): string {
   const [first, last] = calendar.covers ?? [];
   if (first !== undefined && last !== undefined) return first === last ? first : `${first} to ${last}`;
   if (calendar.covered_until) return `until ${calendar.covered_until}`;
-  return calendar.rule === null ? "no dates yet" : "every year";
+  return calendar.rule === null ? "no dates" : "every year";
 }
 
-/** Why each day of a year is listed: what the service found in it, with the draft's dates in place of those that are kept. */
+/** The names (empty if unnamed) of the listed dates of a year, with the dates of the draft in place of the saved ones. */
 export function listedDays(
   calendar: Pick<Calendar, "days" | "dates">,
   dates: readonly string[],
@@ -28,19 +27,19 @@ export function listedDays(
 ): Record<string, string> {
   const [kept, drafted] = [new Set(calendar.dates), new Set(dates)];
   const start = `${String(year).padStart(4, "0")}-`;
-  const own = dates.filter((date) => date.startsWith(start)).map((date) => [date, "listed"] as const);
+  const own = dates.filter((date) => date.startsWith(start)).map((date) => [date, ""] as const);
   const found = (calendar.days ?? []).filter(
     (day) => day.date.startsWith(start) && (!kept.has(day.date) || drafted.has(day.date)),
   );
-  return Object.fromEntries([...own, ...found.map((day) => [day.date, day.name ?? "listed"] as const)]);
+  return Object.fromEntries([...own, ...found.map((day) => [day.date, day.name ?? ""] as const)]);
 }
 
-/** Whether the rule lists the day: then it stays, whatever the dates are. */
+/** Return whether the rule lists the date, so that it cannot be removed. */
 export function isOfRule(calendar: Pick<Calendar, "days" | "dates">, date: string): boolean {
   return !calendar.dates.includes(date) && (calendar.days ?? []).some((day) => day.date === date);
 }
 
-/** Dates as people paste them: one a line, or between commas and blanks; what is no date is told, not guessed. */
+/** Parse dates separated by lines, commas or blanks, and report invalid ones. */
 export function readDates(text: string): { dates: string[]; wrong: string[] } {
   const words = text.split(/[\s,;]+/).filter(Boolean);
   const good = words.filter(isDate);

@@ -1,4 +1,4 @@
-// The machines behind the service: which processes are there, in which version, how far behind, what waits, what is wrong.
+// The processes, queues, readiness and metrics of the service.
 import type { ReactNode } from "react";
 import { useRead } from "../../api/hooks";
 import { useMay, useSession } from "../../api/session";
@@ -11,38 +11,42 @@ import { Metrics } from "./Metrics";
 import { isHere, Processes, Workers } from "./Processes";
 import { Queues } from "./Queues";
 import { useReadiness } from "./reading";
+import { NONE } from "../../words";
 
 const EVERY_SECONDS = 5;
-const HOUSE = "default";
+const ADMIN_NAMESPACE = "default";
 
 export default function Cluster() {
   const session = useSession();
-  const isOfTheHouse = session.everywhere || session.namespace === HOUSE;
-  const administers = useMay("administer") && isOfTheHouse;
-  const reads = useMay("read") && isOfTheHouse;
+  const isAdminNamespace = session.everywhere || session.namespace === ADMIN_NAMESPACE;
+  const administers = useMay("administer") && isAdminNamespace;
+  const reads = useMay("read") && isAdminNamespace;
   return (
-    <Page title="Cluster" about="The processes behind the service. Looked at every five seconds.">
+    <Page title="Cluster" about="Processes, queues and metrics. Updated every 5 seconds.">
       <div className="columns">
         <Readiness />
         <About />
       </div>
       {administers ? (
-        <House />
+        <Service />
       ) : (
-        <NotYours>
-          Processes, queues and lag tell of all tenants: they are for admins of the namespace {HOUSE}.
-        </NotYours>
+        <Restricted>
+          Processes and queues cover all namespaces. To see them, use a token with the role admin in the namespace{" "}
+          {ADMIN_NAMESPACE}.
+        </Restricted>
       )}
       {reads ? (
         <Metrics />
       ) : administers ? null : (
-        <NotYours>The metrics tell of all tenants, too: they are for tokens of the namespace {HOUSE}.</NotYours>
+        <Restricted>
+          Metrics cover all namespaces. To see them, use a token of the namespace {ADMIN_NAMESPACE}.
+        </Restricted>
       )}
     </Page>
   );
 }
 
-function NotYours({ children }: { children: ReactNode }) {
+function Restricted({ children }: { children: ReactNode }) {
   return <p className="note tone-info">{children}</p>;
 }
 
@@ -60,7 +64,7 @@ function Readiness() {
                     ? { word: "ready", tone: "ok", shape: "disc" }
                     : { word: "not ready", tone: "bad", shape: "alert" }
                 }
-                text={health.ready ? "The service does its work" : "The service does not do all of its work"}
+                text={health.ready ? "Healthy" : "Not ready"}
               />
             </div>
             <ul className="plain readiness">
@@ -97,7 +101,7 @@ function About() {
           <Facts
             of={[
               ["Server", `${found.server} ${found.version}`],
-              ["Time zones", `tzdata ${found.tzdata}`],
+              ["Time zone data", `tzdata ${found.tzdata}`],
               ["Control plane", `version ${found.control_plane.version}`],
             ]}
           />
@@ -107,7 +111,7 @@ function About() {
   );
 }
 
-function House() {
+function Service() {
   const cluster = useRead("/api/cluster/processes", {}, { live: false, everySeconds: EVERY_SECONDS });
   const here = cluster.data?.processes.filter(isHere) ?? [];
   const gone = (cluster.data?.processes.length ?? 0) - here.length;
@@ -122,27 +126,27 @@ function House() {
           ))}
           <div className="figures">
             <Figure
-              name="Undecided for"
+              name="Scheduler lag"
               value={durationText(found.tick_lag_seconds)}
-              hint="the oldest occurrence that nobody has decided"
+              hint="Age of the oldest undecided occurrence"
               warns={found.tick_lag_seconds > 10}
             />
             <Figure
-              name="Ready for"
-              value={found.oldest_ready_seconds === null ? "none waits" : durationText(found.oldest_ready_seconds)}
-              hint="the oldest run that nobody has taken"
+              name="Dispatch lag"
+              value={found.oldest_ready_seconds === null ? NONE : durationText(found.oldest_ready_seconds)}
+              hint="Age of the oldest ready run"
               warns={(found.oldest_ready_seconds ?? 0) > 60}
             />
             <Figure
               name="Processes"
               value={String(here.length)}
-              hint={`on tables of revision ${found.schema_revision ?? "unknown"}${gone > 0 ? `; ${gone} gone` : ""}`}
+              hint={`Schema ${found.schema_revision ?? "unknown"}${gone > 0 ? `; ${gone} gone` : ""}`}
               warns={here.length === 0}
             />
             <Figure
-              name="Runs in hands"
+              name="Active runs"
               value={String(found.processes.reduce((sum, each) => sum + each.runs, 0))}
-              hint="of these processes"
+              hint="In these processes"
               warns={false}
             />
           </div>
@@ -158,9 +162,7 @@ function House() {
             </Card>
           ) : null}
           {found.more ? (
-            <p className="note tone-info">
-              There was too much to count or to show all of it: these numbers are at least what there is.
-            </p>
+            <p className="note tone-info">Too many rows to count or show. These numbers are lower bounds.</p>
           ) : null}
         </>
       )}

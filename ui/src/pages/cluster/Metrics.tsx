@@ -1,12 +1,12 @@
-// A few of the service's counts as numbers, with a way to all of them.
+// Selected metrics of the service, with a link to all metrics.
 import { useMemo } from "react";
 import { addressOf } from "../../api/client";
-import { RUN_LOOKS } from "../../marks/outcomes";
 import { Card, Facts } from "../../parts/Page";
 import { Shown } from "../../parts/Shown";
 import { durationText } from "../../time/zones";
 import { boundOf, byLabel, parsed, total, type Sample } from "./exposition";
 import { useMetrics } from "./reading";
+import { inSentence, NONE, ORIGINS, reasonText, RUN_STATES } from "../../words";
 
 export function Metrics() {
   const metrics = useMetrics(true);
@@ -15,7 +15,7 @@ export function Metrics() {
       title="Metrics"
       actions={
         <a href={addressOf("/metrics")} target="_blank" rel="noreferrer">
-          All of them, for Prometheus
+          All metrics (Prometheus)
         </a>
       }
     >
@@ -28,32 +28,39 @@ function Numbers({ text }: { text: string }) {
   const samples = useMemo(() => parsed(text), [text]);
   return (
     <div className="stack">
-      <p className="muted">Counted by the process that answers, since it started.</p>
+      <p className="muted">Counted by the responding process since its start.</p>
       <div className="columns">
         <Facts
           of={[
-            ["Steps of the ticker", whole(total(samples, "horarium_ticks_total"))],
-            ["Runs born", listed(byLabel(samples, "horarium_runs_emitted_total", "origin"))],
+            ["Ticks", whole(total(samples, "horarium_ticks_total"))],
+            [
+              "Runs created",
+              listed(byLabel(samples, "horarium_runs_emitted_total", "origin"), (origin) => labelOf(ORIGINS, origin)),
+            ],
             [
               "Runs ended",
+              listed(byLabel(samples, "horarium_run_ends_total", "state"), (state) => labelOf(RUN_STATES, state)),
+            ],
+            [
+              "Skipped",
               listed(
-                byLabel(samples, "horarium_run_ends_total", "state").map(([state, many]) => [wordOf(state), many]),
+                byLabel(samples, "horarium_runs_skipped_total", "reason"),
+                (reason) => reasonText(reason) ?? reason,
               ),
             ],
-            ["Skipped", listed(byLabel(samples, "horarium_runs_skipped_total", "reason"))],
             ["Missed", whole(total(samples, "horarium_runs_missed_total"))],
           ]}
         />
         <Facts
           of={[
-            ["Decided after due", delays(samples, "horarium_drift_seconds")],
-            ["Started after due", delays(samples, "horarium_start_delay_seconds")],
-            ["Fires too early", whole(total(samples, "horarium_fires_early_total"))],
-            ["Launches that failed", whole(total(samples, "horarium_runs_failed_launch_total"))],
-            ["Leases that expired", whole(total(samples, "horarium_lease_expiries_total"))],
+            ["Decision delay", delays(samples, "horarium_drift_seconds")],
+            ["Start delay", delays(samples, "horarium_start_delay_seconds")],
+            ["Early fires", whole(total(samples, "horarium_fires_early_total"))],
+            ["Failed dispatches", whole(total(samples, "horarium_runs_failed_launch_total"))],
+            ["Expired leases", whole(total(samples, "horarium_lease_expiries_total"))],
             [
-              "Runs not over yet",
-              listed(byLabel(samples, "horarium_queue_depth", "state").map(([state, many]) => [wordOf(state), many])),
+              "Open runs",
+              listed(byLabel(samples, "horarium_queue_depth", "state"), (state) => labelOf(RUN_STATES, state)),
             ],
           ]}
         />
@@ -62,29 +69,31 @@ function Numbers({ text }: { text: string }) {
   );
 }
 
-function wordOf(state: string): string {
-  return state in RUN_LOOKS ? RUN_LOOKS[state as keyof typeof RUN_LOOKS].word : state;
+function labelOf(labels: Readonly<Record<string, string>>, name: string): string {
+  return Object.hasOwn(labels, name) ? labels[name]! : name;
 }
 
+const NO_DATA = "No data";
+
 function whole(value: number | null): string {
-  return value === null ? "not counted" : Math.round(value).toLocaleString("en");
+  return value === null ? NO_DATA : Math.round(value).toLocaleString("en");
 }
 
 const MOST_LISTED = 8;
 
-function listed(parts: readonly (readonly [string, number])[]): string {
-  if (parts.length === 0) return "none";
-  const texts = parts.slice(0, MOST_LISTED).map(([name, many]) => `${whole(many)} ${name.replaceAll("_", " ")}`);
+function listed(parts: readonly (readonly [string, number])[], labelled: (name: string) => string): string {
+  if (parts.length === 0) return NONE;
+  const texts = parts.slice(0, MOST_LISTED).map(([name, many]) => `${whole(many)} ${inSentence(labelled(name))}`);
   return texts.join(" · ") + (parts.length > MOST_LISTED ? " · …" : "");
 }
 
-/** "half within 5 ms, 99 % within 100 ms". */
+/** "p50 ≤ 5 ms, p99 ≤ 100 ms". */
 function delays(samples: readonly Sample[], name: string): string {
   const [half, most] = [boundOf(samples, name, 0.5), boundOf(samples, name, 0.99)];
-  if (half === null || most === null) return "nothing measured yet";
-  return `half within ${boundText(half)}, 99 % within ${boundText(most)}`;
+  if (half === null || most === null) return NO_DATA;
+  return `p50 ${boundText(half)}, p99 ${boundText(most)}`;
 }
 
 function boundText(seconds: number): string {
-  return Number.isFinite(seconds) ? durationText(seconds) : "more than is told apart";
+  return Number.isFinite(seconds) ? `≤ ${durationText(seconds)}` : "above the last bucket";
 }

@@ -1,4 +1,4 @@
-// The processes on the database, and the workers that hold runs of pull queues.
+// The processes on the database, and the workers with runs of pull queues.
 import type { Schemas } from "../../api/client";
 import { Badge } from "../../marks/Mark";
 import type { Look } from "../../marks/outcomes";
@@ -7,16 +7,16 @@ import { When } from "../../parts/When";
 import { durationText } from "../../time/zones";
 
 const STATE_LOOKS: Record<Schemas["ProcessState"], Look> = {
-  alive: { word: "alive", tone: "ok", shape: "disc" },
-  draining: { word: "draining", tone: "info", shape: "half" },
-  silent: { word: "silent", tone: "warn", shape: "triangle" },
-  gone: { word: "gone", tone: "bad", shape: "alert" },
+  alive: { word: "Alive", tone: "ok", shape: "disc" },
+  draining: { word: "Draining", tone: "info", shape: "half" },
+  silent: { word: "Silent", tone: "warn", shape: "triangle" },
+  gone: { word: "Gone", tone: "bad", shape: "alert" },
 };
 
-// Clocks that are farther apart than this make occurrences late or early by more than anybody expects.
+// In seconds. A larger offset makes occurrences noticeably late or early.
 const NOTABLE_OFFSET = 1;
 
-/** Whoever has not signed for long is not there: that each of its loops rests says no more. */
+/** A process that is gone has no stuck loops. */
 export function isHere({ state }: Pick<Schemas["ClusterProcess"], "state">): boolean {
   return state !== "gone";
 }
@@ -24,9 +24,9 @@ export function isHere({ state }: Pick<Schemas["ClusterProcess"], "state">): boo
 export function Processes({ of, version }: { of: readonly Schemas["ClusterProcess"][]; version: string }) {
   if (of.length === 0) {
     return (
-      <Empty title="No process has signed in">
+      <Empty title="No processes">
         <p>
-          Each process that decides or hands out runs signs here every few seconds. Start one with{" "}
+          Each process that decides or dispatches runs reports here every few seconds. Start one with{" "}
           <code>horarium up</code> or <code>horarium worker</code>.
         </p>
       </Empty>
@@ -42,12 +42,12 @@ export function Processes({ of, version }: { of: readonly Schemas["ClusterProces
             <th scope="col">Roles</th>
             <th scope="col">Version</th>
             <th scope="col" className="number">
-              Runs
+              Active runs
             </th>
             <th scope="col" className="number">
-              Clock
+              Clock offset
             </th>
-            <th scope="col">Since</th>
+            <th scope="col">Started</th>
           </tr>
         </thead>
         <tbody>
@@ -72,14 +72,14 @@ function ProcessRow({ process, version }: { process: Schemas["ClusterProcess"]; 
         <Badge look={STATE_LOOKS[process.state]} />
         <div className="muted small nowrap">{durationText(process.seconds_ago)} ago</div>
         {process.stuck.length > 0 && isHere(process) ? (
-          <div className="tone-bad small">stuck: {process.stuck.join(", ")}</div>
+          <div className="tone-bad small">Stuck: {process.stuck.join(", ")}</div>
         ) : null}
       </td>
       <td className="process-roles">{process.roles.join(", ")}</td>
       <td>
         <span className="nowrap">{process.version ?? "—"}</span>
-        {isOther ? <div className="tone-warn small nowrap">not that of this server</div> : null}
-        <div className="muted small nowrap">knows tables {process.schema_revision ?? "—"}</div>
+        {isOther ? <div className="tone-warn small nowrap">Differs from this server</div> : null}
+        <div className="muted small nowrap">Schema {process.schema_revision ?? "—"}</div>
       </td>
       <td className="number">{process.runs}</td>
       <td
@@ -94,10 +94,10 @@ function ProcessRow({ process, version }: { process: Schemas["ClusterProcess"]; 
   );
 }
 
-/** "3 ms behind"; of the database's clock. */
+/** The offset from the database clock, such as "3 ms behind". */
 export function offsetText(seconds: number | null): string {
   if (seconds === null) return "—";
-  if (Math.abs(seconds) < 0.0005) return "exact";
+  if (Math.abs(seconds) < 0.0005) return "In sync";
   return `${durationText(Math.abs(seconds))} ${seconds > 0 ? "behind" : "ahead"}`;
 }
 
@@ -109,9 +109,9 @@ export function Workers({ of }: { of: readonly Schemas["ClusterWorker"][] }) {
           <tr>
             <th scope="col">Worker</th>
             <th scope="col">State</th>
-            <th scope="col">Heard of</th>
+            <th scope="col">Last seen</th>
             <th scope="col" className="number">
-              Runs
+              Active runs
             </th>
           </tr>
         </thead>

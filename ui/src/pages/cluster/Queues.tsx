@@ -1,7 +1,8 @@
-// What waits, by kind and queue: ready to be handed out, queued at the target, held behind others.
+// Waiting runs by kind and queue: ready, queued at the target, buffered.
 import type { Schemas } from "../../api/client";
 import { RUN_LOOKS, type Look } from "../../marks/outcomes";
 import { Empty } from "../../parts/Shown";
+import { RUN_STATES } from "../../words";
 
 type Depth = Schemas["QueueDepth"];
 const PARTS = ["ready", "queued", "held"] as const;
@@ -10,17 +11,12 @@ const LOOKS: Record<(typeof PARTS)[number], Look> = {
   queued: RUN_LOOKS.queued,
   held: RUN_LOOKS.held,
 };
-const TEXTS: Record<(typeof PARTS)[number], string> = {
-  ready: "ready",
-  queued: "queued at the target",
-  held: "held behind others",
-};
 
 export function Queues({ of }: { of: readonly Depth[] }) {
   if (of.length === 0) {
     return (
-      <Empty title="Nothing waits">
-        <p>Runs that wait for a place, for their target or behind others are counted here, by kind and queue.</p>
+      <Empty title="No waiting runs">
+        <p>Runs that are ready, queued at their target or buffered behind an earlier run are counted here.</p>
       </Empty>
     );
   }
@@ -36,7 +32,7 @@ export function Queues({ of }: { of: readonly Depth[] }) {
                 <th key={part} scope="col" className="number">
                   <span className="row tight queue-head">
                     <span aria-hidden="true" className={`queue-swatch tone-${LOOKS[part].tone} part-${part}`} />
-                    {TEXTS[part]}
+                    {RUN_STATES[part]}
                   </span>
                 </th>
               ))}
@@ -70,7 +66,7 @@ function sumOf(depth: Depth): number {
   return depth.ready + depth.queued + depth.held;
 }
 
-/** The numbers stand beside it. */
+/** The numbers are in the other cells of the row. */
 function Bar({ depth, most }: { depth: Depth; most: number }) {
   return (
     <div className="queue-bar" aria-hidden="true">

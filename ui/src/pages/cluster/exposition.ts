@@ -1,4 +1,4 @@
-// Reads the text format of Prometheus, as far as a few numbers need it.
+// Parse the text format of Prometheus.
 
 export interface Sample {
   name: string;
@@ -6,12 +6,12 @@ export interface Sample {
   value: number;
 }
 
-// A service with many tenants tells a few thousand lines; whatever is beyond this nobody would read here.
+// A service with many namespaces returns a few thousand lines. Further lines are ignored.
 const MOST_LINES = 20_000;
 const LINE = /^([A-Za-z_:][\w:]*)(?:\{(.*)\})?\s+(\S+)(?:\s+-?\d+)?$/;
 const LABEL = /([A-Za-z_]\w*)="((?:[^"\\]|\\.)*)"/g;
 
-/** Lines that are no samples are passed over. */
+/** Return the samples and ignore other lines. */
 export function parsed(text: string): Sample[] {
   const samples: Sample[] = [];
   for (const line of text.split("\n", MOST_LINES)) {
@@ -38,13 +38,13 @@ function numberOf(text: string): number | null {
   return Number.isNaN(value) ? null : value;
 }
 
-/** All samples of a name together; null = there is none. */
+/** Sum the samples of a name; null = none. */
 export function total(samples: readonly Sample[], name: string): number | null {
   const own = samples.filter((each) => each.name === name);
   return own.length === 0 ? null : own.reduce((sum, each) => sum + each.value, 0);
 }
 
-/** By the value of one label, the greatest first; zeros are left out. */
+/** Sum by the value of one label, largest first, without zeros. */
 export function byLabel(samples: readonly Sample[], name: string, label: string): [string, number][] {
   const sums = new Map<string, number>();
   for (const each of samples) {
@@ -54,7 +54,7 @@ export function byLabel(samples: readonly Sample[], name: string, label: string)
   return [...sums].sort((one, other) => other[1] - one[1] || (one[0] < other[0] ? -1 : 1));
 }
 
-/** The bound below which this share of a histogram lies; null = nothing was measured, Infinity = beyond the last bound. */
+/** Return the bucket bound of a quantile; null = no data, Infinity = above the last bound. */
 export function boundOf(samples: readonly Sample[], name: string, share: number): number | null {
   const sums = new Map<number, number>();
   for (const each of samples) {

@@ -1,4 +1,4 @@
-// Asks for what is not JSON behind a status of 200: the metrics are text, and a service that is not ready answers 503.
+// Read answers that are not JSON with status 200: metrics are text, and a service that is not ready answers 503.
 import { useQuery } from "@tanstack/react-query";
 import { addressOf, headersFor, refusalOf, Unreachable, type Schemas } from "../../api/client";
 import type { Failure } from "../../api/hooks";
@@ -12,7 +12,7 @@ async function read(path: string, namespace: string, signal: AbortSignal, also: 
     response = await fetch(addressOf(path), { headers: headersFor(namespace), signal, credentials: "same-origin" });
   } catch (wrong) {
     if (wrong instanceof DOMException && wrong.name === "AbortError") throw wrong;
-    throw new Unreachable("the service does not answer");
+    throw new Unreachable("Service unreachable");
   }
   const text = await response.text();
   if (!response.ok && !also.includes(response.status)) throw refusalOf(response, text);

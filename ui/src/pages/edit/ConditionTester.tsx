@@ -1,4 +1,4 @@
-// The condition, tried on what it would see now, or on a context of one's own.
+// Condition field with a test against the current or a custom context.
 import { useMutation } from "@tanstack/react-query";
 import { useState } from "react";
 import { ask, type Schemas } from "../../api/client";
@@ -38,11 +38,11 @@ export function ConditionTester() {
         path={["pre_dispatch_condition"]}
         label="Condition"
         rows={4}
-        hint='such as {"/last_24h_stats/failed": {"lt": 3}}; all clauses must hold'
+        hint='Example: {"/last_24h_stats/failed": {"lt": 3}}. All clauses must match.'
       />
       {condition.value === undefined ? null : (
         <details className="policies">
-          <summary>Try it</summary>
+          <summary>Test condition</summary>
           <div className="stack">
             <TextArea
               label="Context"
@@ -52,13 +52,13 @@ export function ConditionTester() {
               onChange={(event) => setOwn(event.target.value)}
               hint={
                 scheduleId === null
-                  ? "as JSON; empty = what a new schedule sees, which has had no run"
-                  : "as JSON; empty = what the schedule would see now"
+                  ? "JSON. Default: the context of a new schedule without runs."
+                  : "JSON. Default: the current context of the schedule."
               }
             />
             <div>
               <Button small busy={test.isPending} onClick={() => test.mutate()}>
-                Try it
+                Test
               </Button>
             </div>
             {test.error ? <FailureNote failure={test.error} /> : null}
@@ -74,27 +74,27 @@ function Result({ of }: { of: Tested }) {
   return (
     <div className="stack" role="status">
       <div className={`note tone-${of.holds ? "ok" : "warn"}`}>
-        {of.error ?? (of.holds ? "It holds: a run would start." : "It does not hold: no run would start.")}
+        {of.error ?? (of.holds ? "Matches: a run would start." : "Does not match: no run would start.")}
       </div>
       <ul className="plain stack">
         {of.findings.map((each, index) => (
           <li key={index}>
-            <span className={`badge tone-${each.holds ? "ok" : "warn"}`}>{each.holds ? "holds" : "does not"}</span>{" "}
+            <span className={`badge tone-${each.holds ? "ok" : "warn"}`}>{each.holds ? "Matches" : "No match"}</span>{" "}
             {each.sentence}
           </li>
         ))}
       </ul>
-      {[...(of.warnings ?? []), ...(of.signal_error ? [`the signal is null: ${of.signal_error}`] : [])].map((text) => (
+      {[...(of.warnings ?? []), ...(of.signal_error ? [`The signal is null: ${of.signal_error}`] : [])].map((text) => (
         <div key={text} className="note tone-warn">
           {text}
         </div>
       ))}
       {of.context_omitted ? (
-        <p className="muted">What it saw is too large to be shown.</p>
+        <p className="muted">The context is too large to display.</p>
       ) : (
         <details>
-          <summary>What it saw</summary>
-          <Json value={of.context} label="What it saw" />
+          <summary>Context used</summary>
+          <Json value={of.context} label="Context used" />
         </details>
       )}
     </div>

@@ -1,4 +1,4 @@
-// Makes a schedule: it begins with one that works, so the first is two clicks away.
+// Page that creates a schedule from an example or a copy.
 import { useNavigate, useSearch } from "@tanstack/react-router";
 import { useState } from "react";
 import { serviceBase } from "../../api/client";
@@ -24,8 +24,8 @@ export default function Create() {
   const from = typeof search.from === "string" ? search.from : null;
   if (!writes) {
     return (
-      <Page title="New schedule">
-        <p>Your token may look at schedules, and not make any.</p>
+      <Page title="Create schedule">
+        <p>Read-only access: your token cannot create schedules.</p>
       </Page>
     );
   }
@@ -39,12 +39,9 @@ function FromTemplate({ search }: { search: CreateSearch }) {
   const chosen = agent === null ? templateNamed(search.template) : templateNamed("prompt");
   const made = chosen.make(zone, window.location.origin + serviceBase);
   return (
-    <Page
-      title="New schedule"
-      about="It begins with something that works. Change what you like; the service says at once what it would do."
-    >
+    <Page title="Create schedule" about="Starts from a working example. The preview updates as you edit.">
       {agent === null ? (
-        <div className="templates" role="group" aria-label="Begin with">
+        <div className="templates" role="group" aria-label="Examples">
           {TEMPLATES.map((each) => (
             <button
               key={each.id}
@@ -66,7 +63,7 @@ function FromTemplate({ search }: { search: CreateSearch }) {
   );
 }
 
-/** A copy has no id of its own yet, and begins as a new one. */
+/** A copy has no ID yet and starts as a new schedule. */
 function FromOther({ scheduleId }: { scheduleId: string }) {
   const revisions = useRead(
     "/api/schedules/{schedule_id}/revisions",
@@ -75,7 +72,7 @@ function FromOther({ scheduleId }: { scheduleId: string }) {
   );
   const document = revisions.data?.revisions[0]?.document as Doc | undefined;
   return (
-    <Page title={`A copy of ${scheduleId}`}>
+    <Page title={`Copy ${scheduleId}`}>
       {revisions.error ? <FailureNote failure={revisions.error} /> : null}
       {revisions.isPending ? <Loading /> : null}
       {document ? <Making begin={copied(document)} /> : null}
@@ -100,7 +97,7 @@ function Making({ begin }: { begin: Doc }) {
       {
         onSuccess: (made) => {
           setSaved(true);
-          say(`${made.schedule_id} is there`);
+          say(`${made.schedule_id} created`);
           void navigate({
             to: "/schedules/$scheduleId",
             params: { scheduleId: made.schedule_id },
@@ -114,8 +111,8 @@ function Making({ begin }: { begin: Doc }) {
       before={before}
       scheduleId={null}
       notes={create.error ? <FailureNote failure={create.error} /> : null}
-      saveText="Make it"
-      saving={create.isPending || saved} // until the page of what was made is there: whoever presses twice makes one
+      saveText="Create"
+      saving={create.isPending || saved} // A second click while the next page loads must not create another schedule.
       saved={saved}
       onSave={save}
     />

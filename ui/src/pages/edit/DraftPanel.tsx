@@ -1,4 +1,4 @@
-// What the service makes of the document as it stands: words, warnings, the next fires and the days of a year.
+// Preview of the draft: description, errors, warnings, upcoming runs and the days of a year.
 import type { Schemas } from "../../api/client";
 import { isObject } from "../../document/document";
 import { Mark } from "../../marks/Mark";
@@ -13,15 +13,17 @@ import { instant, offsetText, relativeText, sameClock, useViewerZone } from "../
 type Draft = Schemas["ScheduleDraft"];
 
 export function DraftPanel({ draft, zone, busy }: { draft: Draft | undefined; zone: string; busy: boolean }) {
-  if (draft === undefined) return <Card title="What it would do">{busy ? "Asking the service…" : null}</Card>;
+  if (draft === undefined) return <Card title="Preview">{busy ? "Loading preview…" : null}</Card>;
   return (
     <Card
-      title="What it would do"
-      actions={busy ? <span className="spinner" role="status" aria-label="Asking the service" /> : null}
+      title="Preview"
+      actions={busy ? <span className="spinner" role="status" aria-label="Loading preview" /> : null}
     >
       <div className="stack">
         {draft.words ? <p className="words">{draft.words}</p> : null}
-        {draft.may_write ? null : <div className="note tone-warn">Your token may look at this, and not write it.</div>}
+        {draft.may_write ? null : (
+          <div className="note tone-warn">Read-only access: your token cannot save this schedule.</div>
+        )}
         <Errors draft={draft} />
         {draft.warnings.map((warning) => (
           <div key={warning} className="note tone-warn">
@@ -35,7 +37,7 @@ export function DraftPanel({ draft, zone, busy }: { draft: Draft | undefined; zo
   );
 }
 
-/** The input of a path, or of the nearest part around it that has one. */
+/** Return the input of a path, or of its nearest ancestor that has one. */
 function fieldOf(path: string): HTMLElement | null {
   const steps = path.split(/[.[]/);
   for (let length = steps.length; length > 0; length -= 1) {
@@ -68,17 +70,17 @@ function Errors({ draft }: { draft: Draft }) {
   );
 }
 
-/** A line each, so that the text stays in sight beside the form: the zones stand above, an offset where it changes. */
+/** One line per occurrence; time zones in the heading, an offset where it changes. */
 function Fires({ rows, zone }: { rows: Draft["fires"]; zone: string }) {
   const now = useNow();
   const viewer = useViewerZone();
-  if (rows.length === 0) return <p className="muted">No occurrence ahead.</p>;
+  if (rows.length === 0) return <p className="muted">No upcoming runs.</p>;
   const differs = rows.some((row) => !sameClock(row.tick_at, zone, viewer));
   const zones = differs ? [zone, viewer] : [zone];
   return (
     <div className="fires-frame">
       <table className="fires">
-        <caption className="visually-hidden">The next occurrences</caption>
+        <caption className="visually-hidden">Upcoming runs</caption>
         <thead className={differs ? undefined : "visually-hidden"}>
           <tr>
             <td />
@@ -108,7 +110,7 @@ function Fires({ rows, zone }: { rows: Draft["fires"]; zone: string }) {
               ))}
               <td className="small muted">
                 <span className="nowrap">{relativeText(row.tick_at, now)}</span>
-                {row.reason ? <div>skipped: {reasonText(row.reason)}</div> : null}
+                {row.reason ? <div>Skipped: {reasonText(row.reason)}</div> : null}
               </td>
             </tr>
           ))}
@@ -118,7 +120,7 @@ function Fires({ rows, zone }: { rows: Draft["fires"]; zone: string }) {
   );
 }
 
-/** The texts of the next run, where its action is a template. */
+/** Rendered prompt and input of the next run of a template action. */
 function Rendered({ draft, zone }: { draft: Draft; zone: string }) {
   const now = useNow();
   const row = draft.fires.find((each) => each.decision === "dispatch");
@@ -126,7 +128,7 @@ function Rendered({ draft, zone }: { draft: Draft; zone: string }) {
   if (row === undefined || !isObject(action) || action["template"] !== true) return null;
   return (
     <section className="stack" aria-label="Rendered template">
-      <h3>Rendered for {shortText(row.tick_at, zone, now)}</h3>
+      <h3>Rendered for the run at {shortText(row.tick_at, zone, now)}</h3>
       {row.prompt ? (
         <pre className="json" tabIndex={0} aria-label="Rendered prompt" dir="auto">
           {row.prompt}
@@ -137,7 +139,7 @@ function Rendered({ draft, zone }: { draft: Draft; zone: string }) {
   );
 }
 
-/** Whether its clock is set otherwise than at the occurrence before; how it is set at the first one stands above. */
+/** Return whether the UTC offset differs from that of the previous occurrence. */
 function turns(rows: Draft["fires"], index: number, zone: string): boolean {
   const offset = (row: Draft["fires"][number]) => offsetText(instant(row.tick_at), zone);
   return index > 0 && offset(rows[index]!) !== offset(rows[index - 1]!);
@@ -147,13 +149,8 @@ export function DraftYear({ draft }: { draft: Draft | undefined }) {
   const year = draft?.year;
   if (!year) return null;
   return (
-    <Card title={`The days of ${year.year}`}>
-      <YearGrid
-        year={year.year}
-        days={year.days}
-        bounded={year.bounded}
-        label={`Fires of this draft in ${year.year}`}
-      />
+    <Card title={`Runs in ${year.year}`}>
+      <YearGrid year={year.year} days={year.days} bounded={year.bounded} label={`Runs of this draft in ${year.year}`} />
     </Card>
   );
 }

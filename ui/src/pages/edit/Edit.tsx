@@ -1,4 +1,4 @@
-// Changes a schedule: what it would add, take away and move is shown before anything is kept.
+// Page that edits a schedule and shows added, removed and moved runs before it saves.
 import { Link, useNavigate, useParams } from "@tanstack/react-router";
 import { useState } from "react";
 import { Refused } from "../../api/client";
@@ -19,7 +19,7 @@ export default function Edit() {
   const { scheduleId } = useParams({ strict: false }) as { scheduleId: string };
   const writes = useMay("write");
   const path = { schedule_id: scheduleId };
-  // Not live: what is edited must not change under the hands of whoever edits it.
+  // Not live: the document must not change during the edit.
   const tagged = useTagged("/api/schedules/{schedule_id}", { path }, { live: false, enabled: writes });
   const revisions = useRead(
     "/api/schedules/{schedule_id}/revisions",
@@ -29,10 +29,10 @@ export default function Edit() {
   const [base, setBase] = useState<Base | null>(null);
   const [kept, setKept] = useState<Kept | null>(null);
   const document = revisions.data?.revisions[0]?.document as Doc | undefined;
-  // What is on its way may be newer than what is known: somebody else's change, which is to be edited now.
+  // A pending answer may contain a newer change by another user.
   const isComing = tagged.isFetching || revisions.isFetching;
   if (base === null && tagged.data && document && !isComing) {
-    // The note is kept beside the revisions, and belongs to what is edited.
+    // Revisions do not contain the note, which is editable too.
     const note = tagged.data.answer.note;
     setBase({
       document: note ? { ...document, note } : document,
@@ -52,7 +52,7 @@ export default function Edit() {
         </Link>
       }
     >
-      {writes ? null : <p>Your token may look at schedules, and not change any.</p>}
+      {writes ? null : <p>Read-only access: your token cannot edit schedules.</p>}
       {failure ? <FailureNote failure={failure} /> : null}
       {writes && base === null && !failure ? <Loading /> : null}
       {base ? (
@@ -79,7 +79,7 @@ interface Base {
   zone: string;
 }
 
-/** What somebody had made when they learned that it was no longer what they had begun with. */
+/** Unsaved changes at the time of a conflict with another user's change. */
 interface Kept {
   before: Doc;
   mine: Doc;
@@ -99,7 +99,7 @@ function Changing({ scheduleId, base, begin, onFresh }: ChangingProps) {
   const say = useSay();
   const [asked, setAsked] = useState<Doc | null>(null);
   const [saved, setSaved] = useState(false);
-  // Of the very document that would be saved: what the form has shown may be an answer to what stood there before.
+  // Preview of the document to be saved; the form may still show that of an earlier one.
   const draft = useDraft(asked ?? base.document, base.document, scheduleId);
   const needed = asked === null ? null : changeOf(base.document, asked);
   const change = needed === null || needed.how === "merge" ? merge : replace;
@@ -118,7 +118,7 @@ function Changing({ scheduleId, base, begin, onFresh }: ChangingProps) {
       {
         onSuccess: () => {
           setSaved(true);
-          say(`${scheduleId} is saved`);
+          say(`${scheduleId} saved`);
           void navigate({ to: "/schedules/$scheduleId", params: { scheduleId }, ignoreBlocker: true });
         },
       },
@@ -142,12 +142,12 @@ function Changing({ scheduleId, base, begin, onFresh }: ChangingProps) {
       />
       {asked ? (
         <Dialog
-          title="What this changes"
+          title="Review changes"
           wide
           onClose={() => setAsked(null)}
           failure={stale ? null : change.error}
           action={{
-            text: needsConfirm ? "Save it, I mean it" : "Save",
+            text: needsConfirm ? "Save anyway" : "Save",
             run: save,
             busy: change.isPending || saved,
             disabled: stale || isAsking,
@@ -156,28 +156,28 @@ function Changing({ scheduleId, base, begin, onFresh }: ChangingProps) {
           {stale ? (
             <div className="note tone-warn" role="alert">
               <div className="stack">
-                <div>Somebody else has changed this schedule in the meantime. Your changes were not saved.</div>
+                <div>Your changes were not saved because another user changed this schedule.</div>
                 <div className="row">
                   {onTop(base.document, base.document, asked) === null ? null : (
                     <Button small kind="primary" onClick={() => onFresh({ before: base.document, mine: asked })}>
-                      Put mine on top of theirs
+                      Reapply my changes
                     </Button>
                   )}
                   <Button small onClick={() => onFresh(null)}>
-                    Take theirs, and begin again
+                    Discard mine
                   </Button>
                 </div>
               </div>
             </div>
           ) : null}
           {isAsking ? (
-            <Loading text="Asking which fires this adds, takes away and moves…" />
+            <Loading text="Loading added, removed and moved runs…" />
           ) : draft.data?.changes ? (
             <FireChanges changes={draft.data.changes} zone={base.zone} />
           ) : draft.error ? (
             <FailureNote failure={draft.error} again={() => void draft.refetch()} />
           ) : null}
-          <h3>The document</h3>
+          <h3>Document</h3>
           <JsonDiff before={base.document} after={asked} label="Before and after" />
         </Dialog>
       ) : null}
@@ -188,8 +188,9 @@ function Changing({ scheduleId, base, begin, onFresh }: ChangingProps) {
 function Owned({ base }: { base: Base }) {
   return (
     <div className="note tone-warn">
-      {base.bundle ? `It is kept in the bundle ${base.bundle}` : "It follows a template"}: whoever applies that again
-      may put back what you change here.
+      {base.bundle
+        ? `The next apply of bundle ${base.bundle} will overwrite your changes.`
+        : "The next sync of the template may overwrite your changes."}
     </div>
   );
 }

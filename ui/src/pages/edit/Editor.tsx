@@ -1,4 +1,4 @@
-// Edits one document, as a form and as text side by side; the document is the only truth, and the service says what it means.
+// Editor of a schedule document as a form and as text side by side.
 import { useBlocker } from "@tanstack/react-router";
 import { useCallback, useMemo, useState, type ReactNode } from "react";
 import type { Schemas } from "../../api/client";
@@ -12,21 +12,21 @@ import { setAt, type Doc, type Json, type Path } from "../../document/document";
 import { DraftPanel, DraftYear } from "./DraftPanel";
 import { useDraft } from "./draft";
 import { EditingContext } from "./editing";
-import { Beside, WhenSection, Whether, WhoAgrees } from "./sections";
+import { ApprovalsAndRetries, Metadata, Whether, WhenSection } from "./sections";
 import { What } from "./WhatSection";
 import "./edit.css";
 
 interface Props {
   before: Doc;
-  /** What stands there at first, where that is not what was before. */
+  /** Initial document, if it differs from the saved one. */
   begin?: Doc;
   scheduleId: string | null;
-  /** What stands above the form: errors of the last save, notes. */
+  /** Errors of the last save and notes, shown above the form. */
   notes?: ReactNode;
   saveText: string;
   saving: boolean;
   onSave: (document: Doc) => void;
-  /** After it was saved nobody is asked about unsaved changes. */
+  /** Suppresses the warning about unsaved changes. */
   saved: boolean;
 }
 
@@ -64,13 +64,13 @@ export function Editor({ before, begin = before, scheduleId, notes, saveText, sa
             onSave(document);
           }}
         >
-          {/* A text that cannot be read hides what the form would change: mended, it would take that back. */}
+          {/* The form is inert while the text is unreadable: fixing the text would undo changes made in the form. */}
           <div className="stack sections" inert={unread.has(TEXT)}>
             <What />
             <WhenSection />
             <Whether />
-            <WhoAgrees />
-            <Beside />
+            <ApprovalsAndRetries />
+            <Metadata />
           </div>
           <div className="row save-bar">
             <Button kind="primary" type="submit" busy={saving} disabled={obstacle !== null}>
@@ -79,15 +79,15 @@ export function Editor({ before, begin = before, scheduleId, notes, saveText, sa
             {obstacle ? <span className={obstacle.tone}>{obstacle.text}</span> : null}
           </div>
         </form>
-        <div className="stack beside">
+        <div className="stack editor-preview">
           <DraftPanel draft={draft.data} zone={zone} busy={draft.isFetching} />
           {draft.error ? <FailureNote failure={draft.error} again={() => void draft.refetch()} /> : null}
-          <Card title="The same as text">
+          <Card title="YAML">
             <TextSide
               document={document}
               onDocument={setDocument}
               onUnread={(is) => setUnread(TEXT, is)}
-              label="The document as text"
+              label="Schedule document"
             />
           </Card>
           <DraftYear draft={draft.data} />
@@ -97,9 +97,9 @@ export function Editor({ before, begin = before, scheduleId, notes, saveText, sa
   );
 }
 
-const TEXT = "the whole text";
+const TEXT = "document text";
 
-/** The inputs whose text cannot be read. */
+/** Track the inputs whose text is unreadable. */
 function useUnread(): [unread: ReadonlySet<string>, set: (name: string, is: boolean) => void] {
   const [names, setNames] = useState<ReadonlySet<string>>(new Set());
   const set = useCallback((name: string, is: boolean) => {
@@ -120,12 +120,12 @@ interface Standing {
   unchanged: boolean;
 }
 
-/** Why it cannot be saved now; null = it can. */
+/** Return the reason why saving is disabled, or null. */
 function obstacleOf({ unread, draft, unchanged }: Standing): { text: string; tone: string } | null {
-  if (unread) return { text: "a text that cannot be read must be mended first", tone: "tone-bad" };
-  if (draft?.may_write === false) return { text: "your token may look at it, and not save it", tone: "tone-bad" };
-  if (draft?.valid === false) return { text: "what is marked must be mended first", tone: "tone-bad" };
-  return unchanged ? { text: "nothing is changed", tone: "muted" } : null;
+  if (unread) return { text: "Fix the errors above", tone: "tone-bad" };
+  if (draft?.may_write === false) return { text: "Read-only access", tone: "tone-bad" };
+  if (draft?.valid === false) return { text: "Fix the errors above", tone: "tone-bad" };
+  return unchanged ? { text: "No changes", tone: "muted" } : null;
 }
 
 function zoneOf(document: Doc): string {
@@ -136,7 +136,7 @@ function zoneOf(document: Doc): string {
 
 function useUnsaved(unsaved: boolean): void {
   useBlocker({
-    shouldBlockFn: () => unsaved && !window.confirm("Leave without saving? What you changed is lost."),
+    shouldBlockFn: () => unsaved && !window.confirm("Leave without saving? Your changes will be lost."),
     enableBeforeUnload: () => unsaved,
     disabled: !unsaved,
   });

@@ -1,4 +1,4 @@
-// The policies that would hold for a run of this draft, each with where it comes from.
+// Effective policies of a run of this draft, each with its source.
 import { useEditing } from "./editing";
 
 const PARTS = ["approval_policy", "retry_policy", "failure_policy", "limits"] as const;
@@ -17,14 +17,14 @@ export function Policies() {
   if (rows.length === 0) return null;
   return (
     <details className="policies">
-      <summary>What holds for a run of it, and where it comes from ({rows.length})</summary>
+      <summary>Effective policies ({rows.length})</summary>
       <div className="table-frame">
         <table className="table">
           <thead>
             <tr>
               <th scope="col">Policy</th>
               <th scope="col">Value</th>
-              <th scope="col">From</th>
+              <th scope="col">Source</th>
             </tr>
           </thead>
           <tbody>

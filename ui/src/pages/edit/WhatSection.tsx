@@ -1,21 +1,14 @@
-// What is done: the kind of action and its fields.
+// Form section of the action: its type and fields.
 import { useState } from "react";
 import { useRead } from "../../api/hooks";
 import { SelectField } from "../../parts/Field";
 import { Card } from "../../parts/Page";
 import { useEditing } from "./editing";
 import { Choose, JsonField, LongText, NumberText, Text, YesNo } from "./fields";
+import { ACTION_KINDS, ASSIGNEE_TYPES, DELIVERY_CHOICES, DELIVERY_LABEL } from "../../words";
 import { actionOf, changedKind, kindOf, type Kind, type Left } from "./kinds";
 
-const KINDS: readonly (readonly [Kind, string])[] = [
-  ["http", "call an address"],
-  ["prompt", "prompt an agent"],
-  ["workflow", "start a workflow"],
-  ["pull", "put it into a queue"],
-  ["celery", "publish a Celery task"],
-  ["command", "run a command"],
-  ["python", "call a Python task"],
-];
+const KINDS = Object.entries(ACTION_KINDS) as unknown as readonly (readonly [Kind, string])[];
 
 export function What() {
   const { document, change, scheduleId } = useEditing();
@@ -23,14 +16,12 @@ export function What() {
   const kind = kindOf(action);
   const [left, setLeft] = useState<Left>({});
   return (
-    <Card title="What">
+    <Card title="Action">
       <div className="form-grid">
-        <Text path={["name"]} label="Name" hint="a line for people" />
-        {scheduleId === null ? (
-          <Text path={["schedule_id"]} label="Id" mono hint="made by the service where it is empty" />
-        ) : null}
+        <Text path={["name"]} label="Display name" />
+        {scheduleId === null ? <Text path={["schedule_id"]} label="ID" mono hint="Auto-generated if empty" /> : null}
         <SelectField
-          label="What it does"
+          label="Action type"
           choices={KINDS}
           value={kind}
           onChange={(event) => {
@@ -44,18 +35,21 @@ export function What() {
           path={["action", "input"]}
           label="Input"
           kind="any"
-          hint="an object, or an array of arguments"
+          hint="JSON object, or array of positional arguments"
           rows={3}
         />
-        <YesNo path={["action", "template"]} label="Template: render {{ … }} in prompt and input" />
-        <NumberText path={["action", "timeout_seconds"]} label="Seconds a run may take" min={1} />
+        <YesNo path={["action", "template"]} label="Render {{ … }} templates in prompt and input" />
+        <NumberText
+          path={["action", "timeout_seconds"]}
+          label="Timeout (s)"
+          min={1}
+          hint={`Default ${kind === "prompt" ? 300 : 3600}`}
+        />
         <Choose
           path={["action", "delivery"]}
-          label="If nothing is heard of a launch"
-          choices={[
-            ["at_least_once", "try again: at least once"],
-            ["at_most_once", "leave it: at most once"],
-          ]}
+          label={DELIVERY_LABEL}
+          choices={DELIVERY_CHOICES}
+          hint="Applies if a dispatch receives no response"
         />
       </div>
     </Card>
@@ -67,7 +61,7 @@ function KindFields({ kind }: { kind: string }) {
     case "http":
       return (
         <>
-          <Text path={["action", "url"]} label="Address" mono required />
+          <Text path={["action", "url"]} label="URL" mono required />
           <Choose
             path={["action", "method"]}
             label="Method"
@@ -77,14 +71,14 @@ function KindFields({ kind }: { kind: string }) {
             path={["action", "headers"]}
             label="Headers"
             rows={3}
-            hint={'a value is a text, or {"$secret": "name"}'}
+            hint={'JSON object. Values are strings or {"$secret": "name"}.'}
           />
         </>
       );
     case "prompt":
       return (
         <>
-          <LongText path={["action", "prompt"]} label="What the agent is told" rows={5} />
+          <LongText path={["action", "prompt"]} label="Prompt" rows={5} />
           <AssigneeFields />
         </>
       );
@@ -92,44 +86,44 @@ function KindFields({ kind }: { kind: string }) {
       return (
         <>
           <WorkflowChoice />
-          <Text path={["action", "workflow_type"]} label="Or the name of work that workers know" mono />
+          <Text path={["action", "workflow_type"]} label="Workflow type (registered by workers)" mono />
         </>
       );
     case "pull":
       return (
         <>
           <Text path={["action", "queue"]} label="Queue" mono required />
-          <Text path={["action", "workflow_type"]} label="Name of the work" mono required />
+          <Text path={["action", "workflow_type"]} label="Workflow type" mono required />
         </>
       );
     case "celery":
       return (
         <>
           <Text path={["action", "task"]} label="Task" mono required />
-          <Text path={["action", "connection"]} label="Broker" mono hint="by its name in the settings" />
+          <Text path={["action", "connection"]} label="Broker" mono hint="Broker name in the settings" />
           <Text path={["action", "queue"]} label="Queue" mono />
         </>
       );
     case "command":
-      return <Text path={["action", "command"]} label="Command" mono hint="by its name in the settings" required />;
+      return <Text path={["action", "command"]} label="Command" mono hint="Command name in the settings" required />;
     default:
       return <Text path={["action", "task"]} label="Task" mono required />;
   }
 }
 
 function AssigneeFields() {
+  const { document } = useEditing();
   const agents = useRead("/api/agents", { query: { page_size: 200 } }, { live: false });
   return (
     <>
-      <Choose
-        path={["assignee_type"]}
-        label="Told to"
-        choices={[
-          ["agent", "an agent"],
-          ["team", "a team"],
-        ]}
+      <Choose path={["assignee_type"]} label="Assign to" choices={Object.entries(ASSIGNEE_TYPES)} />
+      <Text
+        path={["assignee_id"]}
+        label={document["assignee_type"] === "team" ? ASSIGNEE_TYPES.team : ASSIGNEE_TYPES.agent}
+        list="known-agents"
+        mono
+        required
       />
-      <Text path={["assignee_id"]} label="Which one" list="known-agents" mono required />
       <datalist id="known-agents">
         {agents.data?.agents.map((agent) => (
           <option key={agent.id} value={agent.id}>

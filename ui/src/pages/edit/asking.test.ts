@@ -11,14 +11,14 @@ function holding(asked: boolean, origin: string): Schemas["RunPolicies"] {
 }
 
 test.each<[policy: Doc | undefined, holds: Schemas["RunPolicies"] | null, text: string, asks: boolean]>([
-  [undefined, null, "not said here", false],
-  [undefined, holding(true, "default"), "not said here: yes, by default", true],
-  [undefined, holding(false, "default"), "not said here: no, by default", false],
-  [undefined, holding(true, "agent"), "not said here: yes, by the agent", true],
-  [{ requires_approval: false }, holding(true, "workflow"), "not said here", true],
-  [{ requires_approval: false }, holding(false, "schedule"), "not said here", false],
-  [{ requires_approval: true }, null, "not said here", true],
-  [{ gates: ["publish"] }, holding(false, "default"), "not said here: no, by default", true],
+  [undefined, null, "Inherit", false],
+  [undefined, holding(true, "default"), "Inherit (yes)", true],
+  [undefined, holding(false, "default"), "Inherit (no)", false],
+  [undefined, holding(true, "agent"), "Inherit (yes, from the agent)", true],
+  [{ requires_approval: false }, holding(true, "workflow"), "Inherit", true],
+  [{ requires_approval: false }, holding(false, "schedule"), "Inherit", false],
+  [{ requires_approval: true }, null, "Inherit", true],
+  [{ gates: ["publish"] }, holding(false, "default"), "Inherit (no)", true],
 ])("%j", (policy, holds, text, asks) => {
   const document: Doc = policy === undefined ? {} : { approval_policy: policy };
   expect([otherwiseText(document, holds), asksOf(document, holds)]).toEqual([text, asks]);

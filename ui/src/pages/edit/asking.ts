@@ -1,4 +1,4 @@
-// Whether somebody is asked before a run, and by whose word; pure.
+// Effective approval requirement of a draft and its origin.
 import type { Schemas } from "../../api/client";
 import { getAt, isObject, type Doc } from "../../document/document";
 
@@ -11,23 +11,22 @@ function isAsked(policies: Policies): boolean | null {
   return typeof found === "boolean" ? found : null;
 }
 
-const WORDS: Readonly<Record<string, string>> = {
-  default: "by default",
-  assignment: "by the assignment",
-  agent: "by the agent",
-  workflow: "by the workflow",
+const ORIGINS: Readonly<Record<string, string>> = {
+  assignment: ", from the assignment",
+  agent: ", from the agent",
+  workflow: ", from the workflow",
 };
 
-/** What holds where the schedule itself says nothing; the service knows, once it was asked. */
+/** Label of the "inherit" choice, with the inherited value once the draft answer is known. */
 export function otherwiseText(document: Doc, policies: Policies): string {
   const asked = isAsked(policies);
   const origin = policies?.origins[`approval_policy.${FIELD}`] ?? "default";
   const isSilent = getAt(document, ["approval_policy", FIELD]) === undefined;
-  if (asked === null || !isSilent) return "not said here";
-  return `not said here: ${asked ? "yes" : "no"}, ${WORDS[origin] ?? origin}`;
+  if (asked === null || !isSilent) return "Inherit";
+  return `Inherit (${asked ? "yes" : "no"}${ORIGINS[origin] ?? ""})`;
 }
 
-/** Whether there is anything to say of how it is asked: somebody is, or something was said of it already. */
+/** Return whether to show approval details: approval is required, or other approval fields are set. */
 export function asksOf(document: Doc, policies: Policies): boolean {
   const own = document["approval_policy"];
   if (isAsked(policies) === true || getAt(document, ["approval_policy", FIELD]) === true) return true;

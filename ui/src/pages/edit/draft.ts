@@ -1,4 +1,4 @@
-// What the service makes of a document that nobody has saved yet.
+// Validation and preview of an unsaved schedule document.
 import { keepPreviousData, useQuery } from "@tanstack/react-query";
 import { ask, type Schemas } from "../../api/client";
 import type { Failure } from "../../api/hooks";
@@ -6,8 +6,8 @@ import { useNamespace } from "../../api/session";
 import { changeOf, type Change, type Doc } from "../../document/document";
 
 /**
- * Named by the document itself, so the answer to an older question is never taken for that to a newer one. Until the
- * newer one comes, the older one stays in sight as a placeholder, and says so.
+ * Query the draft endpoint. The query key contains the document, so an answer always belongs to its document; the
+ * previous answer is shown as a placeholder until the next one arrives.
  */
 export function useDraft(document: Doc, before: Doc, scheduleId: string | null) {
   const namespace = useNamespace();

@@ -1,4 +1,4 @@
-// What the sections of the form share: the document, how to change it, and what the service says of it.
+// Context shared by the form sections: the document, its setter and its draft.
 import { createContext, useContext } from "react";
 import type { Schemas } from "../../api/client";
 import { asText, errorsAt, getAt, type Doc, type Json, type Path } from "../../document/document";
@@ -7,7 +7,7 @@ export interface Editing {
   document: Doc;
   change: (path: Path, value: Json | undefined) => void;
   draft: Schemas["ScheduleDraft"] | undefined;
-  /** Whether what stands in this input cannot be read, and so is no part of the document. */
+  /** Report whether the text of an input is unreadable and therefore missing from the document. */
   unread: (name: string, is: boolean) => void;
   scheduleId: string | null;
 }
@@ -20,7 +20,7 @@ export function useEditing(): Editing {
   return editing;
 }
 
-/** One field: its value as text, how to set it, and what is wrong with it. */
+/** Return the value, setters and errors of one field. */
 export function useField(...path: string[]) {
   const { document, change, draft } = useEditing();
   const value = getAt(document, path);
@@ -28,7 +28,7 @@ export function useField(...path: string[]) {
     value,
     text: asText(value),
     set: (next: Json | undefined) => change(path, next),
-    /** An empty text takes the field away: the service's default holds then. */
+    /** Empty text removes the field, so the default applies. */
     setText: (next: string) => change(path, next === "" ? undefined : next),
     setNumber: (next: string) => change(path, next === "" || Number.isNaN(Number(next)) ? undefined : Number(next)),
     wrong: draft === undefined ? [] : errorsAt(draft.errors, path.join(".")),

@@ -73,7 +73,7 @@ export function NumberText({ path, label, hint, min }: Common & { min?: number }
   );
 }
 
-/** The first choice is the service's default: it is written only where another was meant before. */
+/** The first choice is the default. */
 export function Choose({ path, label, hint, choices }: Common & { choices: readonly Choice[] }) {
   const field = useField(...path);
   return (
@@ -106,7 +106,7 @@ export function YesNo({ path, label }: { path: readonly string[]; label: string 
 
 const ANSWERS: Readonly<Record<string, boolean>> = { yes: true, no: false };
 
-/** Yes, no, or nothing said here: then what others say holds, and `otherwise` tells what that is. */
+/** Choice of yes, no, or inherited; `otherwise` is the label of the inherited value. */
 export function YesNoOtherwise({ path, label, otherwise, hint }: Common & { otherwise: string }) {
   const field = useField(...path);
   const isSaid = typeof field.value === "boolean";
@@ -117,8 +117,8 @@ export function YesNoOtherwise({ path, label, otherwise, hint }: Common & { othe
       wrong={field.wrong}
       choices={[
         ["", otherwise],
-        ["yes", "yes"],
-        ["no", "no"],
+        ["yes", "Yes"],
+        ["no", "No"],
       ]}
       value={isSaid ? (field.value === true ? "yes" : "no") : field.text}
       data-field={path.join(".")}
@@ -127,7 +127,7 @@ export function YesNoOtherwise({ path, label, otherwise, hint }: Common & { othe
   );
 }
 
-/** Several texts, one an input. */
+/** List of texts, one input each. */
 export function TextList({
   path,
   label,
@@ -165,7 +165,7 @@ export function TextList({
           <Button
             small
             kind="quiet"
-            aria-label={`Take away ${label} ${index + 1}`}
+            aria-label={`Remove ${label} ${index + 1}`}
             onClick={() => put(texts.filter((_, place) => place !== index))}
           >
             ×
@@ -191,7 +191,7 @@ export function TextList({
   );
 }
 
-/** Any JSON; a text that is none stays in the input, and is not taken. */
+/** JSON input; invalid text stays in the input and is not applied. */
 export function JsonField({
   path,
   label,
@@ -218,11 +218,11 @@ export function JsonField({
     }
     try {
       const value = readJson(text) as Json;
-      if (kind === "object" && !isObject(value)) throw new Error("it must be an object, in braces");
+      if (kind === "object" && !isObject(value)) throw new Error("Must be a JSON object");
       setBroken(null);
       field.set(value);
     } catch (wrong) {
-      setBroken(wrong instanceof Error ? wrong.message : "it is no JSON");
+      setBroken(wrong instanceof Error ? wrong.message : "Invalid JSON");
     }
   };
   return (

@@ -11,7 +11,7 @@ test.each<[before: Doc, kind: string, after: Doc]>([
   ],
   [{ kind: "pull", workflow_type: "w", queue: "q" }, "workflow", { kind: "workflow", workflow_type: "w" }],
   [{ kind: "celery", task: "t", connection: "c", queue: "q" }, "python", { kind: "python", task: "t" }],
-  // A kind that another package brings keeps what all have.
+  // A type from another package keeps the common fields.
   [{ kind: "http", url: "u", delivery: "at_most_once" }, "carrier", { kind: "carrier", delivery: "at_most_once" }],
 ])("%j becomes %s: %j", (before, kind, after) => expect(withKind(before, kind)).toEqual(after));
 
@@ -20,7 +20,7 @@ test.each<[action: Json | undefined, kind: string]>([
   [{ url: "u" }, "http"],
   [{ task: "t" }, "celery"],
   [{ toString: "x" }, "workflow"],
-  // What stands there while somebody is just writing it.
+  // Incomplete input.
   ["h", "workflow"],
   [5, "workflow"],
   [["url"], "workflow"],
@@ -30,7 +30,7 @@ test.each<[action: Json | undefined, kind: string]>([
   expect(kindOf(actionOf(action === undefined ? {} : { action }))).toBe(kind),
 );
 
-test("whoever comes back to a kind finds what it had, and what is common as it is now", () => {
+test("changing back restores the fields of a type; common fields keep their current value", () => {
   const http = { kind: "http", url: "u", headers: { a: "b" }, input: 1 };
   const away = changedKind(http, "http", "pull", {});
   expect(away.action).toEqual({ kind: "pull", input: 1 });
@@ -43,7 +43,7 @@ test("whoever comes back to a kind finds what it had, and what is common as it i
   expect(changedKind(back.action, "pull", "http", back.left).action).toEqual({ ...http, input: 2 });
 });
 
-test("a field that was taken away before the kind was left does not come back", () => {
+test("a field removed before the change of type is not restored", () => {
   const first = changedKind({ kind: "http", url: "u" }, "http", "pull", {});
   const again = changedKind(first.action, "pull", "http", first.left);
   const { url: _, ...without } = again.action;

@@ -1,11 +1,11 @@
-// Which fields an action of each kind has, and what becomes of them when somebody chooses another kind.
+// Fields of each action type, and the conversion between types.
 import type { Schemas } from "../../api/client";
 import { isObject, type Doc } from "../../document/document";
 
 export type Action = Schemas["Action"];
 export type Kind = NonNullable<Action["kind"]>;
 
-/** Fields that belong to one kind, as the service declares them: another kind refuses them. A test compares. */
+/** Fields that are valid for one action type only. A test compares them with the server. */
 export const OF_KIND: Readonly<Record<Kind, readonly (keyof Action)[]>> = {
   http: ["url", "method", "headers", "secret"],
   prompt: ["prompt"],
@@ -16,13 +16,13 @@ export const OF_KIND: Readonly<Record<Kind, readonly (keyof Action)[]>> = {
   python: ["task", "callable"],
 };
 
-/** Fields that every action may have, and that mean something for these kinds alone. */
+/** Fields that every action accepts but only these types use. */
 const MEANT_BY: Partial<Record<Kind, readonly (keyof Action)[]>> = {
   pull: ["queue"],
   celery: ["queue", "connection"],
 };
 
-/** What is done; nothing yet where the text says something that is no action. */
+/** Return the action of a document, or an empty one if it is not an object. */
 export function actionOf(document: Doc): Doc {
   const action = document["action"];
   return isObject(action) ? (action as Doc) : {};
@@ -35,7 +35,7 @@ const TOLD_BY: readonly (readonly [field: keyof Action, kind: Kind])[] = [
   ["command", "command"],
 ];
 
-/** As it is written, or as the service would take it by its fields. */
+/** Return the written action type, or infer it from the fields as the server does. */
 export function kindOf(action: Doc): string {
   const kind = action["kind"];
   if (typeof kind === "string") return kind;
@@ -47,7 +47,7 @@ function fieldsOf(kind: string): readonly string[] {
   return [...own, ...(MEANT_BY[kind as Kind] ?? [])];
 }
 
-/** The action with another kind: what only the old kind knows is left behind. */
+/** Change the action type and drop the fields that only the old type has. */
 export function withKind(action: Doc, kind: string): Doc {
   const known = new Set(fieldsOf(kind));
   const foreign = new Set(
@@ -58,10 +58,10 @@ export function withKind(action: Doc, kind: string): Doc {
   return { ...Object.fromEntries(Object.entries(action).filter(([name]) => !foreign.has(name))), kind };
 }
 
-/** What each kind had when it was left. */
+/** Fields dropped from each type, to be restored later. */
 export type Left = Readonly<Record<string, Doc>>;
 
-/** The action with another kind, and what is kept for whoever comes back: a field that both know stays as it is now. */
+/** Change the action type, and keep dropped fields for a change back. Fields of both types keep their value. */
 export function changedKind(action: Doc, from: string, to: string, left: Left): { action: Doc; left: Left } {
   const next = withKind(action, to);
   const behind = Object.fromEntries(Object.entries(action).filter(([name]) => !Object.hasOwn(next, name)));

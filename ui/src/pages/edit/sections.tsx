@@ -1,4 +1,4 @@
-// The parts of the form beside what is done: when, whether, who must agree, and what happens when it fails.
+// Form sections: schedule, rules, approvals and retries, metadata.
 import { useRead } from "../../api/hooks";
 import { Card } from "../../parts/Page";
 import { SelectField } from "../../parts/Field";
@@ -7,29 +7,43 @@ import { useEditing } from "./editing";
 import { Choose, JsonField, LongText, NumberText, Text, TextList, YesNo, YesNoOtherwise } from "./fields";
 import { asksOf, otherwiseText } from "./asking";
 import { Policies } from "./Policies";
+import {
+  CATCHUP_CHOICES,
+  CATCHUP_LABEL,
+  DST_FOLD_CHOICES,
+  DST_FOLD_LABEL,
+  DST_GAP_CHOICES,
+  DST_GAP_LABEL,
+  FAILURE_CHOICES,
+  FAILURE_LABEL,
+  OVERLAP_CHOICES,
+  OVERLAP_LABEL,
+  WHILE_WAITING_CHOICES,
+  WHILE_WAITING_LABEL,
+} from "../../words";
 
 const PRESETS = [
-  ["", "Take an example…"],
-  ["0 9 * * 1-5", "weekdays at 09:00"],
-  ["*/15 * * * *", "every 15 minutes"],
-  ["0 * * * *", "every hour"],
-  ["0 2 * * *", "every night at 02:00"],
+  ["", "Select an example…"],
+  ["0 9 * * 1-5", "Weekdays at 09:00"],
+  ["*/15 * * * *", "Every 15 minutes"],
+  ["0 * * * *", "Every hour"],
+  ["0 2 * * *", "Daily at 02:00"],
   ["0 8 * * 1", "Mondays at 08:00"],
-  ["0 0 1 * *", "the first of the month"],
-  ["0 18 L * *", "the last day of the month at 18:00"],
+  ["0 0 1 * *", "First day of the month at 00:00"],
+  ["0 18 L * *", "Last day of the month at 18:00"],
 ] as const;
 
 export function WhenSection() {
   const { change } = useEditing();
   return (
-    <Card title="When">
+    <Card title="Schedule">
       <div className="form-grid">
         <TextList
           path={["spec", "cron_expressions"]}
           label="Cron expressions"
           mono
           placeholder="0 9 * * 1-5"
-          add="Add an expression"
+          add="Add expression"
         />
         <SelectField
           label="Examples"
@@ -41,10 +55,10 @@ export function WhenSection() {
         />
         <Text
           path={["spec", "timezone"]}
-          label="Zone"
+          label="Time zone"
           list="known-zones"
           mono
-          hint="in which the expressions are read; UTC without one"
+          hint="Time zone of the cron expressions. Default UTC."
         />
         <datalist id="known-zones">
           {Intl.supportedValuesOf("timeZone").map((zone) => (
@@ -56,40 +70,25 @@ export function WhenSection() {
           label="Intervals"
           kind="any"
           rows={2}
-          hint='such as [{"every": "PT90M"}]'
+          hint='Example: [{"every": "PT90M"}]'
         />
         <TextList
           path={["spec", "at"]}
-          label="Single moments"
+          label="One-time runs"
           mono
           placeholder="2026-12-24T18:00:00+01:00"
-          add="Add a moment"
+          add="Add time"
         />
-        <Text path={["spec", "start_at"]} label="Not before" mono placeholder="2026-12-01T00:00:00Z" />
-        <Text path={["spec", "end_at"]} label="Not after" mono placeholder="2027-12-01T00:00:00Z" />
+        <Text path={["spec", "start_at"]} label="Start" mono placeholder="2026-12-01T00:00:00Z" />
+        <Text path={["spec", "end_at"]} label="End" mono placeholder="2027-12-01T00:00:00Z" />
         <NumberText
           path={["spec", "jitter_seconds"]}
-          label="Spread over seconds"
+          label="Jitter (s)"
           min={0}
-          hint="so that not all start at once; the same after every restart"
+          hint="Maximum pseudorandom delay, default 0. Stable across restarts."
         />
-        <Choose
-          path={["spec", "dst_gap"]}
-          label="A time the clock leaps over"
-          choices={[
-            ["next_valid", "fires at the next valid moment"],
-            ["skip", "does not fire"],
-          ]}
-        />
-        <Choose
-          path={["spec", "dst_fold"]}
-          label="A time the clock shows twice"
-          choices={[
-            ["first", "fires the first time"],
-            ["second", "fires the second time"],
-            ["both", "fires both times"],
-          ]}
-        />
+        <Choose path={["spec", "dst_gap"]} label={DST_GAP_LABEL} choices={DST_GAP_CHOICES} />
+        <Choose path={["spec", "dst_fold"]} label={DST_FOLD_LABEL} choices={DST_FOLD_CHOICES} />
       </div>
     </Card>
   );
@@ -98,7 +97,7 @@ export function WhenSection() {
 export function Whether() {
   const calendars = useRead("/api/calendars", { query: { page_size: 200 } }, { live: false });
   return (
-    <Card title="Whether">
+    <Card title="Rules">
       <div className="form-grid">
         <TextList
           path={["calendars"]}
@@ -106,8 +105,8 @@ export function Whether() {
           mono
           list="known-calendars"
           placeholder="weekdays"
-          hint="all of them must allow the day"
-          add="Add a calendar"
+          hint="Runs only on days that all calendars allow."
+          add="Add calendar"
         />
         <datalist id="known-calendars">
           {[
@@ -122,120 +121,126 @@ export function Whether() {
         </datalist>
         <Choose
           path={["overlap_policy"]}
-          label="While an earlier run goes on"
-          choices={[
-            ["skip", "skip this one"],
-            ["buffer_one", "hold one back"],
-            ["buffer_all", "hold all back"],
-            ["allow_all", "let them run side by side"],
-            ["cancel_other", "cancel the earlier one"],
-            ["terminate_other", "terminate the earlier one"],
-          ]}
+          label={OVERLAP_LABEL}
+          hint="Applies while an earlier run is active."
+          choices={OVERLAP_CHOICES}
         />
         <Choose
           path={["catchup_policy"]}
-          label="What was missed"
-          choices={[
-            ["fire_once", "is made up for once"],
-            ["skip", "is skipped"],
-            ["fire_all", "is made up for, all of it"],
-            ["spread", "is made up for, spread out"],
-          ]}
+          label={CATCHUP_LABEL}
+          hint="Applies to occurrences missed while the scheduler was down."
+          choices={CATCHUP_CHOICES}
         />
-        <NumberText path={["max_runs"]} label="Runs in all" min={1} hint="after so many it is over" />
-        <NumberText path={["budget", "max_daily_runs"]} label="Runs a day" min={0} />
-        <NumberText path={["pause_on_failure"]} label="Pause after failures in a row" min={1} />
-        <NumberText path={["failing_after"]} label="Failing after failures in a row" min={1} />
+        <NumberText
+          path={["max_runs"]}
+          label="Max runs"
+          min={1}
+          hint="Deletes the schedule after this many runs. Default: no limit."
+        />
+        <NumberText
+          path={["budget", "max_daily_runs"]}
+          label="Daily limit"
+          min={0}
+          hint="Maximum runs per UTC day. Default: no limit."
+        />
+        <NumberText
+          path={["pause_on_failure"]}
+          label="Pause after consecutive failures"
+          min={1}
+          hint="Default: never"
+        />
+        <NumberText
+          path={["failing_after"]}
+          label="Mark as failing after consecutive failures"
+          min={1}
+          hint="Default: the failing_after setting"
+        />
         <ConditionTester />
         <JsonField
           path={["inputs_rotation"]}
-          label="Inputs that take turns"
+          label="Rotating inputs"
           kind="any"
           rows={3}
-          hint="an array of objects, one for each run"
+          hint="JSON array of objects. Each run uses the next object."
         />
       </div>
     </Card>
   );
 }
 
-export function WhoAgrees() {
+export function ApprovalsAndRetries() {
   const { document, draft } = useEditing();
   const policies = draft?.policies;
   return (
-    <Card title="Who must agree, and what if it fails">
+    <Card title="Approvals & retries">
       <div className="form-grid">
         <YesNoOtherwise
           path={["approval_policy", "requires_approval"]}
-          label="Somebody must agree before a run"
+          label="Require approval"
           otherwise={otherwiseText(document, policies)}
-          hint="a yes that anybody asks for is asked for: schedule, assignment, agent or workflow"
+          hint="Any level can require approval: schedule, assignment, agent or workflow."
         />
         <TextList
           path={["approval_policy", "gates"]}
           label="Gates"
           placeholder="external_message"
-          hint="what no step does without a yes"
-          add="Add a gate"
+          hint="Actions that always require approval"
+          add="Add gate"
         />
         {asksOf(document, policies) ? (
           <>
             <TextList
               path={["approval_policy", "approvers"]}
-              label="Who may agree"
+              label="Approvers"
               placeholder="role:operator"
-              hint="principals, or role:x; without any, whoever may approve"
-              add="Add somebody"
+              hint="Principals or role:NAME. Default: all users with the approve permission."
+              add="Add approver"
             />
-            <NumberText path={["approval_policy", "approvals_required"]} label="How many must agree" min={1} />
+            <NumberText
+              path={["approval_policy", "approvals_required"]}
+              label="Required approvals"
+              min={1}
+              hint="Default 1"
+            />
             <NumberText
               path={["approval_policy", "expires_after_seconds"]}
-              label="Seconds it waits for a yes"
+              label="Approval timeout (s)"
               min={1}
-              hint="a day without it"
+              hint="Default 86400 (1 day)"
             />
             <Choose
               path={["approval_policy", "while_waiting"]}
-              label="A run that waits is to the next one"
-              choices={[
-                ["count", "busy: the overlap rule holds"],
-                ["supersede", "out of date: the newer one asks in its place"],
-                ["ignore", "nothing"],
-              ]}
+              label={WHILE_WAITING_LABEL}
+              hint="Effect of a waiting run on the next occurrence"
+              choices={WHILE_WAITING_CHOICES}
             />
-            <YesNo
-              path={["approval_policy", "allow_requester"]}
-              label="Author or requester may approve (allow_requester)"
-            />
+            <YesNo path={["approval_policy", "allow_requester"]} label="Allow the author or requester to approve" />
           </>
         ) : null}
         <NumberText
           path={["retry_policy", "max_retries"]}
-          label="Tries after a failure"
-          hint="0 = no retries; empty = 1, or as the agent or assignment says"
+          label="Max retries"
+          hint="Default 1, or the value of the agent or assignment"
           min={0}
         />
-        <NumberText path={["retry_policy", "backoff_ms"]} label="First pause between tries, ms" min={0} />
-        <Choose
-          path={["failure_policy", "mode"]}
-          label="A step of a workflow that fails"
-          choices={[
-            ["isolate", "leaves the others alone"],
-            ["halt", "stops the workflow"],
-            ["fallback", "is given to somebody else"],
-          ]}
+        <NumberText
+          path={["retry_policy", "backoff_ms"]}
+          label="Initial backoff (ms)"
+          min={0}
+          hint="Default 1000. Doubles after each retry."
         />
+        <Choose path={["failure_policy", "mode"]} label={FAILURE_LABEL} choices={FAILURE_CHOICES} />
       </div>
       <Policies />
     </Card>
   );
 }
 
-export function Beside() {
+export function Metadata() {
   return (
-    <Card title="Beside">
+    <Card title="Metadata">
       <div className="form-grid">
-        <JsonField path={["labels"]} label="Labels" rows={3} hint='texts to find it by, such as {"team": "data"}' />
+        <JsonField path={["labels"]} label="Labels" rows={3} hint='JSON object of strings. Example: {"team": "data"}' />
         <LongText path={["note"]} label="Note" rows={3} />
       </div>
     </Card>

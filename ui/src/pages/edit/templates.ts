@@ -1,4 +1,4 @@
-// What a new schedule begins with: something that works as it is, to be changed.
+// Example schedules to start from.
 import type { Doc } from "../../document/document";
 
 export interface Template {
@@ -13,10 +13,10 @@ const MORNING = "0 9 * * 1-5";
 export const TEMPLATES: readonly Template[] = [
   {
     id: "http",
-    title: "HTTP call",
-    about: "asks an address; as it stands, this service whether it is well",
+    title: "HTTP request",
+    about: "Sends an HTTP request. The example calls the health endpoint of this server.",
     make: (zone, service) => ({
-      name: "Every morning",
+      name: "Morning health check",
       spec: { cron_expressions: [MORNING], timezone: zone },
       action: { kind: "http", method: "GET", url: `${service}healthz` },
     }),
@@ -24,11 +24,11 @@ export const TEMPLATES: readonly Template[] = [
   {
     id: "prompt",
     title: "Prompt an agent",
-    about: "tells an agent something, and waits for its answer",
+    about: "Sends a prompt to an agent and waits for the reply.",
     make: (zone) => ({
       name: "Morning brief",
       spec: { cron_expressions: [MORNING], timezone: zone },
-      action: { kind: "prompt", prompt: "Summarise what happened since yesterday." },
+      action: { kind: "prompt", prompt: "Summarise the events since yesterday." },
       assignee_type: "agent",
       assignee_id: "",
     }),
@@ -36,7 +36,7 @@ export const TEMPLATES: readonly Template[] = [
   {
     id: "workflow",
     title: "Workflow",
-    about: "starts a workflow that is stored here",
+    about: "Starts a stored workflow.",
     make: (zone) => ({
       name: "Nightly workflow",
       spec: { cron_expressions: ["0 2 * * *"], timezone: zone },
@@ -45,10 +45,10 @@ export const TEMPLATES: readonly Template[] = [
   },
   {
     id: "pull",
-    title: "Work for a queue",
-    about: "puts a run into a queue from which your workers take",
+    title: "Queue task",
+    about: "Adds a task to a queue for your workers.",
     make: (zone) => ({
-      name: "Hourly work",
+      name: "Hourly task",
       spec: { cron_expressions: ["0 * * * *"], timezone: zone },
       action: { kind: "pull", queue: "default", workflow_type: "report" },
     }),
@@ -56,7 +56,7 @@ export const TEMPLATES: readonly Template[] = [
   {
     id: "celery",
     title: "Celery task",
-    about: "publishes a task to a broker that the settings name",
+    about: "Publishes a task to a broker named in the settings.",
     make: (zone) => ({
       name: "Celery task",
       spec: { cron_expressions: ["*/15 * * * *"], timezone: zone },
@@ -66,7 +66,7 @@ export const TEMPLATES: readonly Template[] = [
   {
     id: "command",
     title: "Command",
-    about: "runs a command that the settings name",
+    about: "Runs a command defined in the settings.",
     make: (zone) => ({
       name: "Nightly command",
       spec: { cron_expressions: ["0 3 * * *"], timezone: zone },

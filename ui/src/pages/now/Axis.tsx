@@ -1,4 +1,4 @@
-// The hours above the lanes, in the viewer's zone; where the clock is put forward or back, it says so.
+// The time axis in the viewer's zone, with clock changes.
 import { memo } from "react";
 import { axisText, position, type AxisMark, type Span } from "../../time/axis";
 import { useNow } from "../../time/now";
@@ -18,7 +18,7 @@ export const Axis = memo(function Axis({ marks, span, width, now, zone }: Props)
   const x = position(now, span, width);
   const inView = x >= 0 && x <= width;
   return (
-    <svg className="axis" width={width} height={HEIGHT} role="img" aria-label={`Hours in ${zone}`}>
+    <svg className="axis" width={width} height={HEIGHT} role="img" aria-label={`Time axis (${zone})`}>
       <g className="moves">
         {marks.map((mark) => (
           <AxisText key={mark.at} mark={mark} x={position(mark.at, span, width)} width={width} zone={zone} />
@@ -37,12 +37,12 @@ export const Axis = memo(function Axis({ marks, span, width, now, zone }: Props)
   );
 });
 
-/** By itself: the line moves by what can be seen, which is ten minutes where a week is shown. */
+/** Separate, as the line moves in larger steps than a minute when a week is shown. */
 function Clock({ zone }: { zone: string }) {
   return clockText(Math.floor(useNow() / 60_000) * 60_000, zone);
 }
 
-/** The label of now stays inside, also at the edges. */
+/** Keep the label of now inside the view. */
 function nowX(x: number, width: number): number {
   return Math.max(-x, Math.min(width - x - 46, -23));
 }

@@ -1,4 +1,4 @@
-// The lanes under their axis: one row a schedule, the past as it was decided, a line for now, and what is predicted.
+// The timeline: one lane per schedule with past decisions, the current time and predictions.
 import { useWindowVirtualizer } from "@tanstack/react-virtual";
 import {
   useLayoutEffect,
@@ -25,7 +25,7 @@ interface Props {
   fleet: Fleet;
   lanes: readonly Lane[];
   span: Span;
-  /** Moves by what can be seen, not by the second. */
+  /** The current time in visible steps. */
   now: number;
   zone: string;
   onSpan: (span: Span) => void;
@@ -70,7 +70,7 @@ export function Chart({ fleet, lanes, span: settled, now, zone, onSpan, onExplai
       ref={frame}
       className={narrow ? "lanes narrow" : "lanes"}
       role="group"
-      aria-label="Timeline: arrow keys move it, plus and minus zoom"
+      aria-label="Timeline; arrow keys move, plus and minus zoom"
       tabIndex={0}
       onClick={click}
       onKeyDown={press}
@@ -126,11 +126,11 @@ export function Chart({ fleet, lanes, span: settled, now, zone, onSpan, onExplai
 interface Asked {
   id: string;
   at: string;
-  /** It stands for many occurrences, which a closer view tells apart. */
+  /** A bar groups many occurrences; a click zooms in. */
   isBar: boolean;
 }
 
-/** A mark says which instant it stands for; anywhere else in a lane it is the instant under the pointer. */
+/** The instant of a mark, or the instant under the pointer elsewhere in a lane. */
 function askedFor(target: Element, clientX: number, span: Span): Asked | null {
   const lane = target.closest<HTMLElement>("[data-lane]");
   const plot = target.closest("[data-plot]");

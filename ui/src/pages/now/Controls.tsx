@@ -1,7 +1,8 @@
-// Which hours and which lanes: presets, zoom, pan, back to now, and the filters.
+// The controls of the timeline: filters, time range, zoom and pan.
 import { useEffect, useRef, useState } from "react";
 import { Button } from "../../parts/Button";
 import { CheckField } from "../../parts/Field";
+import { reasonText } from "../../words";
 import type { Filter } from "./useAgenda";
 import { PRESETS, type View } from "./span";
 
@@ -33,8 +34,8 @@ export function Controls({
       <div className="row">
         <Filters filter={filter} onFilter={onFilter} />
         {filter.reason ? (
-          <Button small pressed onClick={onAnyReason} title="Show all of it again">
-            Only: {filter.reason.replaceAll("_", " ")} (show all)
+          <Button small pressed onClick={onAnyReason} title="Remove filter">
+            Reason: {reasonText(filter.reason)} ×
           </Button>
         ) : null}
         <CheckField
@@ -43,10 +44,10 @@ export function Controls({
           onChange={(event) => onTroubled(event.target.checked)}
         />
       </div>
-      <div className="row" role="group" aria-label="Which hours">
+      <div className="row" role="group" aria-label="Time range">
         {view.from === null ? null : (
           <Button small onClick={onNow}>
-            Back to now
+            Now
           </Button>
         )}
         <div className="joined">
@@ -77,12 +78,12 @@ export function Controls({
 
 const TYPING_MS = 300;
 
-/** The address follows when the typing stops; what comes from elsewhere replaces what is typed. */
+/** The address changes when typing stops; a changed address replaces the typed text. */
 function Filters({ filter, onFilter }: { filter: Pick<Filter, "text" | "label">; onFilter: Props["onFilter"] }) {
   const [typed, setTyped] = useState({ text: filter.text, label: filter.label });
   const send = useRef(onFilter);
   send.current = onFilter;
-  // Of what was sent the address tells a moment later, when there may be more in the field already.
+  // The address changes a moment later, when the field may already have more text.
   const sent = useRef(typed);
   useEffect(() => {
     if (filter.text === sent.current.text && filter.label === sent.current.label) return;
@@ -111,7 +112,7 @@ function Filters({ filter, onFilter }: { filter: Pick<Filter, "text" | "label">;
       <input
         className="input now-find"
         type="search"
-        aria-label="Filter by label, as name=value"
+        aria-label="Filter by label (name=value)"
         placeholder="label=value"
         maxLength={200}
         value={typed.label}

@@ -1,4 +1,4 @@
-// What an operator acts on, in numbers; each leads to the list that it counts.
+// Counts of schedules and runs that need attention; each links to its list.
 import { Link, type LinkProps } from "@tanstack/react-router";
 import type { Schemas } from "../../api/client";
 import { ALL_NAMESPACES, PAGES_OF_ALL } from "../../api/everywhere";
@@ -14,7 +14,7 @@ export function useOverview(enabled: boolean, ofAll = false) {
   return useRead("/api/overview", query ? { query } : {}, { enabled, everySeconds: ofAll ? EVERY_SECONDS : undefined });
 }
 
-// The stream tells of one namespace alone.
+// The event stream covers one namespace only.
 const EVERY_SECONDS = 15;
 
 interface Tile {
@@ -29,7 +29,7 @@ interface Tile {
 const TILES: readonly Tile[] = [
   {
     name: "failing",
-    text: "Failing",
+    text: HEALTH_LOOKS.failing.word,
     look: HEALTH_LOOKS.failing,
     to: "/schedules",
     search: () => ({ health: "failing" }),
@@ -37,7 +37,7 @@ const TILES: readonly Tile[] = [
   },
   {
     name: "schedules.broken",
-    text: "Broken",
+    text: STATUS_LOOKS.broken.word,
     look: STATUS_LOOKS.broken,
     to: "/schedules",
     search: () => ({ status: "broken" }),
@@ -45,7 +45,7 @@ const TILES: readonly Tile[] = [
   },
   {
     name: "late",
-    text: "Late",
+    text: HEALTH_LOOKS.late.word,
     look: HEALTH_LOOKS.late,
     to: "/schedules",
     search: () => ({ health: "late" }),
@@ -53,7 +53,7 @@ const TILES: readonly Tile[] = [
   },
   {
     name: "stale",
-    text: "Stale",
+    text: HEALTH_LOOKS.stale.word,
     look: HEALTH_LOOKS.stale,
     to: "/schedules",
     search: () => ({ health: "stale" }),
@@ -77,7 +77,7 @@ const TILES: readonly Tile[] = [
   },
   {
     name: "waiting_for_approval",
-    text: "Awaiting approval",
+    text: RUN_LOOKS.awaiting_approval.word,
     look: RUN_LOOKS.awaiting_approval,
     to: "/approvals",
     search: () => ({ status: "pending" }),
@@ -85,7 +85,7 @@ const TILES: readonly Tile[] = [
   },
   {
     name: "running",
-    text: "Running",
+    text: RUN_LOOKS.running.word,
     look: RUN_LOOKS.running,
     to: "/runs",
     search: () => ({ state: "running" }),
@@ -93,7 +93,7 @@ const TILES: readonly Tile[] = [
   },
   {
     name: "held",
-    text: "Buffered",
+    text: HELD.word,
     look: HELD,
     to: "/runs",
     search: () => ({ state: "held" }),
@@ -103,7 +103,7 @@ const TILES: readonly Tile[] = [
 
 interface Props {
   overview: ReturnType<typeof useOverview>;
-  /** Of all namespaces: only some of the lists have such a view. */
+  /** All namespaces: only some lists support this view. */
   ofAll?: boolean;
 }
 

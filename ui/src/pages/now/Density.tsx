@@ -1,7 +1,8 @@
-// How many start when: bars over the lanes, on which a herd stands out by its height, a sign and its number.
+// The number of starts over time, with labelled peaks.
 import { memo, useMemo } from "react";
 import { zoomed, type Span } from "../../time/axis";
 import { clockText, durationText } from "../../time/zones";
+import { counted } from "../../words";
 import { densityBars, labelled, type DensityBar } from "./density";
 import type { Fleet } from "./useAgenda";
 
@@ -33,7 +34,7 @@ export const Density = memo(function Density({ fleet, span, width, now, zone, on
             key={bar.at}
             bar={bar}
             seconds={fleet.bucketSeconds}
-            counted={fleet.countedSeconds}
+            peakSeconds={fleet.countedSeconds}
             isComing={bar.at >= now}
             zone={zone}
             onPick={() => onSpan(zoomed(span, 0.25, bar.fullestAt))}
@@ -50,17 +51,17 @@ export const Density = memo(function Density({ fleet, span, width, now, zone, on
 interface ColumnProps {
   bar: DensityBar;
   seconds: number;
-  counted: number;
+  peakSeconds: number;
   isComing: boolean;
   zone: string;
   onPick: () => void;
 }
 
-function Column({ bar, seconds, counted, isComing, zone, onPick }: ColumnProps) {
+function Column({ bar, seconds, peakSeconds, isComing, zone, onPick }: ColumnProps) {
   const high = bar.starts === 0 ? 0 : Math.max(2, bar.share * (HEIGHT - TOP));
   const inner = Math.max(1, bar.width - (bar.width > 4 ? 1.5 : 0.5));
   return (
-    <g onClick={onPick} data-tip={`${columnText(bar, seconds, counted, zone)}\nClick to zoom in`}>
+    <g onClick={onPick} data-tip={`${columnText(bar, seconds, peakSeconds, zone)}\nClick to zoom in`}>
       <rect className="density-room" x={bar.x} y={0} width={bar.width} height={HEIGHT} />
       {high > 0 ? (
         <rect
@@ -77,10 +78,10 @@ function Column({ bar, seconds, counted, isComing, zone, onPick }: ColumnProps) 
 }
 
 /** "22:00–22:05: 801 starts, 0 skipped\nPeak: 561 in 1 min at 22:04". */
-function columnText(bar: DensityBar, seconds: number, counted: number, zone: string): string {
+function columnText(bar: DensityBar, seconds: number, peakSeconds: number, zone: string): string {
   const all = `${clockText(bar.at, zone)}–${clockText(bar.at + seconds * 1_000, zone)}: ${bar.total.toLocaleString("en")} starts, ${bar.skips.toLocaleString("en")} skipped`;
   if (bar.total === bar.starts) return all;
-  return `${all}\nPeak: ${bar.starts.toLocaleString("en")} in ${durationText(counted)} at ${clockText(bar.fullestAt, zone)}`;
+  return `${all}\nPeak: ${bar.starts.toLocaleString("en")} in ${durationText(peakSeconds)} at ${clockText(bar.fullestAt, zone)}`;
 }
 
 function Peak({ bar, width, zone }: { bar: DensityBar; width: number; zone: string }) {
@@ -99,5 +100,5 @@ function Peak({ bar, width, zone }: { bar: DensityBar; width: number; zone: stri
 function densityText(bars: readonly DensityBar[], peaks: readonly DensityBar[], zone: string): string {
   const all = bars.reduce((sum, bar) => sum + bar.total, 0);
   const told = peaks.map((bar) => `${bar.starts} at ${clockText(bar.fullestAt, zone)}`).join(", ");
-  return `${all} starts in view${told ? `; most come together: ${told}` : ""}`;
+  return `${counted(all, "start")} in view${told ? `; peaks: ${told}` : ""}`;
 }

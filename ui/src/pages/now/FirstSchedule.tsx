@@ -1,4 +1,4 @@
-// An empty fleet: what would be here, and the shortest ways to a first schedule.
+// The empty state of the overview, with the shortest ways to create a schedule.
 import { Link } from "@tanstack/react-router";
 import { useMay, useNamespace, useSession } from "../../api/session";
 import { CopyButton } from "../../parts/CopyButton";
@@ -13,23 +13,20 @@ export function FirstSchedule() {
   return (
     <div className="card">
       <Empty title={`No schedules in ${namespace} yet`}>
-        <p>
-          Each schedule will have a lane here: what it did in the last hours, what it will do in the next, and, for any
-          moment, why.
-        </p>
+        <p>The timeline shows past and upcoming occurrences of each schedule, and explains each decision.</p>
         {writes ? (
           <>
             <Link to="/schedules/new" search={{ template: "http" } as never} className="button primary">
-              Make the first one
+              Create schedule
             </Link>
-            <p>It opens with an example that works; or, in a terminal:</p>
+            <p>Starts from a working example. In a terminal:</p>
             <div className="row copy-line">
               <code>{command}</code>
               <CopyButton small text={command} />
             </div>
           </>
         ) : (
-          <p>Your token may look, but not write: somebody with the role of an owner can make the first one.</p>
+          <p>Read-only access. Ask an owner of the namespace to create a schedule.</p>
         )}
       </Empty>
     </div>

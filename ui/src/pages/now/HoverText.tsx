@@ -1,4 +1,4 @@
-// The text of whatever the pointer or the focus is on, shown beside it; those who listen have it as the mark's name.
+// The tooltip of the mark under the pointer or the focus. Screen readers read the accessible name of the mark.
 import { useImperativeHandle, useState, type Ref } from "react";
 import { createPortal } from "react-dom";
 

@@ -1,4 +1,4 @@
-// A lane of a dense schedule: a bar for each part of the view instead of single marks.
+// The lane of a frequent schedule: a bar for each part of the view instead of single marks.
 import { useMemo, useState } from "react";
 import type { Span } from "../../time/axis";
 import { clockText, dayText } from "../../time/zones";

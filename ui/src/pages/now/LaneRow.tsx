@@ -1,9 +1,10 @@
-// The lane of one schedule: its name, its marks on the line of time, and the bars of long runs.
+// The lane of one schedule: its name, its marks and the bars of long runs.
 import { Link } from "@tanstack/react-router";
 import { memo, useMemo, useState } from "react";
 import { MarkShape } from "../../marks/Mark";
 import { isolated } from "../../parts/isolated";
 import { position, type Span } from "../../time/axis";
+import { counted } from "../../words";
 import { countText, groupMarks, runBars, type Group } from "./groups";
 import { BASE } from "./laneBars";
 import { LaneBars } from "./LaneBars";
@@ -20,7 +21,7 @@ interface Props {
   width: number;
   now: number;
   grid: string;
-  /** Of the bars of a dense lane: where they begin and how long one is. */
+  /** The start of the first bar of a dense lane, and the length of a bar. */
   origin: number;
   seconds: number;
   viewer: string;
@@ -109,7 +110,7 @@ function Plot({
       height={HIGH}
       data-plot
       role="group"
-      aria-label={lane.buckets === null ? `${groups.length} marks` : "Counts by time"}
+      aria-label={lane.buckets === null ? counted(groups.length, "mark") : "Counts over time"}
     >
       <g className="moves">
         {x > 0 ? <rect className="past" x={0} y={0} width={Math.min(width, x)} height={HIGH} /> : null}

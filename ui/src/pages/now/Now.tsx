@@ -1,4 +1,4 @@
-// What needs somebody, what happened in the last hours, and what comes next: the whole fleet on one line of time.
+// The overview: counts, and a timeline of all schedules with past and upcoming occurrences.
 import { useNavigate, useSearch } from "@tanstack/react-router";
 import { useCallback, useMemo, useRef, useState } from "react";
 import { Refused } from "../../api/client";
@@ -11,6 +11,7 @@ import { Empty, FailureNote, Loading } from "../../parts/Shown";
 import { useNow } from "../../time/now";
 import { useViewerZone } from "../../time/zones";
 import { panned, type Span } from "../../time/axis";
+import { counted } from "../../words";
 import { Chart } from "./Chart";
 import { Controls } from "./Controls";
 import { Counts, useOverview } from "./Counts";
@@ -25,7 +26,7 @@ import { useAgenda, type Fleet } from "./useAgenda";
 export default function Now() {
   const ofAll = useOfAll();
   return ofAll ? (
-    <Page title="Now" about="All namespaces.">
+    <Page title="Overview" about="All namespaces">
       <Installation />
     </Page>
   ) : (
@@ -38,19 +39,16 @@ function OfNamespace() {
   const overview = useOverview(reads);
   if (!reads) {
     return (
-      <Page title="Now">
-        <Empty title="Your token may not read schedules">
-          <p>
-            It can do its work, but see nothing of the fleet. Somebody who may give tokens can make one with the role of
-            a viewer.
-          </p>
+      <Page title="Overview">
+        <Empty title="No permission to read schedules">
+          <p>Your token does not include the read permission. Ask an administrator for a token with the viewer role.</p>
         </Empty>
       </Page>
     );
   }
   const isEmpty = overview.data !== undefined && Object.values(overview.data.schedules).every((many) => many === 0);
   return (
-    <Page title="Now">
+    <Page title="Overview">
       {isEmpty ? (
         <FirstSchedule />
       ) : (
@@ -85,7 +83,7 @@ function Timeline() {
   const look = useCallback((next: View) => change(searchOf(next)), [change]);
   const onSpan = useCallback((next: Span) => look(viewFor(next, now)), [look, now]);
   return (
-    <section className="stack" aria-label="The fleet over time">
+    <section className="stack" aria-label="Timeline">
       <Controls
         view={view}
         filter={filter}
@@ -144,16 +142,13 @@ function NoLanes({
   if (lanes.length > 0) {
     return (
       <Empty title="Nothing needs attention">
-        <p>
-          No failed, missed or unapproved run in these hours: {lanes.length}{" "}
-          {lanes.length === 1 ? "schedule" : "schedules"}.
-        </p>
+        <p>No run failed, was missed or awaits approval in this time range ({counted(lanes.length, "schedule")}).</p>
       </Empty>
     );
   }
   return (
-    <Empty title={filtered ? "No schedule like this has anything in these hours" : "Nothing in these hours"}>
-      <p>Each schedule that fired or will fire in this span has a lane here. Paused and finished ones have none.</p>
+    <Empty title={filtered ? "No matching schedules in this time range" : "No occurrences in this time range"}>
+      <p>Only schedules with past or upcoming occurrences in the time range are shown.</p>
       <button type="button" className="button" onClick={onWiden}>
         Show more hours
       </button>
@@ -165,14 +160,14 @@ function CutNote({ fleet, more }: { fleet: Fleet; more: (() => void) | null }) {
   if (fleet.lanes === null || more === null) {
     return (
       <p className="note tone-warn" role="status">
-        Too many events: only the first 5,000 are shown. Zoom in, or filter schedules.
+        Too many events: only the first 5,000 are shown. Zoom in or filter schedules.
       </p>
     );
   }
   return (
     <p className="note tone-info row" role="status">
       <span className="grow">
-        The first {fleet.lanes.length.toLocaleString("en")} schedules are loaded, in the order of their ids.
+        The first {fleet.lanes.length.toLocaleString("en")} schedules are loaded, ordered by id.
       </span>
       <Button small onClick={more}>
         Load more
@@ -181,14 +176,14 @@ function CutNote({ fleet, more }: { fleet: Fleet; more: (() => void) | null }) {
   );
 }
 
-/** Moves by about a pixel: finer than that nobody sees, and every step draws all lanes. */
+/** The current time in steps of about one pixel, as every step renders all lanes. */
 function useSteppedNow(hours: number): number {
   const now = useNow();
   const step = Math.max(1_000, Math.round((hours * HOUR) / 1_000 / 1_000) * 1_000);
   return Math.floor(now / step) * step;
 }
 
-/** In an order that stays while the same is looked at. */
+/** The lanes in an order that is stable while the view does not change. */
 function useLanes(fleet: Fleet | null, now: number, about: string): readonly Lane[] {
   const order = useRef<{ about: string; places: Map<string, number> }>({ about, places: new Map() });
   return useMemo(() => {
@@ -214,7 +209,7 @@ function useChangeSearch() {
   );
 }
 
-/** As the service spells them; anything else is no reason. */
+/** The reason as the service spells it; other values are ignored. */
 function reasonOf(value: unknown): string {
   return typeof value === "string" && /^[a-z_]{1,40}$/.test(value) ? value : "";
 }

@@ -48,7 +48,7 @@ test.each<[string, number[], number[]]>([
   expect(herds(starts.map((many, at) => ({ at, starts: many }))).map((each) => each.starts)).toEqual(found);
 });
 
-test("bars stand where their minutes are, the highest fills the room", () => {
+test("bars are placed at their minutes, and the highest has the full height", () => {
   const bars = densityBars([bucket(-30, 1), bucket(0, 5), bucket(60, 20), bucket(700, 9)], drawn(600));
   expect(bars.map(({ x, share }) => [Math.round(x), share])).toEqual([
     [0, 0.25],

@@ -1,4 +1,4 @@
-// How many starts fall into each part of the view, and where so many come together that they are a herd.
+// The number of starts in each part of the view, and its peaks.
 import type { Schemas } from "../../api/client";
 import { offsetMinutes } from "../../time/zones";
 import { position, type Span } from "../../time/axis";
@@ -7,18 +7,18 @@ const MINUTE = 60_000;
 const SIZES: readonly number[] = [10, 60, 120, 300, 600, 900, 1_800, 3_600, 7_200, 10_800, 21_600, 43_200, 86_400];
 const MOST_BUCKETS = 180;
 
-/** The smallest part that leaves bars wide enough to see, in seconds: a minute from half an hour to three. */
+/** The smallest bar length with legible bars, in seconds. */
 export function bucketSeconds(span: Span): number {
   const seconds = (span.to - span.from) / 1_000;
   return SIZES.find((size) => seconds / size <= MOST_BUCKETS) ?? SIZES[SIZES.length - 1]!;
 }
 
-/** What is counted, in seconds: a minute, or less where a bar is less; a fifth of a long bar, so that few are sent. */
+/** The counting interval in seconds: a minute, less for short bars, a fifth of long bars. */
 export function countedSeconds(bar: number): number {
   return Math.max(Math.min(60, bar), bar / 5);
 }
 
-/** Whole buckets of the local clock around the span, so that the same hours are asked for while the view moves a little. */
+/** Whole local buckets around the span, so that small moves of the view repeat the same request. */
 export function outward(span: Span, seconds: number, zone: string): Span {
   const size = seconds * 1_000;
   const offset = offsetMinutes(span.from, zone) * MINUTE;
@@ -28,17 +28,17 @@ export function outward(span: Span, seconds: number, zone: string): Span {
   };
 }
 
-/** A bar is as high as its fullest part that is counted: a herd stands out however long a time the bar stands for. */
+/** The height of a bar is its peak counting interval, so that peaks are visible at any bar length. */
 export interface DensityBar {
   at: number;
   x: number;
   width: number;
-  /** Of the highest, 0 to 1. */
+  /** The height relative to the highest bar, 0 to 1. */
   share: number;
-  /** In the fullest part, and when that is. */
+  /** The starts in the peak interval, and its time. */
   starts: number;
   fullestAt: number;
-  /** In all of it. */
+  /** The starts in the whole bar. */
   total: number;
   skips: number;
   isPeak: boolean;
@@ -46,7 +46,7 @@ export interface DensityBar {
 
 type Bucket = Pick<Schemas["AgendaBucket"], "at" | "starts" | "skips">;
 
-/** What a bar is drawn of: where the bars begin and how long one is, and the view. */
+/** The start and length of bars, and the view. */
 export interface Drawn {
   origin: number;
   seconds: number;
@@ -87,7 +87,7 @@ function slotsOf(buckets: readonly Bucket[], origin: number, size: number): Slot
 const MOST_HERDS = 3;
 const SMALLEST_HERD = 5;
 
-/** The highest that stand far above the usual one. */
+/** The peaks: bars far above the median. */
 export function herds<T extends { at: number; starts: number }>(slots: readonly T[]): T[] {
   const full = slots.filter((each) => each.starts > 0);
   if (full.length === 0) return [];
@@ -99,7 +99,7 @@ export function herds<T extends { at: number; starts: number }>(slots: readonly 
     .slice(0, MOST_HERDS);
 }
 
-/** Labels that would be written over one another give way to the higher ones. */
+/** Drop labels that overlap the label of a higher bar. */
 export function labelled(bars: readonly DensityBar[], room: number): DensityBar[] {
   const chosen: DensityBar[] = [];
   for (const bar of bars.filter((each) => each.isPeak).sort((one, other) => other.starts - one.starts)) {

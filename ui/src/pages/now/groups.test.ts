@@ -27,67 +27,67 @@ test.each<[string, Row[], [number, string, string][]]>([
     "marks that have room stay alone, in the middle of their moment",
     [row(0), row(60), row(120)],
     [
-      [-6.5, "succeeded", "succeeded"],
-      [93.5, "succeeded", "succeeded"],
-      [193.5, "succeeded", "succeeded"],
+      [-6.5, "Succeeded", "Succeeded"],
+      [93.5, "Succeeded", "Succeeded"],
+      [193.5, "Succeeded", "Succeeded"],
     ],
   ],
   [
     "marks that would touch become one, which ends with the last of them",
     [row(60), row(61), row(62), row(120)],
     [
-      [62 / 0.6 + 6.5 - 31, "succeeded", "3 succeeded"],
-      [193.5, "succeeded", "succeeded"],
+      [62 / 0.6 + 6.5 - 31, "Succeeded", "3 succeeded"],
+      [193.5, "Succeeded", "Succeeded"],
     ],
   ],
   [
     "what is predicted begins with the first of them",
     [coming(60), coming(61), coming(120)],
     [
-      [93.5, "will fire", "2 will fire"],
-      [193.5, "will fire", "will fire"],
+      [93.5, "Scheduled", "2 scheduled"],
+      [193.5, "Scheduled", "Scheduled"],
     ],
   ],
   [
-    "what began before the view and goes on stands at its edge, and only that",
+    "only a running run from before the view is placed at its edge",
     [
       row(-200, { state: "running", started_at: at(-200), finished_at: null }),
       row(-100, { started_at: at(-100), finished_at: at(-90) }),
     ],
-    [[0, "running", "running"]],
+    [[0, "Running", "Running"]],
   ],
   [
     "the worst wins",
     [row(60, { state: "failed" }), row(61), row(62, { state: "running" })],
-    [[62 / 0.6 + 6.5 - 31, "failed", "3: 1 failed, 1 running, 1 succeeded"]],
+    [[62 / 0.6 + 6.5 - 31, "Failed", "3: 1 failed, 1 running, 1 succeeded"]],
   ],
   [
     "a run is more than a skip",
     [row(60, { state: null, decision: "skip", reason: "calendar" }), row(60.1)],
-    [[60.1 / 0.6 + 6.5 - 31, "succeeded", "2: 1 succeeded, 1 skipped"]],
+    [[60.1 / 0.6 + 6.5 - 31, "Succeeded", "2: 1 succeeded, 1 skipped"]],
   ],
   [
     "what was decided makes room for what is predicted",
     [row(60), coming(61), coming(62)],
     [
-      [61 / 0.6 - 6.5 - 13, "succeeded", "succeeded"],
-      [61 / 0.6 - 6.5, "will fire", "2 will fire"],
+      [61 / 0.6 - 6.5 - 13, "Succeeded", "Succeeded"],
+      [61 / 0.6 - 6.5, "Scheduled", "2 scheduled"],
     ],
   ],
   [
     "what is late and undecided does not hide what was decided since",
     [coming(60), row(120)],
     [
-      [93.5, "will fire", "will fire"],
-      [193.5, "succeeded", "succeeded"],
+      [93.5, "Scheduled", "Scheduled"],
+      [193.5, "Succeeded", "Succeeded"],
     ],
   ],
   [
     "a row of missed ones counts all of them",
     [row(60, { state: null, decision: "skip", reason: "missed", count: 500 })],
-    [[100 + 6.5 - 45, "missed", "500 missed"]],
+    [[100 + 6.5 - 45, "Missed", "500 missed"]],
   ],
-  ["what is out of sight is left out", [row(-120), row(60), row(1_000)], [[93.5, "succeeded", "succeeded"]]],
+  ["what is out of sight is left out", [row(-120), row(60), row(1_000)], [[93.5, "Succeeded", "Succeeded"]]],
 ])("%s", (_, rows, shown) => {
   const found = groupMarks(rows, SPAN, 1_000).map((each) => [round(each.x), each.look.word, wordsOf(each)]);
   expect(found).toEqual(shown.map(([x, ...words]) => [round(x), ...words]));
@@ -104,7 +104,7 @@ test("a dense day becomes a row of numbers that do not overlap", () => {
   const groups = groupMarks(rows, SPAN, 1_000);
   expect(groups.length).toBeLessThan(40);
   expect(groups.reduce((sum, each) => sum + each.count, 0)).toBe(5_000);
-  expect(groups.filter((each) => each.look.word === "failed")).toHaveLength(1);
+  expect(groups.filter((each) => each.look.word === "Failed")).toHaveLength(1);
   for (const [index, each] of groups.slice(1).entries())
     expect(each.x).toBeGreaterThanOrEqual(groups[index]!.x + groups[index]!.width - 1e-6);
 });
@@ -124,7 +124,7 @@ test.each<[string, Row, [number, number][]]>([
     [[100, 100]],
   ],
   [
-    "one that goes on ends at now",
+    "a running run ends at now",
     row(60, { state: "running", started_at: "2026-11-16T01:00:00Z", finished_at: null }),
     [[100, 400]],
   ],

@@ -1,20 +1,21 @@
-// What is drawn in a lane: single marks, bars of runs that are long enough to see, and numbers where many fall together.
+// The content of a lane: single marks, groups of marks, and bars of long runs.
 import type { Schemas } from "../../api/client";
 import { agendaLook, type Look, type Tone } from "../../marks/outcomes";
 import { position, type Span } from "../../time/axis";
+import { inSentence } from "../../words";
 
-/** As it is worked with: what an answer leaves out is filled in. */
+/** A row with the omitted defaults filled in. */
 export type Row = Required<Schemas["AgendaRow"]>;
 
 export interface Group {
   key: string;
-  /** Where what is drawn begins. */
+  /** The left edge. */
   x: number;
-  /** How wide what is drawn is. */
+  /** The width. */
   width: number;
-  /** Of the row that is worst. */
+  /** The look of the worst row. */
   look: Look;
-  /** Occurrences, not rows: a row of missed ones stands for many. */
+  /** The number of occurrences, as one row may cover many missed ones. */
   count: number;
   rows: readonly Row[];
   /** The row to explain first. */
@@ -31,14 +32,14 @@ export interface Bar {
 export const MARK_WIDTH = 13;
 const SHORTEST_BAR = 8;
 
-/** What somebody must look at comes first; what was left out on purpose is the least of it. */
+/** The severity: failures first, intended skips last. */
 const SEVERITY: Record<Tone, number> = { bad: 6, warn: 5, hold: 4, info: 3, ok: 2, accent: 1, quiet: 0 };
 
 export function severity(look: Look): number {
   return SEVERITY[look.tone];
 }
 
-/** The room that a number needs beside its shape. */
+/** The width of a number next to its shape. */
 export function pillWidth(count: number): number {
   return count <= 1 ? MARK_WIDTH : 24 + 7 * countText(count).length;
 }
@@ -48,8 +49,8 @@ export function countText(count: number): string {
 }
 
 /**
- * What would be drawn over its neighbour joins it: what is predicted from now on to the right, what was decided from now
- * back to the left, so that the two never become one mark and both begin at now. `rows` are in order of time.
+ * Group marks that would overlap: predictions from now to the right, decisions from now to the left, so that both never
+ * share a mark. `rows` are in order of time.
  */
 export function groupMarks(rows: readonly Row[], span: Span, width: number): Group[] {
   const seen = rows
@@ -63,7 +64,7 @@ export function groupMarks(rows: readonly Row[], span: Span, width: number): Gro
   return [...backward(decided, border), ...coming].sort((one, other) => one.x - other.x);
 }
 
-/** What began before the view and goes on stands at its edge. */
+/** A run that began before the view is placed at its edge. */
 function placeOf(row: Row, span: Span, width: number): number {
   const x = position(Date.parse(row.at), span, width);
   return row.started_at && !row.finished_at && !row.predicted ? Math.max(x, HALF) : x;
@@ -91,7 +92,7 @@ function forward(seen: readonly Placed[]): Group[] {
   return groups;
 }
 
-/** The last one makes room for what begins at the border. */
+/** The last group ends before the first group after now. */
 function backward(seen: readonly Placed[], border: number): Group[] {
   const groups: Group[] = [];
   let limit = border;
@@ -112,7 +113,7 @@ function backward(seen: readonly Placed[], border: number): Group[] {
 function groupOf(x: number, count: number, seen: readonly Placed[]): Group {
   const rows = seen.map(({ row }) => row);
   const worst = rows.reduce((one, other) => (severity(agendaLook(other)) > severity(agendaLook(one)) ? other : one));
-  // Named by the row at which it began to grow: it keeps the focus while the others come and go.
+  // The key is the first row, so that the group keeps the focus while others change.
   const anchor = rows[0]!.predicted ? rows[0]! : rows.at(-1)!;
   return {
     key: anchor.at + (anchor.predicted ? "p" : "d"),
@@ -125,7 +126,7 @@ function groupOf(x: number, count: number, seen: readonly Placed[]): Group {
   };
 }
 
-/** Runs that last longer than a mark is wide; those that go on end at now. */
+/** Runs longer than the width of a mark; active runs end at now. */
 export function runBars(rows: readonly Row[], span: Span, width: number, now: number): Bar[] {
   const bars: Bar[] = [];
   for (const row of rows) {
@@ -139,7 +140,7 @@ export function runBars(rows: readonly Row[], span: Span, width: number, now: nu
   return bars;
 }
 
-/** "succeeded", "24 succeeded", or "24: 4 failed, 20 succeeded", worst first. */
+/** "Succeeded", "24 succeeded", or "24: 4 failed, 20 succeeded", worst first. */
 export function wordsOf(group: Pick<Group, "rows" | "count">): string {
   const counts = new Map<string, { many: number; severity: number }>();
   for (const row of group.rows) {
@@ -148,6 +149,6 @@ export function wordsOf(group: Pick<Group, "rows" | "count">): string {
     counts.set(look.word, { ...known, many: known.many + row.count });
   }
   const parts = [...counts].sort((one, other) => other[1].severity - one[1].severity);
-  const text = parts.map(([word, { many }]) => (group.count === 1 ? word : `${many} ${word}`)).join(", ");
+  const text = parts.map(([word, { many }]) => (group.count === 1 ? word : `${many} ${inSentence(word)}`)).join(", ");
   return parts.length > 1 ? `${group.count}: ${text}` : text;
 }

@@ -1,4 +1,4 @@
-// The bars of a lane whose occurrences are too many for single marks: counts by outcome, for each part of the view.
+// The bars of a lane with too many occurrences for single marks: counts by outcome for each part of the view.
 import type { Schemas } from "../../api/client";
 import { position } from "../../time/axis";
 import type { Drawn } from "./density";
@@ -36,13 +36,13 @@ export interface Segment {
   height: number;
 }
 
-/** The line that a bar stands on, the height above it for what ran, and below it for what did not. */
+/** The base line, the height above it for runs, and below it for missed and skipped occurrences. */
 export const BASE = 24;
 const ABOVE = 20;
 const BELOW = 8;
 const LEAST = 3;
 
-/** From the line upwards failed, dispatched and held; downwards missed and skipped. What is there is seen. */
+/** Upwards failed, dispatched and buffered; downwards missed and skipped. Each has a minimum height. */
 export function segmentsOf(bar: Counts, most: number): Segment[] {
   const succeeded = bar.dispatched - bar.failed;
   const up = stacked(
@@ -86,7 +86,7 @@ export function mostOf(bars: readonly Counts[]): number {
   return bars.reduce((most, bar) => Math.max(most, bar.dispatched + bar.held, bar.missed + bar.skipped), 1);
 }
 
-/** "1,200 dispatched, 3 failed, 2 missed"; of hours to come "1,200 scheduled, 60 will skip". */
+/** "1,200 dispatched, 3 failed, 2 missed"; for future hours "1,200 scheduled, 60 will skip". */
 export function countWords(bar: Counts, isComing: boolean): string {
   const words: readonly (readonly [number, string])[] = [
     [bar.dispatched, isComing ? "scheduled" : "dispatched"],

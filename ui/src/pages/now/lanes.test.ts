@@ -28,10 +28,10 @@ test.each<[string, Row[], number]>([
   ["the last one failed", [row(1), failed(2)], 0],
   ["the last one failed, the next is under way", [failed(2), row(3, { state: "running" })], 0],
   ["one failed and was made good", [failed(1), row(2)], 2],
-  ["one waits for a yes", [row(1), row(2, { state: "awaiting_approval" })], 1],
+  ["a run awaits approval", [row(1), row(2, { state: "awaiting_approval" })], 1],
   ["the last was missed", [row(1), missed(2)], 1],
   ["one was missed earlier", [missed(1), row(2)], 2],
-  ["a skip is nobody's business", [row(1), row(2, { state: null, decision: "skip", reason: "calendar" })], 3],
+  ["a skip needs no attention", [row(1), row(2, { state: null, decision: "skip", reason: "calendar" })], 3],
 ])("%s", (_, rows, attention) => {
   expect(attentionOf(rows)).toBe(attention);
 });
@@ -45,7 +45,7 @@ test("rows become lanes, with what is known of their schedules", () => {
   ]);
 });
 
-test("lanes of the same name are told apart by their ids", () => {
+test("lanes of the same name show their ids", () => {
   const about = (name: string) => ({ name, timezone: "UTC", status: "active" as const });
   const lanes = lanesOf([coming(1, "a"), coming(2, "b"), coming(3, "c"), coming(4, "d")], {
     a: about("Look"),
@@ -74,7 +74,7 @@ const lane = (id: string, attention: Lane["attention"], next: string | null): La
   title: id,
 });
 
-test("those in need first, then by what comes next", () => {
+test("lanes that need attention first, then by next fire", () => {
   const lanes = [
     lane("d", 3, null),
     lane("c", 3, "2026-02"),

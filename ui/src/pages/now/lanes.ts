@@ -1,4 +1,4 @@
-// One lane for each schedule: its rows or counts, whether it needs attention, and in which order the lanes stand.
+// The lanes of the timeline: rows or counts of each schedule, attention level and order.
 import type { Schemas } from "../../api/client";
 import { agendaLook } from "../../marks/outcomes";
 import type { Row } from "./groups";
@@ -6,32 +6,32 @@ import type { Row } from "./groups";
 export type LaneSchedule = Schemas["AgendaSchedule"];
 export type SentLane = Schemas["AgendaLane"];
 
-/** The smaller, the sooner somebody should look. */
+/** The attention level; 0 is the most urgent. */
 export type Attention = 0 | 1 | 2 | 3;
 export const CALM: Attention = 3;
 
 export const ATTENTION_TEXTS: Record<Attention, string> = {
   0: "Last run failed",
-  1: "Awaiting approval, or missed",
-  2: "Failed or missed in these hours",
+  1: "Awaiting approval or missed",
+  2: "Failed or missed in this time range",
   3: "",
 };
 
 export interface Lane {
   id: string;
   rows: readonly Row[];
-  /** Counts instead of rows, where there are too many rows; null = the rows are all. */
+  /** Counts instead of rows if there are too many rows; null = all rows are present. */
   buckets: readonly Schemas["LaneBucket"][] | null;
   zone: string | null;
   name: string | null;
-  /** Its name, unless another lane has the same: then its id. */
+  /** Its name, or its id if another lane has the same name. */
   title: string;
   attention: Attention;
   /** The next occurrence that will fire, as far as this view knows. */
   next: string | null;
 }
 
-/** Schedules that do something in the view; `sent` null = what the rows tell of. */
+/** Schedules with occurrences in the view; `sent` null = take them from the rows. */
 export function lanesOf(
   rows: readonly Row[],
   schedules: Readonly<Record<string, LaneSchedule>> = {},
@@ -69,7 +69,7 @@ export function lanesOf(
   });
 }
 
-/** Of what was decided: a last run that failed weighs more than one that failed and was made good since. */
+/** The attention level from rows: a failed last run is more urgent than an earlier failure. */
 export function attentionOf(rows: readonly Row[]): Attention {
   const looks = rows.filter((row) => !row.predicted).map(agendaLook);
   const ended = looks.filter((look) => look.tone === "ok" || look.tone === "bad");
@@ -78,7 +78,7 @@ export function attentionOf(rows: readonly Row[]): Attention {
   return looks.some((look) => look.tone === "bad" || look.shape === "triangle") ? 2 : CALM;
 }
 
-/** Of counts: which run of a bucket was the last is known where all of them failed. */
+/** The attention level from counts: the last run of a bucket is known only if all failed. */
 function attentionOfCounts(buckets: readonly Schemas["LaneBucket"][], now: number): Attention {
   const past = buckets.filter((each) => Date.parse(each.at) < now);
   const ran = past.findLast((each) => each.dispatched);
@@ -88,8 +88,8 @@ function attentionOfCounts(buckets: readonly Schemas["LaneBucket"][], now: numbe
 }
 
 /**
- * Those that need somebody first, then by what comes next. Among equals the order that was shown before stays, so
- * that a lane does not move away under the pointer each time it fires.
+ * Order by attention level, then by next fire. Equal lanes keep their previous order, so that a lane does not move
+ * under the pointer each time it fires.
  */
 export function arranged(lanes: readonly Lane[], before: ReadonlyMap<string, number>): Lane[] {
   const place = (lane: Lane) => before.get(lane.id) ?? Infinity;
@@ -106,7 +106,7 @@ function byText(one: string, other: string): number {
   return one < other ? -1 : one > other ? 1 : 0;
 }
 
-/** A row as it comes: fields that say no more than their default are left out. */
+/** A row as sent, without fields that have their default. */
 export type SentRow = Schemas["AgendaRow"];
 
 const DEFAULTS = {
@@ -122,7 +122,7 @@ const DEFAULTS = {
   sentence: null,
 };
 
-/** Of two answers about neighbouring hours: an occurrence that both tell of is told by the later one. */
+/** Merge answers of adjacent hours; the later answer wins for an occurrence in both. */
 export function joined(answers: readonly (readonly SentRow[])[]): Row[] {
   const rows = new Map<string, Row>();
   for (const answer of answers)

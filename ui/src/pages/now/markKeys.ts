@@ -1,6 +1,6 @@
-// How the arrow keys move among marks: left and right within a lane, up and down to the nearest mark of the next lane.
+// Arrow keys on marks: left and right within a lane, up and down to the nearest mark of the next lane.
 
-/** Whether the key was for us. */
+/** Return whether the key was handled. */
 export function moveAmongMarks(event: KeyboardEvent): boolean {
   const mark = (event.target as Element).closest<SVGElement>("[data-mark]");
   if (mark === null || event.ctrlKey || event.metaKey || event.altKey || event.shiftKey) return false;
@@ -25,7 +25,7 @@ function nextMark(mark: SVGElement, key: string): SVGElement | null {
   return step === undefined ? null : nearestMark(mark, step);
 }
 
-/** Lanes without a mark in view are passed over. */
+/** Skip lanes without a visible mark. */
 function nearestMark(mark: SVGElement, step: number): SVGElement | null {
   const lanes = [...document.querySelectorAll<HTMLElement>("[data-lane]")].sort(
     (one, other) => Number(one.dataset["place"]) - Number(other.dataset["place"]),

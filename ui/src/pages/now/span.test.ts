@@ -50,7 +50,7 @@ test("a view without a beginning moves with the clock, one with a beginning does
   expect(spanOf({ ...following, from: NOW }, NOW + HOUR)).toEqual({ from: NOW, to: NOW + 10 * HOUR });
 });
 
-test("whoever pans away from now stands still, whoever keeps it in view follows", () => {
+test("a view without now is fixed, and a view with now follows it", () => {
   expect(viewFor({ from: NOW - HOUR, to: NOW + 3 * HOUR }, NOW)).toEqual({ hours: 4, from: null, share: 0.25 });
   expect(viewFor({ from: NOW + HOUR, to: NOW + 3 * HOUR }, NOW)).toEqual({ hours: 2, from: NOW + HOUR, share: 0.4 });
 });

@@ -1,4 +1,4 @@
-// Which hours are shown: read from the address, and written back to it. Without a beginning the view follows the clock.
+// The visible hours, stored in the address. Without a start the view follows the clock.
 import { LONGEST_SPAN, SHORTEST_SPAN, type Span } from "../../time/axis";
 
 const MINUTE = 60_000;
@@ -7,7 +7,7 @@ const HOUR = 60 * MINUTE;
 const SHORTEST_HOURS = SHORTEST_SPAN / HOUR;
 const LONGEST_HOURS = LONGEST_SPAN / HOUR;
 export const DEFAULT_HOURS = 12;
-/** Where now stands in a view that follows it: more room for what is to come. */
+/** The position of now in a following view: more space for the future. */
 export const DEFAULT_SHARE = 0.4;
 
 export const PRESETS: readonly (readonly [hours: number, text: string])[] = [
@@ -20,14 +20,14 @@ export const PRESETS: readonly (readonly [hours: number, text: string])[] = [
   [168, "7 d"],
 ];
 
-/** `from`: the view stands still there. `share`: it follows now, which stands at this part of its width. */
+/** `from`: start of a fixed view. `share`: position of now in a following view, as part of the width. */
 export interface View {
   hours: number;
   from: number | null;
   share: number;
 }
 
-/** Whatever the address says: what makes no sense is as if it were not there. */
+/** Parse the address; invalid values are ignored. */
 export function viewOf(search: Readonly<Record<string, unknown>>): View {
   const hours = numberOf(search["hours"]);
   const share = numberOf(search["share"]);
@@ -39,7 +39,7 @@ export function viewOf(search: Readonly<Record<string, unknown>>): View {
   };
 }
 
-/** What stands in the address for a view that somebody chose. */
+/** The address parameters of a view. */
 export function searchOf(view: View): { hours: number; from?: string; share?: number } {
   const hours = Math.round(view.hours * 10_000) / 10_000;
   const share = Math.round(view.share * 1_000) / 1_000;
@@ -59,7 +59,7 @@ export function spanOf(view: View, now: number): Span {
   return { from: Math.round(from), to: Math.round(from + length) };
 }
 
-/** A view of this span: one that has now in it follows it, any other stands still. */
+/** The view of a span: it follows now if it contains it, else it is fixed. */
 export function viewFor(span: Span, now: number): View {
   const length = span.to - span.from;
   const hours = clamped(length / HOUR, SHORTEST_HOURS, LONGEST_HOURS);
@@ -74,7 +74,7 @@ export function zoomedTo(view: View, hours: number, now: number): View {
   return viewFor({ from: middle - length / 2, to: middle + length / 2 }, now);
 }
 
-/** The instant that somebody points at, not finer than the eye can tell: to the minute where a pixel is one. */
+/** The instant under the pointer, rounded to the precision of a pixel. */
 export function pointedAt(x: number, width: number, span: Span): number {
   const perPixel = (span.to - span.from) / Math.max(1, width);
   const unit = perPixel >= 10_000 ? MINUTE : 1_000;

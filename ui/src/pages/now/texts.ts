@@ -1,10 +1,10 @@
-// What a mark says in words: what became of it, when on the viewer's clock and on the schedule's own, how long it took, why.
+// The text of a mark: its outcome, its time in the zones of the viewer and the schedule, its duration and its reason.
 import { reasonText } from "../../marks/outcomes";
 import { clockText, dayText, durationText, isoDay, offsetMinutes } from "../../time/zones";
 import { zoneLabel } from "../../parts/When";
 import { wordsOf, type Group, type Row } from "./groups";
 
-/** One thing a line; the first is what, the second when. */
+/** Return the lines of the tooltip: outcome, time, reason, duration and detail. */
 export function markText(group: Pick<Group, "rows" | "count" | "worst">, zone: string | null, viewer: string): string {
   const [first, last] = [group.rows[0]!, group.rows.at(-1)!];
   const lines = [wordsOf(group), clockLine(first.at, last.at, viewer)];
@@ -28,5 +28,5 @@ function clockLine(first: string, last: string, zone: string): string {
 
 function tookLines(row: Row): string[] {
   if (!row.started_at || !row.finished_at) return [];
-  return [`took ${durationText((Date.parse(row.finished_at) - Date.parse(row.started_at)) / 1_000)}`];
+  return [`Duration: ${durationText((Date.parse(row.finished_at) - Date.parse(row.started_at)) / 1_000)}`];
 }

@@ -1,5 +1,5 @@
-// What the service says of the hours in view: a lane for each schedule, page after page, so that a dense schedule hides
-// no other one. Where only one reason is asked for, its rows.
+// The agenda of the visible hours: pages of lanes, so that a dense schedule hides no other one, or the rows of one
+// reason.
 import { useCallback, useEffect, useMemo, useRef } from "react";
 import type { Schemas } from "../../api/client";
 import { usePages, useRead, type Failure } from "../../api/hooks";
@@ -12,29 +12,29 @@ import { joined, type LaneSchedule, type SentLane } from "./lanes";
 export interface Filter {
   text: string;
   label: string;
-  /** Only what was decided for this reason; nothing is predicted then. */
+  /** Only decisions with this reason, without predictions. */
   reason: string;
 }
 
 export interface Fleet {
   rows: readonly Row[];
-  /** Of each schedule; null = only rows were asked for. */
+  /** The lane of each schedule; null = only rows were requested. */
   lanes: readonly SentLane[] | null;
   /** Starts of all schedules, by `countedSeconds`. */
   buckets: readonly Schemas["AgendaBucket"][];
   countedSeconds: number;
-  /** How long a bar is, and where they begin. */
+  /** The length of a bar and the start of the first one. */
   bucketSeconds: number;
   origin: number;
   schedules: Readonly<Record<string, LaneSchedule>>;
-  /** There are more schedules, or more rows of the reason, than were loaded. */
+  /** Not all schedules, or not all rows of the reason, are loaded. */
   isCut: boolean;
 }
 
 type Part = Schemas["Agenda"];
 
 const MOST_ROWS = 5_000;
-/** Lanes of a page times pages that are loaded without being asked for. */
+/** The lanes that are loaded automatically: lanes of a page times pages. */
 const LANES_OF_A_PAGE = 100;
 const MOST_PAGES = 20;
 
@@ -69,14 +69,14 @@ export function useAgenda(span: Span, zone: string, filter: Filter) {
   };
 }
 
-/** So many single marks can be told apart; a lane with more has bars, unless the view cannot become any closer. */
+/** The maximum of single marks in a lane; a lane with more has bars, unless the view is at maximum zoom. */
 function rowsOfALane(span: Span): number {
   return span.to - span.from <= 2 * SHORTEST_SPAN ? 1_000 : 100;
 }
 
 type LaneQuery = { from: string; to: string; bucket_seconds: number; limit: number; text?: string; label?: string[] };
 
-/** What was shown stays until all pages of other hours are there: no lane vanishes and comes back. */
+/** Keep the previous lanes until all pages of the new hours are loaded. */
 function useLanePages(query: LaneQuery, about: string, enabled: boolean) {
   const given = { query: { ...query, lanes: true, lane_limit: LANES_OF_A_PAGE } };
   const found = usePages("/api/agenda", given, { live: false, keep: true, enabled, staleSeconds: 2 });
@@ -137,7 +137,7 @@ function useAgain(...all: (() => unknown)[]): () => void {
   }, []);
 }
 
-// The agenda of a large fleet is work for the service: it is asked for again at most so often, less where it takes long.
+// The agenda of a large fleet is expensive: the refresh interval has a minimum and grows with the response time.
 const CALM_MS = 2_000;
 const CALM_TIMES = 8;
 

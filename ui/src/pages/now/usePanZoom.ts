@@ -1,12 +1,12 @@
-// How the view is moved by hand: dragging and arrow keys pan, plus, minus and the wheel with Ctrl zoom.
+// Pan and zoom: dragging and arrow keys pan; plus, minus and Ctrl with the wheel zoom.
 import { useEffect, useLayoutEffect, useRef, useState, type RefObject } from "react";
 import { isTyping } from "../../shell/keys";
 import { panned, zoomed, type Span } from "../../time/axis";
 
 const DRAG_PIXELS = 5;
-// A wheel turns in many small steps; the address and the service hear of the last one.
+// The wheel sends many small steps; only the last one changes the address and sends a request.
 const SETTLE_MS = 180;
-// While somebody drags, what is drawn is moved as it is by the style sheet; only what was let go is drawn anew.
+// While dragging, a CSS transform moves the drawing; it renders again on release.
 const SHIFT = "--shift";
 
 export function usePanZoom(
@@ -24,7 +24,7 @@ export function usePanZoom(
     if (element === null) return;
     return listen(element, plot, latest, setMoving, dragged);
   }, [frame, plot]);
-  // Once the address has what the hand did, the view is the address's again.
+  // When the address has the new view, the view comes from the address again.
   useLayoutEffect(() => {
     setMoving(null);
     if (!dragged.current) frame.current?.style.removeProperty(SHIFT);
@@ -104,7 +104,7 @@ function drag(
   const end = (isKept: boolean) => {
     stop.abort();
     const wasDragged = dragged.current;
-    // The click that follows is still a part of the drag.
+    // The click after a drag belongs to the drag.
     setTimeout(() => {
       dragged.current = false;
       element.style.removeProperty(SHIFT);
@@ -116,7 +116,7 @@ function drag(
   window.addEventListener("pointercancel", () => end(false), { signal });
 }
 
-/** With Ctrl it zooms around the pointer, sideways it pans; null = the page scrolls. */
+/** Ctrl zooms around the pointer, horizontal wheel pans; null = the page scrolls. */
 export function wheeled(
   event: Pick<WheelEvent, "deltaX" | "deltaY" | "ctrlKey" | "clientX">,
   box: Pick<DOMRect, "left" | "width">,
@@ -129,12 +129,12 @@ export function wheeled(
   return Math.abs(event.deltaX) > 2 * Math.abs(event.deltaY) ? panned(span, event.deltaX / box.width) : null;
 }
 
-/** Arrows on a mark go to its neighbours; with Shift they move the view. */
+/** Arrow keys on a mark move to its neighbours; with Shift they pan. */
 function isAmongMarks(event: KeyboardEvent): boolean {
   return event.key.startsWith("Arrow") && !event.shiftKey && (event.target as Element).closest("[data-mark]") !== null;
 }
 
-/** What a key makes of the view; null = nothing. */
+/** The view after a key press; null = unchanged. */
 export function keyed(event: Pick<KeyboardEvent, "key" | "ctrlKey" | "metaKey" | "altKey">, span: Span): Span | null {
   if (event.ctrlKey || event.metaKey || event.altKey) return null;
   const middle = (span.from + span.to) / 2;

@@ -1,4 +1,4 @@
-// How often it was tried, and what came of each time.
+// The attempts of a run and their outcomes.
 import type { Schemas } from "../../api/client";
 import { usePages } from "../../api/hooks";
 import { Badge } from "../../marks/Mark";
@@ -21,7 +21,7 @@ export function Attempts({ run }: { run: Schemas["Run"] }) {
     run,
     pages.data.pages.flatMap((page) => page.events),
   );
-  if (attempts.length === 0) return <p className="muted">It has not been tried yet.</p>;
+  if (attempts.length === 0) return <p className="muted">No attempts yet</p>;
   return (
     <>
       <div className="table-frame bare">
@@ -31,7 +31,7 @@ export function Attempts({ run }: { run: Schemas["Run"] }) {
               <th scope="col" className="number">
                 Attempt
               </th>
-              <th scope="col">What became of it</th>
+              <th scope="col">Outcome</th>
               <th scope="col">Started</th>
               <th scope="col">Ended</th>
               <th scope="col">Error</th>
@@ -45,10 +45,10 @@ export function Attempts({ run }: { run: Schemas["Run"] }) {
                   <Badge look={RUN_LOOKS[attempt.state]} />
                 </td>
                 <td>
-                  <When at={attempt.started_at} zone={run.timezone} none="not recorded" />
+                  <When at={attempt.started_at} zone={run.timezone} none="Not recorded" />
                 </td>
                 <td>
-                  <When at={attempt.ended_at} zone={run.timezone} none="not yet" />
+                  <When at={attempt.ended_at} zone={run.timezone} none="Not yet" />
                 </td>
                 <td className="attempt-error">
                   {attempt.error_class ? (
@@ -61,7 +61,7 @@ export function Attempts({ run }: { run: Schemas["Run"] }) {
           </tbody>
         </table>
       </div>
-      <LoadMore of={pages} text="Load later ones" />
+      <LoadMore of={pages} text="Load later attempts" />
     </>
   );
 }

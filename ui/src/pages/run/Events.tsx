@@ -1,4 +1,4 @@
-// What happened to a run and its steps, in the order in which it was recorded.
+// The events of a run and its steps, in the order of their records.
 import { useEffect, useRef, useState } from "react";
 import type { Schemas } from "../../api/client";
 import { usePages } from "../../api/hooks";
@@ -20,11 +20,7 @@ export function Events({ run }: { run: Schemas["Run"] }) {
   return (
     <div className="stack">
       {run.steps && run.steps.length > 0 ? (
-        <CheckField
-          label="without those of its steps"
-          checked={own}
-          onChange={(event) => setOwn(event.target.checked)}
-        />
+        <CheckField label="Hide step events" checked={own} onChange={(event) => setOwn(event.target.checked)} />
       ) : null}
       {pages.error ? (
         <FailureNote failure={pages.error} again={() => void pages.refetch()} />
@@ -36,12 +32,12 @@ export function Events({ run }: { run: Schemas["Run"] }) {
           <EventRow key={`${event.run_id} ${event.sequence}`} event={event} zone={run.timezone} />
         ))}
       </ol>
-      <LoadMore of={pages} text="Load later ones" />
+      <LoadMore of={pages} text="Load later events" />
     </div>
   );
 }
 
-/** Asks again when the run, or a step of it, is in another state than before. */
+/** Refetch when the state of the run or of a step changes. */
 export function useChanged(run: Schemas["Run"], refetch: () => unknown): void {
   const now = [run.state, run.attempt, ...(run.steps ?? []).map((step) => step.state)].join(" ");
   const before = useRef(now);
@@ -71,7 +67,9 @@ function EventRow({ event, zone }: { event: Event; zone?: string | null }) {
   );
 }
 
-/** "run.approval_requested" → "run: approval requested". */
+/** "run.approval_requested" → "Run: approval requested". */
 function eventText(type: string): string {
-  return type === "ScheduleTriggered" ? "the schedule fired" : type.replace(".", ": ").replaceAll("_", " ");
+  if (type === "ScheduleTriggered") return "Schedule triggered";
+  const text = type.replace(".", ": ").replaceAll("_", " ");
+  return text.charAt(0).toUpperCase() + text.slice(1);
 }

@@ -1,4 +1,4 @@
-// What a run printed and logged: it follows while the run goes on, and stays at the end unless somebody scrolls up.
+// The log of a run. It follows new lines until the reader scrolls up.
 import { useQuery } from "@tanstack/react-query";
 import { Fragment, memo, useLayoutEffect, useRef, useState } from "react";
 import { ask } from "../../api/client";
@@ -9,6 +9,7 @@ import { FailureNote, Loading } from "../../parts/Shown";
 import { fullText } from "../../parts/When";
 import { clockText, useViewerZone } from "../../time/zones";
 import { followed, lineText, missingBefore, NOTHING_LOGGED, type Followed, type LogLine } from "./followed";
+import { counted } from "../../words";
 
 const EVERY_MS = 1_500;
 const NEAR_PX = 24;
@@ -28,7 +29,7 @@ function useLog(runId: string) {
     },
     refetchInterval: (query) => (query.state.data?.ended ? false : EVERY_MS),
     structuralSharing: false,
-    gcTime: 0, // whoever comes back begins anew
+    gcTime: 0, // start over on the next visit
     meta: { live: false },
   });
 }
@@ -44,13 +45,7 @@ export function Log({ runId }: { runId: string }) {
   if (log.data === undefined)
     return log.error ? <FailureNote failure={log.error} again={() => void log.refetch()} /> : <Loading />;
   if (log.data.lines.length === 0) {
-    return (
-      <p className="muted">
-        {log.data.ended
-          ? "It printed and logged nothing that was kept."
-          : "Nothing yet; what it prints and logs appears here by itself."}
-      </p>
-    );
+    return <p className="muted">{log.data.ended ? "No logs" : "No logs yet. New lines appear automatically."}</p>;
   }
   return (
     <div className="stack">
@@ -67,11 +62,11 @@ export function Log({ runId }: { runId: string }) {
       </div>
       <div className="row far">
         <span className="muted small">
-          {log.data.ended ? `${log.data.lines.length} lines` : atEnd ? "Following…" : "Not following: scrolled up"}
+          {log.data.ended ? counted(log.data.lines.length, "line") : atEnd ? "Following…" : "Not following"}
         </span>
         {atEnd ? null : (
           <Button small onClick={() => setAtEnd(true)}>
-            To the end
+            Scroll to end
           </Button>
         )}
       </div>
@@ -82,11 +77,7 @@ export function Log({ runId }: { runId: string }) {
 
 function Missing({ many }: { many: number }) {
   if (many <= 0) return null;
-  return (
-    <div className="muted">
-      … {many.toLocaleString("en")} {many === 1 ? "line is" : "lines are"} not here: only so much of a log is kept
-    </div>
-  );
+  return <div className="muted">… {counted(many, "line")} not retained (log size limit)</div>;
 }
 
 const Lines = memo(function Lines({ lines }: { lines: readonly LogLine[] }) {

@@ -1,4 +1,4 @@
-// Does an ended run once more: the same occurrence and definition, with the same inputs or others.
+// Rerun an ended run: the same occurrence and definition, with the same or changed inputs.
 import { useNavigate } from "@tanstack/react-router";
 import { useState } from "react";
 import type { Schemas } from "../../api/client";
@@ -6,21 +6,12 @@ import { useWrite } from "../../api/hooks";
 import { useMay } from "../../api/session";
 import { reasonText } from "../../marks/outcomes";
 import { Dialog } from "../../parts/Dialog";
-import { CheckField, SelectField, TextField, type Choice } from "../../parts/Field";
+import { CheckField, SelectField, TextField } from "../../parts/Field";
 import { jsonText } from "../../parts/Json";
 import { JsonField } from "../../parts/JsonField";
 import { parseJson } from "../../parts/jsonInput";
 import { useSay } from "../../parts/Toasts";
-
-const OVERLAPS: readonly Choice[] = [
-  ["", "what the schedule says"],
-  ["skip", "skip it"],
-  ["buffer_one", "hold it, if nothing is held yet"],
-  ["buffer_all", "hold it"],
-  ["allow_all", "run beside the others"],
-  ["cancel_other", "ask the others to stop, then run"],
-  ["terminate_other", "end the others, and run"],
-];
+import { inSentence, OVERLAP_CHOICES_OF_ACTION, RERUN } from "../../words";
 
 export function Rerun({ run, onClose }: { run: Schemas["Run"]; onClose: () => void }) {
   const write = useWrite("post", "/api/runs/{run_id}/rerun");
@@ -47,7 +38,7 @@ export function Rerun({ run, onClose }: { run: Schemas["Run"]; onClose: () => vo
       {
         onSuccess: (made) => {
           if (!made.run_id) return;
-          say(made.outcome === "buffered" ? "It is held until the others have ended." : "It was started once more.");
+          say(made.outcome === "buffered" ? "Rerun buffered until active runs end" : "Rerun started");
           onClose();
           void navigate({ to: "/runs/$runId", params: { runId: made.run_id } });
         },
@@ -55,37 +46,36 @@ export function Rerun({ run, onClose }: { run: Schemas["Run"]; onClose: () => vo
     );
   return (
     <Dialog
-      title="Run again"
+      title="Rerun"
       wide={text !== null}
       onClose={onClose}
       failure={write.error}
-      action={{ text: "Run again", busy: write.isPending, disabled: read !== null && !read.ok, run: send }}
+      action={{ text: RERUN, busy: write.isPending, disabled: read !== null && !read.ok, run: send }}
     >
       <p className="muted">
-        A new run of the same occurrence, with the definition that this one had. Limits, overlap and approval are asked
-        anew.
+        Create a new run of the same occurrence with the same definition. Limits, overlap policy and approvals apply.
       </p>
       <TextField
         label="Reason"
         value={reason}
         maxLength={1_000}
-        placeholder="for the history; optional"
+        placeholder="Optional; shown in the history"
         onChange={(event) => setReason(event.target.value)}
       />
       <SelectField
-        label="If the schedule is busy"
-        choices={OVERLAPS}
+        label="If a run is active"
+        choices={OVERLAP_CHOICES_OF_ACTION}
         value={overlap}
         onChange={(event) => setOverlap(event.target.value)}
       />
       <CheckField
-        label="also while the schedule is paused"
+        label="Run even if paused"
         checked={evenIfPaused}
         onChange={(event) => setEvenIfPaused(event.target.checked)}
       />
       {mayWrite ? (
         <CheckField
-          label="with other inputs"
+          label="Change inputs"
           checked={text !== null}
           onChange={(event) => setText(event.target.checked ? jsonText(run.inputs ?? {}) : null)}
         />
@@ -93,7 +83,7 @@ export function Rerun({ run, onClose }: { run: Schemas["Run"]; onClose: () => vo
       {text === null ? null : <JsonField label="Inputs" text={text} onText={setText} />}
       {refused ? (
         <div className="note tone-warn" role="alert">
-          It was not started: {refused}.
+          Not started: {inSentence(refused)}.
         </div>
       ) : null}
     </Dialog>

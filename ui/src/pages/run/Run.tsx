@@ -1,4 +1,4 @@
-// One run: how it stands and why, what it was given and what came of it, step by step, with what can be done about it.
+// One run: its state, steps, details, policies, inputs, result, events, log and attempts.
 import { Link, useNavigate, useParams, useSearch } from "@tanstack/react-router";
 import type { Schemas } from "../../api/client";
 import { useRead } from "../../api/hooks";
@@ -17,15 +17,16 @@ import { RunApproval } from "./RunApproval";
 import { RunFacts, RunPolicies, RunValues } from "./RunFacts";
 import { hasEnded, sentence } from "./sentence";
 import { Steps } from "./Steps";
+import { RUN_STATES } from "../../words";
 
 type Run = Schemas["Run"];
 
-// A workflow may ask about many steps at once; the rest is in the inbox.
+// A workflow can request many approvals at once. The Approvals page lists all of them.
 const MOST_ASKED = 3;
 
 export default function RunPage() {
   const { runId } = useParams({ strict: false }) as { runId: string };
-  // The stream tells how runs begin and end; what is between, a retry or a step, is asked for.
+  // The stream reports starts and ends. Retries and steps need polling.
   const everySeconds = (found?: Run) => (found === undefined || hasEnded(found) ? null : 3);
   const run = useRead("/api/runs/{run_id}", { path: { run_id: runId } }, { everySeconds });
   if (run.data === undefined) {
@@ -35,7 +36,7 @@ export default function RunPage() {
       </Page>
     );
   }
-  // Made anew for each run: a link from one to another leaves nothing of the first behind.
+  // The key resets the state of the page for each run.
   return <Whole key={run.data.run_id} run={run.data} />;
 }
 
@@ -43,16 +44,17 @@ function Whole({ run }: { run: Run }) {
   const asked = [run, ...(run.steps ?? [])].flatMap(({ approval }) =>
     approval?.status === "pending" && approval.approval_id ? [approval.approval_id] : [],
   );
+  const said = sentence(run);
   return (
     <Page title={titleOf(run)} above={<Way run={run} />} actions={<RunActions run={run} />}>
       <div className="run-said" role="status">
         <Badge look={RUN_LOOKS[run.state]} />
-        <span dir="auto">{sentence(run)}</span>
+        {said === RUN_STATES[run.state] ? null : <span dir="auto">{said}</span>}
       </div>
       {run.broken ? (
-        <section className="note tone-bad" aria-label="What cannot be read">
+        <section className="note tone-bad" aria-label="Unreadable data">
           <span>
-            Part of what is stored of this run cannot be read: <bdi>{run.broken}</bdi>. It is left as it is.
+            Some stored data of this run cannot be read: <bdi>{run.broken}</bdi>
           </span>
         </section>
       ) : null}
@@ -70,16 +72,16 @@ function Whole({ run }: { run: Run }) {
   );
 }
 
-/** Where it stands: below its workflow's run, or in the list. */
+/** Link to the list, the root run and the parent run. */
 function Way({ run }: { run: Run | null }) {
   return (
-    <nav aria-label="Where this is" className="row tight">
+    <nav aria-label="Breadcrumb" className="row tight">
       <Link to="/runs">← Runs</Link>
       {run?.root_run_id && run.root_run_id !== run.parent_run_id && run.root_run_id !== run.run_id ? (
         <>
           <span aria-hidden="true">›</span>
           <Link to="/runs/$runId" params={{ runId: run.root_run_id }}>
-            whole run
+            Root run
           </Link>
         </>
       ) : null}
@@ -87,7 +89,7 @@ function Way({ run }: { run: Run | null }) {
         <>
           <span aria-hidden="true">›</span>
           <Link to="/runs/$runId" params={{ runId: run.parent_run_id }}>
-            the run that it is a step of
+            Parent run
           </Link>
         </>
       ) : null}
@@ -97,13 +99,10 @@ function Way({ run }: { run: Run | null }) {
 
 function Wrong({ run }: { run: Run }) {
   return (
-    <section
-      className={RUN_LOOKS[run.state].tone === "bad" ? "note tone-bad" : "note"}
-      aria-label="What was said of its end"
-    >
+    <section className={RUN_LOOKS[run.state].tone === "bad" ? "note tone-bad" : "note"} aria-label="Error">
       <div className="stack grow">
         {run.error_class ? <strong>{run.error_class.replaceAll("_", " ")}</strong> : null}
-        <pre className="run-error" tabIndex={0} aria-label="The error">
+        <pre className="run-error" tabIndex={0} aria-label="Error message">
           {run.error}
         </pre>
       </div>
@@ -114,7 +113,7 @@ function Wrong({ run }: { run: Run }) {
 const TABS = [
   { id: "values", text: "Inputs and result" },
   { id: "events", text: "Events" },
-  { id: "log", text: "Log" },
+  { id: "log", text: "Logs" },
   { id: "attempts", text: "Attempts" },
 ] as const;
 
@@ -123,9 +122,9 @@ function Views({ run }: { run: Run }) {
   const navigate = useNavigate();
   const chosen = TABS.find((tab) => tab.id === search["tab"])?.id ?? "values";
   return (
-    <section className="card" aria-label="More about this run">
+    <section className="card" aria-label="Run data">
       <Tabs
-        label="More about this run"
+        label="Run data"
         tabs={TABS}
         chosen={chosen}
         onChoose={(tab) =>

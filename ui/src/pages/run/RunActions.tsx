@@ -1,4 +1,4 @@
-// What can be done with a run: stop it, or do it once more.
+// The actions on a run: cancel, terminate, rerun.
 import { useState } from "react";
 import type { Schemas } from "../../api/client";
 import { useWrite } from "../../api/hooks";
@@ -12,10 +12,10 @@ import { Rerun } from "./Rerun";
 type Action = Schemas["StopAction"];
 
 const STOPPED: Readonly<Record<Schemas["StopOutcome"], string>> = {
-  cancelled: "It is cancelled.",
-  cancel_requested: "It was asked to stop.",
-  terminated: "It is terminated.",
-  unchanged: "It had ended already.",
+  cancelled: "Run cancelled",
+  cancel_requested: "Stop requested",
+  terminated: "Run terminated",
+  unchanged: "Run had already ended",
 };
 
 export function RunActions({ run }: { run: Schemas["Run"] }) {
@@ -26,15 +26,15 @@ export function RunActions({ run }: { run: Schemas["Run"] }) {
   const isRepeatable = !isOpen && run.schedule_id !== null && run.parent_run_id === null;
   return (
     <>
-      {isOpen ? <Button onClick={() => setAsked("cancel")}>Cancel…</Button> : null}
+      {isOpen ? <Button onClick={() => setAsked("cancel")}>Cancel run</Button> : null}
       {isOpen ? (
         <Button kind="danger" onClick={() => setAsked("terminate")}>
-          Terminate…
+          Terminate run
         </Button>
       ) : null}
       {isRepeatable ? (
         <Button kind="primary" onClick={() => setAsked("rerun")}>
-          Run again…
+          Rerun
         </Button>
       ) : null}
       {asked === "rerun" ? <Rerun run={run} onClose={() => setAsked(null)} /> : null}
@@ -61,10 +61,10 @@ function Stop({ run, action, onClose }: { run: Schemas["Run"]; action: Action; o
     <Dialog
       title={action === "cancel" ? "Cancel this run?" : "Terminate this run?"}
       onClose={onClose}
-      closeText="Leave it"
+      closeText="Keep running"
       failure={write.error}
       action={{
-        text: action === "cancel" ? "Cancel the run" : "Terminate the run",
+        text: action === "cancel" ? "Cancel run" : "Terminate run",
         kind: "danger",
         busy: write.isPending,
         run: () => (action === "cancel" ? cancel.mutate(given, done) : terminate.mutate(given, done)),
@@ -72,9 +72,9 @@ function Stop({ run, action, onClose }: { run: Schemas["Run"]; action: Action; o
     >
       <p>
         {action === "cancel"
-          ? "What has not started ends now. What runs is asked to stop, and ends when whoever does it has stopped."
-          : "It ends now, whoever has it. What they still do is not waited for, and may go on outside."}
-        {run.steps && run.steps.length > 0 ? " Its steps end with it." : ""}
+          ? "Work that has not started ends now. Active work receives a stop request and ends when its target stops."
+          : "The run ends now, without waiting for its target. The target may continue its work."}
+        {run.steps && run.steps.length > 0 ? " Its steps end too." : ""}
       </p>
     </Dialog>
   );

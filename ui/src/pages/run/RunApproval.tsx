@@ -1,4 +1,4 @@
-// The question that a run waits for, where the run is looked at.
+// A pending approval request on the page of its run.
 import { Link } from "@tanstack/react-router";
 import { Card } from "../../parts/Page";
 import { Shown } from "../../parts/Shown";
@@ -8,15 +8,16 @@ import { Decide } from "../approvals/Decide";
 import { Gates, Inputs, WhatItDoes } from "../approvals/Question";
 import { yesText } from "../approvals/questions";
 import { useApproval } from "../approvals/useApproval";
+import { RUN_STATES } from "../../words";
 
 export function RunApproval({ approvalId }: { approvalId: string }) {
   const approval = useApproval(approvalId);
   return (
     <Card
-      title={approval.data?.node_id ? `${approval.data.node_id} waits for a yes` : "It waits for a yes"}
+      title={approval.data?.node_id ? `${approval.data.node_id}: awaiting approval` : RUN_STATES.awaiting_approval}
       actions={
         <Link to="/approvals/$approvalId" params={{ approvalId }}>
-          The whole question
+          View approval
         </Link>
       }
     >
@@ -26,7 +27,7 @@ export function RunApproval({ approvalId }: { approvalId: string }) {
             <div className="row">
               <Gates gates={asked.gates} />
               <span className="muted">
-                {yesText(asked)} yes · expires <When at={asked.expires_at} brief none="never" />
+                Approvals: {yesText(asked)} · Expires: <When at={asked.expires_at} brief none="Never" />
               </span>
             </div>
             <WhatItDoes approval={asked} />

@@ -1,4 +1,4 @@
-// What is known of a run: when, whose, by what, under which policies, what it was given and what came of it.
+// The details of a run: times, relations, policies, inputs and result.
 import { Link } from "@tanstack/react-router";
 import type { ReactNode } from "react";
 import type { Schemas } from "../../api/client";
@@ -10,13 +10,15 @@ import { durationText } from "../../time/zones";
 import { originText } from "../runs/filters";
 import { attemptOf, latenessOf, usageTexts } from "../runs/rows";
 import { policyFacts, type PolicyFact } from "./policies";
+import { ALL_DEFAULTS, counted } from "../../words";
+import { kindText, sourceText } from "../../words/run";
 
 type Run = Schemas["Run"];
 type Fact = readonly [name: string, value: ReactNode];
 
 export function RunFacts({ run }: { run: Run }) {
   return (
-    <Card title="Facts">
+    <Card title="Details">
       <Facts of={[...times(run), ...belongings(run), ...kin(run)]} />
     </Card>
   );
@@ -25,28 +27,28 @@ export function RunFacts({ run }: { run: Run }) {
 function times(run: Run): Fact[] {
   const zone = run.timezone;
   const late = latenessOf(run);
-  const facts: Fact[] = [["Nominal time", <When at={run.nominal} zone={zone} />]];
+  const facts: Fact[] = [["Scheduled for", <When at={run.nominal} zone={zone} />]];
   if (run.due !== run.nominal) facts.push(["Due", <When at={run.due} zone={zone} />]);
-  if (run.covers) facts.push(["Stands for", <Covered covers={run.covers} zone={zone} />]);
-  facts.push(["Started", <When at={run.started_at} zone={zone} none="not yet" />]);
-  if (late !== null) facts.push(["Late by", durationText(late)]);
+  if (run.covers) facts.push(["Covers", <Covered covers={run.covers} zone={zone} />]);
+  facts.push(["Started", <When at={run.started_at} zone={zone} none="Not yet" />]);
+  if (late !== null) facts.push(["Delay", durationText(late)]);
   if (run.finished_at) facts.push(["Ended", <When at={run.finished_at} zone={zone} />]);
   if (run.started_at)
     facts.push([
-      "Took",
+      "Duration",
       run.duration_seconds === null
         ? `${durationText(run.usage.runtime_seconds)} so far`
         : durationText(run.duration_seconds),
     ]);
   if (run.deadline && !run.finished_at) facts.push(["Deadline", <When at={run.deadline} zone={zone} />]);
-  if (run.stop_requested_at) facts.push(["Asked to stop", <When at={run.stop_requested_at} zone={zone} />]);
+  if (run.stop_requested_at) facts.push(["Stop requested", <When at={run.stop_requested_at} zone={zone} />]);
   return facts;
 }
 
 function Covered({ covers, zone }: { covers: Schemas["Covered"]; zone?: string | null }) {
   return (
     <>
-      {covers.count} missed ones, from <When at={covers.first} zone={zone} absolute /> to{" "}
+      {counted(covers.count, "missed occurrence")}, from <When at={covers.first} zone={zone} absolute /> to{" "}
       <When at={covers.last} zone={zone} absolute />
     </>
   );
@@ -81,13 +83,13 @@ function belongings(run: Run): Fact[] {
         <span className="muted"> version {version}</span>
       </>,
     ]);
-  } else if (run.workflow_type) facts.push(["Type", <bdi>{run.workflow_type}</bdi>]);
-  if (run.kind) facts.push(["Kind", run.kind]);
+  } else if (run.workflow_type) facts.push(["Workflow type", <bdi>{run.workflow_type}</bdi>]);
+  if (run.kind) facts.push(["Kind", kindText(run.kind)]);
   if (run.assignee) facts.push(["Assignee", <Assignee of={run.assignee} />]);
   if (run.task_queue) facts.push(["Queue", <bdi>{run.task_queue}</bdi>]);
-  if (run.user_id) facts.push(["For", <bdi>{run.user_id}</bdi>]);
+  if (run.user_id) facts.push(["Owner", <bdi>{run.user_id}</bdi>]);
   const used = usageTexts(run.usage);
-  if (used.length > 0) facts.push(["Used", used.join(" · ")]);
+  if (used.length > 0) facts.push(["Usage", used.join(" · ")]);
   return facts;
 }
 
@@ -122,11 +124,11 @@ function kin(run: Run): Fact[] {
       </span>,
     ]);
   }
-  facts.push(["Run id", <code className="small">{run.run_id}</code>]);
+  facts.push(["Run ID", <code className="small">{run.run_id}</code>]);
   if (run.key)
     facts.push([
-      "Key",
-      <code className="small" title="What targets know it by; a repetition has the same one">
+      "Idempotency key",
+      <code className="small" title="Sent to the target. All attempts of the run have the same key.">
         {run.key}
       </code>,
     ]);
@@ -150,23 +152,19 @@ export function RunLink({ id }: { id: string }) {
   );
 }
 
-/** What somebody said stands first; what holds because nobody said anything is there for whoever looks for it. */
+/** Show the configured policies first and the defaults collapsed. */
 export function RunPolicies({ run }: { run: Run }) {
   const facts = run.policies ? policyFacts(run.policies) : [];
   const usual = facts.filter((fact) => fact.origin === "default");
-  const said = facts.filter((fact) => fact.origin !== "default");
+  const configured = facts.filter((fact) => fact.origin !== "default");
   if (facts.length === 0) return null;
   return (
     <Card title="Policies">
       <div className="stack">
-        {said.length > 0 ? (
-          <PolicyTable facts={said} />
-        ) : (
-          <p className="muted">Nobody said anything else than the defaults.</p>
-        )}
+        {configured.length > 0 ? <PolicyTable facts={configured} /> : <p className="muted">{ALL_DEFAULTS}</p>}
         {usual.length > 0 ? (
           <details>
-            <summary>{usual.length === 1 ? "One default" : `${usual.length} defaults`}</summary>
+            <summary>{counted(usual.length, "default")}</summary>
             <PolicyTable facts={usual} />
           </details>
         ) : null}
@@ -182,8 +180,8 @@ function PolicyTable({ facts }: { facts: readonly PolicyFact[] }) {
         <thead>
           <tr>
             <th scope="col">Policy</th>
-            <th scope="col">Holds</th>
-            <th scope="col">Said by</th>
+            <th scope="col">Value</th>
+            <th scope="col">Source</th>
           </tr>
         </thead>
         <tbody>
@@ -191,7 +189,7 @@ function PolicyTable({ facts }: { facts: readonly PolicyFact[] }) {
             <tr key={fact.name}>
               <th scope="row">{fact.name}</th>
               <td dir="auto">{fact.value}</td>
-              <td className="muted nowrap">{fact.origin ?? "—"}</td>
+              <td className="muted nowrap">{sourceText(fact.origin)}</td>
             </tr>
           ))}
         </tbody>
@@ -200,11 +198,11 @@ function PolicyTable({ facts }: { facts: readonly PolicyFact[] }) {
   );
 }
 
-const NOT_KNOWN = "There is none, or it cannot be read.";
+const UNREADABLE = "None or unreadable";
 
 export function RunValues({ run }: { run: Run }) {
   const more: [string, object][] = [
-    ["Rendered", run.rendered ?? {}],
+    ["Rendered templates", run.rendered ?? {}],
     ["Memo", run.memo],
     ["Search attributes", run.search_attributes],
   ];
@@ -213,7 +211,7 @@ export function RunValues({ run }: { run: Run }) {
       <div className="stack">
         <h2>Inputs</h2>
         {run.inputs === null ? (
-          <p className="muted">{run.broken ? NOT_KNOWN : "It was given none."}</p>
+          <p className="muted">{run.broken ? UNREADABLE : "No inputs"}</p>
         ) : (
           <Json value={run.inputs} label="Inputs" />
         )}
@@ -221,7 +219,7 @@ export function RunValues({ run }: { run: Run }) {
       <div className="stack">
         <h2>Result</h2>
         {run.result === null ? (
-          <p className="muted">{run.broken ? NOT_KNOWN : run.finished_at ? "There is none." : "There is none yet."}</p>
+          <p className="muted">{run.broken ? UNREADABLE : run.finished_at ? "No result" : "No result yet"}</p>
         ) : (
           <Json value={run.result} label="Result" />
         )}

@@ -1,4 +1,4 @@
-// The steps of a workflow's run: its graph with how far each node is, and the same as rows.
+// The steps of a workflow run as a graph and as a table.
 import { Link, useNavigate } from "@tanstack/react-router";
 import { useMemo } from "react";
 import type { Schemas } from "../../api/client";
@@ -12,7 +12,7 @@ import { When } from "../../parts/When";
 import { workflowGraph, type WorkflowPicture } from "../../parts/workflowGraph";
 import { durationText } from "../../time/zones";
 import { attemptOf, workerText } from "../runs/rows";
-import { causeText } from "./sentence";
+import { causeText, APPROVAL_STATES, inSentence } from "../../words";
 
 type Step = Schemas["RunStep"];
 
@@ -29,11 +29,11 @@ export function Steps({ run, steps }: { run: Schemas["Run"]; steps: readonly Ste
         {run.workflow === null ? null : read.data ? (
           <Drawn workflow={run.workflow} picture={picture} runs={runs} />
         ) : read.error ? (
-          <p className="muted">The graph cannot be shown: {read.error.message}</p>
+          <p className="muted">Cannot show the graph: {read.error.message}</p>
         ) : (
-          <Loading text="Loading the graph…" />
+          <Loading text="Loading graph…" />
         )}
-        {steps.length === 0 ? <p className="muted">No step has begun yet.</p> : <StepTable steps={steps} />}
+        {steps.length === 0 ? <p className="muted">No steps started yet</p> : <StepTable steps={steps} />}
       </div>
     </Card>
   );
@@ -49,21 +49,21 @@ function useVersion(workflow: Schemas["RunWorkflow"] | null) {
   );
 }
 
-/** Of all that the workflow has; where nobody knows that, of those that have begun. */
+/** Count the ended steps of all nodes, or of the started steps if the workflow is not loaded. */
 function Progress({ runs, nodes }: { runs: ReadonlyMap<string, Step>; nodes: number | null }) {
   const ended = [...runs.values()].filter((step) => step.finished_at !== null).length;
   if (nodes)
     return (
       <span className="row tight muted">
         {ended < nodes ? (
-          <progress className="step-progress" max={nodes} value={ended} aria-label="Steps that have ended" />
+          <progress className="step-progress" max={nodes} value={ended} aria-label="Ended steps" />
         ) : null}
         {ended} of {nodes} ended
       </span>
     );
   return runs.size === 0 ? null : (
     <span className="muted">
-      {ended} of {runs.size} that have begun ended
+      {ended} of {runs.size} started steps ended
     </span>
   );
 }
@@ -95,21 +95,24 @@ function Drawn({ workflow, picture, runs }: DrawnProps) {
   );
 }
 
-/** Of a step that was given to somebody else after it failed, the later one counts. */
+/** The state of a node; after a fallback that of the later run. */
 function stateOf(step: Step): NodeState {
   const look = RUN_LOOKS[step.state];
   const attempt = attemptOf(step);
+  const why = causeText(step.cause);
   const again = attempt > 1 ? `attempt ${attempt}` : null;
   return {
     look,
-    note: [step.fallback ? "fallback" : null, causeText(step.cause), again].filter(Boolean).join(", ") || null,
+    note:
+      [step.fallback ? "fallback" : null, why === null ? null : inSentence(why), again].filter(Boolean).join(", ") ||
+      null,
   };
 }
 
 function StepTable({ steps }: { steps: readonly Step[] }) {
   return (
     <>
-      <div className="table-frame bare" tabIndex={0} role="region" aria-label="Steps as rows">
+      <div className="table-frame bare" tabIndex={0} role="region" aria-label="Steps">
         <table className="table">
           <thead>
             <tr>
@@ -117,7 +120,7 @@ function StepTable({ steps }: { steps: readonly Step[] }) {
               <th scope="col">State</th>
               <th scope="col">Started</th>
               <th scope="col" className="number">
-                Took
+                Duration
               </th>
               <th scope="col" className="number">
                 Attempt
@@ -135,7 +138,7 @@ function StepTable({ steps }: { steps: readonly Step[] }) {
       </div>
       {steps.length > LISTED ? (
         <p className="muted">
-          The first {LISTED} of {steps.length} steps; the graph has all of them.
+          First {LISTED} of {steps.length} steps. The graph shows all steps.
         </p>
       ) : null}
     </>
@@ -151,9 +154,9 @@ function StepRow({ step }: { step: Step }) {
           <bdi>{step.node_id}</bdi>
         </Link>
         {step.workflow ? (
-          <div className="small muted">workflow {step.workflow.name || step.workflow.workflow_id}</div>
+          <div className="small muted">Workflow {step.workflow.name || step.workflow.workflow_id}</div>
         ) : null}
-        {step.fallback ? <div className="small muted">in place of one that failed</div> : null}
+        {step.fallback ? <div className="small muted">Fallback</div> : null}
       </td>
       <td>
         <Badge look={RUN_LOOKS[step.state]} />
@@ -164,7 +167,7 @@ function StepRow({ step }: { step: Step }) {
         ) : null}
       </td>
       <td>
-        <When at={step.started_at} brief none="not yet" />
+        <When at={step.started_at} brief none="Not yet" />
       </td>
       <td className="number nowrap">{tookText(step)}</td>
       <td className="number">{attemptOf(step)}</td>
@@ -172,7 +175,7 @@ function StepRow({ step }: { step: Step }) {
       <td>
         {step.approval?.approval_id ? (
           <Link to="/approvals/$approvalId" params={{ approvalId: step.approval.approval_id }}>
-            {step.approval.status ?? "asked"}
+            {APPROVAL_STATES[step.approval.status ?? "pending"]}
           </Link>
         ) : (
           "—"

@@ -1,4 +1,4 @@
-// The attempts of a run, read off its events; pure.
+// Derive the attempts of a run from its events.
 import type { Schemas } from "../../api/client";
 
 type Event = Schemas["RunEvent"];
@@ -8,13 +8,13 @@ export interface Attempt {
   number: number;
   started_at: string | null;
   ended_at: string | null;
-  /** What became of it: of the last one, the state of the run. */
+  /** The outcome; for the last attempt the state of the run. */
   state: Schemas["RunState"];
   error: string | null;
   error_class: string | null;
 }
 
-/** `run.retried` ends an attempt, `run.redelivered` one whose worker was lost; `run.started` tells when one began. */
+/** `run.started` begins an attempt, `run.retried` ends one, and `run.redelivered` ends one whose worker was lost. */
 export function attemptsOf(run: Run, events: readonly Event[]): Attempt[] {
   const attempts: Attempt[] = [];
   let started: string | null = null;

@@ -1,4 +1,4 @@
-// A log that grows while it is read: what is kept of it, and how a line is written; pure.
+// A growing log: the lines kept in the page and their text.
 import type { Schemas } from "../../api/client";
 
 export type LogLine = Schemas["RunLogLine"];
@@ -11,7 +11,7 @@ export interface Followed {
 }
 
 export const NOTHING_LOGGED: Followed = { lines: [], after: 0, ended: false };
-// As many lines stand in the page; older ones make room.
+// The maximum number of lines in the page. Older lines are removed.
 export const MOST_LINES = 2_000;
 
 export function followed(kept: Followed, answer: Schemas["RunLogs"]): Followed {
@@ -26,24 +26,24 @@ export function followed(kept: Followed, answer: Schemas["RunLogs"]): Followed {
   };
 }
 
-/** Lines are numbered from 1: a number that is missing is a line that was not kept, or has made room for later ones. */
+/** Count the missing lines before a line. Lines are numbered from 1. */
 export function missingBefore(lines: readonly LogLine[], index: number): number {
   return lines[index]!.number - (lines[index - 1]?.number ?? 0) - 1;
 }
 
-// Colours, titles and movements of a terminal (ECMA-48) mean nothing here.
+// Terminal control sequences (ECMA-48).
 // eslint-disable-next-line no-control-regex -- the sequences begin with a control character
 const ESCAPES = /\u001b(?:\[[0-?]*[ -/]*[@-~]|[\]PX^_][^\u0007\u001b]*(?:\u0007|\u001b\\)?|[ -/]*[0-~])/g;
 // eslint-disable-next-line no-control-regex -- all but the tab
 const UNSEEN = /[\u0000-\u0008\u000a-\u001f\u007f]/g;
 const LONGEST = 4_000;
 
-/** A progress bar is drawn over itself: what stood there last is what a terminal shows. */
+/** Return the last text of a line that was overwritten with carriage returns, such as a progress bar. */
 function overwritten(text: string): string {
   return text.includes("\r") ? (text.split("\r").findLast((part) => part !== "") ?? "") : text;
 }
 
-/** A character that nobody sees has a picture of its own. */
+/** Replace a control character with its visible symbol. */
 function pictured(unseen: string): string {
   const code = unseen.charCodeAt(0);
   return String.fromCharCode(code === 0x7f ? 0x2421 : 0x2400 + code);
@@ -51,5 +51,5 @@ function pictured(unseen: string): string {
 
 export function lineText(text: string): string {
   const plain = overwritten(text.replace(ESCAPES, "")).replace(UNSEEN, pictured);
-  return plain.length <= LONGEST ? plain : `${plain.slice(0, LONGEST)} … ${plain.length - LONGEST} characters more`;
+  return plain.length <= LONGEST ? plain : `${plain.slice(0, LONGEST)} … ${plain.length - LONGEST} more characters`;
 }

@@ -1,6 +1,7 @@
-// The policies that hold for a run, flat: each with its value and with who said it; pure.
+// The effective policies of a run as a flat list of names, values and sources.
 import type { Schemas } from "../../api/client";
 import { durationText } from "../../time/zones";
+import { NONE, YES, NO } from "../../words";
 
 export interface PolicyFact {
   name: string;
@@ -10,7 +11,7 @@ export interface PolicyFact {
 
 const PARTS = ["approval_policy", "retry_policy", "failure_policy", "limits"] as const;
 
-/** What nobody said, and is nothing, is left out. */
+/** Omit defaults without a value. */
 export function policyFacts(policies: Schemas["RunPolicies"]): PolicyFact[] {
   return PARTS.flatMap((part) =>
     Object.entries(policies[part] ?? {}).flatMap(([name, value]): PolicyFact[] => {
@@ -25,16 +26,17 @@ function isNothing(value: unknown): boolean {
   return value === null || value === undefined || value === false || (Array.isArray(value) && value.length === 0);
 }
 
-/** "retry: backoff"; the unit stands with the value. */
+/** "Retry: backoff"; the value includes the unit. */
 function nameText(part: string, name: string): string {
-  return `${part.replace("_policy", "")}: ${name.replace(/_(seconds|ms)$/, "").replaceAll("_", " ")}`;
+  const label = part.replace("_policy", "");
+  return `${label.charAt(0).toUpperCase()}${label.slice(1)}: ${name.replace(/_(seconds|ms)$/, "").replaceAll("_", " ")}`;
 }
 
 function valueText(name: string, value: unknown): string {
-  if (value === null || value === undefined) return "none";
+  if (value === null || value === undefined) return NONE;
   if (typeof value === "number" && name.endsWith("_seconds")) return durationText(value);
   if (typeof value === "number" && name.endsWith("_ms")) return durationText(value / 1000);
-  if (typeof value === "boolean") return value ? "yes" : "no";
-  if (Array.isArray(value) && value.every((each) => typeof each === "string")) return value.join(", ") || "none";
+  if (typeof value === "boolean") return value ? YES : NO;
+  if (Array.isArray(value) && value.every((each) => typeof each === "string")) return value.join(", ") || NONE;
   return typeof value === "string" ? value.replaceAll("_", " ") : JSON.stringify(value);
 }

@@ -4,7 +4,7 @@ import { RUN_LOOKS } from "../../marks/outcomes";
 import { attemptsOf } from "./attemptList";
 import { followed, lineText, missingBefore, MOST_LINES, NOTHING_LOGGED, type LogLine } from "./followed";
 import { policyFacts } from "./policies";
-import { ordinal, sentence } from "./sentence";
+import { sentence } from "./sentence";
 
 type Known = Parameters<typeof sentence>[0];
 
@@ -22,56 +22,44 @@ const ASKED: Schemas["RunApproval"] = {
 
 describe("sentence", () => {
   it.each<[run: Known, text: string]>([
-    [{ state: "ready" }, "It is ready, and waits to be taken."],
-    [{ state: "ready", attempt: 1 }, "It is ready, and waits to be tried again, for the 2nd time."],
-    [{ state: "queued", task_queue: "q" }, "It waits in the queue q until a worker takes it."],
+    [{ state: "ready" }, "Waiting for dispatch"],
+    [{ state: "ready", attempt: 1 }, "Waiting for attempt 2"],
+    [{ state: "queued", task_queue: "q" }, "Waiting in queue q"],
     [
       { state: "ready", waiting_for: { agent_id: "w", in_use: 2, capacity: 2 } },
-      "It waits for a place: the agent w does 2 of 2 at a time already.",
+      "Waiting for agent w: 2 of 2 concurrent runs active",
     ],
-    [{ state: "running", assignee: { type: "team", id: "t", member: "ada" } }, "It runs by the team t (ada)."],
-    [{ state: "running", stop_requested_at: "2026-03-01T02:00:00Z" }, "It was asked to stop, and has not stopped yet."],
-    [{ state: "queued", stop_requested_at: "2026-03-01T02:00:00Z" }, "It was asked to stop, and has not stopped yet."],
-    [{ state: "cancelled", stop_requested_at: "2026-03-01T02:00:00Z" }, "It was cancelled."],
-    [{ state: "awaiting_approval" }, "It waits for a yes before it starts."],
-    [{ state: "awaiting_approval", approval: { ...ASKED, gates: ["publish"] } }, "It waits for a yes to publish."],
+    [{ state: "running", assignee: { type: "team", id: "t", member: "ada" } }, "Running on team t (ada)"],
+    [{ state: "running", stop_requested_at: "2026-03-01T02:00:00Z" }, "Stop requested, not stopped yet"],
+    [{ state: "queued", stop_requested_at: "2026-03-01T02:00:00Z" }, "Stop requested, not stopped yet"],
+    [{ state: "cancelled", stop_requested_at: "2026-03-01T02:00:00Z" }, "Cancelled"],
+    [{ state: "awaiting_approval" }, "Awaiting approval"],
+    [{ state: "awaiting_approval", approval: { ...ASKED, gates: ["publish"] } }, "Awaiting approval for publish"],
     [
       { state: "awaiting_approval", approval: { ...ASKED, question: "which?" } },
-      "Its agent asks something, and goes on when it has an answer.",
+      "Waiting for an answer to the agent's question",
     ],
-    [{ state: "succeeded" }, "It succeeded."],
-    [{ state: "succeeded", attempt: 2 }, "It succeeded at the 3rd attempt."],
-    [{ state: "failed", attempt: 3 }, "It failed after 3 attempts."],
-    [{ state: "failed", cause: "cost_cap" }, "It failed: it cost as much as it may."],
-    [{ state: "skipped", cause: "branch_not_taken" }, "It was skipped: the condition of its branch did not hold."],
-    [{ state: "terminated", cause: "requested" }, "It was terminated: somebody asked for it."],
-    [{ state: "skipped", reason: "calendar" }, "It was skipped: the calendar closes this day."],
-    [{ state: "skipped", cause: "toString" }, "It was skipped: toString."],
+    [{ state: "succeeded" }, "Succeeded"],
+    [{ state: "succeeded", attempt: 2 }, "Succeeded on attempt 3"],
+    [{ state: "failed", attempt: 3 }, "Failed after 3 attempts"],
+    [{ state: "failed", cause: "cost_cap" }, "Failed: cost limit reached"],
+    [{ state: "skipped", cause: "branch_not_taken" }, "Skipped: branch condition not met"],
+    [{ state: "terminated", cause: "requested" }, "Terminated: requested by a user"],
+    [{ state: "skipped", reason: "calendar" }, "Skipped: excluded by calendar"],
+    [{ state: "skipped", cause: "toString" }, "Skipped: toString"],
     [
       { state: "rejected", approval: { ...ASKED, decided_by: "ada", reason: "too early" } },
-      "Somebody said no: ada, “too early”.",
+      "Rejected by ada: “too early”",
     ],
-    [{ state: "expired" }, "Nobody said yes in time."],
-    [{ state: "expired", cause: "superseded" }, "Nobody said yes before: a newer occurrence asks in its place."],
+    [{ state: "expired" }, "Approval request expired"],
+    [{ state: "expired", cause: "superseded" }, "Approval request expired: superseded by a newer occurrence"],
   ])("%j", (run, text) => {
     expect(sentence(run)).toBe(text);
   });
 
   it("has one for every state", () => {
-    for (const state of Object.keys(RUN_LOOKS) as Known["state"][]) expect(sentence({ state })).toMatch(/^[A-Z].*\.$/);
-  });
-
-  it.each([
-    [1, "1st"],
-    [2, "2nd"],
-    [3, "3rd"],
-    [4, "4th"],
-    [11, "11th"],
-    [12, "12th"],
-    [21, "21st"],
-    [113, "113th"],
-  ])("%i is %s", (number, text) => {
-    expect(ordinal(number)).toBe(text);
+    for (const state of Object.keys(RUN_LOOKS) as Known["state"][])
+      expect(sentence({ state })).toMatch(/^[A-Z].*[a-z]$/);
   });
 });
 
@@ -120,12 +108,7 @@ describe("attemptsOf", () => {
         ["running", null, null, null],
       ],
     ],
-    [
-      "those of a step are not its own",
-      RUN,
-      [event("node.retried", 2, {}, "step")],
-      [["succeeded", AT(1), AT(9), null]],
-    ],
+    ["events of a step are ignored", RUN, [event("node.retried", 2, {}, "step")], [["succeeded", AT(1), AT(9), null]]],
     [
       "errors that are no text",
       RUN,
@@ -175,14 +158,14 @@ describe("followed", () => {
     ["10 %\r50 %\r100 %\r", "100 %"],
     ["a\u0000b\bc\td\u007f", "a␀b␈c\td␡"],
     ["\u001b", "␛"],
-    ["x".repeat(4_002), `${"x".repeat(4_000)} … 2 characters more`],
+    ["x".repeat(4_002), `${"x".repeat(4_000)} … 2 more characters`],
   ])("writes a line", (text, written) => {
     expect(lineText(text)).toBe(written);
   });
 });
 
 describe("policyFacts", () => {
-  it("says who said what, and leaves out what nobody said", () => {
+  it("returns values with their sources and omits empty defaults", () => {
     const policies = {
       approval_policy: { requires_approval: false, gates: ["publish", "spend"], approvers: [] },
       retry_policy: { max_retries: 2, backoff_ms: 1_500, timeout_ms: null },
@@ -196,12 +179,12 @@ describe("policyFacts", () => {
       },
     } as unknown as Schemas["RunPolicies"];
     expect(policyFacts(policies)).toEqual([
-      { name: "approval: requires approval", value: "no", origin: "schedule" },
-      { name: "approval: gates", value: "publish, spend", origin: "agent" },
-      { name: "retry: max retries", value: "2", origin: "assignment" },
-      { name: "retry: backoff", value: "1.5 s", origin: "assignment" },
-      { name: "retry: timeout", value: "none", origin: "assignment" },
-      { name: "failure: mode", value: "sensitive actions", origin: null },
+      { name: "Approval: requires approval", value: "No", origin: "schedule" },
+      { name: "Approval: gates", value: "publish, spend", origin: "agent" },
+      { name: "Retry: max retries", value: "2", origin: "assignment" },
+      { name: "Retry: backoff", value: "1.5 s", origin: "assignment" },
+      { name: "Retry: timeout", value: "None", origin: "assignment" },
+      { name: "Failure: mode", value: "sensitive actions", origin: null },
     ]);
   });
 });

@@ -1,88 +1,67 @@
-// What is to be said of a run in one sentence: why it waits, why it ended as it did; pure.
+// The state of a run as a short text, with the reason for a wait or an end.
 import { assigneeText } from "../runs/rows";
 import type { Schemas } from "../../api/client";
-import { reasonText } from "../../marks/outcomes";
+import { causeText, inSentence, RUN_STATES } from "../../words";
 
 type Run = Schemas["Run"];
 type Known = Pick<Run, "state"> & Partial<Run>;
 
-const CAUSES: Readonly<Record<string, string>> = {
-  parent_not_successful: "a step that it needs did not succeed",
-  branch_not_taken: "the condition of its branch did not hold",
-  workflow_halted: "another step failed, and the workflow was to halt",
-  workflow_ended: "the workflow ended before it",
-  run_cancelled: "the run was cancelled",
-  run_cap_reached: "the run had used up what it may",
-  runtime_cap: "it ran for as long as it may",
-  cost_cap: "it cost as much as it may",
-  tokens_cap: "it used as many tokens as it may",
-  tool_calls_cap: "it called as many tools as it may",
-  requested: "somebody asked for it",
-  deadline_reached: "its deadline was reached",
-  superseded: "a newer occurrence asks in its place",
-  target_busy: "the target had no place for it for two minutes",
+const attemptText = (run: Known, preposition: string) =>
+  run.attempt ? `${preposition} attempt ${run.attempt + 1}` : "";
+
+/** The state and its cause: "Failed: cost limit reached". */
+const withCause = (run: Known, text = RUN_STATES[run.state]) => {
+  const cause = causeText(run.cause ?? run.reason);
+  return cause === null ? text : `${text}: ${inSentence(cause)}`;
 };
 
-export function causeText(cause: string | null | undefined): string | null {
-  if (!cause) return null;
-  return Object.hasOwn(CAUSES, cause) ? CAUSES[cause]! : reasonText(cause);
-}
-
-const because = (run: Known) => {
-  const why = causeText(run.cause ?? run.reason);
-  return why === null ? "" : `: ${why}`;
-};
-
-const whom = (run: Known) => {
-  return run.assignee ? ` by the ${assigneeText(run.assignee)}` : "";
-};
-
-function waits(run: Known): string {
+function waiting(run: Known): string {
   if (run.waiting_for) {
     const { agent_id, in_use, capacity } = run.waiting_for;
-    return `It waits for a place: the agent ${agent_id} does ${in_use} of ${capacity} at a time already.`;
+    return `Waiting for agent ${agent_id}: ${in_use} of ${capacity} concurrent runs active`;
   }
-  const again = run.attempt ? ` to be tried again, for the ${ordinal(run.attempt + 1)} time` : "";
-  return run.task_queue
-    ? `It waits${again} in the queue ${run.task_queue} until a worker takes it.`
-    : `It is ready, and waits${again || " to be taken"}.`;
+  const attempt = attemptText(run, " for");
+  if (run.task_queue) return `Waiting in queue ${run.task_queue}${attempt}`;
+  return attempt ? `Waiting${attempt}` : "Waiting for dispatch";
 }
 
-function asks(run: Known): string {
+function awaitingApproval(run: Known): string {
   const approval = run.approval;
-  if (approval?.question) return "Its agent asks something, and goes on when it has an answer.";
+  if (approval?.question) return "Waiting for an answer to the agent's question";
   const gates = approval?.gates ?? [];
-  return gates.length > 0 ? `It waits for a yes to ${gates.join(", ")}.` : "It waits for a yes before it starts.";
+  return gates.length > 0 ? `${RUN_STATES.awaiting_approval} for ${gates.join(", ")}` : RUN_STATES.awaiting_approval;
 }
 
-function runs(run: Known): string {
-  const open = run.steps?.filter((step) => step.state === "awaiting_approval") ?? [];
-  if (open.length > 0)
-    return `It runs${whom(run)}; ${open
-      .map((step) => step.node_id)
-      .slice(0, 3)
-      .join(", ")} waits for a yes.`;
-  return run.attempt ? `It runs${whom(run)}, for the ${ordinal(run.attempt + 1)} time.` : `It runs${whom(run)}.`;
+function running(run: Known): string {
+  const assignee = run.assignee ? ` on ${assigneeText(run.assignee)}` : "";
+  const text = `${RUN_STATES.running}${assignee}${attemptText(run, ",")}`;
+  const open = run.steps?.filter((step) => step.state === "awaiting_approval").map((step) => step.node_id) ?? [];
+  return open.length > 0 ? `${text}; awaiting approval: ${open.slice(0, 3).join(", ")}` : text;
+}
+
+function rejected(run: Known): string {
+  const { decided_by: by, reason } = run.approval ?? {};
+  return `${RUN_STATES.rejected}${by ? ` by ${by}` : ""}${reason ? `: “${reason}”` : ""}`;
 }
 
 const SENTENCES: Readonly<Record<Run["state"], (run: Known) => string>> = {
-  ready: waits,
-  queued: waits,
-  launching: () => "It is being handed over to whoever does it.",
-  running: runs,
-  held: () => "It is held until the run before it has ended.",
-  awaiting_approval: asks,
-  succeeded: (run) => `It succeeded${run.attempt ? ` at the ${ordinal(run.attempt + 1)} attempt` : ""}.`,
-  failed: (run) => `It failed${run.attempt && run.attempt > 1 ? ` after ${run.attempt} attempts` : ""}${because(run)}.`,
-  launch_failed: (run) => `It could not be handed over${because(run)}.`,
-  timed_out: (run) => `It took too long${because(run)}.`,
-  unknown: () => "Nobody knows what became of it: it was handed over, and no answer came.",
-  skipped: (run) => `It was skipped${because(run)}.`,
-  cancelled: (run) => `It was cancelled${because(run)}.`,
-  terminated: (run) => `It was terminated${because(run)}.`,
-  rejected: (run) =>
-    `Somebody said no${run.approval?.decided_by ? `: ${run.approval.decided_by}` : ""}${run.approval?.reason ? `, “${run.approval.reason}”` : ""}.`,
-  expired: (run) => (run.cause ? `Nobody said yes before${because(run)}.` : "Nobody said yes in time."),
+  ready: waiting,
+  queued: waiting,
+  launching: () => RUN_STATES.launching,
+  running,
+  held: () => "Buffered until the previous run ends",
+  awaiting_approval: awaitingApproval,
+  succeeded: (run) => `${RUN_STATES.succeeded}${attemptText(run, " on")}`,
+  failed: (run) =>
+    withCause(run, `${RUN_STATES.failed}${run.attempt && run.attempt > 1 ? ` after ${run.attempt} attempts` : ""}`),
+  launch_failed: (run) => withCause(run),
+  timed_out: (run) => withCause(run),
+  unknown: () => "Outcome unknown: dispatched, but no result received",
+  skipped: (run) => withCause(run),
+  cancelled: (run) => withCause(run),
+  terminated: (run) => withCause(run),
+  rejected,
+  expired: (run) => withCause(run, "Approval request expired"),
 };
 
 const ENDED: ReadonlySet<string> = new Set<Run["state"]>([
@@ -95,12 +74,6 @@ export function hasEnded(run: Pick<Run, "state">): boolean {
 }
 
 export function sentence(run: Known): string {
-  if (run.stop_requested_at && !hasEnded(run)) return "It was asked to stop, and has not stopped yet.";
+  if (run.stop_requested_at && !hasEnded(run)) return "Stop requested, not stopped yet";
   return SENTENCES[run.state](run);
-}
-
-export function ordinal(number: number): string {
-  const tens = number % 100;
-  const ending = tens >= 11 && tens <= 13 ? "th" : (["th", "st", "nd", "rd"][number % 10] ?? "th");
-  return `${number}${ending}`;
 }

@@ -4,13 +4,13 @@ import { useState } from "react";
 import { ask, type Schemas } from "../../api/client";
 import type { Failure } from "../../api/hooks";
 import { useNamespace } from "../../api/session";
-import { RUN_LOOKS } from "../../marks/outcomes";
 import { Dialog } from "../../parts/Dialog";
 import { SelectField } from "../../parts/Field";
 import { JobProgress, useDialogJob } from "../../parts/JobProgress";
 import { FailureNote, Loading } from "../../parts/Shown";
 import { counted } from "./counted";
 import { runsText, stopPages } from "./stopping";
+import { inSentence, RUN_STATES } from "../../words";
 
 export interface StopChoice {
   text: string;
@@ -84,18 +84,20 @@ async function page(namespace: string, body: object, signal?: AbortSignal): Prom
 function Plan({ plan }: { plan: Stops }) {
   const { outcomes } = plan;
   if (outcomes.length === 0) return <p>No open runs to stop.</p>;
-  const states = counted(outcomes.map((each) => (each.state === null ? "unknown" : RUN_LOOKS[each.state].word)));
+  const states = counted(
+    outcomes.map((each) => (each.state === null ? "unknown state" : inSentence(RUN_STATES[each.state]))),
+  );
   return (
     <div className="stack">
       <p>
-        {plan.next_page_token ? `More than ${outcomes.length} runs` : runsText(outcomes.length)} would be stopped:{" "}
+        {plan.next_page_token ? `More than ${outcomes.length} runs` : runsText(outcomes.length)} will be stopped:{" "}
         {states.map(([word, many]) => `${many} ${word}`).join(", ")}
         {plan.next_page_token ? " among the first of them" : ""}.
       </p>
       <ul>
         {outcomes.slice(0, LISTED).map((each) => (
           <li key={each.run_id}>
-            <bdi>{each.schedule_id ?? "no schedule"}</bdi> <code className="small">{each.run_id}</code>
+            <bdi>{each.schedule_id ?? "No schedule"}</bdi> <code className="small">{each.run_id}</code>
           </li>
         ))}
         {outcomes.length > LISTED ? <li className="muted">and {outcomes.length - LISTED} more</li> : null}

@@ -1,18 +1,18 @@
-// The filters of the list of runs; what is written counts when it is sent.
+// The filters of the list of runs. Text filters apply on submit.
 import { useState, type FormEvent } from "react";
 import { Button } from "../../parts/Button";
 import { CheckField, SelectField, TextField } from "../../parts/Field";
 import { filtersOf, isFiltered, ORIGIN_CHOICES, STATE_CHOICES, type RunFilters } from "./filters";
 
 const TEXTS = [
-  ["schedule", "Schedule", "schedule id"],
-  ["workflow", "Workflow", "workflow id"],
-  ["assignee", "Assignee", "agent or team"],
-  ["queue", "Queue", "queue"],
+  ["schedule", "Schedule", "Schedule ID"],
+  ["workflow", "Workflow", "Workflow ID"],
+  ["assignee", "Assignee", "Agent or team"],
+  ["queue", "Queue", "Queue"],
   ["since", "Ended since", "2026-03-01T00:00:00Z"],
 ] as const;
 
-/** Made anew, by its key, when the address says something else. */
+/** Its key resets it when the URL changes. */
 export function RunFilterBar({ filters, onChange }: { filters: RunFilters; onChange: (next: RunFilters) => void }) {
   const [draft, setDraft] = useState(filters);
   const send = (event: FormEvent) => {
@@ -47,14 +47,14 @@ export function RunFilterBar({ filters, onChange }: { filters: RunFilters; onCha
         />
       ))}
       <CheckField
-        label="steps too"
+        label="Include steps"
         checked={draft.steps}
         onChange={(event) => onChange({ ...trimmed(draft), steps: event.target.checked })}
       />
-      <Button type="submit">Filter</Button>
+      <Button type="submit">Apply filters</Button>
       {isFiltered(filters) ? (
         <Button kind="quiet" onClick={() => onChange(filtersOf({}))}>
-          Clear
+          Clear filters
         </Button>
       ) : null}
     </form>

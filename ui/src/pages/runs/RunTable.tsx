@@ -1,11 +1,13 @@
-// Runs as rows; only those that are in sight are drawn, however many were loaded.
+// A virtualized table of runs: only visible rows are rendered.
 import { Link } from "@tanstack/react-router";
 import { useWindowVirtualizer } from "@tanstack/react-virtual";
 import { memo, useLayoutEffect, useRef, useState } from "react";
 import { Badge } from "../../marks/Mark";
-import { reasonText, RUN_LOOKS } from "../../marks/outcomes";
+import { RUN_LOOKS } from "../../marks/outcomes";
 import { When } from "../../parts/When";
 import { durationText } from "../../time/zones";
+import { causeText } from "../../words";
+import { kindText } from "../../words/run";
 import { OPEN_STATES, originText } from "./filters";
 import {
   assigneeText,
@@ -20,10 +22,10 @@ import {
 
 interface Props {
   rows: readonly RunRow[];
-  /** Null = nothing can be chosen. */
+  /** The selected runs; null = no selection. */
   chosen: ReadonlySet<string> | null;
   onChoose: (id: string, on: boolean) => void;
-  /** Rows of all namespaces: each names its own, and leads there. */
+  /** Rows of all namespaces show and link to their namespace. */
   ofAll: boolean;
 }
 
@@ -51,24 +53,24 @@ export function RunTable({ rows, chosen, onChoose, ofAll }: Props) {
           <tr>
             {chosen === null ? null : (
               <th scope="col" className="narrow">
-                <span className="visually-hidden">Chosen</span>
+                <span className="visually-hidden">Selected</span>
               </th>
             )}
             <th scope="col">State</th>
-            <th scope="col">Run of</th>
-            <th scope="col">Nominal time</th>
+            <th scope="col">Schedule</th>
+            <th scope="col">Scheduled for</th>
             <th scope="col">Started</th>
             <th scope="col" className="number">
-              Late
+              Delay
             </th>
             <th scope="col" className="number">
-              Took
+              Duration
             </th>
             <th scope="col" className="number">
               Attempt
             </th>
             <th scope="col" className="number">
-              Used
+              Usage
             </th>
           </tr>
         </thead>
@@ -125,7 +127,7 @@ const Row = memo(function Row({ row, index, measure, chosen, onChoose, ofAll }: 
             <input
               type="checkbox"
               className="choose"
-              aria-label={`Choose run ${id}`}
+              aria-label={`Select run ${id}`}
               checked={chosen}
               onChange={(event) => onChoose(id, event.target.checked)}
             />
@@ -135,7 +137,7 @@ const Row = memo(function Row({ row, index, measure, chosen, onChoose, ofAll }: 
       <td className="state">
         <Badge look={RUN_LOOKS[row.state]} />
         {(row.cause ?? row.error_class) ? (
-          <div className="small muted">{reasonText(row.cause ?? row.error_class)}</div>
+          <div className="small muted">{causeText(row.cause ?? row.error_class)}</div>
         ) : null}
       </td>
       <td className="what">
@@ -167,7 +169,7 @@ const Row = memo(function Row({ row, index, measure, chosen, onChoose, ofAll }: 
         <When at={row.nominal} zone={row.timezone} absolute />
       </td>
       <td>
-        <When at={row.started_at} brief none="not yet" />
+        <When at={row.started_at} brief none="Not yet" />
       </td>
       <td className={`number nowrap${late !== null && late >= LATE_SECONDS ? " tone-warn" : ""}`}>
         {late === null ? "—" : durationText(late)}
@@ -183,13 +185,13 @@ const Row = memo(function Row({ row, index, measure, chosen, onChoose, ofAll }: 
   );
 });
 
-// A start within a minute is what a clock by minutes promises.
+// Cron expressions have a resolution of one minute.
 const LATE_SECONDS = 60;
 
 function doing(row: RunRow): string {
   const what = row.workflow
-    ? `workflow ${workflowText(row.workflow)}`
-    : [row.kind, row.workflow_type].filter(Boolean).join(" ");
+    ? `Workflow ${workflowText(row.workflow)}`
+    : [row.kind && kindText(row.kind), row.workflow_type].filter(Boolean).join(" ");
   const whom = row.assignee ? assigneeText(row.assignee) : "";
   return [originText(row.origin), what, whom, row.task_queue && `queue ${row.task_queue}`].filter(Boolean).join(" · ");
 }

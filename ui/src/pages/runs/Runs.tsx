@@ -1,4 +1,4 @@
-// What has run, what runs and what waits: filtered by the address, live, and stopped many at a time.
+// A live list of runs with filters from the URL and bulk actions.
 import { Link, useNavigate, useSearch } from "@tanstack/react-router";
 import { useCallback, useState } from "react";
 import { useOfAll } from "../../api/everywhere";
@@ -42,10 +42,10 @@ export default function Runs() {
   return (
     <Page
       title="Runs"
-      about={`What has run, what runs and what waits; the newest first.${filters.all ? " All namespaces." : ""}`}
+      about={`Active and past runs.${filters.all ? " All namespaces." : ""}`}
       actions={
         operates && all !== null ? (
-          <Button onClick={() => setStopping({ text: all.text, filter: all.filter })}>{`Stop ${all.text}…`}</Button>
+          <Button onClick={() => setStopping({ text: all.text, filter: all.filter })}>{`Stop ${all.text}`}</Button>
         ) : null
       }
     >
@@ -63,7 +63,7 @@ export default function Runs() {
           <div className="row">
             <LoadMore of={list.pages} />
             {list.isLive ? null : (
-              <span className="muted">Live for the first {LIVE_PAGES} pages only; reload to bring all up to date.</span>
+              <span className="muted">Only the first {LIVE_PAGES} pages update live. Reload to refresh all pages.</span>
             )}
           </div>
         </>
@@ -92,7 +92,7 @@ interface AboveProps {
   onClear: () => void;
 }
 
-/** What floats above the rows: that there are newer ones, and what can be done with the chosen ones. */
+/** The number of newer runs and the actions on selected runs. */
 function Above({ chosen, fresh, onStop, onClear }: AboveProps) {
   const many = chosen.size;
   return (
@@ -105,13 +105,13 @@ function Above({ chosen, fresh, onStop, onClear }: AboveProps) {
       {many > 0 ? (
         <div className="chosen-bar">
           <span>
-            {many} chosen{many === MOST_CHOSEN ? ", as many as fit in one go" : ""}
+            {many} selected{many === MOST_CHOSEN ? " (maximum)" : ""}
           </span>
           <Button small kind="danger" onClick={() => onStop({ text: runsText(many), filter: { ids: [...chosen] } })}>
-            Stop…
+            Stop runs
           </Button>
           <Button small kind="quiet" onClick={onClear}>
-            Choose none
+            Clear selection
           </Button>
         </div>
       ) : null}
@@ -122,23 +122,23 @@ function Above({ chosen, fresh, onStop, onClear }: AboveProps) {
 function NoRuns({ filtered, onAll }: { filtered: boolean; onAll: () => void }) {
   if (filtered) {
     return (
-      <Empty title="No run fits these filters">
+      <Empty title="No matching runs">
         <Button onClick={onAll}>Show all runs</Button>
       </Empty>
     );
   }
   return (
-    <Empty title="Nothing has run yet">
+    <Empty title="No runs yet">
       <p>
-        Each time a schedule fires, its run appears here, with its state, how late it was and how long it took. A
-        schedule can also be run by hand on its page.
+        Each run appears here with its state, delay and duration. Runs start when a schedule fires or when you trigger
+        it.
       </p>
       <div className="row">
         <Link to="/schedules/new" className="button primary">
-          Create a schedule
+          Create schedule
         </Link>
         <Link to="/schedules" className="button">
-          Schedules
+          View schedules
         </Link>
       </div>
     </Empty>

@@ -1,22 +1,22 @@
-// Which runs are shown: read from the address, where anything may stand, and put into the words of the service.
+// The filters of the list of runs: read from the URL, validated, and translated to a query.
 import type { Ask, Schemas } from "../../api/client";
 import { ALL_NAMESPACES, asksForAll } from "../../api/everywhere";
-import { RUN_LOOKS } from "../../marks/outcomes";
 import type { Choice } from "../../parts/Field";
+import { ORIGINS, RUN_GROUPS, RUN_STATES } from "../../words";
 
 export interface RunFilters {
-  /** A state, or one of the groups. */
+  /** A state or a group of states. */
   state: string;
   origin: string;
   schedule: string;
   workflow: string;
   assignee: string;
   queue: string;
-  /** Only runs that ended at this instant, or later. */
+  /** Only runs that ended at or after this instant. */
   since: string;
-  /** Steps of workflows among the runs. */
+  /** Include steps of workflows. */
   steps: boolean;
-  /** Of all namespaces. */
+  /** Include all namespaces. */
   all: boolean;
 }
 
@@ -26,24 +26,17 @@ type Query = NonNullable<Ask<"/api/runs", "get">["query"]>;
 export const OPEN_STATES: readonly State[] = ["ready", "launching", "queued", "running", "held", "awaiting_approval"];
 
 const GROUPS: Readonly<Record<string, readonly [text: string, states: readonly string[]]>> = {
-  open: ["not ended", OPEN_STATES],
-  unsuccessful: ["unsuccessful", ["unsuccessful"]],
-  stopped: ["stopped", ["cancelled", "terminated", "rejected", "expired"]],
-};
-const ORIGINS: Readonly<Record<Schemas["Origin"], string>> = {
-  scheduled: "by the clock",
-  manual: "by hand",
-  backfill: "by a backfill",
-  api: "by a program",
-  step: "as a step",
+  open: [RUN_GROUPS.open, OPEN_STATES],
+  unsuccessful: ["Unsuccessful", ["unsuccessful"]],
+  stopped: ["Stopped", ["cancelled", "terminated", "rejected", "expired"]],
 };
 
 export const STATE_CHOICES: readonly Choice[] = [
-  ["", "any state"],
+  ["", "Any state"],
   ...Object.entries(GROUPS).map(([name, [text]]): Choice => [name, text]),
-  ...Object.entries(RUN_LOOKS).map(([state, look]): Choice => [state, look.word]),
+  ...Object.entries(RUN_STATES),
 ];
-export const ORIGIN_CHOICES: readonly Choice[] = [["", "any origin"], ...Object.entries(ORIGINS)];
+export const ORIGIN_CHOICES: readonly Choice[] = [["", "Any origin"], ...Object.entries(ORIGINS)];
 
 export function originText(origin: Schemas["Origin"]): string {
   return ORIGINS[origin];
@@ -71,7 +64,7 @@ export function filtersOf(search: Readonly<Record<string, unknown>>): RunFilters
   };
 }
 
-/** What stands in the address: nothing for what is not asked. */
+/** Return the query of the URL without unset filters. */
 export function searchOf(filters: RunFilters): Record<string, unknown> {
   return Object.fromEntries(Object.entries(filters).map(([name, value]) => [name, value || undefined]));
 }
@@ -100,7 +93,7 @@ export interface WideChoice {
   filter: { states?: string[]; schedule_ids?: string[] };
 }
 
-/** All open runs that fit the filters, where the service can choose by them; null = it cannot, or nothing is narrowed down. */
+/** Select all open runs that match the filters; null = the service cannot select by these filters. */
 export function choiceOf(filters: RunFilters): WideChoice | null {
   const { state, schedule, ...others } = filters;
   if (Object.values(others).some(Boolean) || schedule === "") return null;

@@ -107,7 +107,7 @@ describe("one row", () => {
     ["2026-03-01T02:00:00Z", "2026-03-01T01:59:59Z", 0],
     ["2026-03-01T02:00:00Z", null, null],
     [null, "2026-03-01T02:00:00Z", null],
-  ])("%s started %s is late by %s", (due, started_at, seconds) => {
+  ])("%s started %s has a delay of %s", (due, started_at, seconds) => {
     expect(latenessOf({ due, started_at })).toBe(seconds);
   });
 

@@ -1,13 +1,13 @@
-// The rows of the list of runs: live, page by page, and still while somebody reads further down.
+// The live rows of the list of runs. They do not move while the reader scrolls.
 import { useEffect, useMemo, useState, useSyncExternalStore } from "react";
 import { usePages } from "../../api/hooks";
 import { OPEN_STATES, queryOf, type RunFilters } from "./filters";
 import { mergedRows, seenRows, type RunRow } from "./rows";
 
 const PAGE = 50;
-// Each refresh asks for all loaded pages again; whoever has loaded more than this reads the past.
+// Each refresh requests all loaded pages, so longer lists do not update.
 export const LIVE_PAGES = 4;
-// Further down than this somebody reads, and rows that come in above would push them away.
+// Below this scroll position new rows are held back.
 const READING_FROM_PX = 140;
 
 const REFRESH_MS = 5_000;
@@ -38,7 +38,7 @@ export function useRunRows(filters: RunFilters) {
   return { pages, isLive: many <= LIVE_PAGES, ...seenRows(rows, top) };
 }
 
-/** The stream tells how runs begin and end; that one was taken or is tried again, is asked for. */
+/** Poll for claims and retries, which the stream does not report. */
 function useRefresh(wanted: boolean, refetch: () => unknown): void {
   useEffect(() => {
     if (!wanted) return;
@@ -49,7 +49,7 @@ function useRefresh(wanted: boolean, refetch: () => unknown): void {
   }, [wanted, refetch]);
 }
 
-/** The newest row that was there when the reader began to scroll; null at the top of the page. */
+/** Return the newest row at the start of scrolling; null at the top of the page. */
 function useTop(rows: readonly RunRow[], key: string): string | null {
   const reading = useSyncExternalStore(onScroll, () => window.scrollY > READING_FROM_PX);
   const newest = rows[0]?.run_id ?? null;

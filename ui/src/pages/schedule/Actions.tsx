@@ -1,4 +1,4 @@
-// What can be done with a schedule; who may not, sees none of it.
+// Actions of a schedule that the user may perform.
 import { Link } from "@tanstack/react-router";
 import { useState } from "react";
 import { useMay } from "../../api/session";

@@ -1,4 +1,4 @@
-// Runs past occurrences by request: the window, then what it would do, row by row, and only then the real thing.
+// Backfill dialog: select a window, preview the runs, then create them.
 import { useQueryClient } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 import { useState } from "react";
@@ -14,6 +14,16 @@ import { evidence } from "../../parts/evidence";
 import { Timed } from "../../parts/Explain";
 import { Loading } from "../../parts/Shown";
 import { When } from "../../parts/When";
+import {
+  BACKFILL_OVERLAP_CHOICES,
+  counted,
+  CREATE,
+  OCCURRENCE_COLUMNS,
+  OPTIONAL,
+  OVERLAP_LABEL,
+  PREVIEW,
+  VIEW_RUN,
+} from "../../words";
 import { filledLook, fillingOf, fillingWords, OPEN, progressOf } from "./filling";
 import { useReadMoment } from "./moment";
 import { MomentField } from "./MomentField";
@@ -22,19 +32,11 @@ import type { WholeSchedule } from "./whole";
 type Schedule = WholeSchedule;
 type Backfilled = Schemas["Backfilled"];
 
-// Lengths before now, which the service reads.
+// Offsets from now, parsed by the server.
 const SPANS: readonly (readonly [text: string, start: string])[] = [
-  ["the last hour", "-1h"],
-  ["24 hours", "-24h"],
-  ["7 days", "-7d"],
-];
-
-const OVERLAPS: readonly (readonly [string, string])[] = [
-  ["", "as the schedule says"],
-  ["skip", "one after the other"],
-  ["allow_all", "all at once"],
-  ["cancel_other", "each cancels the one before"],
-  ["terminate_other", "each terminates the one before"],
+  ["Last hour", "-1h"],
+  ["Last 24 hours", "-24h"],
+  ["Last 7 days", "-7d"],
 ];
 
 interface Wish {
@@ -64,9 +66,9 @@ export function BackfillDialog({ schedule, onClose }: { schedule: Schedule; onCl
   const { start, wait } = fillingOf(planned?.answer.results ?? []);
   const action =
     planned === null
-      ? { text: "Show what it would do", busy, disabled: !isWhole, run: () => void send(true) }
+      ? { text: PREVIEW, busy, disabled: !isWhole, run: () => void send(true) }
       : {
-          text: `Make ${start + wait} ${start + wait === 1 ? "run" : "runs"}`,
+          text: `${CREATE} ${counted(start + wait, "run")}`,
           busy,
           disabled: start + wait === 0,
           run: () => void send(false),
@@ -74,8 +76,7 @@ export function BackfillDialog({ schedule, onClose }: { schedule: Schedule; onCl
   return (
     <Dialog title="Backfill" onClose={onClose} wide action={action} failure={failure}>
       <p className="muted">
-        Runs what was due in a window of the past and had no run. What had one is left alone, so asking twice is
-        harmless.
+        Creates runs for past occurrences in this window that have no run. Occurrences with a run are not repeated.
       </p>
       <Window wish={wish} change={change} scheduleId={schedule.schedule_id} zone={zone} />
       {planned === null ? null : <Rows answer={planned.answer} zone={zone} />}
@@ -83,14 +84,14 @@ export function BackfillDialog({ schedule, onClose }: { schedule: Schedule; onCl
   );
 }
 
-/** What would be done, and in which window: as the service read it, and as it is sent again. */
+/** Preview and its window, as parsed by the server. */
 interface Planned {
   answer: Backfilled;
   start: string;
   end: string;
 }
 
-/** A dry run is a question and changes nothing that is shown; the real thing does. */
+/** Send a backfill; a dry run does not invalidate queries. */
 function useBackfill(schedule: Schedule, wish: Wish) {
   const namespace = useNamespace();
   const queries = useQueryClient();
@@ -103,7 +104,7 @@ function useBackfill(schedule: Schedule, wish: Wish) {
     setBusy(true);
     setFailure(null);
     const window = planned ?? (await Promise.all([read(wish.start), read(wish.end)]).then(windowOf, () => null));
-    if (window === null) return setBusy(false); // why it cannot be read stands below the field
+    if (window === null) return setBusy(false); // The field shows the parse error.
     try {
       const body = {
         start_time: window.start,
@@ -154,32 +155,33 @@ function Window({ wish, change, scheduleId, zone }: WindowProps) {
   );
   return (
     <>
-      <div className="row tight" role="group" aria-label="Windows">
+      <div className="row tight" role="group" aria-label="Window presets">
         {SPANS.map(([text, start]) => (
           <Button key={start} small onClick={() => change({ start, end: "now" })}>
             {text}
           </Button>
         ))}
-        <span className="muted small">in {zone}</span>
+        <span className="muted small">Time zone: {zone}</span>
       </div>
       <div className="columns">
-        {moment("start", "From")}
-        {moment("end", "Until, without it")}
+        {moment("start", "Start")}
+        {moment("end", "End (exclusive)")}
         <SelectField
-          label="How"
+          label={OVERLAP_LABEL}
           value={wish.overlap}
           onChange={(event) => change({ overlap: event.target.value })}
-          choices={OVERLAPS}
+          choices={BACKFILL_OVERLAP_CHOICES}
         />
         <TextField
           label="Reason"
+          hint={OPTIONAL}
           value={wish.reason}
           maxLength={500}
           onChange={(event) => change({ reason: event.target.value })}
         />
       </div>
       <CheckField
-        label="Newest first"
+        label="Run newest first"
         checked={wish.reverse}
         onChange={(event) => change({ reverse: event.target.checked })}
       />
@@ -191,7 +193,7 @@ const MOST_ROWS = 100;
 
 function Rows({ answer, zone }: { answer: Backfilled; zone: string }) {
   return (
-    <section className="stack" aria-label={answer.dry_run ? "What it would do" : "What was done"}>
+    <section className="stack" aria-label={answer.dry_run ? PREVIEW : "Result"}>
       <p role="status">
         <strong>{fillingWords(answer)}</strong>{" "}
         {answer.message ? <Timed text={`${answer.message}.`} zone={zone} /> : null}
@@ -201,9 +203,9 @@ function Rows({ answer, zone }: { answer: Backfilled; zone: string }) {
           <table className="table">
             <thead>
               <tr>
-                <th scope="col">When</th>
-                <th scope="col">What comes of it</th>
-                {answer.dry_run ? null : <th scope="col">Run</th>}
+                <th scope="col">{OCCURRENCE_COLUMNS.at}</th>
+                <th scope="col">{OCCURRENCE_COLUMNS.outcome}</th>
+                {answer.dry_run ? null : <th scope="col">{OCCURRENCE_COLUMNS.run}</th>}
               </tr>
             </thead>
             <tbody>
@@ -216,7 +218,7 @@ function Rows({ answer, zone }: { answer: Backfilled; zone: string }) {
       )}
       {answer.results.length > MOST_ROWS ? (
         <p className="muted">
-          These are the first {MOST_ROWS} of {answer.results.length}.
+          Shows the first {MOST_ROWS} of {answer.results.length}.
         </p>
       ) : null}
     </section>
@@ -244,7 +246,7 @@ function FilledRow({ row, zone, isDry }: { row: Schemas["Filled"]; zone: string;
         <td>
           {row.run_id ? (
             <Link to="/runs/$runId" params={{ runId: row.run_id }}>
-              its run
+              {VIEW_RUN}
             </Link>
           ) : null}
         </td>
@@ -269,7 +271,7 @@ function Done({ answer, schedule, onLeave }: DoneProps) {
   );
 }
 
-/** How far its runs have come, until all of them are over. */
+/** Progress of the runs of the backfill. */
 function Followed({ answer, schedule, onLeave }: DoneProps) {
   const open = useRead(
     "/api/schedules/{schedule_id}/runs",
@@ -279,14 +281,14 @@ function Followed({ answer, schedule, onLeave }: DoneProps) {
     },
     { everySeconds: 3 },
   );
-  if (open.data === undefined) return <Loading text="Looking for its runs…" />;
+  if (open.data === undefined) return <Loading text="Loading runs…" />;
   const { runs, over, isAtMost } = progressOf(answer.results, open.data);
   return (
     <div className="stack">
       <div
         className="progress"
         role="progressbar"
-        aria-label="Runs that are over"
+        aria-label="Finished runs"
         aria-valuemin={0}
         aria-valuemax={runs}
         aria-valuenow={over}
@@ -295,14 +297,14 @@ function Followed({ answer, schedule, onLeave }: DoneProps) {
       </div>
       <p role="status">
         {isAtMost ? "At most " : ""}
-        {over} of {runs} {over === 1 ? "is" : "are"} over.{" "}
+        {over} of {runs} finished.{" "}
         <Link
           to="/schedules/$scheduleId"
           params={{ scheduleId: schedule.schedule_id }}
           search={{ tab: "runs", origin: "backfill" } as never}
           onClick={onLeave}
         >
-          All runs of backfills
+          View backfill runs
         </Link>
       </p>
     </div>

@@ -1,4 +1,4 @@
-// What comes: the next decisions with their reasons, why for any moment, and the year by days.
+// Upcoming tab: next runs with their reasons, Explain for an instant, and the calendar year.
 import { useState } from "react";
 import { useRead } from "../../api/hooks";
 import { Button } from "../../parts/Button";
@@ -10,6 +10,7 @@ import { foreseen } from "./decisions";
 import { useReadMoment } from "./moment";
 import { MomentField } from "./MomentField";
 import type { ViewProps } from "./Schedule";
+import { NO_UPCOMING } from "../../words";
 import { YearCard } from "./YearCard";
 
 const STEPS = [10, 50, 200] as const;
@@ -17,8 +18,8 @@ const STEPS = [10, 50, 200] as const;
 export function Coming({ schedule, search, change }: ViewProps) {
   if (schedule.status === "deleted") {
     return (
-      <Empty title="Nothing comes">
-        <p>The schedule was deleted. What it did is in its history, as long as that is kept.</p>
+      <Empty title={NO_UPCOMING}>
+        <p>The schedule is deleted. Its history is available until the retention period ends.</p>
       </Empty>
     );
   }
@@ -43,7 +44,7 @@ function Next({ schedule, search, change }: ViewProps) {
   );
   const more = STEPS.find((each) => each > most);
   return (
-    <Card title={search.from === null ? "Next decisions" : "Decisions from a moment on"}>
+    <Card title={search.from === null ? "Upcoming runs" : "Runs from the selected time"}>
       <div className="stack">
         <MomentForm
           key={search.from}
@@ -64,7 +65,7 @@ function Next({ schedule, search, change }: ViewProps) {
                   zone={zone}
                   rows={rows.map(foreseen)}
                   rotation={schedule.inputs_rotation.length}
-                  label="Coming decisions"
+                  label="Upcoming runs"
                 />
                 {rows.length >= most && more !== undefined ? (
                   <div className="row">
@@ -85,14 +86,14 @@ function Next({ schedule, search, change }: ViewProps) {
 function Nothing({ schedule }: Pick<ViewProps, "schedule">) {
   if (schedule.status === "finished") {
     return (
-      <Empty title="Nothing comes">
-        <p>The schedule has ended: all its times or runs are used up. An edit can give it new ones.</p>
+      <Empty title={NO_UPCOMING}>
+        <p>The schedule has no remaining times or runs. Edit the schedule to add more.</p>
       </Empty>
     );
   }
   return (
-    <Empty title="No decision within 31 days">
-      <p>Nothing is due that soon. The year below shows on which days there is something.</p>
+    <Empty title="No runs within 31 days">
+      <p>The year below shows the days with occurrences.</p>
     </Empty>
   );
 }
@@ -105,14 +106,14 @@ interface MomentProps {
   onWhy: (at: string) => void;
 }
 
-/** The service reads the time, in the schedule's zone; what goes on is the instant. */
+/** The server parses the time in the schedule's time zone and returns an instant. */
 function MomentForm({ scheduleId, zone, from, onFrom, onWhy }: MomentProps) {
   const [text, setText] = useState(from ?? "");
   const [isMissing, setMissing] = useState(false);
   const read = useReadMoment(scheduleId);
   const go = (to: (at: string) => void) => {
     setMissing(text.trim() === "");
-    // Why it cannot be read stands below the field.
+    // The field shows the parse error.
     if (text.trim() !== "") read(text).then(to, () => undefined);
   };
   return (
@@ -127,21 +128,21 @@ function MomentForm({ scheduleId, zone, from, onFrom, onWhy }: MomentProps) {
         <MomentField
           scheduleId={scheduleId}
           zone={zone}
-          label="Any moment"
+          label="Date/time"
           value={text}
           onChange={(next) => {
             setText(next);
             setMissing(false);
           }}
-          wrong={isMissing ? ["write a time first"] : null}
+          wrong={isMissing ? ["Enter a date or time"] : null}
         />
       </div>
       <div className="row tight moment-buttons">
-        <Button type="submit">List from there</Button>
-        <Button onClick={() => go(onWhy)}>Why then?</Button>
+        <Button type="submit">Show from</Button>
+        <Button onClick={() => go(onWhy)}>Explain</Button>
         {from === null ? null : (
           <Button kind="quiet" onClick={() => onFrom(null)}>
-            Back to now
+            Reset to now
           </Button>
         )}
       </div>

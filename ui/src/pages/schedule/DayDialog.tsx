@@ -1,4 +1,4 @@
-// One day of a schedule: what was decided on it, or will be.
+// Occurrences of a schedule on one day.
 import { useRead } from "../../api/hooks";
 import { Dialog } from "../../parts/Dialog";
 import { Empty, Shown } from "../../parts/Shown";
@@ -53,7 +53,7 @@ function Decided({ schedule, day }: RowsProps) {
   const found = useRead("/api/agenda", {
     query: {
       from: day,
-      // With the day after: a zone at the date line has left out a whole day, which begins where it ends.
+      // Includes the next day: a time zone at the date line once skipped a whole day.
       to: dayAfter(dayAfter(day)),
       timezone: zone,
       limit: MOST_DECIDED,
@@ -82,8 +82,8 @@ function Found({
   const shown = ofDay(rows, day, zone);
   if (shown.length === 0) {
     return (
-      <Empty title="Nothing on this day">
-        <p>No decision is on record, and none is foreseen. Old ones are gone with their history.</p>
+      <Empty title="No occurrences on this day">
+        <p>No decision is recorded or predicted. Records older than the retention period are deleted.</p>
       </Empty>
     );
   }
@@ -94,10 +94,10 @@ function Found({
         zone={zone}
         rows={shown}
         rotation={schedule.inputs_rotation.length}
-        label={`Decisions of ${day}`}
+        label={`Occurrences on ${day}`}
       />
       {isCut && shown.length === rows.length ? (
-        <p className="muted">There are more: these are the first {shown.length}.</p>
+        <p className="muted">Shows the first {shown.length} occurrences.</p>
       ) : null}
     </>
   );

@@ -1,17 +1,18 @@
-// Decisions, one a row: when in both zones, what comes of it and why, with which inputs.
+// Table of occurrences with outcome, reason, inputs and run.
 import { Link } from "@tanstack/react-router";
 import { Badge } from "../../marks/Mark";
 import { CERTAINTY_TEXTS } from "../../marks/outcomes";
 import { Json } from "../../parts/Json";
 import { Timed } from "../../parts/Explain";
 import { When } from "../../parts/When";
+import { OCCURRENCE_COLUMNS, VIEW_RUN } from "../../words";
 import { hasInputs, type DecisionRow } from "./decisions";
 
 interface Props {
   scheduleId: string;
   zone: string | null;
   rows: readonly DecisionRow[];
-  /** How many inputs take turns; 0 = they do not. */
+  /** Number of rotating inputs; 0 = no rotation. */
   rotation: number;
   label: string;
 }
@@ -24,10 +25,10 @@ export function DecisionTable({ scheduleId, zone, rows, rotation, label }: Props
       <table className="table decisions" aria-label={label}>
         <thead>
           <tr>
-            <th scope="col">When</th>
-            <th scope="col">What comes of it</th>
-            {withInputs ? <th scope="col">Inputs</th> : null}
-            {withRuns ? <th scope="col">Run</th> : null}
+            <th scope="col">{OCCURRENCE_COLUMNS.at}</th>
+            <th scope="col">{OCCURRENCE_COLUMNS.outcome}</th>
+            {withInputs ? <th scope="col">{OCCURRENCE_COLUMNS.inputs}</th> : null}
+            {withRuns ? <th scope="col">{OCCURRENCE_COLUMNS.run}</th> : null}
           </tr>
         </thead>
         <tbody>
@@ -39,7 +40,7 @@ export function DecisionTable({ scheduleId, zone, rows, rotation, label }: Props
                 </WhyLink>
                 {row.due === null ? null : (
                   <div className="muted small">
-                    due <When at={row.due} zone={zone} absolute />
+                    Due <When at={row.due} zone={zone} absolute />
                   </div>
                 )}
               </td>
@@ -55,7 +56,7 @@ export function DecisionTable({ scheduleId, zone, rows, rotation, label }: Props
                 <td>
                   {row.runId === null ? null : (
                     <Link to="/runs/$runId" params={{ runId: row.runId }}>
-                      its run
+                      {VIEW_RUN}
                     </Link>
                   )}
                 </td>
@@ -68,7 +69,7 @@ export function DecisionTable({ scheduleId, zone, rows, rotation, label }: Props
   );
 }
 
-/** Leads to the explanation of that instant, which is part of the address. */
+/** Link that opens the Explain dialog for an instant. */
 export function WhyLink({ scheduleId, at, children }: { scheduleId: string; at: string; children: React.ReactNode }) {
   return (
     <Link
@@ -78,7 +79,7 @@ export function WhyLink({ scheduleId, at, children }: { scheduleId: string; at: 
       resetScroll={false}
       replace
       className="quiet-link"
-      title="Why?"
+      title="Explain"
     >
       {children}
     </Link>
@@ -114,7 +115,7 @@ function Outcome({ row, zone }: { row: DecisionRow; zone: string | null }) {
 function Inputs({ row, rotation }: { row: DecisionRow; rotation: number }) {
   const turn = row.rotationIndex !== null && rotation > 0 ? `${row.rotationIndex + 1} of ${rotation}` : null;
   if (!hasInputs(row)) return turn ? <span className="muted">{turn}</span> : null;
-  if (row.inputsOmitted) return <span className="muted">too long to be listed</span>;
+  if (row.inputsOmitted) return <span className="muted">Too large to display</span>;
   return (
     <details className="inputs">
       <summary>

@@ -1,4 +1,4 @@
-// How a schedule is defined: what it obeys in words, its document, its policies and who said them, its revisions.
+// Definition tab of a schedule: rules, document, effective policies and revisions.
 import { useQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 import { useEffect, useState, type ReactNode } from "react";
@@ -10,6 +10,7 @@ import { Timed } from "../../parts/Explain";
 import { Json } from "../../parts/Json";
 import { Card, Facts } from "../../parts/Page";
 import { Loading, Shown } from "../../parts/Shown";
+import { ALL_DEFAULTS, ASSIGNEE_TYPES, CATCHUP_LABEL, counted, NONE, OVERLAP_LABEL } from "../../words";
 import { approvalWords, catchupWords, clausesOf, overlapWords, policyLines, type PolicyLine } from "./policyWords";
 import { Revisions } from "./Revisions";
 import type { ViewProps } from "./Schedule";
@@ -21,8 +22,8 @@ export function Definition({ schedule, search, change }: ViewProps) {
   return (
     <>
       {schedule.status === "deleted" ? (
-        <Card title="What it obeyed">
-          <Facts of={obeyed(schedule)} />
+        <Card title="Rules">
+          <Facts of={rulesOf(schedule)} />
         </Card>
       ) : (
         <AsItIs schedule={schedule} />
@@ -34,44 +35,29 @@ export function Definition({ schedule, search, change }: ViewProps) {
 
 type Fact = readonly [name: string, value: ReactNode];
 
-function obeyed(schedule: Schedule): Fact[] {
+function rulesOf(schedule: Schedule): Fact[] {
   const approval = approvalWords(schedule.approval_policy);
-  const nothing = (text: string) => <span className="muted">{text}</span>;
+  const none = <span className="muted">{NONE}</span>;
   return [
-    ["Times", schedule.words ? <Timed text={schedule.words} zone={schedule.spec.timezone} /> : nothing("it has none")],
-    [
-      "Calendars",
-      schedule.calendars.length > 0 ? <Calendars names={schedule.calendars} /> : nothing("none: every day is open"),
-    ],
-    [
-      "Condition",
-      schedule.pre_dispatch_condition ? <Condition of={schedule.pre_dispatch_condition} /> : nothing("none"),
-    ],
-    [
-      "Rotation",
-      schedule.inputs_rotation.length > 0 ? (
-        <Rotation schedule={schedule} />
-      ) : (
-        nothing("none: the same inputs each time")
-      ),
-    ],
-    ["Approval", approval ?? nothing("this schedule asks nobody")],
-    ["Overlap", overlapWords(schedule)],
-    ["Catch-up", catchupWords(schedule)],
+    ["Schedule", schedule.words ? <Timed text={schedule.words} zone={schedule.spec.timezone} /> : none],
+    ["Calendars", schedule.calendars.length > 0 ? <Calendars names={schedule.calendars} /> : none],
+    ["Condition", schedule.pre_dispatch_condition ? <Condition of={schedule.pre_dispatch_condition} /> : none],
+    ["Rotating inputs", schedule.inputs_rotation.length > 0 ? <Rotation schedule={schedule} /> : none],
+    ["Approval", approval ?? <span className="muted">Not required by this schedule</span>],
+    [OVERLAP_LABEL, overlapWords(schedule)],
+    [CATCHUP_LABEL, catchupWords(schedule)],
     ...(schedule.concurrency_key
       ? [
           [
-            "Shared limit",
+            "Concurrency limit",
             <span key="key">
-              {schedule.concurrency_limit} at once with the key <bdi>{schedule.concurrency_key}</bdi>
+              {schedule.concurrency_limit} for key <bdi>{schedule.concurrency_key}</bdi>
             </span>,
           ] as const,
         ]
       : []),
     ...(schedule.assignee_id ? [["Assignee", <Assignee key="who" schedule={schedule} />] as const] : []),
-    ...(schedule.max_runs !== null
-      ? [["At most", `${schedule.max_runs.toLocaleString("en-GB")} runs in all`] as const]
-      : []),
+    ...(schedule.max_runs !== null ? [["Max runs", schedule.max_runs.toLocaleString("en-GB")] as const] : []),
   ];
 }
 
@@ -79,20 +65,20 @@ function Assignee({ schedule }: { schedule: Schedule }) {
   const id = schedule.assignee_id ?? "";
   return schedule.assignee_type === "team" ? (
     <Link to="/teams/$teamId" params={{ teamId: id }}>
-      the team <bdi>{id}</bdi>
+      {ASSIGNEE_TYPES.team} <bdi>{id}</bdi>
     </Link>
   ) : (
     <Link to="/agents/$agentId" params={{ agentId: id }}>
-      the agent <bdi>{id}</bdi>
+      {ASSIGNEE_TYPES.agent} <bdi>{id}</bdi>
     </Link>
   );
 }
 
-/** `name@Zone` reads a calendar in a zone; the page is that of the name. */
+/** Links to calendars; `name@Zone` links to the calendar `name`. */
 function Calendars({ names }: { names: readonly string[] }) {
   return (
     <>
-      all of them must leave a day open:{" "}
+      All must allow the day:{" "}
       {names.map((name, index) => (
         <span key={name}>
           {index > 0 ? ", " : ""}
@@ -126,14 +112,14 @@ function Rotation({ schedule }: { schedule: Schedule }) {
   return (
     <details>
       <summary>
-        {many} inputs take turns; the next is number {(schedule.rotation_index % many) + 1}
+        {counted(many, "input")}; next: {(schedule.rotation_index % many) + 1}
       </summary>
-      <Json value={schedule.inputs_rotation} label="Inputs of the rotation" />
+      <Json value={schedule.inputs_rotation} label="Rotating inputs" />
     </details>
   );
 }
 
-/** The service reads the definition as a form would: with its warnings, and what the next run would be born with. */
+/** Load the validated definition with its warnings and the effective policies of the next run. */
 function useDraft(schedule: Schedule) {
   const namespace = useNamespace();
   return useQuery<Schemas["ScheduleDraft"], Failure>({
@@ -156,8 +142,8 @@ function AsItIs({ schedule }: { schedule: Schedule }) {
     <>
       {found.data ? <Warnings texts={found.data.warnings} /> : null}
       <div className="columns">
-        <Card title="What it obeys">
-          <Facts of={obeyed(schedule)} />
+        <Card title="Rules">
+          <Facts of={rulesOf(schedule)} />
         </Card>
         <Shown of={found}>{(draft) => <Document of={draft.document} />}</Shown>
       </div>
@@ -200,12 +186,12 @@ function Document({ of }: { of: unknown }) {
         </>
       }
     >
-      {form === "json" ? <Json value={of} label="The definition as JSON" /> : <Yaml value={of} />}
+      {form === "json" ? <Json value={of} label="Definition (JSON)" /> : <Yaml value={of} />}
     </Card>
   );
 }
 
-/** The writer of YAML is loaded when somebody asks for it. */
+/** The YAML library is loaded on demand. */
 function Yaml({ value }: { value: unknown }) {
   const [text, setText] = useState<string | null>(null);
   useEffect(() => {
@@ -217,7 +203,7 @@ function Yaml({ value }: { value: unknown }) {
       wanted = false;
     };
   }, [value]);
-  return text === null ? <Loading /> : <Json value={text} label="The definition as YAML" />;
+  return text === null ? <Loading /> : <Json value={text} label="Definition (YAML)" />;
 }
 
 function Policies({ of }: { of: Schemas["RunPolicies"] | null }) {
@@ -225,16 +211,12 @@ function Policies({ of }: { of: Schemas["RunPolicies"] | null }) {
   const said = lines.filter((line) => !line.isDefault);
   const rest = lines.filter((line) => line.isDefault);
   return (
-    <Card title="Policies of the next run">
+    <Card title="Policies for the next run">
       <div className="stack">
-        {said.length > 0 ? (
-          <PolicyTable lines={said} />
-        ) : (
-          <p className="muted">Nobody said anything: all of them are as by default.</p>
-        )}
+        {said.length > 0 ? <PolicyTable lines={said} /> : <p className="muted">{ALL_DEFAULTS}</p>}
         {rest.length > 0 ? (
           <details>
-            <summary>{rest.length} by default</summary>
+            <summary>{counted(rest.length, "default policy", "default policies")}</summary>
             <PolicyTable lines={rest} />
           </details>
         ) : null}
@@ -251,7 +233,7 @@ function PolicyTable({ lines }: { lines: readonly PolicyLine[] }) {
           <tr>
             <th scope="col">Policy</th>
             <th scope="col">Value</th>
-            <th scope="col">Said by</th>
+            <th scope="col">Source</th>
           </tr>
         </thead>
         <tbody>
@@ -261,7 +243,7 @@ function PolicyTable({ lines }: { lines: readonly PolicyLine[] }) {
                 <code>{line.name}</code>
               </td>
               <td dir="auto">{line.value}</td>
-              <td className="nowrap">{line.origin}</td>
+              <td className="nowrap">{line.source}</td>
             </tr>
           ))}
         </tbody>

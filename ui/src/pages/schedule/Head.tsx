@@ -1,4 +1,4 @@
-// How a schedule does, in a sentence, and what one asks of it first: when next, where, whose.
+// Summary of a schedule: health, next and last run, time zone, owner and totals.
 import { Link } from "@tanstack/react-router";
 import type { ReactNode } from "react";
 import { useRead } from "../../api/hooks";
@@ -8,6 +8,7 @@ import { Timed } from "../../parts/Explain";
 import { Facts } from "../../parts/Page";
 import { SourceBadge } from "../../parts/SourceBadge";
 import { When } from "../../parts/When";
+import { FORECASTS, inSentence, NONE } from "../../words";
 import { actionWords } from "./policyWords";
 import type { WholeSchedule } from "./whole";
 
@@ -15,7 +16,7 @@ type Schedule = WholeSchedule;
 
 export function Head({ schedule }: { schedule: Schedule }) {
   return (
-    <section className="card schedule-head" aria-label="How it does">
+    <section className="card schedule-head" aria-label="Summary">
       <Health schedule={schedule} />
       {schedule.broken ? (
         <div className="note tone-bad" role="alert">
@@ -46,7 +47,7 @@ function Health({ schedule }: { schedule: Schedule }) {
               Deleted <When at={schedule.deleted_at} zone={schedule.spec.timezone} />.{" "}
             </>
           ) : null}
-          Its history stays readable.
+          History is available until the retention period ends.
         </span>
       </div>
     );
@@ -81,7 +82,7 @@ function Health({ schedule }: { schedule: Schedule }) {
 
 type Fact = readonly [name: string, value: ReactNode];
 
-/** Since when and why is in the sentence above. */
+/** The health sentence has the time and reason of the pause. */
 function PausedBy({ schedule }: { schedule: Schedule }) {
   return (
     <>
@@ -95,7 +96,7 @@ function PausedBy({ schedule }: { schedule: Schedule }) {
           until <When at={schedule.paused_until} zone={schedule.spec.timezone} />
         </>
       ) : (
-        "until somebody resumes it"
+        "until resumed"
       )}
     </>
   );
@@ -103,6 +104,7 @@ function PausedBy({ schedule }: { schedule: Schedule }) {
 
 function timesOf(schedule: Schedule): Fact[] {
   const zone = schedule.spec.timezone;
+  const whyNone = reasonText(schedule.next_run_reason);
   const skipsFirst = schedule.next_fire_at !== null && schedule.next_fire_at !== schedule.next_run_at;
   return [
     ...(schedule.status === "paused" ? [["Paused", <PausedBy key="paused" schedule={schedule} />] as const] : []),
@@ -111,42 +113,42 @@ function timesOf(schedule: Schedule): Fact[] {
       schedule.next_run_at ? (
         <When key="next" at={schedule.next_run_at} zone={zone} />
       ) : (
-        <span key="none">none in sight: {reasonText(schedule.next_run_reason) ?? "it has no time to come"}</span>
+        <span key="none">{whyNone === null ? NONE : `${NONE}: ${inSentence(whyNone)}`}</span>
       ),
     ],
     ...(skipsFirst && schedule.status === "active"
-      ? [["Next time", <SkippedNext key="skip" schedule={schedule} />] as const]
+      ? [["Next occurrence", <SkippedNext key="skip" schedule={schedule} />] as const]
       : []),
     ["Last run", <LastRun key="last" schedule={schedule} />],
-    ["Zone", <ZoneText key="zone" schedule={schedule} />],
+    ["Time zone", <ZoneText key="zone" schedule={schedule} />],
     [
-      "Does",
-      <span key="does" dir="auto">
+      "Action",
+      <span key="action" dir="auto">
         {actionWords(schedule.action)}
       </span>,
     ],
   ];
 }
 
-/** The next occurrence of the spec is not the next run: something stands against it. */
+/** The next occurrence will be skipped, so the next run is a later one. */
 function SkippedNext({ schedule }: { schedule: Schedule }) {
   return (
     <>
-      <When at={schedule.next_fire_at} zone={schedule.spec.timezone} />{" "}
+      <When at={schedule.next_fire_at} zone={schedule.spec.timezone} /> · {FORECASTS.skip} ·{" "}
       <Link
         to="/schedules/$scheduleId"
         params={{ scheduleId: schedule.schedule_id }}
         search={((before: Record<string, unknown>) => ({ ...before, at: schedule.next_fire_at })) as never}
         resetScroll={false}
       >
-        will be skipped: why?
+        Explain
       </Link>
     </>
   );
 }
 
 function LastRun({ schedule }: { schedule: Schedule }) {
-  if (!schedule.last_run_at) return <span className="muted">never</span>;
+  if (!schedule.last_run_at) return <span className="muted">Never</span>;
   const when = <When at={schedule.last_run_at} zone={schedule.spec.timezone} />;
   if (!schedule.last_run_id) return when;
   return (
@@ -161,7 +163,7 @@ function ZoneText({ schedule }: { schedule: Schedule }) {
   return (
     <>
       {schedule.spec.timezone}
-      {jitter > 0 ? <span className="muted"> · up to {jitter} s of jitter</span> : null}
+      {jitter > 0 ? <span className="muted"> · jitter up to {jitter} s</span> : null}
     </>
   );
 }
@@ -185,7 +187,7 @@ function belongingsOf(schedule: Schedule): Fact[] {
         <SourceBadge source={schedule.source} />
         {schedule.bundle ? (
           <span>
-            of the bundle <bdi>{schedule.bundle}</bdi>
+            Bundle <bdi>{schedule.bundle}</bdi>
           </span>
         ) : null}
       </span>,
@@ -194,7 +196,7 @@ function belongingsOf(schedule: Schedule): Fact[] {
       "Labels",
       labels.length === 0 ? (
         <span key="none" className="muted">
-          none
+          {NONE}
         </span>
       ) : (
         <span key="labels" className="row tight">
@@ -206,7 +208,7 @@ function belongingsOf(schedule: Schedule): Fact[] {
         </span>
       ),
     ],
-    ["So far", countsOf(schedule)],
+    ["Totals", countsOf(schedule)],
     ...(schedule.note
       ? [
           [
@@ -226,8 +228,8 @@ function countsOf(schedule: Schedule): string {
     many(schedule.fires_count, "fired"),
     many(schedule.failures_count, "failed"),
     many(schedule.skipped_trigger_count, "skipped"),
-    ...(schedule.active_runs > 0 ? [many(schedule.active_runs, "busy now")] : []),
-    ...(schedule.held_runs > 0 ? [many(schedule.held_runs, "held")] : []),
-    ...(schedule.remaining_actions !== null ? [many(schedule.remaining_actions, "left")] : []),
+    ...(schedule.active_runs > 0 ? [many(schedule.active_runs, "active")] : []),
+    ...(schedule.held_runs > 0 ? [many(schedule.held_runs, "buffered")] : []),
+    ...(schedule.remaining_actions !== null ? [many(schedule.remaining_actions, "runs left")] : []),
   ].join(" · ");
 }

@@ -1,4 +1,4 @@
-// How late runs started, as a curve: loaded only when it is looked at.
+// Chart of start delays, loaded on demand.
 import { useEffect, useRef } from "react";
 import uPlot from "uplot";
 import "uplot/dist/uPlot.min.css";
@@ -29,7 +29,7 @@ export default function Lateness({ bars, zone }: Props) {
   return <div ref={frame} className="lateness" role="img" aria-label={lateWords(bars)} />;
 }
 
-/** uPlot wants times that only grow. */
+/** uPlot requires ascending times. */
 function dataOf(bars: readonly Bar[]): uPlot.AlignedData {
   const late = bars.filter((bar) => bar.lateSeconds !== null);
   return [late.map(atSeconds), late.map((bar) => bar.lateSeconds)];
@@ -37,10 +37,10 @@ function dataOf(bars: readonly Bar[]): uPlot.AlignedData {
 
 export function lateWords(bars: readonly Bar[]): string {
   const late = bars.flatMap((bar) => (bar.lateSeconds === null ? [] : [bar.lateSeconds]));
-  if (late.length === 0) return "No run was started by the clock";
+  if (late.length === 0) return "No scheduled runs";
   const sorted = [...late].sort((one, other) => one - other);
   const half = sorted[Math.floor(sorted.length / 2)]!;
-  return `Half of the runs started at most ${durationText(half)} late, the latest ${durationText(sorted.at(-1)!)}`;
+  return `Start delay: median ${durationText(half)}, maximum ${durationText(sorted.at(-1)!)}`;
 }
 
 function optionsFor(place: HTMLElement, width: number, zone: string, bars: readonly Bar[]): uPlot.Options {

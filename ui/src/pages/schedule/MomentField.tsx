@@ -1,4 +1,4 @@
-// A time as people write it, with the instant that the service reads in it below.
+// Date/time input that shows the parsed instant below.
 import { TextField } from "../../parts/Field";
 import { When } from "../../parts/When";
 import { useMoment } from "./moment";
@@ -9,7 +9,7 @@ interface Props {
   label: string;
   value: string;
   onChange: (text: string) => void;
-  /** Something is wrong with it that is known here. */
+  /** Errors found in the browser. */
   wrong?: readonly string[] | null;
 }
 
@@ -30,9 +30,9 @@ export function MomentField({ scheduleId, zone, label, value, onChange, wrong }:
         read.at !== null ? (
           <When at={read.at} zone={zone} />
         ) : value.trim() === "" ? (
-          `a time or a day in ${zone}, or a length from now such as 4h or -4h`
+          `Date or time in ${zone}, or an offset from now such as 4h or -4h`
         ) : read.wrong ? null : (
-          "reading it…"
+          "Checking…"
         )
       }
     />

@@ -1,4 +1,4 @@
-// What a schedule has been: each definition with its author, and what differs between two, in fields and in fires.
+// Revisions of a schedule, and the changes of fields and runs between two revisions.
 import { useEffect, useRef, type RefObject } from "react";
 import type { Schemas } from "../../api/client";
 import { usePages, useRead } from "../../api/hooks";
@@ -30,9 +30,7 @@ export function Revisions({ schedule, search, change }: ViewProps) {
         ) : null}
         {revisions.length > 0 ? (
           <>
-            {revisions.length === 1 ? (
-              <p className="muted">It is as it was made. Every change will stand here, to be compared.</p>
-            ) : null}
+            {revisions.length === 1 ? <p className="muted">No changes yet.</p> : null}
             <RevisionTable
               revisions={revisions}
               zone={schedule.spec.timezone}
@@ -64,7 +62,7 @@ export function Revisions({ schedule, search, change }: ViewProps) {
 interface TableProps extends Pick<ViewProps, "search" | "change"> {
   revisions: readonly Revision[];
   zone: string;
-  /** What one of them changed is asked for. */
+  /** Show the changes of one revision. */
   onWhat: (revision: number) => void;
 }
 
@@ -89,10 +87,10 @@ function RevisionTable({ revisions, zone, search, change, onWhat }: TableProps) 
             <th scope="col">Recorded at</th>
             <th scope="col">By</th>
             <th scope="col">Note</th>
-            <th scope="col">From</th>
-            <th scope="col">To</th>
+            <th scope="col">Compare from</th>
+            <th scope="col">Compare to</th>
             <th scope="col">
-              <span className="visually-hidden">Compare</span>
+              <span className="visually-hidden">Changes</span>
             </th>
           </tr>
         </thead>
@@ -105,7 +103,7 @@ function RevisionTable({ revisions, zone, search, change, onWhat }: TableProps) 
               </td>
               <td>{each.principal ? <bdi>{each.principal}</bdi> : <span className="muted">—</span>}</td>
               <td dir="auto">
-                {each.broken ? <span className="tone-bad">it cannot be read: {each.broken}</span> : null}
+                {each.broken ? <span className="tone-bad">Unreadable: {each.broken}</span> : null}
                 {each.note ?? (each.broken ? null : <span className="muted">—</span>)}
               </td>
               <td>{radio("before", each.revision)}</td>
@@ -113,7 +111,7 @@ function RevisionTable({ revisions, zone, search, change, onWhat }: TableProps) 
               <td>
                 {each.revision > 1 ? (
                   <Button small onClick={() => onWhat(each.revision)}>
-                    What changed?<span className="visually-hidden"> in revision {each.revision}</span>
+                    Show changes<span className="visually-hidden"> in revision {each.revision}</span>
                   </Button>
                 ) : null}
               </td>
@@ -130,7 +128,7 @@ interface ComparisonProps {
   before: number;
   after: number;
   revisions: readonly Revision[];
-  /** By a row, which may be far above: the answer comes into view. */
+  /** Requested from a row: scroll the answer into view. */
   isAsked: RefObject<boolean>;
   onClose: () => void;
 }
@@ -154,12 +152,12 @@ function Comparison({ schedule, before, after, revisions, isAsked, onClose }: Co
     <section
       ref={section}
       className="stack comparison"
-      aria-label={`From revision ${before} to ${after}`}
+      aria-label={`Changes from revision ${before} to ${after}`}
       aria-live="polite"
     >
       <div className="row far">
         <h3>
-          From revision {before} to {after}
+          Changes from revision {before} to {after}
         </h3>
         <Button small kind="quiet" onClick={onClose}>
           Close
@@ -170,7 +168,9 @@ function Comparison({ schedule, before, after, revisions, isAsked, onClose }: Co
           <>
             <Fields of={compared.fields} />
             {compared.changes === null ? (
-              <p className="muted">Fires cannot be compared: one of the two cannot be planned any more.</p>
+              <p className="muted">
+                Runs cannot be compared because the server can no longer plan one of these revisions.
+              </p>
             ) : (
               <FireChanges changes={compared.changes} zone={schedule.spec.timezone} />
             )}
@@ -179,8 +179,8 @@ function Comparison({ schedule, before, after, revisions, isAsked, onClose }: Co
       </Shown>
       {old !== undefined && fresh !== undefined && before !== after ? (
         <details>
-          <summary>Line by line</summary>
-          <JsonDiff before={old} after={fresh} label={`The document of revision ${before} and of ${after}`} />
+          <summary>Document diff</summary>
+          <JsonDiff before={old} after={fresh} label={`Documents of revisions ${before} and ${after}`} />
         </details>
       ) : null}
     </section>
@@ -190,11 +190,11 @@ function Comparison({ schedule, before, after, revisions, isAsked, onClose }: Co
 const MOST_FIELDS = 100;
 
 function Fields({ of }: { of: readonly Schemas["RevisionField"][] }) {
-  if (of.length === 0) return <p>No field differs.</p>;
+  if (of.length === 0) return <p>No fields changed.</p>;
   return (
     <div className="table-frame">
       <table className="table fields">
-        <caption className="visually-hidden">Fields that differ</caption>
+        <caption className="visually-hidden">Changed fields</caption>
         <thead>
           <tr>
             <th scope="col">Field</th>
@@ -224,6 +224,6 @@ function Fields({ of }: { of: readonly Schemas["RevisionField"][] }) {
 }
 
 function Value({ of }: { of: unknown }) {
-  if (of === null || of === undefined) return <span className="muted">not there</span>;
+  if (of === null || of === undefined) return <span className="muted">Not set</span>;
   return <code dir="auto">{typeof of === "string" ? of : JSON.stringify(of)}</code>;
 }

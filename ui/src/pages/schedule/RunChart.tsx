@@ -1,10 +1,11 @@
-// Runs as bars over time: as high as they took long, under the shape of what became of them.
+// Bar chart of runs over time; the height is the duration, the mark is the state.
 import { useNavigate } from "@tanstack/react-router";
 import { useMemo, useRef, useState, type KeyboardEvent, type PointerEvent } from "react";
 import { MarkShape } from "../../marks/Mark";
 import { fullText, When } from "../../parts/When";
 import { axisMarks, axisText } from "../../time/axis";
 import { durationText, instant, useViewerZone } from "../../time/zones";
+import { counted } from "../../words";
 import {
   barWidth,
   barWords,
@@ -20,10 +21,10 @@ import {
 import { useWidth } from "./useWidth";
 
 const HEIGHT = 150;
-const TOP = 18; // room for the shape above the highest bar
-const BASE = 24; // and for the marks of what had no run, below the line
+const TOP = 18; // Space for the mark above the highest bar
+const BASE = 24; // Space for marks without a run, below the line
 const LEFT = 54;
-const MOST_SHAPES_PX = 7; // closer than this, shapes would cover each other
+const MOST_SHAPES_PX = 7; // Below this distance, marks would overlap.
 
 interface Props {
   bars: readonly Bar[];
@@ -64,9 +65,7 @@ function Told({ bar, many, zone }: { bar: Bar | null; many: number; zone: string
   return (
     <div className="chart-told" aria-hidden="true">
       {bar === null ? (
-        <span className="muted">
-          {many === 1 ? "one occurrence" : `${many} occurrences`}; point at one, or move with the arrow keys
-        </span>
+        <span className="muted">{counted(many, "occurrence")}. Hover or use the arrow keys for details.</span>
       ) : (
         <>
           <When at={bar.at} zone={zone} /> <span>{barWords(bar)}</span>
@@ -177,7 +176,7 @@ function Bars({ places, width, inner, chosen, onChoose, zone }: BarsProps) {
   );
 }
 
-/** Where bars are dense, shapes stand only over what did not go well. */
+/** Dense charts show marks only for problems. */
 function OneBar({ place, width, dense }: { place: Placed; width: number; dense: boolean }) {
   const { bar, height } = place;
   const onLine = bar.seconds === null;
@@ -201,7 +200,7 @@ function OneBar({ place, width, dense }: { place: Placed; width: number; dense: 
   );
 }
 
-/** Where it lies on the axis, for those who draw below it. */
+/** Position of a bar on the time axis, for other charts. */
 export function atSeconds(bar: Bar): number {
   return Math.round(instant(bar.at) / 1000);
 }

@@ -1,4 +1,4 @@
-// What a schedule did: its runs as bars over time, how late they started, and the list of them.
+// Runs tab of a schedule: duration and delay charts, and the list of runs.
 import { Link } from "@tanstack/react-router";
 import { lazy, Suspense, useMemo } from "react";
 import { uiBase, type Schemas } from "../../api/client";
@@ -14,7 +14,7 @@ import { arriving, worldOf } from "../../shell/arriving";
 import { serverNow } from "../../time/now";
 import { durationText } from "../../time/zones";
 import { WhyLink } from "./DecisionTable";
-import { ORIGIN_WORDS } from "./policyWords";
+import { NO_RUNS, ORIGINS as ORIGIN_TEXTS } from "../../words";
 import { barsOf, latenessOf } from "./runBars";
 import { RunChart } from "./RunChart";
 import type { ViewProps } from "./Schedule";
@@ -62,7 +62,7 @@ export function Runs({ schedule, search, change }: ViewProps) {
           <div className="row">
             <LoadMore of={found} />
             <span className="muted" role="status">
-              {runs.length} shown{found.hasNextPage ? ", there are more" : ", all of them"}
+              {runs.length} shown{found.hasNextPage ? ", more available" : ", all loaded"}
             </span>
           </div>
         </>
@@ -74,7 +74,7 @@ export function Runs({ schedule, search, change }: ViewProps) {
 function Nothing({ isFiltered, onAll }: { isFiltered: boolean; onAll: () => void }) {
   if (isFiltered) {
     return (
-      <Empty title="No run fits">
+      <Empty title="No matching runs">
         <p>
           <button type="button" className="button" onClick={onAll}>
             Show all runs
@@ -84,10 +84,8 @@ function Nothing({ isFiltered, onAll }: { isFiltered: boolean; onAll: () => void
     );
   }
   return (
-    <Empty title="It has not run yet">
-      <p>
-        Each time it fires, its run will stand here: how long it took, how late it began. “Trigger” above makes one now.
-      </p>
+    <Empty title={NO_RUNS}>
+      <p>Runs appear here with their duration and start delay. Select Trigger to start a run now.</p>
     </Empty>
   );
 }
@@ -99,13 +97,13 @@ function Filters({ search, change }: Pick<ViewProps, "search" | "change">) {
         label="State"
         value={search.state ?? ""}
         onChange={(event) => change({ state: (event.target.value || null) as never })}
-        choices={[["", "any state"], ...STATES.map((state) => [state, RUN_LOOKS[state].word] as const)]}
+        choices={[["", "Any state"], ...STATES.map((state) => [state, RUN_LOOKS[state].word] as const)]}
       />
       <SelectField
         label="Origin"
         value={search.origin ?? ""}
         onChange={(event) => change({ origin: (event.target.value || null) as never })}
-        choices={[["", "any origin"], ...ORIGINS.map((origin) => [origin, ORIGIN_WORDS[origin]] as const)]}
+        choices={[["", "Any origin"], ...ORIGINS.map((origin) => [origin, ORIGIN_TEXTS[origin]] as const)]}
       />
     </div>
   );
@@ -115,11 +113,11 @@ function Charts({ runs, zone }: { runs: readonly RunSummary[]; zone: string }) {
   const bars = useMemo(() => barsOf(runs.slice(0, MOST_BARS), serverNow()), [runs]);
   const hasLate = bars.some((bar) => bar.lateSeconds !== null);
   return (
-    <Card title="How long they took">
-      <RunChart bars={bars} zone={zone} label="Runs over time; the list below has the same" />
+    <Card title="Duration">
+      <RunChart bars={bars} zone={zone} label="Run durations over time; the table below has the same data" />
       {hasLate ? (
         <>
-          <h3>How late they started</h3>
+          <h3>Start delay</h3>
           <Suspense fallback={<Loading />}>
             <Lateness bars={bars} zone={zone} />
           </Suspense>
@@ -135,14 +133,14 @@ function RunTable({ runs, schedule }: { runs: readonly RunSummary[]; schedule: W
       <table className="table" aria-label="Runs, newest first">
         <thead>
           <tr>
-            <th scope="col">When</th>
+            <th scope="col">Scheduled for</th>
             <th scope="col">State</th>
             <th scope="col">Origin</th>
             <th scope="col" className="number">
-              Took
+              Duration
             </th>
             <th scope="col" className="number">
-              Late
+              Delay
             </th>
             <th scope="col" className="number">
               Attempt
@@ -189,9 +187,9 @@ function RunRow({ run, schedule }: { run: RunSummary; schedule: WholeSchedule })
           </div>
         ) : null}
       </td>
-      <td className="nowrap">{ORIGIN_WORDS[run.origin]}</td>
+      <td className="nowrap">{ORIGIN_TEXTS[run.origin]}</td>
       <td className="number nowrap">{run.duration_seconds === null ? "—" : durationText(run.duration_seconds)}</td>
-      <td className="number nowrap">{late === null ? "—" : late < 1 ? "on time" : durationText(late)}</td>
+      <td className="number nowrap">{late === null ? "—" : late < 1 ? "On time" : durationText(late)}</td>
       <td className="number">{run.attempt || "—"}</td>
     </tr>
   );

@@ -1,4 +1,4 @@
-// One schedule: how it does, what comes and why, what it did, and how it is defined.
+// Page of one schedule: summary, upcoming runs, runs, history and definition.
 import { Link, useParams } from "@tanstack/react-router";
 import { useCallback, useMemo } from "react";
 import { useTagged } from "../../api/hooks";
@@ -18,7 +18,7 @@ import { useScheduleSearch, type Changes } from "./useScheduleSearch";
 import { whole, type WholeSchedule } from "./whole";
 
 const TAB_TEXTS: Readonly<Record<TabName, string>> = {
-  coming: "Coming",
+  coming: "Upcoming",
   runs: "Runs",
   history: "History",
   definition: "Definition",
@@ -62,7 +62,7 @@ function Body({ schedule }: { schedule: WholeSchedule }) {
   return (
     <>
       <Head schedule={schedule} />
-      <Tabs label="Views of the schedule" tabs={ALL_TABS} chosen={search.tab} onChoose={choose}>
+      <Tabs label="Schedule views" tabs={ALL_TABS} chosen={search.tab} onChoose={choose}>
         <View schedule={schedule} search={search} change={change} />
       </Tabs>
       {search.at === null ? null : (

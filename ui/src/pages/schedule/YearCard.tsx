@@ -1,4 +1,4 @@
-// The year of a schedule by days, and the years beside it.
+// Occurrences of a schedule in one year, by day.
 import { useRead } from "../../api/hooks";
 import { Button } from "../../parts/Button";
 import { Card } from "../../parts/Page";
@@ -23,7 +23,7 @@ export function YearCard({ schedule, search, change }: ViewProps) {
   const go = (to: number) => change({ year: to === thisYear ? null : to });
   return (
     <Card
-      title={`The year ${year}`}
+      title={`Year ${year}`}
       actions={
         <>
           <Button small disabled={year <= FIRST_YEAR} onClick={() => go(year - 1)}>
@@ -50,12 +50,12 @@ export function YearCard({ schedule, search, change }: ViewProps) {
               today={today}
               chosen={search.day}
               onDay={(day) => change({ day })}
-              label={`The year ${answer.year} by days, in ${zone}`}
+              label={`Occurrences in ${answer.year} by day, in ${zone}`}
             />
             <p className="muted small">
-              Decided and predicted occurrences in {zone}, from the creation of the schedule on (
+              Recorded and predicted occurrences in {zone} since the schedule was created (
               <When at={schedule.created_at} zone={zone} absolute />
-              ). Choose a day for its decisions.
+              ). Select a day for details.
             </p>
           </div>
         )}

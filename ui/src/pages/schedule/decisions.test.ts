@@ -26,20 +26,20 @@ const AGENDA = {
   finished_at: null,
 } as const;
 
-test("what is foreseen says whether it fires, with its inputs", () => {
-  expect(foreseen(PREVIEW)).toMatchObject({ look: { word: "will fire" }, reason: null, rotationIndex: 1, due: null });
+test("a prediction has its outcome and inputs", () => {
+  expect(foreseen(PREVIEW)).toMatchObject({ look: { word: "Scheduled" }, reason: null, rotationIndex: 1, due: null });
   expect(hasInputs(foreseen(PREVIEW))).toBe(true);
   expect(foreseen({ ...PREVIEW, due: "2026-11-16T08:00:12Z" }).due).toBe("2026-11-16T08:00:12Z");
 });
 
-test("a forecast says how certain it is, and what moved it", () => {
+test("a prediction has its certainty and whether it was moved", () => {
   expect(foreseen(PREVIEW)).toMatchObject({ certainty: "certain", sentence: "The occurrence will run.", moved: false });
   const moved = foreseen({ ...PREVIEW, certainty: "likely", moved: [{ kind: "jittered" } as never] });
   expect(moved).toMatchObject({ certainty: "likely", moved: true });
   expect(taken(AGENDA)).toMatchObject({ certainty: null, sentence: null, moved: false });
 });
 
-test("what will be skipped says why, in words and in detail", () => {
+test("a predicted skip has a reason and details", () => {
   const detail = { calendar: "holidays:DE", date: "2026-12-25", text: "Christmas Day" };
   const row = foreseen({
     ...PREVIEW,
@@ -49,20 +49,20 @@ test("what will be skipped says why, in words and in detail", () => {
     inputs: null,
     rotation_index: null,
   });
-  expect(row).toMatchObject({ look: { word: "will be skipped" }, reason: "the calendar closes this day" });
+  expect(row).toMatchObject({ look: { word: "Will skip" }, reason: "Excluded by calendar" });
   expect(row.details).toEqual(["holidays:DE · 2026-12-25 · Christmas Day"]);
   expect(hasInputs(row)).toBe(false);
 });
 
-test("what was decided shows what its run does now", () => {
-  expect(taken(AGENDA)).toMatchObject({ look: { word: "failed" }, runId: "r" });
+test("a recorded decision has the state of its run", () => {
+  expect(taken(AGENDA)).toMatchObject({ look: { word: "Failed" }, runId: "r" });
   expect(taken({ ...AGENDA, run_id: null, state: null, decision: "skip", reason: "missed", count: 7 })).toMatchObject({
-    look: { word: "missed" },
+    look: { word: "Missed" },
     count: 7,
   });
 });
 
-test("a day is that of the schedule's zone", () => {
+test("days are in the schedule's time zone", () => {
   const rows = ["2026-11-15T22:30:00Z", "2026-11-15T23:30:00Z", "2026-11-16T22:59:00Z", "2026-11-16T23:00:00Z"].map(
     (tick_at) => foreseen({ ...PREVIEW, tick_at }),
   );

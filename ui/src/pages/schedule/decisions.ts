@@ -1,4 +1,4 @@
-// The decisions of a schedule, those that were taken and those that are foreseen, as rows of one kind.
+// Recorded and predicted decisions of a schedule as rows of one type.
 import type { Schemas } from "../../api/client";
 import { agendaLook, reasonText, WILL_FIRE, WILL_SKIP, type Look } from "../../marks/outcomes";
 import { evidence } from "../../parts/evidence";
@@ -8,18 +8,18 @@ export interface DecisionRow {
   at: string;
   look: Look;
   reason: string | null;
-  /** What stands against it, in lines. */
+  /** Details of the reason, one per line. */
   details: readonly string[];
-  /** Which of the rotation's inputs, counted from 0. */
+  /** Index of the rotating input, from 0. */
   rotationIndex: number | null;
   inputs: unknown;
   inputsOmitted: boolean;
   runId: string | null;
-  /** How many missed occurrences it stands for. */
+  /** Number of missed occurrences that the row covers. */
   count: number;
-  /** With jitter it is due a little later than its time. */
+  /** Due time with jitter, if it differs. */
   due: string | null;
-  /** Of what is predicted; null = it was decided. */
+  /** Certainty of a prediction; null = recorded decision. */
   certainty: Schemas["Certainty"] | null;
   /** Explains the decision, its certainty, and what moved the instant. */
   sentence: string | null;
@@ -63,12 +63,12 @@ export function taken(row: Schemas["AgendaRow"]): DecisionRow {
   };
 }
 
-/** Only those of this day of the schedule's zone: what was asked for reaches a little beyond it. */
+/** Return the rows of one day in the schedule's time zone. */
 export function ofDay(rows: readonly DecisionRow[], day: string, zone: string): DecisionRow[] {
   return rows.filter((row) => isoDay(row.at, zone) === day);
 }
 
-/** Empty inputs are not worth a cell. */
+/** Return whether a row has inputs to show. */
 export function hasInputs(row: DecisionRow): boolean {
   if (row.inputsOmitted) return true;
   if (row.inputs === null || row.inputs === undefined) return false;

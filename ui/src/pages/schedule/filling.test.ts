@@ -12,32 +12,32 @@ const row = (outcome: Schemas["Filled"]["outcome"], run_id: string | null = null
 });
 
 test.each([
-  [[], true, false, "No run would be made."],
-  [[row("started")], true, false, "1 run would be made."],
+  [[], true, false, "No runs would be created."],
+  [[row("started")], true, false, "1 run would be created."],
   [
     [row("started"), row("buffered"), row("buffered"), row("skipped")],
     true,
     false,
-    "3 runs would be made: 1 at once, 2 one after the other. 1 would be skipped.",
+    "3 runs would be created: 1 immediate, 2 buffered. 1 occurrence would be skipped.",
   ],
-  [[row("started"), row("started")], false, false, "2 runs were made."],
+  [[row("started"), row("started")], false, false, "2 runs created."],
   [
     [row("skipped"), row("skipped")],
     false,
     true,
-    "No run was made. 2 were skipped. The schedule runs out of runs before the window ends.",
+    "No runs created. 2 occurrences skipped. The schedule reaches its max runs before the end of the window.",
   ],
-])("what a backfill does, in words %#", (results, dry_run, stopped, words) =>
+])("backfill summary %#", (results, dry_run, stopped, words) =>
   expect(fillingWords({ results, dry_run, stopped })).toBe(words),
 );
 
-test("what waits and what is skipped look different from what starts", () => {
+test("immediate, buffered and skipped occurrences look different", () => {
   expect(
     new Set(["started", "buffered", "skipped"].map((outcome) => filledLook(row(outcome as never)).shape)).size,
   ).toBe(3);
 });
 
-test("progress counts the runs of this backfill alone", () => {
+test("progress counts the runs of this backfill only", () => {
   const made = [row("started", "a"), row("buffered", "b"), row("buffered", "c"), row("skipped")];
   const open = (ids: string[], next_page_token: string | null = null) => ({
     runs: ids.map((run_id) => ({ run_id })),

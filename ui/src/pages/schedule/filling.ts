@@ -1,13 +1,14 @@
-// What a backfill would do or did, counted, and how far its runs have come.
+// Counts and progress of a backfill.
 import type { Schemas } from "../../api/client";
 import { RUN_LOOKS, SKIPPED, type Look } from "../../marks/outcomes";
+import { counted } from "../../words";
 
 type Filled = Schemas["Filled"];
 
 export interface Filling {
-  /** They begin at once. */
+  /** Runs that start immediately. */
   start: number;
-  /** They wait for those before them. */
+  /** Buffered runs. */
   wait: number;
   skip: number;
 }
@@ -17,41 +18,36 @@ export function fillingOf(rows: readonly Filled[]): Filling {
   return { start: many("started"), wait: many("buffered"), skip: many("skipped") };
 }
 
-/** "12 runs would be made: 1 at once, 11 one after the other. 3 would be skipped." */
+/** "12 runs would be created: 1 immediate, 11 buffered. 3 occurrences would be skipped." */
 export function fillingWords(answer: Pick<Schemas["Backfilled"], "results" | "dry_run" | "stopped">): string {
   const { start, wait, skip } = fillingOf(answer.results);
-  const would = answer.dry_run ? "would be" : start + wait === 1 ? "was" : "were";
-  const skipped = answer.dry_run ? "would be" : skip === 1 ? "was" : "were";
+  const would = answer.dry_run ? "would be " : "";
   const runs = start + wait;
-  const how = wait > 0 ? `: ${start} at once, ${wait} one after the other` : "";
+  const how = wait > 0 ? `: ${start} immediate, ${wait} buffered` : "";
   const texts = [
-    runs === 0
-      ? `No run ${answer.dry_run ? "would be" : "was"} made.`
-      : `${runs} ${runs === 1 ? "run" : "runs"} ${would} made${how}.`,
-    skip > 0 ? `${skip} ${skipped} skipped.` : "",
-    answer.stopped ? "The schedule runs out of runs before the window ends." : "",
+    `${runs === 0 ? "No runs" : counted(runs, "run")} ${would}created${how}.`,
+    skip > 0 ? `${counted(skip, "occurrence")} ${would}skipped.` : "",
+    answer.stopped ? "The schedule reaches its max runs before the end of the window." : "",
   ];
   return texts.filter(Boolean).join(" ");
 }
 
 export function filledLook(row: Filled): Look {
   if (row.outcome === "skipped") return SKIPPED;
-  return row.outcome === "buffered"
-    ? { ...RUN_LOOKS.held, word: "after those before it" }
-    : { ...RUN_LOOKS.ready, word: "at once" };
+  return row.outcome === "buffered" ? RUN_LOOKS.held : { ...RUN_LOOKS.ready, word: "Immediate" };
 }
 
-/** A run in one of these has not ended. */
+/** States of runs that have not ended. */
 export const OPEN = ["ready", "launching", "queued", "running", "held", "awaiting_approval"] as const;
 
 export interface Progress {
   runs: number;
   over: number;
-  /** Not all open ones were listed: fewer than `over` may be over. */
+  /** Not all open runs were listed, so `over` is an upper bound. */
   isAtMost: boolean;
 }
 
-/** Of the runs that a backfill made: all but those that are still open. */
+/** Count the runs of a backfill that have ended. */
 export function progressOf(
   made: readonly Filled[],
   open: { runs: readonly { run_id: string | null }[]; next_page_token: string | null },

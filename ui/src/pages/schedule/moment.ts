@@ -1,16 +1,16 @@
-// What the service makes of a time that somebody wrote about a schedule: the instant, or why it is none.
+// Parses a date/time input on the server.
 import { queryOptions, useQuery, useQueryClient } from "@tanstack/react-query";
 import { ask, Refused } from "../../api/client";
 import { useNamespace } from "../../api/session";
 import { useSettled } from "../../parts/useSettled";
 
 export interface Understood {
-  /** As the service computed it; null = not yet, or never. */
+  /** Parsed instant; null = pending or invalid. */
   at: string | null;
   wrong: readonly string[] | null;
 }
 
-/** A length such as `-24h` counts from when it was read: it is read once, so that what is shown is what is sent. */
+/** An offset such as `-24h` is parsed once, so that the displayed instant is the one sent. */
 function reading(namespace: string, scheduleId: string, text: string) {
   const given = { path: { schedule_id: scheduleId }, query: { at: text } };
   return queryOptions<string, Error>({
@@ -18,7 +18,7 @@ function reading(namespace: string, scheduleId: string, text: string) {
     queryFn: async ({ signal }) =>
       (await ask("get", "/api/schedules/{schedule_id}/explain", given, { namespace, signal })).answer.at,
     staleTime: Infinity,
-    gcTime: 5_000, // what was read for a click is what the field shows a moment later
+    gcTime: 5_000, // A click and the field share one answer.
     retry: (times, wrong) => !(wrong instanceof Refused) && times < 2,
     refetchOnWindowFocus: false,
   });
@@ -36,7 +36,7 @@ export function wrongsOf(failure: Error): readonly string[] {
   return failure instanceof Refused ? (failure.errors["at"] ?? [failure.message]) : [failure.message];
 }
 
-/** For whoever cannot wait until nobody types any more. */
+/** Parse an input immediately, without the typing delay. */
 export function useReadMoment(scheduleId: string): (text: string) => Promise<string> {
   const namespace = useNamespace();
   const queries = useQueryClient();

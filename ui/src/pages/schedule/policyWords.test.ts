@@ -21,7 +21,7 @@ test("a condition is its clauses", () => {
 });
 
 test.each([
-  ["", "the whole context"],
+  ["", "Entire context"],
   ["/a~1b/0", "a/b › 0"],
   ["/x~01", "x~1"],
 ])("pointer %s is %s", (pointer, words) => expect(pointerWords(pointer)).toBe(words));
@@ -29,43 +29,45 @@ test.each([
 test.each([
   [null, null],
   [{ requires_approval: false }, null],
-  [{ requires_approval: true }, "a yes is asked for before a run starts"],
+  [{ requires_approval: true }, "1 approval required before a run starts"],
   [
     { requires_approval: true, approvals_required: 2, approvers: ["role:operator"], expires_after_seconds: 7_200 },
-    "2 people's yes of role:operator is asked for before a run starts; a yes is waited for 2 h",
+    "2 approvals from role:operator required before a run starts. Requests expire after 2 h.",
   ],
-  [{ mode: "every_node", gates: ["send_mail"] }, "a yes is asked for before every step, for send_mail"],
+  [{ mode: "every_node" as const, gates: ["send_mail"] }, "1 approval required before every step, for send_mail"],
 ])("approval %#", (policy, words) => expect(approvalWords(policy)).toBe(words));
 
 test("overlap and catch-up", () => {
   expect(overlapWords({ overlap_policy: "allow_all", max_concurrency: 4 })).toBe(
-    "runs go on beside each other, at most 4 at once",
+    "Run concurrently. Maximum active runs: 4.",
   );
-  expect(overlapWords({ overlap_policy: "skip", max_concurrency: 1 })).toBe("while a run is busy, the next is skipped");
+  expect(overlapWords({ overlap_policy: "skip", max_concurrency: 1 })).toBe(
+    "Skip an occurrence while an earlier run is active.",
+  );
   expect(catchupWords({ catchup_policy: "fire_all", max_catchup: 10, catchup_window_seconds: 3_600 })).toBe(
-    "each that was missed gets its run, the newest 10, no older than 1 h",
+    "Start a run for each missed occurrence. Limit: the newest 10. Maximum age: 1 h.",
   );
 });
 
-test("each policy with who said it", () => {
+test("each policy has its source", () => {
   const policies = {
     origins: { retry_policy: "schedule", "limits.cost": "default" },
     retry_policy: { max_retries: 2 },
     limits: { cost: 5 },
   };
   expect(policyLines(policies as never)).toEqual([
-    { name: "limits.cost", value: "5", origin: "nobody: the default", isDefault: true },
-    { name: "retry_policy", value: "max retries: 2", origin: "this schedule", isDefault: false },
+    { name: "limits.cost", value: "5", source: "Default", isDefault: true },
+    { name: "retry_policy", value: "max retries: 2", source: "Schedule", isDefault: false },
   ]);
   expect(policyLines(null)).toEqual([]);
 });
 
 test.each([
-  ["limits.cost", null, "no limit"],
+  ["limits.cost", null, "No limit"],
   ["approval_policy.mode", null, "—"],
-  ["approval_policy.requires_approval", true, "yes"],
+  ["approval_policy.requires_approval", true, "Yes"],
   ["approval_policy.expires_after_seconds", 86_400, "1 d"],
-  ["approval_policy.gates", [], "none"],
+  ["approval_policy.gates", [], "None"],
   [
     "retry_policy",
     { max_retries: 3, backoff_ms: 1_500, timeout_ms: null, retry_on: ["timeout", "rate_limit"] },
@@ -74,7 +76,7 @@ test.each([
 ])("the value of %s %#", (name, value, words) => expect(valueWords(name, value)).toBe(words));
 
 test.each([
-  [{ kind: "http", url: "https://example.org/x", method: "PUT" }, "http: PUT https://example.org/x"],
-  [{ kind: "workflow", workflow_type: "Report" }, "workflow: Report"],
+  [{ kind: "http", url: "https://example.org/x", method: "PUT" }, "HTTP request: PUT https://example.org/x"],
+  [{ kind: "workflow", workflow_type: "Report" }, "Workflow: Report"],
   [{ kind: "unknown" }, "unknown"],
 ])("an action in a line %#", (action, words) => expect(actionWords(action as never)).toBe(words));

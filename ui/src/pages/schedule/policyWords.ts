@@ -1,20 +1,31 @@
-// What a schedule's condition, calendars, rotation and policies are, in words.
+// Texts for the condition, policies and action of a schedule.
 import type { Schemas } from "../../api/client";
 import { isolated } from "../../parts/isolated";
 import { durationText } from "../../time/zones";
+import {
+  ACTION_KINDS,
+  APPROVAL_MODES,
+  CATCHUP_TEXTS,
+  NO,
+  NO_LIMIT,
+  NONE,
+  OVERLAP_TEXTS,
+  POLICY_SOURCES,
+  YES,
+} from "../../words";
 
 type Schedule = Schemas["Schedule"];
 
 const OPERATORS: Readonly<Record<string, string>> = {
   eq: "equals",
-  neq: "is not",
-  gt: "is more than",
+  neq: "does not equal",
+  gt: "is greater than",
   lt: "is less than",
   contains: "contains",
 };
 
 export interface Clause {
-  /** Where it looks, as `prior_run_result › status`. */
+  /** Path in the context, for example `prior_run_result › status`. */
   where: string;
   operator: string;
   value: string;
@@ -22,7 +33,7 @@ export interface Clause {
 
 const MOST_VALUE = 200;
 
-/** All of them must hold. */
+/** Return the clauses of a condition, all of which must match. */
 export function clausesOf(condition: unknown): Clause[] {
   if (condition === null || typeof condition !== "object") return [];
   return Object.entries(condition).map(([pointer, body]) => {
@@ -36,9 +47,9 @@ export function clausesOf(condition: unknown): Clause[] {
   });
 }
 
-/** RFC 6901 for people: `/a~1b/0` is "a/b › 0". */
+/** Convert a JSON Pointer (RFC 6901) to text: `/a~1b/0` becomes "a/b › 0". */
 export function pointerWords(pointer: string): string {
-  if (pointer === "") return "the whole context";
+  if (pointer === "") return "Entire context";
   const parts = pointer.replace(/^\//, "").split("/");
   return parts.map((part) => part.replaceAll("~1", "/").replaceAll("~0", "~")).join(" › ");
 }
@@ -47,120 +58,80 @@ function shortened(text: string): string {
   return text.length > MOST_VALUE ? `${text.slice(0, MOST_VALUE)}…` : text;
 }
 
-const OVERLAPS: Readonly<Record<Schemas["OverlapPolicy"], string>> = {
-  skip: "while a run is busy, the next is skipped",
-  buffer_one: "while a run is busy, one more is held",
-  buffer_all: "while a run is busy, the others are held, in order",
-  cancel_other: "the next cancels the one that is busy",
-  terminate_other: "the next terminates the one that is busy",
-  allow_all: "runs go on beside each other",
-};
-
-const CATCHUPS: Readonly<Record<Schemas["CatchupPolicy"], string>> = {
-  skip: "what was missed is not made up for",
-  fire_once: "however many were missed, one run stands for them",
-  fire_all: "each that was missed gets its run",
-  spread: "each that was missed gets its run, spread over time",
-};
-
 export function overlapWords(schedule: Pick<Schedule, "overlap_policy" | "max_concurrency">): string {
-  const words = OVERLAPS[schedule.overlap_policy] ?? schedule.overlap_policy;
+  const text = OVERLAP_TEXTS[schedule.overlap_policy] ?? schedule.overlap_policy;
   const most = schedule.max_concurrency;
-  return schedule.overlap_policy === "allow_all" && most ? `${words}, at most ${most} at once` : words;
+  return schedule.overlap_policy === "allow_all" && most ? `${text} Maximum active runs: ${most}.` : text;
 }
 
 export function catchupWords(
   schedule: Pick<Schedule, "catchup_policy" | "max_catchup" | "catchup_window_seconds">,
 ): string {
-  const words = CATCHUPS[schedule.catchup_policy] ?? schedule.catchup_policy;
-  if (schedule.catchup_policy === "skip") return words;
+  const text = CATCHUP_TEXTS[schedule.catchup_policy] ?? schedule.catchup_policy;
+  if (schedule.catchup_policy === "skip") return text;
   const age = schedule.catchup_window_seconds;
   return [
-    words,
-    schedule.max_catchup ? `the newest ${schedule.max_catchup}` : "",
-    age ? `no older than ${durationText(age)}` : "",
+    text,
+    schedule.max_catchup ? `Limit: the newest ${schedule.max_catchup}.` : "",
+    age ? `Maximum age: ${durationText(age)}.` : "",
   ]
     .filter(Boolean)
-    .join(", ");
+    .join(" ");
 }
-
-const MODES: Readonly<Record<string, string>> = {
-  every_node: "before every step",
-  sensitive_actions: "before what is sensitive",
-  on_block: "when a step says that it is blocked",
-};
 
 export interface ApprovalSaid {
   requires_approval?: boolean | null;
-  mode?: string | null;
+  mode?: Schemas["ApprovalMode"] | null;
   gates?: readonly string[];
   approvals_required?: number | null;
   approvers?: readonly string[];
   expires_after_seconds?: number | null;
 }
 
-/** null = nobody is asked. */
+/** Describe the approval policy; null = the schedule requires no approval. */
 export function approvalWords(policy: ApprovalSaid | null | undefined): string | null {
   if (!policy || (!policy.requires_approval && !policy.mode && !policy.gates?.length)) return null;
   const many = policy.approvals_required ?? 1;
   const when = [
     policy.requires_approval ? "before a run starts" : "",
-    policy.mode ? (MODES[policy.mode] ?? policy.mode) : "",
+    policy.mode ? (APPROVAL_MODES[policy.mode] ?? policy.mode) : "",
     policy.gates?.length ? `for ${policy.gates.slice(0, 10).join(", ")}` : "",
   ].filter(Boolean);
-  const who = policy.approvers?.length ? ` of ${policy.approvers.slice(0, 10).map(isolated).join(", ")}` : "";
+  const who = policy.approvers?.length ? ` from ${policy.approvers.slice(0, 10).map(isolated).join(", ")}` : "";
   const patience = policy.expires_after_seconds
-    ? `; a yes is waited for ${durationText(policy.expires_after_seconds)}`
+    ? `. Requests expire after ${durationText(policy.expires_after_seconds)}.`
     : "";
-  return `${many === 1 ? "a yes" : `${many} people's yes`}${who} is asked for ${when.join(", ")}${patience}`;
+  return `${many === 1 ? "1 approval" : `${many} approvals`}${who} required ${when.join(", ")}${patience}`;
 }
-
-/** Where a run comes from, as its list calls it. */
-export const ORIGIN_WORDS: Readonly<Record<Schemas["Origin"], string>> = {
-  scheduled: "by the clock",
-  manual: "by hand",
-  backfill: "backfill",
-  api: "by a program",
-  step: "step of a workflow",
-};
-
-export const POLICY_ORIGINS: Readonly<Record<string, string>> = {
-  agent: "the agent",
-  assignment: "the assignment",
-  default: "nobody: the default",
-  schedule: "this schedule",
-  workflow: "the workflow",
-};
 
 export interface PolicyLine {
   name: string;
   value: string;
-  origin: string;
-  /** Nobody said it. */
+  source: string;
   isDefault: boolean;
 }
 
-/** Every policy that the next run would be born with, and who said it. */
+/** List the effective policies of the next run with their sources. */
 export function policyLines(policies: Schemas["RunPolicies"] | null | undefined): PolicyLine[] {
   if (!policies) return [];
-  const origins = policies.origins as Readonly<Record<string, string>>;
+  const origins = policies.origins;
   return Object.keys(origins)
     .sort()
     .map((name) => ({
       name,
       value: valueWords(name, valueAt(policies as unknown as Record<string, unknown>, name)),
-      origin: POLICY_ORIGINS[origins[name]!] ?? origins[name]!,
+      source: POLICY_SOURCES[origins[name]!] ?? origins[name]!,
       isDefault: origins[name] === "default",
     }));
 }
 
-/** What is not there is no limit; seconds are a duration; an object is its fields. */
+/** Format the value of a policy. */
 export function valueWords(name: string, value: unknown): string {
-  if (value === null || value === undefined) return name.startsWith("limits.") ? "no limit" : "—";
-  if (typeof value === "boolean") return value ? "yes" : "no";
+  if (value === null || value === undefined) return name.startsWith("limits.") ? NO_LIMIT : "—";
+  if (typeof value === "boolean") return value ? YES : NO;
   if (typeof value === "number") return timed(name, value);
   if (Array.isArray(value))
-    return value.length === 0 ? "none" : shortened(value.map((each) => valueWords(name, each)).join(", "));
+    return value.length === 0 ? NONE : shortened(value.map((each) => valueWords(name, each)).join(", "));
   if (typeof value !== "object") return shortened(String(value));
   const fields = Object.entries(value).filter(([, each]) => each !== null);
   return shortened(
@@ -189,13 +160,14 @@ const ACTIONS: Readonly<Record<string, readonly string[]>> = {
   command: ["command"],
 };
 
-/** "http: https://…"; what a run does, in a line. */
+/** Describe an action in one line: "HTTP request: POST https://…". */
 export function actionWords(action: Schemas["ShownAction"]): string {
   const said = action as Readonly<Record<string, unknown>>;
   const kind = String(said["kind"] ?? "");
   const names = (ACTIONS[kind] ?? [])
     .map((field) => said[field])
     .filter((value): value is string => typeof value === "string" && value !== "");
+  const label = Object.hasOwn(ACTION_KINDS, kind) ? ACTION_KINDS[kind as keyof typeof ACTION_KINDS] : kind;
   const method = kind === "http" && typeof said["method"] === "string" ? `${said["method"]} ` : "";
-  return names.length > 0 ? `${kind}: ${method}${shortened(names[0]!)}` : kind;
+  return names.length > 0 ? `${label}: ${method}${shortened(names[0]!)}` : label;
 }

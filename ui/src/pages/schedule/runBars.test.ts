@@ -27,16 +27,16 @@ function run(minutes: number, given: Partial<RunSummary> = {}): RunSummary {
 }
 
 describe("bars of runs", () => {
-  test("they stand in the order of their occurrences, whatever the list's order is", () => {
+  test("are sorted by scheduled time", () => {
     expect(barsOf([run(2), run(0), run(1)], NOW).map((bar) => bar.runId)).toEqual(["r0", "r1", "r2"]);
   });
 
-  test("what had no run has no height, and says why", () => {
+  test("without a run have a reason and no height", () => {
     const [skip] = barsOf(
       [run(0, { run_id: "", state: "skipped", reason: "calendar", started_at: null, duration_seconds: null })],
       NOW,
     );
-    expect(skip).toMatchObject({ runId: null, seconds: null, reason: "the calendar closes this day" });
+    expect(skip).toMatchObject({ runId: null, seconds: null, reason: "Excluded by calendar" });
     expect(skip!.look.shape).toBe("diamond");
     const covers = { first: "", last: "", count: 12 };
     const [missed] = barsOf(
@@ -44,10 +44,10 @@ describe("bars of runs", () => {
       NOW,
     );
     expect(missed!.look.shape).toBe("triangle");
-    expect(barWords(missed!)).toBe("missed × 12 · nobody was there to decide in time");
+    expect(barWords(missed!)).toBe("Missed × 12 · Scheduler was down");
   });
 
-  test("a run that goes on is as long as it is until now", () => {
+  test("an active run lasts until now", () => {
     const [bar] = barsOf([run(-5, { state: "running", finished_at: null, duration_seconds: null })], NOW);
     expect(bar!.seconds).toBe(300);
   });

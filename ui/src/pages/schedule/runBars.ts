@@ -1,4 +1,4 @@
-// Where the bars of a schedule's runs stand: when, how long, what became of them. What had no run is on the baseline.
+// Bars of the run chart: time, duration and state. Occurrences without a run are on the baseline.
 import type { Schemas } from "../../api/client";
 import { MISSED, RUN_LOOKS, reasonText, type Look } from "../../marks/outcomes";
 import { position, type Span } from "../../time/axis";
@@ -9,18 +9,18 @@ type RunSummary = Schemas["RunSummary"];
 export interface Bar {
   key: string;
   runId: string | null;
-  /** Its occurrence, or when it was asked for. */
+  /** Scheduled time, or the time of the request. */
   at: string;
   look: Look;
-  /** null = there was no run, or it has not started: a mark on the baseline. */
+  /** null = no run, or not started. */
   seconds: number | null;
   lateSeconds: number | null;
   reason: string | null;
-  /** How many missed occurrences it stands for. */
+  /** Number of missed occurrences that the bar covers. */
   count: number;
 }
 
-/** Oldest first. `now` is for runs that still go on. */
+/** Bars, oldest first. `now` is the end of active runs. */
 export function barsOf(runs: readonly RunSummary[], now: number): Bar[] {
   return runs.map((run, index) => barOf(run, index, now)).sort((one, other) => instant(one.at) - instant(other.at));
 }
@@ -45,13 +45,13 @@ function durationOf(run: RunSummary, now: number): number | null {
   return Math.max(0, (now - instant(run.started_at)) / 1000);
 }
 
-/** From when it was due to when it started; what was asked for by hand is never late. */
+/** Start delay of a scheduled run; null for other runs. */
 export function latenessOf(run: Pick<RunSummary, "due" | "started_at" | "origin">): number | null {
   if (run.due === null || run.started_at === null || run.origin !== "scheduled") return null;
   return Math.max(0, (instant(run.started_at) - instant(run.due)) / 1000);
 }
 
-/** A little air at both ends, so that the first and the last bar are whole; one bar alone gets an hour. */
+/** Time span with padding at both ends; a single bar gets one hour. */
 export function spanOf(bars: readonly Bar[]): Span {
   const [first, last] = [bars[0], bars[bars.length - 1]];
   if (first === undefined || last === undefined) return { from: 0, to: 1 };
@@ -61,7 +61,7 @@ export function spanOf(bars: readonly Bar[]): Span {
 }
 
 export interface Scale {
-  /** By magnitude: from a second to a day, a straight one would show only the longest. */
+  /** Logarithmic, for durations of different magnitudes. */
   log: boolean;
   most: number;
   least: number;
@@ -76,7 +76,7 @@ export function scaleOf(bars: readonly Bar[]): Scale {
   return { log: most / least > SPREAD, most, least: Math.max(least, 0.001) };
 }
 
-/** 0 to 1; a run of no time at all still has a foot to stand on. */
+/** Height from 0 to 1; a duration of zero has a minimum height. */
 export function heightOf(seconds: number, scale: Scale): number {
   if (seconds <= 0) return 0.02;
   if (!scale.log) return Math.min(1, Math.max(0.02, seconds / scale.most));
@@ -84,14 +84,14 @@ export function heightOf(seconds: number, scale: Scale): number {
   return Math.min(1, Math.max(0.02, (Math.log(seconds) - low) / (high - low)));
 }
 
-// Seconds. Each is at most two and a half times the one before: there is always one in the upper half.
+// Seconds. Each is at most 2.5 times the previous one, so one is always in the upper half.
 const ROUNDS: readonly number[] = [
   ...[0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 30],
   ...[60, 120, 300, 600, 1_200, 1_800, 3_600, 7_200, 14_400, 28_800, 43_200],
   ...[86_400, 172_800, 345_600, 604_800],
 ];
 
-/** Durations at which lines are drawn: few, of round numbers. */
+/** Grid lines at round durations. */
 export function gridOf(scale: Scale): number[] {
   const inside = ROUNDS.filter((each) => each <= scale.most && (!scale.log || each >= scale.least));
   if (!scale.log) return inside.filter((each) => each >= scale.most / 4).slice(-2);
@@ -108,7 +108,7 @@ export interface Placed {
 const WIDEST = 14;
 const THINNEST = 2;
 
-/** How wide a bar is: as the densest neighbours allow, for most of them. */
+/** Width of a bar, limited by typical gaps. */
 export function barWidth(bars: readonly Bar[], span: Span, width: number): number {
   const gaps = bars
     .slice(1)
@@ -127,7 +127,7 @@ export function placed(bars: readonly Bar[], span: Span, width: number, height: 
   }));
 }
 
-/** The bar under the pointer: the nearest, if it is near enough. */
+/** Return the nearest bar within a distance of the pointer. */
 export function nearest(places: readonly Placed[], x: number, within: number): number | null {
   let found: number | null = null;
   for (const [index, place] of places.entries()) {
@@ -137,13 +137,13 @@ export function nearest(places: readonly Placed[], x: number, within: number): n
   return found;
 }
 
-/** What is said of a bar beside its time. */
+/** Text of a bar: state, reason, duration and delay. */
 export function barWords(bar: Bar): string {
   return [
     bar.count > 1 ? `${bar.look.word} × ${bar.count}` : bar.look.word,
     bar.reason,
-    bar.seconds === null ? null : `took ${durationText(bar.seconds)}`,
-    bar.lateSeconds === null ? null : bar.lateSeconds < 1 ? "on time" : `${durationText(bar.lateSeconds)} late`,
+    bar.seconds === null ? null : `duration ${durationText(bar.seconds)}`,
+    bar.lateSeconds === null ? null : bar.lateSeconds < 1 ? "on time" : `delay ${durationText(bar.lateSeconds)}`,
   ]
     .filter(Boolean)
     .join(" · ");

@@ -1,4 +1,4 @@
-// What an address of the page says: which tab, which year and day, which runs. What does not fit was not said.
+// Search parameters of the schedule page. Invalid values are ignored.
 import type { Schemas } from "../../api/client";
 import { RUN_LOOKS } from "../../marks/outcomes";
 
@@ -10,20 +10,20 @@ export const STATES = Object.keys(RUN_LOOKS) as Schemas["RunState"][];
 
 export interface Search {
   tab: TabName;
-  /** The first moment of the coming decisions. */
+  /** Start of the list of upcoming runs. */
   from: string | null;
-  /** A moment that is explained. */
+  /** Instant that the Explain dialog shows. */
   at: string | null;
   year: number | null;
   day: string | null;
   state: Schemas["RunState"] | null;
   origin: Schemas["Origin"] | null;
-  /** Two revisions that are compared. */
+  /** Revisions to compare. */
   before: number | null;
   after: number | null;
 }
 
-// The years in which the service knows zones and occurrences.
+// Years that the server supports.
 export const FIRST_YEAR = 1901;
 export const LAST_YEAR = 9891;
 
@@ -52,14 +52,14 @@ function whole(value: unknown, least: number, most: number): number | null {
 
 const RFC3339 = /^\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d:\d\d(\.\d{1,9})?([Zz]|[+-]\d\d:[0-5]\d)$/;
 
-/** An instant that says its offset; nobody guesses a zone. */
+/** Parse an RFC 3339 instant with an offset. */
 export function asMoment(value: unknown): string | null {
   if (typeof value !== "string" || !RFC3339.test(value.trim())) return null;
   const text = value.trim().replace(" ", "T").toUpperCase();
   return Number.isFinite(Date.parse(text)) ? text : null;
 }
 
-/** A day that there is. */
+/** Parse a valid calendar date. */
 export function asDay(value: unknown): string | null {
   if (typeof value !== "string" || !/^\d{4}-\d\d-\d\d$/.test(value)) return null;
   const at = Date.parse(`${value}T00:00:00Z`);

@@ -4,7 +4,7 @@ import { makeSpeakable } from "./speakable";
 test.each([
   ["tr-TR", "tr-TR"],
   ["en-US@posix", "en-GB"],
-])("who names %s speaks %s", (named, language) => {
+])("%s becomes %s", (named, language) => {
   const speaking = { language: named };
   makeSpeakable(speaking);
   expect(new Intl.NumberFormat(speaking.language).resolvedOptions().locale).toBe(language);

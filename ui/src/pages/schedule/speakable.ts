@@ -1,10 +1,10 @@
-// A language that the browser names and can speak: uPlot makes a format of it when it is loaded, whether or not it is used.
+// Replaces an invalid browser language, because uPlot creates a date format when it loads.
 
 interface Speaking {
   language: string;
 }
 
-/** A machine without a locale (`LANG=C`) names `en-US@posix`, which is none (RFC 5646). */
+/** A machine without a locale (`LANG=C`) reports `en-US@posix`, which is invalid (RFC 5646). */
 export function makeSpeakable(speaking: Speaking = navigator): void {
   try {
     Intl.getCanonicalLocales(speaking.language);

@@ -1,11 +1,11 @@
-// What the address says, and how it is changed: whatever somebody may want to pass on is in it.
+// Reads and changes the search parameters of the schedule page.
 import { useNavigate, useSearch } from "@tanstack/react-router";
 import { useCallback, useMemo } from "react";
 import { readSearch, type Search } from "./search";
 
 export type Changes = { [K in keyof Search]?: Search[K] | undefined };
 
-/** null and undefined take a word out of the address. */
+/** null and undefined remove a parameter. */
 export function useScheduleSearch(scheduleId: string): readonly [Search, (changes: Changes) => void] {
   const given = useSearch({ strict: false }) as Record<string, unknown>;
   const navigate = useNavigate();

@@ -1,4 +1,4 @@
-// How wide an element is, as long as it is there.
+// Observes the width of an element.
 import { useLayoutEffect, useState, type RefObject } from "react";
 
 export function useWidth(element: RefObject<HTMLElement | null>, first = 600): number {

@@ -1,4 +1,4 @@
-// A schedule with the defaults that its answer leaves out: the service repeats only what its author wrote.
+// Fills in the defaults that the API omits from a schedule.
 import type { Schemas } from "../../api/client";
 
 type Told = Schemas["Schedule"];

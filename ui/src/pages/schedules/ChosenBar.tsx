@@ -1,4 +1,4 @@
-// What can be done with the rows that are chosen.
+// Bulk actions for the selected rows.
 import { useMay } from "../../api/session";
 import { ACTIONS, type ActionName } from "../../parts/actions";
 import { schedulesText } from "../../parts/bulk";
@@ -8,6 +8,8 @@ import type { Selection } from "./selection";
 interface Props {
   selection: Selection;
   canBeMore: boolean;
+  /** Number of schedules that match the filters; null = unknown. */
+  matching: number | null;
   onEverything: () => void;
   onClear: () => void;
   onAct: (action: ActionName) => void;
@@ -15,17 +17,18 @@ interface Props {
 
 const ORDER: readonly ActionName[] = ["pause", "resume", "trigger", "label", "delete"];
 
-export function ChosenBar({ selection, canBeMore, onEverything, onClear, onAct }: Props) {
+export function ChosenBar({ selection, canBeMore, matching, onEverything, onClear, onAct }: Props) {
   const may = { operate: useMay("operate"), write: useMay("write") };
+  const many = matching === null ? "" : `${matching.toLocaleString("en-GB")} `;
   const isAllowed = (action: ActionName) => may[ACTIONS[action].needs as "operate" | "write"];
   return (
-    <div className="list-chosen" role="region" aria-label="What is chosen">
+    <div className="list-chosen" role="region" aria-label="Selection">
       <strong role="status">
-        {selection.everything ? "All that fit the filter" : `${schedulesText(selection.ids.size)} chosen`}
+        {selection.everything ? `All ${many}matching selected` : `${schedulesText(selection.ids.size)} selected`}
       </strong>
       {canBeMore && !selection.everything ? (
         <Button small kind="quiet" onClick={onEverything}>
-          Choose all that fit the filter
+          Select all {many}matching
         </Button>
       ) : null}
       <Button small kind="quiet" onClick={onClear}>

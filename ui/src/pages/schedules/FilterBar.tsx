@@ -1,4 +1,4 @@
-// The search and the filters of the list; everything that is chosen here stands in the address.
+// Search and filters of the list. The URL contains all of them.
 import { useEffect, useRef, useState, type FormEvent } from "react";
 import { HEALTH_LOOKS, STATUS_LOOKS } from "../../marks/outcomes";
 import { Button } from "../../parts/Button";
@@ -13,6 +13,7 @@ import {
   SOURCES,
   type Filters,
 } from "./filters";
+import { SOURCE_TEXTS } from "../../words";
 
 const PATIENCE_MS = 250;
 
@@ -30,7 +31,7 @@ export function FilterBar({ filters, onChange }: Props) {
           value={filters.text}
           onChange={(text) => onChange({ text })}
           label="Search"
-          placeholder="Part of a name or an id"
+          placeholder="Search by name or ID"
           type="search"
         />
         <SelectField
@@ -58,13 +59,13 @@ export function FilterBar({ filters, onChange }: Props) {
         ) : null}
       </div>
       {filters.label.length > 0 ? (
-        <ul className="plain row tight" aria-label="Labels that must fit">
+        <ul className="plain row tight" aria-label="Label filters">
           {filters.label.map((label) => (
             <li key={label}>
               <Button
                 small
                 pressed
-                title="Take this filter away"
+                title="Remove filter"
                 onClick={() => onChange({ label: filters.label.filter((each) => each !== label) })}
               >
                 <bdi className="cut list-chip">{label}</bdi> ✕
@@ -86,13 +87,16 @@ const HEALTH_CHOICES: readonly Choice[] = [
   ["", "Any health"],
   ...HEALTHS.map((health): Choice => [health, HEALTH_LOOKS[health].word]),
 ];
-const SOURCE_CHOICES: readonly Choice[] = [["", "Any source"], ...SOURCES.map((source): Choice => [source, source])];
+const SOURCE_CHOICES: readonly Choice[] = [
+  ["", "Any source"],
+  ...SOURCES.map((source): Choice => [source, SOURCE_TEXTS[source]]),
+];
 
 const TEXT_FILTERS = [
   ["owner", "Owner", "Owner"],
-  ["workflow", "Workflow", "Workflow or its type"],
+  ["workflow", "Workflow", "Workflow or workflow type"],
   ["bundle", "Bundle", "Bundle"],
-  ["calendar", "Calendar", "Calendar it obeys"],
+  ["calendar", "Calendar", "Calendar"],
   ["assignee", "Assignee", "Agent or team"],
 ] as const;
 
@@ -116,7 +120,7 @@ function MoreFilters({ filters, onChange }: Props) {
         onChange={(event) => onChange({ source: event.target.value })}
       />
       <CheckField
-        label="with deleted ones"
+        label="Include deleted"
         checked={filters.deleted}
         onChange={(event) => onChange({ deleted: event.target.checked })}
       />
@@ -132,7 +136,7 @@ interface Box {
   onChange: (text: string) => void;
 }
 
-/** What is typed is asked for after a moment; what comes from elsewhere, such as a view, replaces it. */
+/** Debounced text filter. A value from another source, such as a view, replaces the text. */
 function SearchBox({ label, value, placeholder, type = "text", onChange }: Box) {
   const [text, setText] = useState(value);
   const sent = useRef(value);
@@ -162,7 +166,7 @@ function SearchBox({ label, value, placeholder, type = "text", onChange }: Box) 
   );
 }
 
-/** A label becomes a filter with Enter: half of one would match nothing. */
+/** Label filter, applied with Enter: a partial label would match nothing. */
 function LabelBox({ labels, onChange }: { labels: readonly string[]; onChange: (labels: readonly string[]) => void }) {
   const [text, setText] = useState("");
   const [wrong, setWrong] = useState<string[]>([]);
@@ -170,7 +174,7 @@ function LabelBox({ labels, onChange }: { labels: readonly string[]; onChange: (
     event.preventDefault();
     const label = text.trim();
     if (label === "") return;
-    if (!isLabel(label)) return setWrong(["write name=value"]);
+    if (!isLabel(label)) return setWrong(["Use the form name=value"]);
     setText("");
     onChange([...new Set([...labels, label])]);
   };
@@ -178,8 +182,8 @@ function LabelBox({ labels, onChange }: { labels: readonly string[]; onChange: (
     <form onSubmit={add} className="list-label-box">
       <TextField
         bare
-        label="Add a label, name=value"
-        placeholder="label=value, Enter"
+        label="Filter by label (name=value)"
+        placeholder="Label name=value"
         maxLength={200}
         value={text}
         wrong={wrong}

@@ -1,4 +1,4 @@
-// The rows of the list: only those near the window exist; of those that are still on their way, their places.
+// Virtualised rows of the list, with placeholders for rows that are loading.
 import { useTable } from "@tanstack/react-table";
 import { useWindowVirtualizer } from "@tanstack/react-virtual";
 import { useCallback, useEffect, useLayoutEffect, useMemo, useRef, useState, type RefObject } from "react";
@@ -13,16 +13,16 @@ const CARD_GAP = 10;
 /** Narrower than this, a row becomes a card. */
 const CARDS_BELOW = 880;
 const OVERSCAN = 6;
-/** Who looks at which rows is told in steps: each draws the list anew. */
+/** Report the visible range in steps, because each report renders the list again. */
 const STEP = 10;
 
 export interface TableProps {
-  /** Those that are there. */
+  /** Loaded rows. */
   rows: readonly Row[];
   chain: Chain;
-  /** With those that are not. */
+  /** Number of rows, including those not loaded. */
   length: number;
-  /** null = nobody knows. */
+  /** null = unknown. */
   total: number | null;
   hidden: readonly ColumnId[];
   onRange: (range: Range) => void;
@@ -58,7 +58,7 @@ export function ScheduleTable({ rows, chain, length, total, hidden, onRange, cho
     overscan: OVERSCAN,
     gap: cards ? CARD_GAP : 0,
     scrollMargin: top,
-    // Rows are all equally high; a card keeps its own height wherever it moves.
+    // All rows have the same height; a card keeps its measured height.
     getItemKey: cards ? keyAt : undefined,
     useFlushSync: false,
   });
@@ -134,12 +134,12 @@ function ChooseAll({ checked, some, toggle }: { checked: boolean; some: boolean;
   return (
     <label className="check">
       <input ref={box} type="checkbox" checked={checked} onChange={toggle} />
-      <span className="list-choose-all">Choose all that are loaded</span>
+      <span className="list-choose-all">Select all visible</span>
     </label>
   );
 }
 
-/** How wide the list is and where its rows begin, asked for only when something around it has changed its size. */
+/** Width of the list and offset of its rows, measured when the size of an element around it changes. */
 function usePlace(
   frame: RefObject<HTMLDivElement | null>,
   body: RefObject<HTMLDivElement | null>,

@@ -1,4 +1,4 @@
-// Schedules: found, filtered, seen at a glance, and acted on, one or many.
+// List of schedules with search, filters, views and bulk actions.
 import { Link, useNavigate, useSearch } from "@tanstack/react-router";
 import { useCallback, useEffect, useMemo, useState } from "react";
 import { useMay } from "../../api/session";
@@ -57,13 +57,12 @@ export default function Schedules() {
   return (
     <Page
       title="Schedules"
-      about="Newest first."
       actions={
         <>
           <Button onClick={() => setChoosing(true)}>Columns</Button>
           {mayWrite ? (
             <Link to="/schedules/new" className={buttonClass({ kind: "primary" })}>
-              New schedule
+              Create schedule
             </Link>
           ) : null}
         </>
@@ -106,7 +105,7 @@ interface ListProps {
   onChange: (part: Partial<Filters>) => void;
 }
 
-/** The dialogs stay whatever becomes of the list: what is deleted may have been the last of it. */
+/** Dialogs stay open when the list becomes empty, for example after the last schedule is deleted. */
 function List({ filters, hidden, onChange }: ListProps) {
   const found = useSchedules(filters);
   const [asked, setAsked] = useState<Asked>(null);
@@ -129,6 +128,7 @@ function List({ filters, hidden, onChange }: ListProps) {
         <ChosenBar
           selection={selection}
           canBeMore={filters.status !== "deleted"}
+          matching={filters.deleted || found.total === null || found.total.isBounded ? null : found.total.count}
           onEverything={() => setSelection({ ...NONE_CHOSEN, everything: true })}
           onClear={() => setSelection(NONE_CHOSEN)}
           onAct={(many) => setAsked({ many })}
@@ -185,10 +185,10 @@ function Rows({
 
 function manyText(total: Total | null, seen: number): string {
   const many = schedulesText(Math.max(total?.count ?? 0, seen));
-  return total === null || total.isBounded ? `${many}, and more` : `${many} in all`;
+  return `${total === null || total.isBounded ? "At least " : ""}${many}, newest first`;
 }
 
-/** What is chosen belongs to one filter: another one begins anew. */
+/** Selection and actions of the list. A change of filters clears the selection. */
 function useList(
   chain: Chain,
   filters: Filters,
@@ -244,27 +244,30 @@ function Nothing({ filters, onChange }: { filters: Filters; onChange: (part: Par
   const mayWrite = useMay("write");
   if (isFiltered(filters)) {
     return (
-      <Empty title="No schedule fits">
-        <p>Nothing in this namespace fits all of the filters at once.</p>
-        <Button onClick={() => onChange(filtersOf({}))}>Clear the filters</Button>
+      <Empty title="No matching schedules">
+        <p>No schedule in this namespace matches all filters.</p>
+        <Button onClick={() => onChange(filtersOf({}))}>Clear filters</Button>
       </Empty>
     );
   }
   return (
     <Empty title="No schedules yet">
       <p>
-        A schedule says when something is to happen, and what. Here you will see each with its next time, what came of
-        its last thirty, and how long they took.
+        A schedule runs an action at specified times. The list shows the next run of each schedule, its last 30
+        occurrences and their duration.
       </p>
       {mayWrite ? (
-        <Link to="/schedules/new" className={buttonClass({ kind: "primary" })}>
-          Create the first schedule
-        </Link>
+        <>
+          <Link to="/schedules/new" className={buttonClass({ kind: "primary" })}>
+            Create schedule
+          </Link>
+          <p className="small muted">Starts from a working example</p>
+        </>
       ) : (
-        <p>Whoever may write can create one.</p>
+        <p>Read-only access: your token cannot create schedules.</p>
       )}
       <p className="small">
-        From a terminal: <code>horarium schedule create --help</code>
+        Command line: <code>horarium schedule create --help</code>
       </p>
     </Empty>
   );

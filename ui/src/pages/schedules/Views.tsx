@@ -1,4 +1,4 @@
-// The views above the list: those that everybody has, those that were kept here, and how to keep and pass on another.
+// Built-in and saved views of the list; actions to save, delete and share a view.
 import { Link } from "@tanstack/react-router";
 import { useState, useSyncExternalStore } from "react";
 import { Button } from "../../parts/Button";
@@ -60,7 +60,7 @@ export function Views({ filters }: { filters: Filters }) {
         ) : null}
         {own ? (
           <Button small kind="quiet" onClick={() => keep(kept.filter((each) => each !== own))}>
-            Forget view
+            Delete view
           </Button>
         ) : null}
         <CopyLink />
@@ -72,14 +72,14 @@ export function Views({ filters }: { filters: Filters }) {
 
 function CopyLink() {
   const say = useSay();
-  // A page that did not come over TLS may not write to the clipboard; its address can still be copied by hand.
+  // The clipboard is not available without TLS; users can copy the address manually.
   if (!("clipboard" in navigator)) return null;
   const copy = async () => {
     try {
       await navigator.clipboard.writeText(window.location.href);
-      say("The link to this view is copied.");
+      say("Link copied");
     } catch {
-      say("The browser did not allow to copy the link; it stands in the address bar.", "warn");
+      say("The browser blocked the copy. Copy the link from the address bar.", "warn");
     }
   };
   return (
@@ -94,17 +94,17 @@ function SaveView({ filters, kept, onClose }: { filters: Filters; kept: readonly
   const [wrong, setWrong] = useState<string[]>([]);
   const run = () => {
     const given = name.trim();
-    if (given === "") return setWrong(["give it a name"]);
+    if (given === "") return setWrong(["Enter a name"]);
     if (BUILT_IN.some((view) => view.name.toLowerCase() === given.toLowerCase()))
-      return setWrong(["there is such a view already"]);
+      return setWrong(["A built-in view has this name. Use another name."]);
     keep(withView(kept, { name: given, filters }));
     onClose();
   };
   return (
-    <Dialog title="Save this view" onClose={onClose} action={{ text: "Save", run }}>
+    <Dialog title="Save view" onClose={onClose} action={{ text: "Save", run }}>
       <TextField
         label="Name"
-        hint="It is kept in this browser. Others get the same view by its link."
+        hint="Saved in this browser. To share the view, copy its link."
         maxLength={LONGEST_NAME}
         value={name}
         wrong={wrong}

@@ -1,4 +1,4 @@
-// The cells of a row of the list, one component a column.
+// Cells of a row of the list, one component per column.
 import { Link, useNavigate } from "@tanstack/react-router";
 import { Badge } from "../../marks/Mark";
 import { Timed } from "../../parts/Explain";
@@ -14,14 +14,14 @@ interface Cell {
   row: Row;
 }
 
-/** With Shift, all from the last one on. */
+/** Shift selects a range. */
 export function ChooseCell({ row }: Cell) {
   const { isChosen, choose } = useDoings();
   if (row.status === "deleted") return null;
   return (
     <input
       type="checkbox"
-      aria-label={`Choose ${nameOf(row)}`}
+      aria-label={`Select ${nameOf(row)}`}
       checked={isChosen(row.schedule_id)}
       onChange={(event) => choose(row.schedule_id, (event.nativeEvent as MouseEvent).shiftKey)}
     />
@@ -67,7 +67,7 @@ function SignBadge({ sign: { look, text, more } }: { sign: Sign }) {
   );
 }
 
-/** In words; the expressions themselves on hover. */
+/** Description of the times; the tooltip shows the expressions. */
 export function WordsCell({ row }: Cell) {
   const spec = specText(row);
   return (
@@ -81,7 +81,7 @@ export function NextCell({ row }: Cell) {
   if (row.status === "paused" && row.paused_until) {
     return (
       <>
-        <div className="muted small">paused until</div>
+        <div className="muted small">Paused until</div>
         <When at={row.paused_until} zone={zoneOf(row)} dense absolute />
       </>
     );
@@ -113,7 +113,7 @@ export function LabelsCell({ row }: Cell) {
           key={name}
           type="button"
           className="list-label cut"
-          title={`Show those with ${name}=${value}`}
+          title={`Filter by ${name}=${value}`}
           onClick={() => onLabel(`${name}=${value}`)}
         >
           <bdi>
@@ -158,5 +158,5 @@ export function MenuCell({ row }: Cell) {
   }
   items.push({ id: "history", text: "History", run: () => act(row, "history") });
   if (mayWrite && isLive) items.push({ id: "delete", text: "Delete…", run: () => act(row, "delete") });
-  return <Menu label={`What can be done with ${nameOf(row)}`} text="⋯" kind="quiet" items={items} />;
+  return <Menu label={`Actions for ${nameOf(row)}`} text="⋯" kind="quiet" items={items} />;
 }

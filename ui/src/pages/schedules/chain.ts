@@ -1,35 +1,35 @@
-// Where the pages of a long list begin: what stays of those that were seen, when their rows have been let go again.
+// Page cursors and row ids of a long list, kept after the rows are unloaded.
 import type { Schemas } from "../../api/client";
 
-/** Of a row as little as this: a hundred thousand of them are a few megabytes. */
+/** Fields kept of each row: 100,000 rows take a few megabytes. */
 type Told = Pick<Schemas["Schedule"], "uid" | "schedule_id" | "status">;
 export interface Answer<R extends Told = Told> {
   schedules: readonly R[];
   next_page_token?: string | null;
 }
 
-/** null = the beginning of the list. */
+/** null = start of the list. */
 export type Cursor = string | null;
 
 interface PageOfIds {
   cursor: Cursor;
   uids: readonly string[];
-  /** Of those that can be chosen. */
+  /** Selectable rows. */
   ids: readonly string[];
 }
 
 export interface Seen extends PageOfIds {
-  /** How many rows stand before it. */
+  /** Number of rows before the page. */
   start: number;
 }
 
 export interface Chain {
   seen: readonly Seen[];
-  /** Where the first page begins that nobody has seen; undefined = there is none. */
+  /** Cursor of the first unknown page; undefined = the list is complete. */
   next: Cursor | undefined;
-  /** How many rows all the pages have. */
+  /** Number of rows in all pages. */
   count: number;
-  /** There were so many before a page had to be asked for again: the place of whoever looks at them is kept. */
+  /** Number of rows before a page was loaded again; keeps the scroll position. */
   expected: number;
 }
 
@@ -38,7 +38,7 @@ export interface Range {
   last: number;
 }
 
-/** `whole`: with all that a row shows; else only to learn where the next page begins. */
+/** `whole`: load the rows; otherwise only the cursor of the next page. */
 export interface Wanted {
   cursor: Cursor;
   size: number;
@@ -49,23 +49,23 @@ export const NOTHING_SEEN: Chain = { seen: [], next: null, count: 0, expected: 0
 
 const FIRST_SIZE = 50;
 const SIZE = 100;
-/** What the service gives at most. */
+/** Maximum page size of the API. */
 const MOST = 200;
-/** A page is asked for again with so many more rows, since new ones may have come among its own. */
+/** Additional rows of a refresh, because new rows may have been inserted. */
 const ROOM = 20;
-/** So many rows before the end of what is known, the next page is asked for. */
+/** Distance from the last known row at which the next page is loaded. */
 const AHEAD = 40;
-/** Whoever is so far behind the end of what is known is on the way elsewhere. */
+/** Distance beyond the last known row that counts as scrolling through. */
 const FAR = 2 * SIZE;
-/** So many places are kept for rows of which nobody knows how many there are. */
+/** Number of placeholders when the total is unknown. */
 const PLACES = 8;
 
-/** How many rows the list has room for; `total` is what the service counted, where it did. */
+/** Number of rows and placeholders; `total` is the count of the server, if known. */
 export function lengthOf({ next, count, expected }: Chain, total: number | null): number {
   return next === undefined ? count : Math.max(count + PLACES, expected, total ?? 0);
 }
 
-/** The pages in view with one before and one after them, and the first unknown one where it is near or on the way. */
+/** Return the pages in view, one before and one after, and the first unknown page if it is near. */
 export function pagesWanted(chain: Chain, { first, last }: Range): Wanted[] {
   const { seen, next, count } = chain;
   if (next !== undefined && first >= count + FAR) return [{ cursor: next, size: MOST - ROOM, whole: false }];
@@ -75,7 +75,7 @@ export function pagesWanted(chain: Chain, { first, last }: Range): Wanted[] {
   return [...wanted, { cursor: next, size: seen.length === 0 ? FIRST_SIZE : SIZE, whole: true }];
 }
 
-/** The page that has a row, or the last one. */
+/** Return the page that contains a row, or the last page. */
 export function placeOf({ seen }: Chain, index: number): number {
   let [low, high] = [0, seen.length - 1];
   while (low < high) {
@@ -92,10 +92,10 @@ export function uidAt(chain: Chain, index: number): string | undefined {
 }
 
 /**
- * With what was answered about the page that begins there; the same chain, where that is nothing new.
+ * Add the answer for the page at a cursor; return the same chain if nothing changed.
  *
- * A page ends with the row it ended with before, so that a new row does not push all others one page on. Where that row
- * is gone, the page ends elsewhere, and what followed it is forgotten.
+ * A page keeps its last row, so a new row does not shift all later pages. If that row was deleted, later pages are
+ * discarded.
  */
 export function answered(chain: Chain, cursor: Cursor, { schedules, next_page_token: token }: Answer): Chain {
   const { seen } = chain;
@@ -114,7 +114,7 @@ export function answered(chain: Chain, cursor: Cursor, { schedules, next_page_to
     : linked(chain, [...seen.slice(0, place), page, ...seen.slice(place + 1)], chain.next);
 }
 
-/** Without the page that cannot begin there, since the row before it is gone, and without the page that had this row. */
+/** Remove the page whose cursor row was deleted, and the page that contained the row. */
 export function withoutStale(chain: Chain, cursor: Cursor): Chain {
   const place = chain.seen.findIndex((each) => each.cursor === cursor);
   const before = (place < 0 ? chain.seen.length : place) - 1;

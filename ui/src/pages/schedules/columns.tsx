@@ -1,4 +1,4 @@
-// The columns of the list, how wide they are, and which of them somebody wants to see.
+// Columns of the list and their widths.
 import { columnVisibilityFeature, createColumnHelper, tableFeatures } from "@tanstack/react-table";
 import { ChooseCell, LabelsCell, MenuCell, NameCell, NextCell, OwnerCell, RecentCell, WordsCell } from "./cells";
 import type { Row } from "./useSchedules";
@@ -9,9 +9,9 @@ const helper = createColumnHelper<typeof features, Row>();
 
 export const columns = helper.columns([
   helper.display({ id: "choose", header: "", cell: ({ row }) => <ChooseCell row={row.original} /> }),
-  helper.display({ id: "name", header: "Schedule", cell: ({ row }) => <NameCell row={row.original} /> }),
-  helper.display({ id: "words", header: "When", cell: ({ row }) => <WordsCell row={row.original} /> }),
-  helper.display({ id: "next", header: "Next", cell: ({ row }) => <NextCell row={row.original} /> }),
+  helper.display({ id: "name", header: "Name", cell: ({ row }) => <NameCell row={row.original} /> }),
+  helper.display({ id: "words", header: "Schedule", cell: ({ row }) => <WordsCell row={row.original} /> }),
+  helper.display({ id: "next", header: "Next run", cell: ({ row }) => <NextCell row={row.original} /> }),
   helper.display({ id: "recent", header: "Last 30", cell: ({ row }) => <RecentCell row={row.original} /> }),
   helper.display({ id: "labels", header: "Labels", cell: ({ row }) => <LabelsCell row={row.original} /> }),
   helper.display({ id: "owner", header: "Owner", cell: ({ row }) => <OwnerCell row={row.original} /> }),

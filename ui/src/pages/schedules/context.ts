@@ -1,4 +1,4 @@
-// What the cells of the list share: how schedules are doing, which are chosen, and what can be done.
+// Context shared by the cells of the list: health, selection, permissions and actions.
 import { createContext, useContext } from "react";
 import type { Schemas } from "../../api/client";
 import type { OneAction } from "../../parts/actions";

@@ -1,4 +1,4 @@
-// Which schedules are shown: read from the address, whatever stands there, and asked of the service.
+// Filters of the list: parsed from the URL and converted to API queries.
 import type { Choice, Many } from "../../parts/bulk";
 
 export interface Filters {
@@ -29,18 +29,18 @@ export const NO_FILTERS: Filters = {
   deleted: false,
 };
 
-/** The statuses of live schedules, which the service counts. */
+/** Statuses of live schedules that the server counts. */
 export const STATUSES = ["active", "paused", "broken", "finished"] as const;
 export const LISTED_STATUSES = [...STATUSES, "deleted"] as const;
-/** Those that the service finds without looking at every schedule. */
+/** Health states that the server can filter without reading every schedule. */
 export const HEALTHS = ["failing", "late", "stale", "broken", "waiting_for_approval", "paused"] as const;
 export const SOURCES = ["runtime", "template"] as const;
 
-// What the service takes at most.
+// Limits of the API.
 const MOST_LABELS = 20;
 const MOST_CHARACTERS = 200;
 
-/** Values of an address are read as JSON, so a text may come as a number; what is no text at all is none. */
+/** URL values are parsed as JSON, so a text may arrive as a number. Other types are ignored. */
 function textOf(value: unknown): string {
   const text =
     typeof value === "string" ? value : typeof value === "number" || typeof value === "boolean" ? String(value) : "";
@@ -69,12 +69,12 @@ export function filtersOf(search: Readonly<Record<string, unknown>>): Filters {
   };
 }
 
-/** name=value, the value may be empty. */
+/** Return whether a text has the form name=value; the value may be empty. */
 export function isLabel(text: string): boolean {
   return text.indexOf("=") > 0;
 }
 
-/** What stands in the address: only what filters. */
+/** Search parameters of the URL, without defaults. */
 export function searchOf(filters: Filters): Record<string, string | boolean | readonly string[] | undefined> {
   return {
     text: filters.text || undefined,
@@ -91,7 +91,7 @@ export function searchOf(filters: Filters): Record<string, string | boolean | re
   };
 }
 
-/** As `GET /api/schedules` takes it. */
+/** Query of `GET /api/schedules`. */
 export function queryOf(filters: Filters): Record<string, unknown> {
   const { workflow, deleted, ...rest } = searchOf(filters);
   return given({ ...rest, workflow_id: workflow, include_deleted: deleted });
@@ -105,7 +105,7 @@ export function isFiltered(filters: Filters): boolean {
   return Object.keys(queryOf(filters)).length > 0;
 }
 
-/** The statuses whose counts make up all of these; null = they are not counted so. */
+/** Statuses whose counts add up to the result; null = the server has no such count. */
 export function statusesCounted(filters: Filters): readonly (typeof STATUSES)[number][] | null {
   const { status, ...others } = queryOf(filters);
   if (Object.keys(others).length > 0 || status === "deleted") return null;
@@ -123,7 +123,7 @@ export function hasMoreFilters(filters: Filters): boolean {
   return Boolean(owner || source || workflow || bundle || calendar || assignee || deleted);
 }
 
-/** All that fit, for whoever does something to them: by the service's own filter where it can choose by all of this. */
+/** Selection of all matching schedules: the server's bulk filter where it supports all of these filters. */
 export function manyOf(filters: Filters): Many {
   const { text, status, label, health } = filters;
   if (health || hasMoreFilters({ ...filters, deleted: false }))

@@ -1,4 +1,4 @@
-// How a page of the list is asked for: whoever begins early asks for the same as the list itself.
+// Queries of the pages of the list, shared with the prefetch.
 import { ask, type Ask, type Schemas } from "../../api/client";
 import { NOTHING_SEEN, pagesWanted, type Cursor, type Wanted } from "./chain";
 import { filtersOf, queryOf } from "./filters";
@@ -7,7 +7,7 @@ type Page = Schemas["ScheduleList"];
 type Query = Ask<"/api/schedules", "get">["query"];
 
 export const REFRESH_MS = 4_000;
-/** So long the rows of a page stay that nobody sees any more. */
+/** Time that the rows of an invisible page are kept. */
 const LET_GO_MS = 15_000;
 
 /** One filter in one namespace. */
@@ -31,12 +31,12 @@ export function pageQuery(list: List, { cursor, size, whole }: Wanted) {
   };
 }
 
-/** The first page of a list that nobody has seen. */
+/** First page of an unloaded list. */
 export function firstQuery(list: List) {
   return pageQuery(list, pagesWanted(NOTHING_SEEN, { first: 0, last: 0 })[0]!);
 }
 
-/** The same, by what stands in the address. */
+/** First page for the search parameters of the URL. */
 export function firstQueryOf(namespace: string, search: Readonly<Record<string, unknown>>) {
   return firstQuery({ namespace, query: queryOf(filtersOf(search)) });
 }

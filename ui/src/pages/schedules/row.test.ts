@@ -36,15 +36,15 @@ test("its zone, UTC where it names none", () => {
 describe("signs", () => {
   test.each([
     [{}, undefined, []],
-    [{ status: "paused", pause_reason: "moves", paused_by: "ann" }, undefined, [["paused", "moves · by ann"]]],
+    [{ status: "paused", pause_reason: "moves", paused_by: "ann" }, undefined, [["Paused", "moves · by ann"]]],
     [
       { status: "paused", pause_reason: null, paused_by: null },
       { status: "paused", sentence: "s" },
-      [["paused", null]],
+      [["Paused", null]],
     ],
-    [{ status: "broken", last_error_message: "no zone" }, undefined, [["broken", "no zone"]]],
-    [{ status: "broken" }, { status: "broken", sentence: "cannot be planned" }, [["broken", "cannot be planned"]]],
-    [{}, { status: "failing", sentence: "three in a row" }, [["failing", "three in a row"]]],
+    [{ status: "broken", last_error_message: "no zone" }, undefined, [["Broken", "no zone"]]],
+    [{ status: "broken" }, { status: "broken", sentence: "cannot be planned" }, [["Broken", "cannot be planned"]]],
+    [{}, { status: "failing", sentence: "three in a row" }, [["Failing", "three in a row"]]],
   ])("%j %j", (part, health, signs) => {
     expect(signsOf(row(part), health as never).map(({ text, more }) => [text, more])).toEqual(signs);
   });
@@ -52,18 +52,18 @@ describe("signs", () => {
 
 test.each([
   [{}, []],
-  [{ source: "template" }, ["template"]],
-  [{ source: "template", bundle: "shop" }, ["bundle shop"]],
-  [{ assignee_type: "agent", assignee_id: "writer" }, ["agent writer"]],
-  [{ assignee_type: "team", assignee_id: "desk" }, ["team desk"]],
+  [{ source: "template" }, ["Managed"]],
+  [{ source: "template", bundle: "shop" }, ["Bundle shop"]],
+  [{ assignee_type: "agent", assignee_id: "writer" }, ["Agent writer"]],
+  [{ assignee_type: "team", assignee_id: "desk" }, ["Team desk"]],
 ])("where %j comes from", (part, origins) => {
   expect(originsOf(row(part))).toEqual(origins);
 });
 
 test.each([
-  [{ next_run_reason: "calendar" }, "the calendar closes this day"],
-  [{ next_run_reason: null }, "nothing ahead"],
-  [{ status: "paused", next_run_reason: "status_not_triggerable" }, "paused"],
+  [{ next_run_reason: "calendar" }, "Excluded by calendar"],
+  [{ next_run_reason: null }, "No upcoming runs"],
+  [{ status: "paused", next_run_reason: "status_not_triggerable" }, "Paused"],
 ])("why %j has no next", (part, why) => {
   expect(whyNoNext(row(part))).toBe(why);
 });
@@ -71,5 +71,5 @@ test.each([
 test("a last run that failed is shown though the schedule is not failing yet", () => {
   const failed = row({ consecutive_failures: 1, last_error_message: "no route" });
   expect(signsOf(failed, undefined).map(({ text, more }) => [text, more])).toEqual([["Last run failed", "no route"]]);
-  expect(signsOf(failed, { status: "failing", sentence: "x" } as never).map(({ text }) => text)).toEqual(["failing"]);
+  expect(signsOf(failed, { status: "failing", sentence: "x" } as never).map(({ text }) => text)).toEqual(["Failing"]);
 });

@@ -1,20 +1,21 @@
-// What a row of the list says about a schedule, out of the answer of the service.
+// Texts of a row of the list.
 import type { Schemas } from "../../api/client";
 import { HEALTH_LOOKS, STATUS_LOOKS, reasonText, type Look } from "../../marks/outcomes";
 import { isolated } from "../../parts/isolated";
+import { ASSIGNEE_TYPES, NO_UPCOMING, SOURCE_TEXTS } from "../../words";
 import type { Row } from "./useSchedules";
 
 export function nameOf(row: Pick<Row, "name" | "schedule_id">): string {
   return row.name || row.schedule_id;
 }
 
-/** As the service reads a spec: without a zone it is UTC. */
+/** Time zone of a spec; UTC by default, as on the server. */
 export function zoneOf(row: Pick<Row, "spec">): string {
   const zone = (row.spec as { timezone?: unknown }).timezone;
   return typeof zone === "string" ? zone : "UTC";
 }
 
-/** The expressions as they were written, one a line. */
+/** Expressions of the spec, one per line. */
 export function specText({ spec }: Pick<Row, "spec">): string {
   const {
     cron_expressions: crons,
@@ -33,11 +34,11 @@ export function specText({ spec }: Pick<Row, "spec">): string {
 export interface Sign {
   look: Look;
   text: string;
-  /** Said on hover. */
+  /** Tooltip. */
   more: string | null;
 }
 
-/** What stands against it, first; a schedule that is well has no sign at all. */
+/** Badges for problems, most important first; none for a healthy schedule. */
 export function signsOf(row: Row, health: Schemas["ScheduleHealth"] | undefined): Sign[] {
   const signs: Sign[] = [];
   if (row.status !== "active")
@@ -66,18 +67,19 @@ function whyAtRest(row: Row, health: Schemas["ScheduleHealth"] | undefined): str
   );
 }
 
-/** Where it comes from and who does it: plain words, no marks. */
+/** Source and assignee of a schedule. */
 export function originsOf(row: Row): string[] {
   const { assignee_type: kind, assignee_id: id } = row as unknown as { assignee_type?: unknown; assignee_id?: unknown };
   const origins: string[] = [];
-  if (row.bundle) origins.push(`bundle ${row.bundle}`);
-  else if (row.source === "template") origins.push("template");
-  if (typeof id === "string" && id !== "") origins.push(`${kind === "team" ? "team" : "agent"} ${id}`);
+  if (row.bundle) origins.push(`Bundle ${row.bundle}`);
+  else if (row.source === "template") origins.push(SOURCE_TEXTS.template);
+  if (typeof id === "string" && id !== "")
+    origins.push(`${kind === "team" ? ASSIGNEE_TYPES.team : ASSIGNEE_TYPES.agent} ${id}`);
   return origins;
 }
 
-/** Why there is no next time, in words. */
+/** Reason why there is no next run. */
 export function whyNoNext(row: Row): string {
-  if (row.status === "active") return reasonText(row.next_run_reason) ?? "nothing ahead";
+  if (row.status === "active") return reasonText(row.next_run_reason) ?? NO_UPCOMING;
   return STATUS_LOOKS[row.status].word;
 }

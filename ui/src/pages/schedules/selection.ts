@@ -1,15 +1,15 @@
-// Which rows are chosen: some of those that are loaded, or all that fit the filter.
+// Selection of rows: some of the loaded rows, or all that match the filters.
 export interface Selection {
   ids: ReadonlySet<string>;
-  /** All that fit the filter, also those that are not loaded. */
+  /** All that match the filters, including rows not loaded. */
   everything: boolean;
-  /** Where a range begins. */
+  /** First row of a range. */
   anchor: string | null;
 }
 
 export const NONE_CHOSEN: Selection = { ids: new Set(), everything: false, anchor: null };
 
-/** One row is chosen, or no longer; with `range`, all from the last one on become what this one becomes. */
+/** Toggle one row; with `range`, apply the new state to all rows since the anchor. */
 export function toggled(selection: Selection, rows: readonly string[], id: string, range: boolean): Selection {
   const ids = new Set(selection.everything ? rows : selection.ids);
   const becomes = !ids.has(id);
@@ -22,7 +22,7 @@ export function toggled(selection: Selection, rows: readonly string[], id: strin
   return { ids, everything: false, anchor: id };
 }
 
-/** All that are loaded, or none if they are chosen already. */
+/** Select all loaded rows, or none if all are selected. */
 export function allToggled(selection: Selection, rows: readonly string[]): Selection {
   return isAll(selection, rows) ? NONE_CHOSEN : { ids: new Set(rows), everything: false, anchor: null };
 }

@@ -1,4 +1,4 @@
-// The schedules that fit: the pages in view are asked for and kept up to date, those far away are let go again.
+// Loads the matching schedules: pages in view are refreshed, distant pages are unloaded.
 import { skipToken, useQueries, useQuery, useQueryClient } from "@tanstack/react-query";
 import { useCallback, useEffect, useLayoutEffect, useMemo, useRef, useState } from "react";
 import { Refused, type Schemas } from "../../api/client";
@@ -26,12 +26,12 @@ export function useSchedules(filters: Filters) {
     error,
     again,
     setRange,
-    /** Those of the last filter are shown until the first of this one are there. */
+    /** Rows of the previous filters are shown until the first page arrives. */
     isWaiting,
-    /** Whoever has seen rows keeps their places while those are asked for again. */
+    /** Rows seen before keep their places while they are loaded again. */
     isPending: chain.seen.length === 0 && chain.expected === 0 && error === null,
     length: lengthOf(chain, total?.count ?? null),
-    /** null = nobody knows. */
+    /** null = unknown. */
     total: hasMore ? total : { count: chain.count, isBounded: false },
   };
 }
@@ -47,7 +47,7 @@ function useList(filters: Filters): { list: List; isWaiting: boolean } {
   return { list: shown, isWaiting };
 }
 
-/** The chain lives beside the answers: whoever comes back to the list finds the place again. */
+/** The chain is kept in the query cache, so returning to the list restores the position. */
 function usePages(list: List, range: Range) {
   const queries = useQueryClient();
   const { data: kept = NOTHING_SEEN } = useQuery<Chain>({
@@ -55,7 +55,7 @@ function usePages(list: List, range: Range) {
     queryFn: skipToken,
     initialData: NOTHING_SEEN,
     staleTime: Infinity,
-    structuralSharing: false, // it is new only where something is, and far too long to be compared at each step
+    structuralSharing: false, // Too long to compare at each step
   });
   const wanted = pagesWanted(kept, range);
   const answers = useQueries({ queries: wanted.map((each) => pageQuery(list, each)) });
@@ -90,7 +90,7 @@ function useLatest(work: () => void): () => void {
   return useCallback(() => latest.current(), []);
 }
 
-/** A busy fleet tells of hundreds of things a second: one of them in a few seconds is reason enough. */
+/** Throttle refreshes, because a busy service sends hundreds of events per second. */
 function useRefresh(again: () => void): void {
   const planned = useRef<ReturnType<typeof setTimeout>>(undefined);
   useEffect(() => () => clearTimeout(planned.current), []);
@@ -101,7 +101,7 @@ function useRefresh(again: () => void): void {
     }, REFRESH_MS);
   }, [again]);
   useEvents(refresh);
-  // What happened while nobody listened, or could not be asked for: no event may come for hours.
+  // Refresh after a reconnect: changes may have been missed, and the next event may be hours away.
   const connection = useConnection();
   const wasOpen = useRef(connection === "open");
   const wasLost = useRef(false);
@@ -115,11 +115,11 @@ function useRefresh(again: () => void): void {
 
 export interface Total {
   count: number;
-  /** There are at least so many. */
+  /** `count` is a lower bound. */
   isBounded: boolean;
 }
 
-/** How many fit, where the service has counted those; asked for after the first rows, which nobody should wait for. */
+/** Total number of matches where the server counts them; loaded after the first rows. */
 function useTotal(filters: Filters, enabled: boolean): Total | null {
   const statuses = statusesCounted(filters);
   const { data } = useRead(
@@ -134,7 +134,7 @@ function useTotal(filters: Filters, enabled: boolean): Total | null {
   };
 }
 
-/** By id: how those are doing that somebody should look at. One bounded answer for the whole list. */
+/** Health of schedules that need attention, by ID. One bounded answer for the whole list. */
 export function useHealth(): ReadonlyMap<string, Schemas["ScheduleHealth"]> {
   const found = useRead(
     "/api/health/schedules",

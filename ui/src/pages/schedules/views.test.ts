@@ -29,7 +29,7 @@ describe("what cannot be read is left out", () => {
     ).toHaveLength(50);
   });
 
-  test("a filter that nobody knows is none", () => {
+  test("an unknown filter is ignored", () => {
     expect(viewsOf('[{"name": "x", "search": {"status": "asleep"}}]')).toEqual([{ name: "x", filters: NO_FILTERS }]);
   });
 });
@@ -39,6 +39,6 @@ test("a name stands once", () => {
   expect(withView([OURS], other)).toEqual([other]);
 });
 
-test("every built-in view has filters of its own, and is found by them", () => {
+test("every built-in view has different filters", () => {
   for (const view of BUILT_IN) expect(viewAt(BUILT_IN, view.filters)?.name).toBe(view.name);
 });

@@ -1,4 +1,5 @@
-// Named filters: those that everybody has, and those that somebody has kept in this browser.
+// Named filters: built-in views and views saved in this browser.
+import { HEALTH } from "../../words";
 import { filtersOf, NO_FILTERS, sameFilters, searchOf, type Filters } from "./filters";
 
 export interface View {
@@ -12,14 +13,14 @@ export const BUILT_IN: readonly View[] = [
   { name: "Late", filters: { ...NO_FILTERS, health: "late" } },
   { name: "Paused", filters: { ...NO_FILTERS, status: "paused" } },
   { name: "Broken", filters: { ...NO_FILTERS, status: "broken" } },
-  { name: "Waiting", filters: { ...NO_FILTERS, health: "waiting_for_approval" } },
+  { name: HEALTH.waiting_for_approval, filters: { ...NO_FILTERS, health: "waiting_for_approval" } },
 ];
 
 export const VIEWS_KEY = "horarium.views";
 const MOST_VIEWS = 50;
 export const LONGEST_NAME = 60;
 
-/** Whatever is kept there, what can be read of it. */
+/** Parse the stored views and ignore invalid ones. */
 export function viewsOf(kept: string | null): View[] {
   let found: unknown;
   try {
@@ -42,13 +43,13 @@ export function viewsText(views: readonly View[]): string {
   return JSON.stringify(views.map(({ name, filters }) => ({ name, search: searchOf(filters) })));
 }
 
-/** A name that is there already gets the new filters. The newest stand at the end; the oldest go. */
+/** Add or replace a view by name. Above the limit, the oldest views are removed. */
 export function withView(views: readonly View[], view: View): View[] {
   const others = views.filter(({ name }) => name !== view.name);
   return [...others, view].slice(-MOST_VIEWS);
 }
 
-/** Which one is looked at. */
+/** Return the view with these filters. */
 export function viewAt(views: readonly View[], filters: Filters): View | undefined {
   return views.find((each) => sameFilters(each.filters, filters));
 }

@@ -1,12 +1,12 @@
-// Which columns somebody wants to see, kept in this browser.
+// Visible columns, saved in this browser.
 export type ColumnId = "choose" | "name" | "words" | "next" | "recent" | "duration" | "labels" | "owner" | "menu";
 
-/** Those that may be hidden, with what they are called. */
+/** Columns that can be hidden, with their names. */
 export const HIDEABLE: readonly (readonly [id: ColumnId, text: string])[] = [
-  ["words", "When, in words"],
-  ["next", "Next"],
+  ["words", "Schedule"],
+  ["next", "Next run"],
   ["recent", "Last 30 occurrences"],
-  ["duration", "Duration, below the last 30"],
+  ["duration", "Duration of the last 30"],
   ["labels", "Labels"],
   ["owner", "Owner"],
 ];
@@ -14,7 +14,7 @@ export const HIDEABLE: readonly (readonly [id: ColumnId, text: string])[] = [
 export const COLUMNS_KEY = "horarium.schedules.columns";
 const HIDDEN_AT_FIRST: readonly ColumnId[] = ["owner"];
 
-/** Whatever is kept there, what can be read of it: the ids of those that are hidden. */
+/** Parse the stored ids of hidden columns. */
 export function hiddenOf(kept: string | null): ColumnId[] {
   if (kept === null) return [...HIDDEN_AT_FIRST];
   const named = kept.split(",");

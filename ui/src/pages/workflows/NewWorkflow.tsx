@@ -1,4 +1,4 @@
-// Names a workflow and puts its first version: two steps that can be changed.
+// Dialog that creates a workflow; starts from an example with two steps.
 import { useNavigate } from "@tanstack/react-router";
 import { useState } from "react";
 import { useWrite } from "../../api/hooks";
@@ -28,17 +28,17 @@ export function NewWorkflow({ onClose }: { onClose: () => void }) {
     );
   return (
     <Dialog
-      title="New workflow"
+      title="Create workflow"
       wide
       onClose={onClose}
       failure={put.error}
-      action={{ text: "Put it", run, busy: put.isPending, disabled: id === "" || unread }}
+      action={{ text: "Create", run, busy: put.isPending, disabled: id === "" || unread }}
     >
       <TextField
-        label="Id"
+        label="ID"
         value={id}
         onChange={(event) => setId(event.target.value)}
-        hint="its name in the namespace; one that is there gets a new version"
+        hint="Unique in the namespace. An existing ID gets a new version."
         required
       />
       <WorkflowEditor document={document} onDocument={setDocument} unread={unread} onUnread={setUnread} />

@@ -1,4 +1,4 @@
-// The versions of a workflow, newest first, and what differs between two of them.
+// Versions of a workflow, newest first, and the differences between two versions.
 import { Link, useSearch } from "@tanstack/react-router";
 import { useState } from "react";
 import { usePages, useRead } from "../../api/hooks";
@@ -15,7 +15,7 @@ export function Versions({ workflowId, current }: { workflowId: string; current:
     path: { workflow_id: workflowId },
     query: { page_size: 20 },
   });
-  // A link may say what the version that is shown is to be compared with.
+  // A link may name the version to compare with.
   const { against } = useSearch({ strict: false }) as { against?: unknown };
   const [other, setOther] = useState(Number.isInteger(against) ? String(against) : "");
   const found = versions.data?.pages.flatMap((page) => page.versions) ?? [];
@@ -45,10 +45,10 @@ export function Versions({ workflowId, current }: { workflowId: string; current:
           <SelectField
             label={`Compare version ${current} with`}
             choices={[
-              ["", "none"] as const,
+              ["", "None"] as const,
               ...found
                 .filter((each) => each.version !== current)
-                .map((each) => [String(each.version), `version ${each.version}`] as const),
+                .map((each) => [String(each.version), `Version ${each.version}`] as const),
             ]}
             value={other}
             onChange={(event) => setOther(event.target.value)}

@@ -1,4 +1,4 @@
-// One workflow: its graph, its versions, what starts it, what became of its runs; start it, change it.
+// One workflow: graph, latest runs, schedules, versions; actions to run, edit and delete it.
 import { Link, useNavigate, useParams, useSearch } from "@tanstack/react-router";
 import { useMemo, useState, type ReactNode } from "react";
 import type { Schemas } from "../../api/client";
@@ -21,6 +21,7 @@ import { useSay } from "../../parts/Toasts";
 import { When } from "../../parts/When";
 import { workflowGraph } from "../../parts/workflowGraph";
 import { durationText } from "../../time/zones";
+import { NO_RUNS } from "../../words";
 import { Versions } from "./Versions";
 import { WorkflowEditor } from "./WorkflowEditor";
 
@@ -70,12 +71,12 @@ function Loaded({ workflow, etag, isOld }: { workflow: Schemas["Workflow"]; etag
       actions={
         writes ? (
           <>
-            <Button onClick={() => setAsking("change")}>Change</Button>
+            <Button onClick={() => setAsking("change")}>Edit</Button>
             <Button kind="danger" onClick={() => setAsking("delete")}>
               Delete
             </Button>
             <Button kind="primary" onClick={() => setAsking("start")}>
-              Start it
+              Run
             </Button>
           </>
         ) : null
@@ -85,13 +86,13 @@ function Loaded({ workflow, etag, isOld }: { workflow: Schemas["Workflow"]; etag
         <div className="note tone-info">
           This is version {workflow.version}.{" "}
           <Link to="/workflows/$workflowId" params={{ workflowId: id }}>
-            Show the newest
+            Show latest version
           </Link>
         </div>
       ) : null}
       {workflow.graph === null ? (
         <div className="note tone-bad">
-          What is stored of this version cannot be read; it is left as it is. A change writes a new version.
+          The stored document of this version is unreadable. Editing the workflow creates a new version.
         </div>
       ) : null}
       <Card title="Graph">
@@ -133,14 +134,14 @@ function LatestRuns({ workflowId }: { workflowId: string }) {
       title="Latest runs"
       actions={
         <Link to="/runs" search={{ workflow: workflowId } as never}>
-          All of them
+          Show all runs
         </Link>
       }
     >
       <Shown of={runs}>
         {(answer) =>
           answer.runs.length === 0 ? (
-            <p className="muted">It has not run yet.</p>
+            <p className="muted">{NO_RUNS}</p>
           ) : (
             <ul className="plain stack">
               {answer.runs.map((run) => (
@@ -168,16 +169,16 @@ function StartedBy({ workflowId, document }: { workflowId: string; document: Rec
   const writes = useMay("write");
   const triggers = Array.isArray(document["triggers"]) ? document["triggers"].length : 0;
   return (
-    <Card title="Started by">
+    <Card title="Schedules">
       <div className="stack">
         <ScheduleList
           query={{ workflow_id: workflowId }}
           empty={
             <>
-              No schedule starts it.{" "}
+              No schedules.{" "}
               {writes ? (
                 <Link to="/schedules/new" search={{ template: "workflow" } as never}>
-                  Make one
+                  Create schedule
                 </Link>
               ) : null}
             </>
@@ -185,8 +186,8 @@ function StartedBy({ workflowId, document }: { workflowId: string; document: Rec
         />
         {triggers > 0 ? (
           <p className="small muted">
-            {triggers === 1 ? "One of them is a trigger" : `${triggers} of them are triggers`} of the workflow itself,
-            and changes with it.
+            {triggers === 1 ? "1 schedule is a trigger" : `${triggers} schedules are triggers`} defined in the workflow
+            document. To change a trigger, edit the workflow.
           </p>
         ) : null}
       </div>
@@ -207,19 +208,19 @@ function Start({ workflow, onClose }: { workflow: Schemas["Workflow"]; onClose: 
       },
       {
         onSuccess: (started) => {
-          onClose(); // a second press, while the page of the run is fetched, would start another one
+          onClose(); // A second click while the run page loads would start another run.
           void navigate({ to: "/runs/$runId", params: { runId: started.run_id } });
         },
       },
     );
   return (
     <Dialog
-      title={`Start ${workflow.workflow_id}`}
+      title={`Run ${workflow.workflow_id}`}
       onClose={onClose}
       failure={start.error}
-      action={{ text: "Start it", run, busy: start.isPending, disabled: !read.ok }}
+      action={{ text: "Run", run, busy: start.isPending, disabled: !read.ok }}
     >
-      <p>Version {workflow.version} is started now, once.</p>
+      <p>Starts one run of version {workflow.version} now.</p>
       <JsonField label="Inputs" rows={6} text={inputs} onText={setInputs} />
     </Dialog>
   );
@@ -239,13 +240,13 @@ function Change({
   const say = useSay();
   const [document, setDocument] = useState(workflow.document as Doc);
   const [unread, setUnread] = useState(false);
-  const [begun] = useState(etag); // what somebody else puts meanwhile is not overwritten
+  const [begun] = useState(etag); // Does not overwrite a version saved by another user.
   const run = () =>
     put.mutate(
       { path: { workflow_id: workflow.workflow_id }, body: document as never, extra: { ifMatch: begun ?? undefined } },
       {
         onSuccess: (written) => {
-          say(`${workflow.workflow_id} is at version ${written.version}`);
+          say(`${workflow.workflow_id} saved as version ${written.version}`);
           onClose();
           void navigate({ to: "/workflows/$workflowId", params: { workflowId: workflow.workflow_id } });
         },
@@ -253,11 +254,11 @@ function Change({
     );
   return (
     <Dialog
-      title={`Change ${workflow.workflow_id}`}
+      title={`Edit ${workflow.workflow_id}`}
       wide
       onClose={onClose}
       failure={put.error}
-      action={{ text: "Put a new version", run, busy: put.isPending, disabled: unread }}
+      action={{ text: "Save new version", run, busy: put.isPending, disabled: unread }}
     >
       <WorkflowEditor document={document} onDocument={setDocument} unread={unread} onUnread={setUnread} />
     </Dialog>
@@ -275,7 +276,7 @@ function Delete({ workflowId, onClose }: { workflowId: string; onClose: () => vo
       onGone={() => void navigate({ to: "/workflows" })}
       onClose={onClose}
     >
-      <p>All its versions go. Runs that go on end as they would; what they did stays readable.</p>
+      <p>Deletes all versions. Active runs continue, and their records stay.</p>
     </DeleteDialog>
   );
 }

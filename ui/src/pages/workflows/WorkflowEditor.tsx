@@ -1,4 +1,4 @@
-// A workflow's document as text, with the graph it describes and what the service says of it.
+// Text editor of a workflow document with its graph and validation results.
 import { keepPreviousData, useQuery } from "@tanstack/react-query";
 import { useMemo } from "react";
 import { ask, Refused, type Schemas } from "../../api/client";
@@ -14,7 +14,7 @@ import { workflowGraph } from "../../parts/workflowGraph";
 interface Props {
   document: Doc;
   onDocument: (document: Doc) => void;
-  /** What is written cannot be read: then it is not put. */
+  /** The text cannot be parsed, so it cannot be saved. */
   unread: boolean;
   onUnread: (unread: boolean) => void;
 }
@@ -24,19 +24,19 @@ export function WorkflowEditor({ document, onDocument, unread, onUnread }: Props
   const picture = useMemo(() => workflowGraph(document), [document]);
   return (
     <div className="columns">
-      <TextSide document={document} onDocument={onDocument} onUnread={onUnread} label="The workflow as text" />
+      <TextSide document={document} onDocument={onDocument} onUnread={onUnread} label="Workflow document" />
       <div className="stack">
-        <Graph nodes={picture.nodes} edges={picture.edges} label="Graph of what is written" />
+        <Graph nodes={picture.nodes} edges={picture.edges} label="Workflow graph" />
         {checked.error ? <FailureNote failure={checked.error} /> : null}
         {checked.data?.warnings?.map((warning) => (
           <div key={warning} className="note tone-warn">
             {warning}
           </div>
         ))}
-        {unread ? <p className="muted">This is what could be read last.</p> : null}
+        {unread ? <p className="muted">Shows the last readable text.</p> : null}
         {checked.data && !checked.error && !unread ? (
           <p className="tone-ok" role="status">
-            The service would take it.
+            Valid
           </p>
         ) : null}
       </div>

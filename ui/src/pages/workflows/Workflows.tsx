@@ -1,4 +1,4 @@
-// The workflows of the namespace: steps that wait for each other, kept under a name, in versions.
+// List of the workflows in the namespace.
 import { Link, useNavigate, useSearch } from "@tanstack/react-router";
 import { useState } from "react";
 import { usePages } from "../../api/hooks";
@@ -21,21 +21,21 @@ export default function Workflows() {
   return (
     <Page
       title="Workflows"
-      about="Steps that wait for each other. A schedule starts one; each version stays as it was."
+      about="Versioned graphs of steps that schedules and API calls start."
       actions={
         writes ? (
           <Button kind="primary" onClick={() => setMaking(true)}>
-            New workflow
+            Create workflow
           </Button>
         ) : null
       }
     >
       <div className="row">
         <TextField
-          label="Find workflows"
+          label="Search workflows"
           bare
           type="search"
-          placeholder="Find by id or name"
+          placeholder="Search by ID or name"
           value={text}
           onChange={(event) =>
             void navigate({
@@ -49,18 +49,12 @@ export default function Workflows() {
       <PagedTable
         of={workflows}
         rowsOf={(pages) => pages.flatMap((page) => page.workflows)}
-        heads={[
-          "Workflow",
-          { text: "Version", number: true },
-          { text: "Nodes", number: true },
-          "Owner",
-          "This version is from",
-        ]}
+        heads={["Workflow", { text: "Version", number: true }, { text: "Nodes", number: true }, "Owner", "Updated"]}
         empty={
-          <Empty title={text ? "No workflow has this in its name" : "No workflows yet"}>
+          <Empty title={text ? "No matching workflows" : "No workflows yet"}>
             {text ? null : (
               <p>
-                A workflow is a document with nodes and what each of them needs. Make one here, or put it with{" "}
+                A workflow is a document that lists nodes and their dependencies. Create one here or with{" "}
                 <code>horarium workflow put</code>.
               </p>
             )}
@@ -79,7 +73,7 @@ export default function Workflows() {
             <td className="number">{each.nodes ?? "—"}</td>
             <td>
               <bdi>{each.owner ?? "—"}</bdi>
-              {each.bundle ? <div className="small muted">bundle {each.bundle}</div> : null}
+              {each.bundle ? <div className="small muted">Bundle {each.bundle}</div> : null}
             </td>
             <td>
               <When at={each.created_at} />
