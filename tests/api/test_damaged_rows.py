@@ -85,7 +85,7 @@ def test_a_revision_that_cannot_be_read_is_marked_among_the_others(http: httpx.C
         http.patch("/api/schedules/a", json={"spec": {"cron_expressions": [cron]}}).raise_for_status()
     damage(horarium, "a", '{"spec": ', revision=2)
     newest, middle, oldest = http.get("/api/schedules/a/revisions").json()["revisions"]
-    assert (middle["revision"], middle["document"], middle["broken"][:14]) == (2, {}, "it is no JSON:")
+    assert (middle["revision"], middle["document"], middle["broken"][:21]) == (2, {}, "it is not valid JSON:")
     assert [each["document"]["schedule_id"] for each in (newest, oldest)] == ["a", "a"]
     assert "broken" not in newest
     refused = http.get("/api/schedules/a/revisions/compare", params={"from": 2, "to": 3})
@@ -129,7 +129,10 @@ def test_it_is_logged_once_however_often_somebody_looks() -> None:
             for path in ("", "/b", "/b/revisions"):
                 horarium.http().get(f"/api/schedules{path}").raise_for_status()
     told = [line for line in log.getvalue().splitlines() if "stored_row_unreadable" in line]
-    assert [("default/b 1" in line, "it is no JSON object" in line) for line in told] == [(False, True), (True, True)]
+    assert [("default/b 1" in line, "it is not a JSON object" in line) for line in told] == [
+        (False, True),
+        (True, True),
+    ]
 
 
 # ── runs and workflows ───────────────────────────────────────────────────────────────────────────────
@@ -153,7 +156,7 @@ def test_a_run_is_shown_as_far_as_it_can_be_read(http: httpx.Client, horarium: T
     change(horarium, runs, column, "[oh", runs.c.run_id == parse_id(ids["a"], "run_id"))
     shown = http.get(f"/api/runs/{ids['a']}")
     assert shown.status_code == 200, shown.text
-    assert shown.json()["broken"].startswith(f"{column}: it is no JSON")
+    assert shown.json()["broken"].startswith(f"{column}: it is not ")
     assert (shown.json()["run_id"], shown.json()["inputs"], shown.json()["result"]) == (ids["a"], None, None)
     assert "broken" not in http.get(f"/api/runs/{ids['b']}").json()
     for path in ("/api/runs", "/api/schedules/a", "/api/schedules/a/runs"):
@@ -202,9 +205,9 @@ def test_events_that_cannot_be_read_say_so_themselves(http: httpx.Client, horari
     change(horarium, run_events, "payload", "[oh")
     change(horarium, history, "payload", "7")
     told = http.get(f"/api/runs/{run_id}/events").json()["events"]
-    assert any(each["payload"].get("damaged", "").startswith("it is no JSON: ") for each in told)
+    assert any(each["payload"].get("damaged", "").startswith("it is not valid JSON: ") for each in told)
     of_schedule = http.get("/api/schedules/a/history").json()["events"]
-    assert {each["payload"].get("damaged") for each in of_schedule} == {"it is no JSON object"}
+    assert {each["payload"].get("damaged") for each in of_schedule} == {"it is not a JSON object"}
     assert http.get("/api/feed").status_code == 200
     assert http.get("/api/schedules/a/revisions").status_code == 200
 

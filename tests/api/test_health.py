@@ -62,7 +62,7 @@ def test_a_service_on_the_tables_of_the_release_before_is_well_and_says_what_is_
     answer = horarium.http(token=None).get("/healthz")
     [migrated] = [check for check in answer.json()["checks"] if check["name"] == "migrated"]
     assert (answer.status_code, migrated["passed"], migrated["remedy"]) == (200, True, "run horarium migrate")
-    assert "without second thoughts" in migrated["detail"]
+    assert "until you migrate it: second thoughts" in migrated["detail"]
 
 
 @pytest.mark.parametrize("trouble", ["the disk is full; nothing was written", "the database is down"])

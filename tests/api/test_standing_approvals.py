@@ -146,13 +146,9 @@ def test_it_ends_with_the_token_or_the_role_of_its_grantor(horarium: TestService
     assert (state_of(horarium), audited(horarium)) == ([reason], [reason])
 
 
-@pytest.mark.parametrize("recorded", [True, False], ids=["new", "from before its bounds were recorded"])
-def test_without_an_end_or_a_number_of_uses_it_lasts_ninety_days(horarium: TestService, recorded: bool) -> None:
+def test_without_an_end_or_a_number_of_uses_it_lasts_ninety_days(horarium: TestService) -> None:
     horarium.create(DOCUMENT)
     door(horarium, "ada").post("/api/approvals/standing", json=STANDING)
-    if not recorded:
-        before = sa.update(standing_approvals).values(until=None, made_token=None, bound_to=None)
-        horarium.resources.database.write(lambda connection: connection.execute(before))
     horarium.advance(days=89)
     assert trigger(horarium.http())["state"] == "ready"
     horarium.advance(days=1)
@@ -160,30 +156,14 @@ def test_without_an_end_or_a_number_of_uses_it_lasts_ninety_days(horarium: TestS
     assert state_of(horarium) == ["expired"]
 
 
-def test_one_from_before_ends_with_the_last_token_of_its_grantor(horarium: TestService) -> None:
-    horarium.create(DOCUMENT)
-    issued = tokens.issue(horarium.resources, horarium.caller, name="ada", role="operator", subject="ada")
-    horarium.http(token=issued.secret).post("/api/approvals/standing", json=STANDING)
-    before = sa.update(standing_approvals).values(made_token=None)
-    horarium.resources.database.write(lambda connection: connection.execute(before))
-    assert trigger(horarium.http())["state"] == "ready"
-    tokens.revoke(horarium.resources, horarium.caller, id_text(issued.token_id))
-    assert trigger(horarium.http())["state"] == "awaiting_approval"
-
-
-def test_a_token_issued_later_keeps_no_approval_from_before(horarium: TestService) -> None:
-    horarium.create(DOCUMENT)
-    hour = horarium.clock.now() + 3_600_000_000
-    issued = tokens.issue(
-        horarium.resources, horarium.caller, name="ada", role="operator", subject="ada", expires_at=hour
-    )
-    horarium.http(token=issued.secret).post("/api/approvals/standing", json=STANDING)
-    before = sa.update(standing_approvals).values(until=None, made_token=None, bound_to=None)
-    horarium.resources.database.write(lambda connection: connection.execute(before))
-    horarium.advance(hours=2)
-    door(horarium, "ada")
-    assert trigger(horarium.http())["state"] == "awaiting_approval"
-    assert state_of(horarium) == ["credential_ended"]
+@pytest.mark.parametrize("lost", ["made_token", "bound_to"])
+def test_one_without_a_record_of_what_it_depends_on_has_ended(horarium: TestService, lost: str) -> None:
+    assert horarium.http().put("/api/workflows/flow", json=FLOW).status_code == 201
+    horarium.create(schedule_id="s", cron_expressions=["0 0 1 1 *"], action={"workflow_id": "flow"})
+    door(horarium, "ada").post("/api/approvals/standing", json={**STANDING, "schedule_id": "s"})
+    cleared = sa.update(standing_approvals).values({lost: None})
+    horarium.resources.database.write(lambda connection: connection.execute(cleared))
+    assert state_of(horarium) == ["credential_ended" if lost == "made_token" else "workflow_changed"]
 
 
 FLOW: dict[str, Any] = {

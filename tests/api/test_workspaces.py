@@ -456,14 +456,14 @@ def test_a_person_with_the_name_of_the_agent_is_a_person(http: httpx.Client, hor
     assert [agent.patch(path, json={"prompt": "y"}).status_code, agent.delete(path).status_code] == [403, 403]
 
 
-def test_one_from_before_belongs_to_the_agent_whose_token_created_it(http: httpx.Client, horarium: TestService) -> None:
+def test_one_without_a_record_of_its_surface_is_not_the_agents(http: httpx.Client, horarium: TestService) -> None:
     agent = of_agent(horarium, "writer")
     own, theirs = make(agent, name="Own"), by_people(http, "api")
-    before = sa.update(schedules).values(written_by=None)
-    horarium.resources.database.write(lambda connection: connection.execute(before))
+    lost = sa.update(schedules).values(written_by=None)
+    horarium.resources.database.write(lambda connection: connection.execute(lost))
     path = "/workspaces/writer/schedules"
     answers = [agent.patch(f"{path}/{each}", json={"prompt": "y"}).status_code for each in (own, theirs)]
-    assert answers == [200, 403]
+    assert answers == [403, 403]
 
 
 def test_a_run_that_awaits_approval_was_not_fired(http: httpx.Client) -> None:

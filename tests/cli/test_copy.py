@@ -21,7 +21,6 @@ from horarium.store.copying import first_filled_table
 from horarium.store.database import Connection, Database, open_database
 from horarium.store.history import feed
 from horarium.store.history.feed import FeedCursor, FeedRow
-from horarium.store.migrate import migrate
 from horarium.store.tables import audit, audit_heads, feed_epochs, history, metadata
 from horarium.testing import Accepted, RunFailed, service
 
@@ -186,10 +185,14 @@ def test_what_stands_against_a_copy_is_said_in_one_line(
         assert (told.out, told.err.count("\n")) == ("", 1)
         return told.err
 
-    good, busy, old = url("good"), url("busy"), url("old", of=None)
+    good, busy, old, bare = url("good"), url("busy"), url("old"), url("bare", of=None)
+    with _open(bare):
+        pass
+    assert "has no tables; migrate it first" in refused(bare, url("new", of=None))
     with _open(old) as database:
-        migrate(database, until="0003")
-    assert "migrate it first" in refused(old, url("new", of=None))
+        database.write(lambda connection: connection.exec_driver_sql("UPDATE schema_revision SET version_num = '0020'"))
+    assert "--from: The database was created by an unreleased version" in refused(old, url("new", of=None))
+    assert "--to: The database was created by an unreleased version" in refused(good, old)
     assert "there is no database" in refused(url("missing", of=None), url("new", of=None))
     assert not (tmp_path / "missing.db").exists()
     assert "the same database" in refused(good, good)

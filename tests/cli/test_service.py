@@ -5,11 +5,12 @@ from __future__ import annotations
 import json
 import os
 import sqlite3
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import pytest
-from later_release import LATER, become_later
+from later_release import HEAD, LATER, become_later
 
 from horarium.cli.main import main
 from horarium.clock import SystemClock
@@ -143,16 +144,20 @@ def test_whether_a_migration_is_due_can_be_asked_without_making_anything(
     code, _, told = answer(capsys, "migrate", "--check")
     assert (code, list(here.iterdir())) == (1, [])
     assert told.startswith("migration needed: ")
-    migrate(here, until="0001")
-    code, _, told = answer(capsys, "migrate", "--check")
-    assert (code, told[:44]) == (1, "incompatible schema: the database is at revi")
     migrate(here)
-    assert answer(capsys, "migrate", "--check") == (0, None, "up to date: the tables are those of this program\n")
+    set_revision(here, "0020")
+    code, _, told = answer(capsys, "migrate", "--check")
+    assert (code, told[:54]) == (1, "cannot run: The database was created by an unreleased ")
+    assert answer(capsys, "migrate")[::2] == (1, told.replace("cannot run", "error"))
+    _, rows, _ = answer(capsys, "doctor", "--port", "0", "-o", "json")
+    assert [row["remedy"] for row in rows if row["check"] == "tables"] == ["set database to a new database"]
+    set_revision(here, HEAD)
+    assert answer(capsys, "migrate", "--check") == (0, None, "up to date: Schema current\n")
     become_later(monkeypatch, here)
     code, _, told = answer(capsys, "migrate", "--check")
-    assert (code, told[:19], "without second thoughts" in told) == (1, "migration available", True)
+    assert (code, told[:19], "until you migrate it: second thoughts" in told) == (1, "migration available", True)
     _, rows, _ = answer(capsys, "doctor", "--port", "0", "-o", "json")
-    assert [(row["level"], "without second thoughts" in row["found"]) for row in rows if row["check"] == "tables"] == [
+    assert [(row["level"], "second thoughts" in row["found"]) for row in rows if row["check"] == "tables"] == [
         ("warning", True)
     ]
     assert answer(capsys, "migrate")[2].startswith(f"applied {LATER}\n")
@@ -163,10 +168,16 @@ def test_whether_a_migration_is_due_can_be_asked_without_making_anything(
     assert "schema is current" in answer(capsys, "migrate")[2]
 
 
-def migrate(here: Path, *, until: str = "head") -> None:
+def set_revision(here: Path, revision: str) -> None:
+    with closing(sqlite3.connect(here / ".horarium" / "horarium.db")) as connection:
+        connection.execute("UPDATE schema_revision SET version_num = ?", (revision,))
+        connection.commit()
+
+
+def migrate(here: Path) -> None:
     (here / ".horarium").mkdir(mode=0o700, exist_ok=True)
     database = open_database(f"sqlite:///{here / '.horarium' / 'horarium.db'}")
-    tables.migrate(database, until=until)
+    tables.migrate(database)
     database.close()
 
 

@@ -12,9 +12,7 @@ from world import FakeClock
 from horarium.engine.archiving import Archiving
 from horarium.engine.retention import Retention, RetentionOptions
 from horarium.instant import DAY
-from horarium.store import schema_state
 from horarium.store.database import Database
-from horarium.store.history import horizon
 from horarium.store.partitions import week_of
 from horarium.store.tables import runs, runs_archive
 
@@ -23,8 +21,6 @@ _WEEKS = sa.text("SELECT DISTINCT tableoid::regclass::text FROM runs_archive")
 
 def archiving(database: Database, **options: Any) -> Archiving:
     clock = FakeClock(NOW)
-    if database.dialect == "postgresql":  # everybody has known it for a while
-        database.write(lambda c: schema_state.may_use(c, horizon.REVISION, NOW - DAY))
     kept = RetentionOptions(keep_runs_days=options.pop("keep_runs_days", None))
     return Archiving(database, clock, Retention(database, clock, kept).cutoffs, **options)
 

@@ -17,7 +17,7 @@ from horarium.instant import MINUTE
 from horarium.launchers.cloudevent import event_body
 from horarium.launchers.payload import encode
 from horarium.life.soundness import Unsound
-from horarium.operations import approvals, previews, runs, schedules, standing, workflows
+from horarium.operations import approvals, previews, runs, schedules, standing
 from horarium.operations.approvals import Asked
 from horarium.operations.backfills import backfill
 from horarium.operations.deciding import Said, decide
@@ -27,7 +27,6 @@ from horarium.operations.triggers import trigger
 from horarium.operations.verify import verify
 from horarium.policy.deciding import Decision
 from horarium.schedule.run import RunState
-from horarium.store import leases
 from horarium.store.database import Connection
 from horarium.store.runs.read import RunRow
 from horarium.store.runs.renderings import were_given
@@ -278,21 +277,6 @@ def test_a_template_that_cannot_be_rendered_parks_its_schedule_alone(office: Off
     office.tick(60)
     assert [told(office, run)[0] for run in office.runs("good")] == ["2026-03-15T12:01:00Z"]
     assert (office.runs("bad"), office.kinds("bad")[-1]) == ([], "Broken")
-
-
-def test_a_template_is_refused_while_a_process_of_an_older_release_is_alive(office: Office) -> None:
-    def beat(connection: Connection) -> None:
-        leases.beat(connection, "process:old", "old", office.clock.now(), 30, {"schema": "0019"})
-
-    office.resources.database.write(beat)
-    with pytest.raises(InvalidDefinition) as wrong:
-        office.create(action={"workflow_type": "w", "template": True})
-    assert list(wrong.value.errors) == ["action.template"]
-    workflow = {"nodes": [{"id": "a", "action": {"kind": "http", "url": "https://a.example/", "template": True}}]}
-    with pytest.raises(InvalidDefinition) as wrong:
-        workflows.put(office.resources, ADMIN, "w", workflow)
-    assert list(wrong.value.errors) == ["nodes.0.action.template"]
-    office.create(action={"workflow_type": "w"})
 
 
 # ── what is sent ─────────────────────────────────────────────────────────────────────────────────────

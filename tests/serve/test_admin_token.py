@@ -14,7 +14,6 @@ from horarium.client.inprocess import InProcess
 from horarium.serve.admin import FIRST, seed_admin_token, token_file
 from horarium.serve.service import Service, open_service
 from horarium.settings import Settings
-from horarium.store import tokens
 
 
 @pytest.fixture
@@ -52,18 +51,6 @@ def test_the_bearer_of_the_first_admin_token_is_admin(service: Service) -> None:
     client.create_schedule(schedule_id="s", cron_expressions=["0 0 * * *"], workflow_type="x")
     assert client.describe_schedule("s").owner == "admin"
     client.close()
-
-
-def test_a_token_of_an_earlier_version_is_kept_and_its_bearer_is_admin_too(service: Service) -> None:
-    now = service.clock.now()
-    old = service.database.write(
-        lambda c: tokens.issue(c, namespace="default", name=FIRST, role="admin", now=now)
-    ).secret
-    token_file(service.settings).write_text(old)
-    assert start(service) == old
-    row = service.database.read(lambda c: tokens.find_by_secret(c, old, now=now))
-    assert row is not None
-    assert row.subject == "admin"
 
 
 def test_rotating_the_first_admin_token_leaves_a_file_that_is_right(service: Service) -> None:

@@ -17,7 +17,7 @@ from horarium.policy.retention import Kept
 from horarium.schedule.event import RunEventType
 from horarium.schedule.position import Status
 from horarium.schedule.run import Origin, RunState
-from horarium.store import archive, archive_retention, bytes_stored, leases, removal, retention, schema_state
+from horarium.store import archive, archive_retention, bytes_stored, removal, retention
 from horarium.store.archive import Moved
 from horarium.store.bytes_stored import Place
 from horarium.store.cutoffs import Cutoffs
@@ -25,7 +25,7 @@ from horarium.store.database import Database
 from horarium.store.errors import Conflict
 from horarium.store.partitions import week_of
 from horarium.store.retention import Found
-from horarium.store.runs import checks, event_pages, events, everywhere, listed_steps, open_runs, read
+from horarium.store.runs import checks, event_pages, events, listed_steps, open_runs, read
 from horarium.store.runs.read import RunFilter
 from horarium.store.schedules.due import Plannings
 from horarium.store.tables import (
@@ -42,9 +42,7 @@ pytestmark = pytest.mark.parametrize("dialect", ["postgresql"], indirect=True)
 
 
 def move(database: Database) -> Moved:
-    """Once everybody has known the archive for a while."""
-    database.write(lambda c: schema_state.may_use(c, everywhere.REVISION, NOW - DAY))
-    return database.write(lambda c: archive.move_some(c, finished_before=CUTOFF, after=b"", looks=100, now=NOW))
+    return database.write(lambda c: archive.move_some(c, finished_before=CUTOFF, after=b"", looks=100))
 
 
 def put_step(database: Database, root: bytes, node: str = "a", **given: Any) -> bytes:
@@ -126,27 +124,14 @@ def test_the_newest_of_a_workflow_stays_though_its_schedule_is_gone(database: Da
     assert archived(database) == {plain}
 
 
-def test_nothing_moves_while_somebody_alive_does_not_know_the_archive(database: Database) -> None:
-    settled_tree(database)
-
-    def beat(info: dict[str, Any]) -> None:
-        database.write(lambda c: leases.beat(c, "process:old", "old", NOW, 30, info))
-
-    beat({"ticker": NOW})
-    assert move(database).rows == 0
-    beat({"schema": everywhere.REVISION})
-    assert move(database).rows == 2
-
-
 def test_one_at_a_time_moves(database: Database, open_another: Callable[[], Database]) -> None:
     settled_tree(database)
     settled_tree(database, "other")
     other = open_another()
 
     def one(connection: Connection) -> Moved:
-        return archive.move_some(connection, finished_before=CUTOFF, after=b"", looks=100, now=NOW)
+        return archive.move_some(connection, finished_before=CUTOFF, after=b"", looks=100)
 
-    database.write(lambda c: schema_state.may_use(c, everywhere.REVISION, NOW - DAY))
     assert database.write(lambda c: (one(c).rows, other.write(one).rows)) == (4, 0)
 
 

@@ -137,29 +137,6 @@ def _foreign(database: Database) -> Iterator[psycopg.Connection]:
 
 
 @only_postgres
-def test_a_program_that_takes_no_lock_is_waited_for_until_it_is_shut_out(database: Database) -> None:
-    """So does the release before: it gets its id when it changes a row."""
-    with database.engine.connect() as older:
-        older.exec_driver_sql("UPDATE installation SET value = value")
-        append(database, new_id(), event(1))
-        assert database.read(lambda c: feed.onward(c, None, limit=9)) == ([], START)
-        told = database.read(lambda c: horizon.lag(c, 5 * SECOND))
-        assert (told.seconds > 4, len(told.pids)) == (True, 1)
-        append_events(older, [(new_id(), "default", [event(2)])], now=9)
-        older.commit()
-    assert read_feed(database, None, awaits=2)[0] == [2, 1]
-    assert [database.write(lambda c, at=at: horizon.settle(c, at)) for at in (SECOND, 20 * SECOND, 99 * SECOND)] == [
-        False,
-        False,
-        True,
-    ]
-    with database.engine.connect() as foreign:
-        foreign.exec_driver_sql("UPDATE installation SET value = value")
-        append(database, new_id(), event(3))
-        assert len(read_feed(database, None, awaits=3)[0]) == 3
-
-
-@only_postgres
 def test_who_begins_at_the_end_in_a_write_is_told_what_that_write_tells(database: Database) -> None:
     def work(connection: Connection) -> FeedCursor:
         append_events(connection, [(new_id(), "default", [event(1)])], now=9)
@@ -406,20 +383,6 @@ def test_many_connections_notice_a_new_server_once(database: Database, open_anot
     epochs = database.read(lambda c: c.execute(sa.select(feed_epochs).order_by(feed_epochs.c.epoch)).all())
     assert [(row.epoch, row.server == "aaaaaaaa") for row in epochs] == [(1, True), (2, False)]
     assert epochs[1].first_feed_id == 2
-
-
-@only_postgres
-def test_rows_that_were_restored_before_there_were_epochs_are_told_too(empty_url: str) -> None:
-    database = open_database(empty_url)
-    migrate(database, until="0003")
-    uid = new_id()
-    append(database, uid, event(1), event(2))
-    shifted = history_table.c.transaction_id + SHIFT
-    database.write(lambda c: c.execute(sa.update(history_table).values(transaction_id=shifted)))
-    migrate(database)
-    append(database, uid, event(3))
-    assert read_feed(database, "default", awaits=3)[0] == [1, 2, 3]
-    database.close()
 
 
 @only_postgres

@@ -5,15 +5,15 @@ from __future__ import annotations
 import json
 import threading
 import time
-from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
 import sqlalchemy as sa
 from alembic.autogenerate import compare_metadata
-from alembic.operations import Operations
 from alembic.runtime.migration import MigrationContext
 from databases import MIGRATED_AT
+from later_release import LATER, become_later
 from sqlalchemy import Connection, inspect
 from store.schema import BOOKKEEPING, definitions
 
@@ -21,25 +21,11 @@ from horarium.ids import id_text, new_id
 from horarium.instant import from_datetime, from_rfc3339
 from horarium.recurrence.zone import tzdata_version
 from horarium.store.database import Database, open_database
-from horarium.store.errors import Conflict, DataError, SchemaMissing, SchemaTooNew
-from horarium.store.migrate import OLDEST_SCHEMA, check_schema, migrate
-from horarium.store.migrations.versions import (
-    r0007_installation,
-    r0008_note,
-    r0009_health,
-    r0010_bundles,
-    r0011_fleet,
-    r0012_workers,
-    r0013_secrets,
-    r0014_quotas,
-    r0015_audit,
-    r0016_callers,
-    r0019_partitions,
-    r0020_bounds,
-)
+from horarium.store.errors import Conflict, DataError, SchemaMissing, SchemaTooNew, SchemaTooOld
+from horarium.store.migrate import check_exact_schema, check_schema, migrate
 from horarium.store.tables import metadata, postgres_metadata
 
-REVISIONS = [f"{number:04}" for number in range(1, 21)]
+REVISIONS = ["0021"]
 
 
 def test_an_empty_database_is_missing_its_schema_until_it_is_migrated(empty_url: str) -> None:
@@ -139,7 +125,7 @@ def test_a_new_database_has_the_default_namespace_and_knows_its_tzdata(database:
     namespaces = database.read(lambda c: c.exec_driver_sql("SELECT namespace, created_at FROM namespaces").all())
     facts = database.read(lambda c: c.exec_driver_sql("SELECT name, value FROM installation").all())
     assert namespaces == [("default", from_rfc3339(MIGRATED_AT))]
-    assert dict(facts) == {"tzdata": tzdata_version(), "plain_credentials": "[0, null, 0, true]"}
+    assert dict(facts) == {"tzdata": tzdata_version()}
 
 
 def test_many_may_start_at_once_and_one_of_them_migrates(empty_url: str) -> None:
@@ -169,95 +155,34 @@ def test_a_newer_schema_is_refused_and_left_alone(database: Database) -> None:
     assert database.read(lambda c: c.exec_driver_sql("SELECT version_num FROM alembic_version").scalar()) == "9999"
 
 
-def test_an_older_schema_is_named_by_its_revision(older: Callable[[str], Database]) -> None:
-    with pytest.raises(SchemaMissing, match=f"revision 0001 and {OLDEST_SCHEMA} or newer is needed"):
-        check_schema(older("0001"))
+@pytest.mark.parametrize("has_both", [True, False])
+def test_a_schema_from_before_the_first_release_is_refused_and_left_alone(database: Database, has_both: bool) -> None:
+    def age(connection: Connection) -> None:
+        connection.exec_driver_sql("UPDATE alembic_version SET version_num = '0018'")
+        connection.exec_driver_sql("UPDATE schema_revision SET version_num = '0020'")
+        if not has_both:
+            connection.exec_driver_sql("DROP TABLE schema_revision")
+
+    database.write(age)
+    revision = "0020" if has_both else "0018"
+    for attempt in (check_schema, check_exact_schema, migrate):
+        with pytest.raises(SchemaTooOld) as refused:
+            attempt(database)
+        assert refused.value.message == (
+            f"The database was created by an unreleased version (schema revision {revision}) and cannot be migrated; "
+            "use a new database"
+        )
+    assert database.read(lambda c: c.exec_driver_sql("SELECT version_num FROM alembic_version").scalar()) == "0018"
 
 
-@pytest.fixture
-def older(empty_url: str) -> Iterator[Callable[[str], Database]]:
-    """A database as an older program left it."""
-    opened: list[Database] = []
-
-    def make(revision: str) -> Database:
-        opened.append(open_database(empty_url))
-        migrate(opened[-1], until=revision)
-        return opened[-1]
-
-    yield make
-    for each in opened:
-        each.close()
-
-
-def insert(database: Database, table: str, **values: Any) -> None:
-    columns: tuple[Any, ...] = (*(sa.column(name) for name in values),)
-    database.write(lambda c: c.execute(sa.insert(sa.table(table, *columns)).values(**values)))
-
-
-def test_what_was_there_before_can_be_searched_for(older: Callable[[str], Database]) -> None:
-    database = older("0002")
-    values = {"schedule_uid": new_id(), "namespace": "default", "schedule_id": "Old", "revision": 1, "version": 1}
-    insert(database, "schedules", **values, name="Été", source="runtime", created_at=1, updated_at=1)
-    assert migrate(database)[0] == "0003"
-    assert database.read(lambda c: c.exec_driver_sql("SELECT search_text FROM schedules").all()) == [("old\nété",)]
-    database.close()
-
-
-@pytest.mark.parametrize(("before", "after"), [(7, 7), (5_000, 100), (-(2**31), -100)])
-def test_a_priority_is_brought_within_its_bounds(older: Callable[[str], Database], before: int, after: int) -> None:
-    database, uid = older("0003"), new_id()
-    insert(database, "schedule_revisions", schedule_uid=uid, revision=1, generation=1, planning=b"p" * 16,
-           document=json.dumps({"priority": before, "name": "x"}), created_at=0)  # fmt: skip
-    migrate(database)
-    (row,) = database.read(lambda c: c.exec_driver_sql("SELECT document FROM schedule_revisions").all())
-    assert json.loads(row[0]) == {"priority": after, "name": "x"}
-
-
-def test_a_run_of_no_schedule_stops_posing_as_one(older: Callable[[str], Database]) -> None:
-    database, run_id = older("0003"), new_id()
-    texts = {"namespace": "default", "kind": "http", "state": "ready", "delivery": "at_least_once", "origin": "api"}
-    numbers = ("nominal", "due", "ready_at", "timeout_seconds", "priority", "attempt", "launches", "lease_epoch",
-               "reserved", "cost", "tokens", "tool_calls", "next_event", "created_at")  # fmt: skip
-    insert(database, "runs", run_id=run_id, schedule_uid=run_id, revision=1, needs_approval=False, **texts,
-           **dict.fromkeys(numbers, 0))  # fmt: skip
-    insert(database, "schedule_revisions", schedule_uid=run_id, revision=1, generation=1, planning=b"p" * 16,
-           document="{}", created_at=0)  # fmt: skip
-    migrate(database)
-    look = "SELECT schedule_uid, revision, target FROM runs"
-    assert database.read(lambda c: c.exec_driver_sql(look).all()) == [(None, None, "http:")]
-    assert database.read(lambda c: c.exec_driver_sql("SELECT * FROM run_definitions").all()) == [(run_id, "{}")]
-    assert database.read(lambda c: c.exec_driver_sql("SELECT * FROM schedule_revisions").all()) == []
-
-
-def test_what_is_said_of_the_installation_survives_the_way_back(database: Database) -> None:
-    def back_and_forth(connection: Connection) -> list[Any]:
-        with Operations.context(MigrationContext.configure(connection)):
-            r0007_installation.downgrade()
-            before = connection.exec_driver_sql("SELECT name, value FROM facts").all()
-            r0007_installation.upgrade()
-        return [dict(before), dict(connection.exec_driver_sql("SELECT name, value FROM installation").all())]
-
-    before, after = database.write(back_and_forth)
-    assert before == after
-    assert before["tzdata"] == tzdata_version()
-
-
-def test_the_way_back_is_open_to_a_database_with_views(database: Database) -> None:
-    steps = [
-        r0020_bounds, r0019_partitions, r0016_callers, r0015_audit, r0014_quotas, r0013_secrets, r0012_workers,
-        r0011_fleet, r0010_bundles, r0009_health, r0008_note,
-    ]  # fmt: skip
-
-    def back_and_forth(connection: Connection) -> dict[str, str]:
-        with Operations.context(MigrationContext.configure(connection)):
-            for step in steps:
-                step.downgrade()
-            for step in reversed(steps):
-                step.upgrade()
-        return definitions(connection)
-
-    before = database.read(definitions)
-    assert database.write(back_and_forth).keys() == before.keys()
+def test_a_migration_notes_itself_in_the_audit(
+    database: Database, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    become_later(monkeypatch, tmp_path)
+    assert migrate(database) == [LATER]
+    noted = "SELECT detail FROM audit WHERE act = 'database_migrated'"
+    [detail] = database.read(lambda c: c.exec_driver_sql(noted).scalars().all())
+    assert json.loads(detail) == {"before": REVISIONS[-1], "after": LATER}
 
 
 def test_a_migration_that_fails_leaves_nothing_behind(empty_url: str) -> None:

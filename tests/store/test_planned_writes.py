@@ -15,7 +15,6 @@ from sqlalchemy.dialects import postgresql, sqlite
 from horarium.decision.record import NewEvent
 from horarium.ids import new_id
 from horarium.schedule.event import EventType
-from horarium.store import installation
 from horarium.store.database import Database, transactions
 from horarium.store.database.joined_transaction import JoinedTransaction
 from horarium.store.errors import Conflict, Contended
@@ -121,7 +120,6 @@ def test_readers_of_the_feed_do_not_wait_for_a_preview(
     database: Database, open_another: Callable[[], Database]
 ) -> None:
     other = open_another()
-    database.write(installation.set_writers_lock)
 
     def work(connection: Connection) -> int:
         add(connection, "planned")  # from here on it has a transaction id

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
+from later_release import become_later
 from sqlalchemy import Connection, make_url
 from structlog.testing import capture_logs
 from world import FakeClock
@@ -42,10 +44,9 @@ def role(empty_url: str) -> Iterator[str]:
 
 @pytest.fixture
 def owner(empty_url: str, role: str) -> Iterator[Database]:
-    """Of tables as the release before left them, which kept its revision in one table alone."""
+    """Return the database of the role that owns the tables."""
     database = open_database(empty_url)
-    migrate.migrate(database, until="0018")
-    database.write(lambda c: c.exec_driver_sql("DROP TABLE schema_revision"))
+    migrate.migrate(database)
     database.write(lambda c: _grant(c, role))
     yield database
     database.close()
@@ -64,14 +65,16 @@ def _forgets(now: int) -> tuple[Cutoffs, Cutoffs]:
     return Cutoffs(Kept.HISTORY, old, now, old), Cutoffs(Kept.RUNS, old, now, old)
 
 
-def test_whoever_was_granted_the_tables_goes_on_after_the_migration(owner: Database, service: Database) -> None:
+def test_whoever_was_granted_the_tables_goes_on_after_the_migration(
+    owner: Database, service: Database, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    become_later(monkeypatch, tmp_path)
     assert migrate.check_schema(service).fit is Fit.OLDER
     migrate.migrate(owner)
     assert migrate.check_schema(service).fit is Fit.EXACT
 
 
 def test_whoever_owns_no_tables_leaves_the_weeks_to_others(owner: Database, service: Database) -> None:
-    migrate.migrate(owner)
     upkeep = PartitionUpkeep(service, FakeClock(NOW), _forgets)
     with capture_logs() as told:
         assert [upkeep.step(), upkeep.step()] == [Upkept(), Upkept()]

@@ -9,7 +9,6 @@ from dataclasses import fields, replace
 from typing import Any
 
 import pytest
-import sqlalchemy as sa
 from sqlalchemy import Connection
 
 from horarium.decision.record import Counts
@@ -17,7 +16,6 @@ from horarium.ids import new_id
 from horarium.schedule.position import Position, Status
 from horarium.store.database import Database
 from horarium.store.errors import Conflict
-from horarium.store.migrations.versions import r0018_agents
 from horarium.store.schedules import lists as schedule_lists
 from horarium.store.schedules import rows as schedules
 from horarium.store.schedules.lists import Cursor, Filter
@@ -104,9 +102,6 @@ def test_a_new_schedule_is_found_as_it_was_made(database: Database) -> None:
 def test_a_prompt_to_an_agent_is_found_in_its_workspace(database: Database) -> None:
     document = {"action": {"kind": "prompt", "prompt": "p"}, "assignee_type": "agent", "assignee_id": "a1"}
     uid = make(database, revision=replace(REVISION, document=document))
-    assert found(database).workspace == "a1"
-    database.write(lambda c: c.execute(sa.update(schedules_table).values(workspace=None)))
-    database.write(r0018_agents._fill_workspaces)
     assert found(database).workspace == "a1"
     change(database, lambda c, row: add_revision(c, row, REVISION, now=NOW))
     assert (found(database).workspace, found(database).schedule_uid) == (None, uid)

@@ -37,7 +37,7 @@ def test_a_file_is_named_by_a_url_or_a_path(path: Path, prefix: str) -> None:
 
 
 def test_a_missing_directory_is_named(path: Path) -> None:
-    with pytest.raises(StoreUnavailable, match="no directory"):
+    with pytest.raises(StoreUnavailable, match="does not exist"):
         open_database(str(path.parent / "nowhere" / "file.db"))
 
 

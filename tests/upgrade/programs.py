@@ -1,4 +1,4 @@
-"""Programs of two releases side by side; the older one is taken out of the history of this repository."""
+"""Start programs of two releases side by side."""
 
 from __future__ import annotations
 
@@ -27,26 +27,29 @@ _KEY = "k" * 43
 
 
 def previous_source(into: Path) -> Path:
-    """Where the source of the release before is now; the test is skipped where nobody knows it."""
-    commit = _previous_commit()
-    packed = subprocess.run(["git", "archive", commit, "src/horarium"], cwd=_ROOT, capture_output=True, check=True)
+    """Return the source of the previous release; this one, where there is none yet.
+
+    Skip the test where the history of the repository does not have it.
+    """
+    after = f"{int(OLDEST_SCHEMA) + 1:04}"
+    if not list((DIRECTORY / "versions").glob(f"r{after}_*.py")):
+        return OWN_SOURCE
+    packed = subprocess.run(
+        ["git", "archive", _commit_before(after), "src/horarium"], cwd=_ROOT, capture_output=True, check=True
+    )
     subprocess.run(["tar", "-x", "-C", str(into)], input=packed.stdout, check=True)
     made = sorted(path.name for path in (into / _MIGRATIONS).glob("r*.py"))
     assert made[-1].startswith(f"r{OLDEST_SCHEMA}_")
     return into / "src"
 
 
-def _previous_commit() -> str:
-    """The last one before the first migration that the release before does not know."""
+def _commit_before(revision: str) -> str:
+    """Return the last commit before the first migration that the previous release does not know."""
     if shutil.which("git") is None or not (_ROOT / ".git").exists():
-        pytest.skip("the release before is in the history of the repository, which is not here")
-    after = f"{int(OLDEST_SCHEMA) + 1:04}"
-    if not list((DIRECTORY / "versions").glob(f"r{after}_*.py")):
-        return "HEAD"
-    path = f"{_MIGRATIONS}/r{after}_*.py"
-    found = _git("log", "--diff-filter=A", "--format=%H", "--", path).split()
+        pytest.skip("the previous release is in the history of the repository, which is not here")
+    found = _git("log", "--diff-filter=A", "--format=%H", "--", f"{_MIGRATIONS}/r{revision}_*.py").split()
     if not found or _git("rev-parse", "--is-shallow-repository").strip() == "true":
-        pytest.skip("the history of the repository does not reach back to the release before")
+        pytest.skip("the history of the repository does not reach back to the previous release")
     return f"{found[-1]}^"
 
 
@@ -72,18 +75,27 @@ class Process:
         assert answer.is_success, answer.text
 
 
+def run(source: Path, directory: Path, database: str, *command: str) -> None:
+    """Run a program of either release to its end, which must be a success."""
+    environment = _environment(source, database)
+    subprocess.run([sys.executable, "-m", "horarium", *command], cwd=directory, env=environment, check=True)
+
+
+def _environment(source: Path, database: str) -> dict[str, str]:
+    kept = {name: value for name, value in os.environ.items() if not name.startswith("HORARIUM_")}
+    told = {"DATABASE": database, "TOKEN": TOKEN, "SECRET_KEY": _KEY, "ALLOW_LOOPBACK_TARGETS": "true"}
+    return {**kept, **{f"HORARIUM_{name}": value for name, value in told.items()}, "PYTHONPATH": str(source)}
+
+
 @contextmanager
 def started(source: Path, directory: Path, database: str, *command: str) -> Iterator[Process]:
     """A program of either release; killed at the end, if nobody has stopped it."""
-    kept = {name: value for name, value in os.environ.items() if not name.startswith("HORARIUM_")}
-    told = {"DATABASE": database, "TOKEN": TOKEN, "SECRET_KEY": _KEY, "ALLOW_LOOPBACK_TARGETS": "true"}
-    settings = {f"HORARIUM_{name}": value for name, value in told.items()}
     log = directory / f"{source.parent.name}.log"
     with log.open("a") as stderr:
         process = subprocess.Popen(
             [sys.executable, "-m", "horarium", *command],
             cwd=directory,
-            env={**kept, **settings, "PYTHONPATH": str(source)},
+            env=_environment(source, database),
             stdout=subprocess.PIPE,
             stderr=stderr,
             text=True,

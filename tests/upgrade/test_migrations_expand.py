@@ -11,12 +11,13 @@ from pathlib import Path
 from types import ModuleType
 
 import pytest
-from alembic.script import ScriptDirectory
+from later_release import DROPS, EXPANDS, become_later
 from upgrade.programs import OWN_SOURCE, previous_source
 from upgrade.shape import Column, Shape, losses, shape_of
 
+from horarium.store import migrate
 from horarium.store.database import Database, open_database
-from horarium.store.migrate import DIRECTORY, OLDEST_SCHEMA, migrate
+from horarium.store.migrate import OLDEST_SCHEMA
 
 _TEXT, _NEEDED = Column("TEXT", may_be_empty=True), Column("TEXT", needed=True)
 _BEFORE = Shape({"runs": {"id": _NEEDED, "note": _TEXT}}, {"one": "runs (id)"}, frozenset({"one on runs"}))
@@ -60,25 +61,34 @@ def test_what_older_code_loses_has_a_name(after: Shape, lost: list[str]) -> None
     assert list(losses(_BEFORE, after)) == lost
 
 
-def _since_the_release_before() -> list[ModuleType]:
-    found = reversed(list(ScriptDirectory(str(DIRECTORY)).iterate_revisions("head", OLDEST_SCHEMA)))
+def _since_the_previous_release() -> list[ModuleType]:
+    found = reversed(list(migrate._scripts().iterate_revisions("head", OLDEST_SCHEMA)))
     return [script.module for script in found]
 
 
-def test_every_migration_of_this_release_lets_the_release_before_go_on() -> None:
+@pytest.fixture(params=["this release", EXPANDS, DROPS], ids=["this release", "one that expands", "one that drops"])
+def release(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Become a release: this one, which may have migrations of its own, or the next one."""
+    if request.param != "this release":
+        become_later(monkeypatch, tmp_path, request.param)
+
+
+@pytest.mark.usefixtures("release")
+def test_every_migration_of_a_release_lets_the_previous_release_continue() -> None:
     """One that shuts it out is a release of its own, to which nobody can go step by step."""
-    declared = {module.revision: getattr(module, "oldest_code", None) for module in _since_the_release_before()}
+    declared = {module.revision: getattr(module, "oldest_code", None) for module in _since_the_previous_release()}
     assert declared == dict.fromkeys(declared, OLDEST_SCHEMA)
-    assert all(getattr(module, "brings", None) for module in _since_the_release_before())
+    assert all(getattr(module, "brings", None) for module in _since_the_previous_release())
 
 
+@pytest.mark.usefixtures("release")
 def test_a_migration_takes_away_only_what_it_names(empty_url: str) -> None:
-    """`drops` are names that the release before uses no more: it was that release that ceased to need them."""
+    """`drops` names what the previous release does not use any more."""
     database = open_database(empty_url)
-    migrate(database, until=OLDEST_SCHEMA)
+    migrate.migrate(database, until=OLDEST_SCHEMA)
     before = database.read(shape_of)
-    for module in _since_the_release_before():
-        migrate(database, until=module.revision)
+    for module in _since_the_previous_release():
+        migrate.migrate(database, until=module.revision)
         after = database.read(shape_of)
         assert set(losses(before, after)) == set(getattr(module, "drops", ())), module.revision
         before = after

@@ -1,4 +1,4 @@
-"""Programs of this release and of the one before share a database: each fire is once, whoever migrates or leaves."""
+"""Programs of this release and of the next one share a database: each occurrence runs once through the upgrade."""
 
 from __future__ import annotations
 
@@ -12,7 +12,8 @@ from pathlib import Path
 
 import pytest
 import sqlalchemy as sa
-from upgrade.programs import OWN_SOURCE, Process, previous_source, started
+from later_release import HEAD, LATER, become_later, later_source
+from upgrade.programs import OWN_SOURCE, Process, run, started
 
 from horarium.clock import SystemClock
 from horarium.operations.caller import internal
@@ -21,7 +22,6 @@ from horarium.serve.service import open_service
 from horarium.settings import Settings
 from horarium.store import schema_state
 from horarium.store.database import Connection, Database, open_database
-from horarium.store.migrate import OLDEST_SCHEMA, migrate, newest_revision
 from horarium.store.processes import process_rows
 from horarium.store.schema_state import SchemaState, read_state
 from horarium.store.tables import history, runs
@@ -80,28 +80,28 @@ def older(empty_url: str) -> Iterator[Database]:
 
 @pytest.mark.parametrize("dialect", ["postgresql"])
 def test_releases_work_side_by_side_and_the_older_one_goes_on_after_the_migration(
-    older: Database, empty_url: str, tmp_path: Path, target: Target
+    older: Database, empty_url: str, tmp_path: Path, target: Target, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    source = previous_source(tmp_path)
+    source = later_source(tmp_path)
 
     def old() -> AbstractContextManager[Process]:
-        return started(source, tmp_path, empty_url, "up", "--port", "0")
+        return started(OWN_SOURCE, tmp_path, empty_url, "up", "--port", "0")
 
     with old() as first:
-        assert older.read(read_state) == SchemaState(OLDEST_SCHEMA, OLDEST_SCHEMA)
+        assert older.read(read_state) == SchemaState(HEAD, HEAD)
         for number in range(SCHEDULES):
             _create(first, f"s{number}", target)
         target.await_more()
-        with started(OWN_SOURCE, tmp_path, empty_url, "worker") as new:
-            until(lambda: older.read(_known_schemas) == {None, newest_revision()})
+        with started(source, tmp_path, empty_url, "worker") as new:
+            until(lambda: older.read(_known_schemas) == {HEAD, LATER})
             target.await_more()
-            migrate(older)
-            assert older.read(read_state) == SchemaState(newest_revision(), OLDEST_SCHEMA)
+            run(source, tmp_path, empty_url, "migrate")
+            assert older.read(read_state) == SchemaState(LATER, HEAD)
             target.await_more()
             assert new.stop() == 0
         target.await_more()
         assert first.http.get("/readyz").status_code == 200
-        assert not older.write(lambda c: schema_state.may_use(c, newest_revision(), SystemClock().now()))
+        assert not older.write(lambda c: schema_state.may_use(c, LATER, SystemClock().now()))
         assert first.stop() == 0
 
     with old() as again:  # a way back
@@ -112,11 +112,12 @@ def test_releases_work_side_by_side_and_the_older_one_goes_on_after_the_migratio
         for name in [*(f"s{number}" for number in range(SCHEDULES)), "later"]:
             again.send(f"/api/schedules/{name}/pause", {})
         until(lambda: older.read(_states) == {"succeeded"})
-        older.write(lambda c: schema_state.set_oldest_code(c, newest_revision()))
+        older.write(lambda c: schema_state.set_oldest_code(c, LATER))
         until(lambda: again.http.get("/healthz").status_code == 503)
         assert again.stop() == 0
+    become_later(monkeypatch, tmp_path)
     _nothing_lost_and_nothing_twice(older, empty_url, target)
-    assert "Traceback" not in (tmp_path / f"{tmp_path.name}.log").read_text()
+    assert "Traceback" not in (tmp_path / f"{OWN_SOURCE.parent.name}.log").read_text()
 
 
 def until(happens: Callable[[], bool]) -> None:

@@ -1,35 +1,38 @@
-"""The way back that the page describes brings runs home and lets older programs in again."""
+"""The way back that the page describes lets programs of this release in again."""
 
 from __future__ import annotations
 
-import psycopg
+from functools import partial
+from pathlib import Path
+
 import pytest
 import sqlalchemy as sa
 from docs.pages import ROOT, blocks_of, section
-from run_rows import add_run
+from later_release import HEAD, LATER, become_later
 
+from horarium.instant import SECOND
+from horarium.store import migrate, schema_state
 from horarium.store.database import Connection, Database
-from horarium.store.migrate import OLDEST_SCHEMA, newest_revision
-from horarium.store.schema_state import SchemaState, read_state, set_oldest_code
-from horarium.store.tables import runs, runs_archive
+from horarium.store.errors import SchemaTooNew
+from horarium.store.schema_state import Fit, SchemaState, read_state
 
 PAGE = ROOT / "docs/how-to/upgrade.md"
 
 
-@pytest.mark.parametrize("dialect", ["postgresql"])
-def test_archived_runs_come_back_and_older_programs_may_start(database: Database, database_url: str) -> None:
-    run_id = add_run(database, state="succeeded")
+def test_programs_of_this_release_may_start_again(
+    database: Database, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    become_later(monkeypatch, tmp_path)
+    migrate.migrate(database)
 
-    def archive(connection: Connection) -> None:
-        connection.execute(runs_archive.insert().from_select(runs.columns.keys(), sa.select(runs)))
-        connection.execute(runs.delete())
-        set_oldest_code(connection, newest_revision())
+    def may_use(connection: Connection, seconds: int) -> bool:
+        return schema_state.may_use(connection, LATER, seconds * SECOND)
 
-    before = database.read(lambda c: c.execute(sa.select(runs)).one())
-    database.write(archive)
-    [block] = blocks_of(PAGE, section(PAGE, "Back to the version before"))
-    with psycopg.connect(database_url, autocommit=True) as connection:
-        connection.execute(block.text.encode())
-    assert database.read(read_state) == SchemaState(newest_revision(), OLDEST_SCHEMA)
-    assert database.read(lambda c: c.execute(sa.select(runs).where(runs.c.run_id == run_id)).one()) == before
-    assert database.read(lambda c: c.execute(sa.select(runs_archive)).all()) == []
+    assert [database.write(partial(may_use, seconds=seconds)) for seconds in (1_000, 1_030)] == [False, True]
+    monkeypatch.undo()
+    with pytest.raises(SchemaTooNew):
+        migrate.check_schema(database)
+    [block] = blocks_of(PAGE, section(PAGE, "Return to the previous version"))
+    database.write(lambda c: c.execute(sa.text(block.text)))
+    assert database.read(read_state) == SchemaState(LATER, HEAD)
+    assert migrate.check_schema(database).fit is Fit.NEWER

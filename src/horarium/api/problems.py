@@ -35,6 +35,7 @@ from horarium.store.errors import (
     Conflict,
     SchemaMissing,
     SchemaTooNew,
+    SchemaTooOld,
     StoreUnavailable,
     shown,
 )
@@ -45,7 +46,7 @@ MEDIA_TYPE = "application/problem+json"
 
 # CommitUnknown is no 5xx: clients repeat those blindly, and what they asked for may have happened.
 _CONFLICTS = (InvalidTransition, Conflict, CommitUnknown, CannotUnseal)
-_UNAVAILABLE = (StoreUnavailable, SchemaMissing, SchemaTooNew, KeyReplaced)
+_UNAVAILABLE = (StoreUnavailable, SchemaMissing, SchemaTooOld, SchemaTooNew, KeyReplaced)
 _REASONS = {404: "not_found", 405: "method_not_allowed"}
 _NAMED = ("name", "schedules", "workflows", "open_runs", "count", "limit", "schedule_id")
 # A sentence for a person; all that is wrong with a document is in `errors`.

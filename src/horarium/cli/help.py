@@ -177,7 +177,7 @@ def _write_section(formatter: _Formatter, title: str, rows: Iterable[tuple[str, 
         formatter.write_dl(list(rows), col_max=_FLAG_WIDTH)
 
 
-def _option_sections(command: Any, ctx: _Context) -> Mapping[str, list[tuple[str, str]]]:
+def _option_sections(command: Any, ctx: _Context) -> dict[str, list[tuple[str, str]]]:
     """Arguments first, then options without a section of their own, then the sections in the order of their flags."""
     found: dict[str, list[tuple[str, str]]] = {"Arguments": [], "Options": []}
     for param in command.get_params(ctx):

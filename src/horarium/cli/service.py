@@ -174,9 +174,7 @@ def migrate_command(
     if check:
         _check_tables(settings_of(data_dir=data_dir, database=database))
         return
-    from horarium.clock import SystemClock
     from horarium.serve.admin import make_data_dir
-    from horarium.serve.plain_credentials import move_with_known_key
     from horarium.store.database import open_database
     from horarium.store.migrate import migrate
 
@@ -186,12 +184,9 @@ def migrate_command(
         opened = open_database(settings.database_url)
         try:
             applied = migrate(opened)
-            moved = move_with_known_key(settings, opened, SystemClock())
         finally:
             opened.close()
     talk("applied " + ", ".join(applied) if applied else "schema is current")
-    if not moved:
-        talk("credentials in headers are moved into secrets when the first process starts that has the secret key")
 
 
 def _check_tables(settings: Settings) -> None:
@@ -272,13 +267,13 @@ def failing_with_1() -> Iterator[None]:
     from horarium.serve.data_dir_lock import DataDirInUse
     from horarium.serve.open_files import TooFewResources
     from horarium.serve.process import AddressTaken
-    from horarium.store.errors import SchemaMissing, SchemaTooNew, StoreUnavailable
+    from horarium.store.errors import SchemaMissing, SchemaTooNew, SchemaTooOld, StoreUnavailable
 
     try:
         yield
     except SchemaMissing as wrong:
         talk(f"error: {wrong.message}: run `horarium migrate`")
-    except (AddressTaken, DataDirInUse, StoreUnavailable, SchemaTooNew, TooFewResources) as wrong:
+    except (AddressTaken, DataDirInUse, StoreUnavailable, SchemaTooNew, SchemaTooOld, TooFewResources) as wrong:
         talk("error: " + " ".join(wrong.message.split()))  # messages of drivers may have several lines
     except (OSError, RuntimeError) as wrong:
         if (lacking := shortage_of(wrong)) is None:

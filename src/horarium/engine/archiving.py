@@ -15,7 +15,6 @@ from horarium.instant import DAY, HOUR, Instant
 from horarium.store import archive, partition_upkeep
 from horarium.store.archive import LIMIT, Moved
 from horarium.store.database import Database
-from horarium.store.history import horizon
 from horarium.store.partition_upkeep import Outcome
 from horarium.store.partitions import Week, missing_of
 from horarium.store.tables import runs_archive
@@ -40,22 +39,16 @@ class Archiving:
         self._days = days
         self._after: bytes | None = b""
         self._weeks: set[Week] = set()
-        # Like the archive, it waits until no program of the release before is alive.
-        self._settled = False
 
     def step(self) -> Moved:
         """Move some runs in one transaction; after the last of a pass the next one begins anew."""
-        if self._database.dialect != "postgresql":
+        if self._database.dialect != "postgresql" or not self._days:
             return Moved(0, None)
         now = self._clock.now()
-        if not self._settled:
-            self._settled = self._database.write(lambda connection: horizon.settle(connection, now))
-        if not self._days:
-            return Moved(0, None)
         after = max(self._after or b"", self._first(now))
         moved = self._database.write(
             lambda connection: archive.move_some(
-                connection, finished_before=now - self._days * DAY, after=after, looks=LIMIT, now=now
+                connection, finished_before=now - self._days * DAY, after=after, looks=LIMIT
             )
         )
         self._after = moved.after

@@ -165,7 +165,7 @@ class PartitionUpkeep:
 
     def _make(self, now: Instant) -> Upkept:
         there = self._database.read(partition_upkeep.there)
-        # Tables that an older release has are whole: there is nothing to add to.
+        # SQLite has no partitions.
         parted = {each.table for each in there if each.is_default}
         made = 0
         for new in (each for table in TABLES if table in parted for each in missing(table, there, now)):

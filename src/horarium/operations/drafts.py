@@ -38,7 +38,7 @@ from horarium.schedule.planning import Planning, compile_once, compile_planning,
 from horarium.schedule.secret import references as references_in
 from horarium.schedule.secret_value import may_go_to, not_allowed
 from horarium.schedule.sub_workflows import Use
-from horarium.store import namespaces, schema_state, workflows
+from horarium.store import namespaces, workflows
 from horarium.store.database import Connection
 from horarium.store.policies import Speakers, Unreadable
 from horarium.store.schedules import references
@@ -87,8 +87,6 @@ def check_draft(
     That nobody can do the work yet is no error but a warning: whoever can may start later.
     """
     hold_namespace(connection, caller.namespace)
-    if definition.action.template:
-        require_known_templates(resources, connection, "action.template")
     return examine_draft(resources, connection, caller, definition, before, lookups=lookups, to_be_kept=True)
 
 
@@ -222,15 +220,6 @@ def _missing_version(
     return (
         f"action.version: version {version} of {name!r} not found; runs end in state launch_failed until it exists",
     )
-
-
-_KNOWS_TEMPLATES = "0020"
-
-
-def require_known_templates(resources: Resources, connection: Connection, path: str) -> None:
-    """An older process cannot read a definition with a template, and would fail its runs."""
-    if not schema_state.everybody_knows(connection, _KNOWS_TEMPLATES, resources.clock.now()):
-        raise InvalidDefinition({path: ["requires that all processes are upgraded; an older process is running"]})
 
 
 def require_namespace(connection: Connection, namespace: str) -> None:

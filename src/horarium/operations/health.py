@@ -12,7 +12,7 @@ from horarium.operations.resources import Resources
 from horarium.settings import Settings
 from horarium.store import leases
 from horarium.store.database import Connection
-from horarium.store.errors import DATABASE_REMEDY, SchemaMissing, SchemaTooNew, shown
+from horarium.store.errors import DATABASE_REMEDY, SchemaMissing, SchemaTooNew, SchemaTooOld, shown
 from horarium.store.history import horizon
 from horarium.store.history.horizon import FEED_LAG_SECONDS
 from horarium.store.leases import AHEAD_UNTIL, TICKER
@@ -109,13 +109,15 @@ def read_installation(resources: Resources) -> Installation:
 
 
 def schema_check(resources: Resources) -> Check:
-    """Tables of the release before are good enough, and so are newer ones that fit."""
+    """Check that this program can use the schema: that of the previous release, its own, or a compatible newer one."""
     try:
         found = check_schema(resources.database)
     except SchemaTooNew as wrong:
         return Check("migrated", False, shown(wrong), "upgrade this program")
     except SchemaMissing as wrong:
         return Check("migrated", False, shown(wrong), "run horarium migrate")
+    except SchemaTooOld as wrong:
+        return Check("migrated", False, shown(wrong), "set database to a new database")
     except HorariumError as wrong:
         return Check("migrated", False, shown(wrong), DATABASE_REMEDY)
     return Check("migrated", True, found.sentence, "run horarium migrate" if found.fit is Fit.OLDER else None)

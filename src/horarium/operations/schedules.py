@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import replace
-from functools import partial
 from hashlib import sha256
 
 import orjson
@@ -41,7 +40,6 @@ from horarium.schedule.event import EventType
 from horarium.schedule.patch import Update
 from horarium.schedule.position import Status
 from horarium.schedule.run import Origin
-from horarium.schedule.secret import resolved
 from horarium.store import counters
 from horarium.store.database import Connection
 from horarium.store.database.channels import READY
@@ -168,24 +166,13 @@ def parse_new(
 
 
 def _named(resources: Resources, caller: Caller, document: object) -> object:
-    """With an id that is derived from all that the document says but its credentials, where it gives none.
-
-    They took part in it once: what was made then is still found by its id.
-    """
+    """Derive the id of a schedule that gives none from its definition without credentials."""
     if not isinstance(document, Mapping) or named_in(document) is not None:
         return document
     # What was good once, such as a moment that has passed, must still find the schedule it made.
     for now in (resources.clock.now(), 0):
         with suppress(InvalidDefinition):
             parsed = _parsed_nameless(resources, caller, document, now)
-            # Names with the prefix had the native defaults before.
-            plain = {str(name).removeprefix("p_"): value for name, value in document.items()}
-            native = _own_name(_parsed_nameless(resources, caller, plain, now).definition)
-            for former in (_former_name(parsed), native):
-                if former is not None and resources.database.read(
-                    partial(schedules.find, namespace=caller.namespace, schedule_id=former)
-                ):
-                    return {**document, "schedule_id": former}
             return {**document, "schedule_id": _own_name(parsed.definition)}
     return document
 
@@ -199,14 +186,6 @@ def _parsed_nameless(resources: Resources, caller: Caller, document: object, now
         defaults=resources.defaults(),
         kinds=resources.kinds_for(caller.namespace),
     )
-
-
-def _former_name(parsed: Parsed) -> str | None:
-    if not parsed.credentials:
-        return None
-    action = parsed.definition.action
-    plain = replace(action, target=resolved(action.target, parsed.credentials))
-    return _own_name(replace(parsed.definition, action=plain))
 
 
 def _own_name(definition: Definition) -> str:

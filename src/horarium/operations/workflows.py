@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 from horarium.errors import InvalidDefinition, InvalidWorkflow
 from horarium.operations.bypasses import bypass_on_record
 from horarium.operations.caller import Caller
-from horarium.operations.drafts import require_known_templates, require_namespace
+from horarium.operations.drafts import require_namespace
 from horarium.operations.errors import NamespaceNotFound, PreconditionFailed, WorkflowInUse, WorkflowNotFound
 from horarium.operations.pages import checked_limit
 from horarium.operations.quotas import check_bytes, check_rows
@@ -122,9 +122,6 @@ def put_read(
     # Two at once could make a cycle between them that neither sees; and versions are counted one after the other.
     if not namespaces.lock(connection, caller.namespace):
         raise NamespaceNotFound(caller.namespace)
-    for index, node in enumerate(asked.nodes):
-        if node.action.get("template") is True:
-            require_known_templates(resources, connection, f"nodes.{index}.action.template")
     before = workflows.find(connection, caller.namespace, asked.workflow_id)
     if before is not None:
         caller.require_owner(before.owner, f"the workflow {asked.workflow_id!r}")

@@ -58,8 +58,6 @@ def seed_admin_token(settings: Settings, database: Database, clock: Clock) -> Pa
 def _opens(database: Database, secret: str | None, clock: Clock) -> bool:
     now = clock.now()
     row = None if secret is None else database.read(lambda c: tokens.find_by_secret(c, secret, now=now))
-    if row is not None and row.name == FIRST and row.subject is None:  # made by an earlier version
-        database.write(lambda connection: tokens.set_subject(connection, row.token_id, ADMIN))
     return row is not None
 
 

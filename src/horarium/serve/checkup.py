@@ -33,7 +33,7 @@ from horarium.settings import Origin, Settings, as_up_takes_them, origins
 from horarium.store import leases, namespaces, partition_upkeep, tokens
 from horarium.store.database import Connection, Database, open_database
 from horarium.store.database.sqlite import database_path
-from horarium.store.errors import DATABASE_REMEDY, SchemaMissing, SchemaTooNew
+from horarium.store.errors import DATABASE_REMEDY, SchemaMissing, SchemaTooNew, SchemaTooOld
 from horarium.store.history import horizon
 from horarium.store.history.horizon import FEED_LAG_SECONDS
 from horarium.store.migrate import SchemaReport, check_schema
@@ -218,6 +218,9 @@ def _inside(settings: Settings, database: Database, clock: Clock) -> Iterator[Ch
         return
     except SchemaMissing as wrong:
         yield Check("tables", Level.FAILURE, wrong.message, "horarium migrate")
+        return
+    except SchemaTooOld as wrong:
+        yield Check("tables", Level.FAILURE, wrong.message, "set database to a new database")
         return
     except HorariumError as wrong:
         yield Check("tables", Level.FAILURE, wrong.message, DATABASE_REMEDY)

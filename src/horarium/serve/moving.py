@@ -11,7 +11,7 @@ from horarium.errors import HorariumError
 from horarium.store.copying import Tell, copy_all, count_rows, first_filled_table
 from horarium.store.database import Database, open_database
 from horarium.store.database.sqlite import database_path
-from horarium.store.errors import SchemaMissing, SchemaTooNew
+from horarium.store.errors import SchemaMissing, SchemaTooNew, SchemaTooOld
 from horarium.store.migrate import check_exact_schema, has_tables, migrate
 from horarium.store.processes import process_rows
 
@@ -79,7 +79,7 @@ def _check_schema(flag: str, database: Database) -> None:
         check_exact_schema(database)
     except SchemaMissing as wrong:
         raise MoveRefused(f"{flag}: {wrong.message} (horarium migrate --database …)") from None
-    except SchemaTooNew as wrong:
+    except (SchemaTooNew, SchemaTooOld) as wrong:
         raise MoveRefused(f"{flag}: {wrong.message}") from None
 
 

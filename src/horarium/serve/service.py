@@ -46,7 +46,6 @@ from horarium.serve.admin import AdminTokenFile, make_data_dir
 from horarium.serve.application import Application, Bare, load_application, load_provider
 from horarium.serve.launchers import address_policy, make_registry
 from horarium.serve.observer import TelemetryObserver
-from horarium.serve.plain_credentials import move_at_start
 from horarium.serve.secret_key import InstallationKey, installation_key
 from horarium.settings import Settings, origins, unknown_variables
 from horarium.store import namespaces
@@ -113,12 +112,9 @@ def open_service(
             _make_namespace(database, settings.default_namespace, clock)
         tables = check_schema(database)
         own = installation_key(settings, database) if key is None else InstallationKey(key)
-        moved = move_at_start(database, own, clock)
         service = _compose(settings, clock, database, _application(settings, application), registry, log_to, own)
         for sentence in unknown_variables(os.environ):
             service.telemetry.log.warning("environment_variable_unknown", problem=sentence)
-        if moved:
-            service.telemetry.log.info("credentials_moved_into_secrets", rows=moved)
         if tables.fit is not Fit.EXACT:
             service.telemetry.log.warning("schema_version_mismatch", found=tables.sentence)
         try:

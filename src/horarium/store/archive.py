@@ -16,11 +16,10 @@ from sqlalchemy import Connection
 from horarium.ids import born_at
 from horarium.instant import Instant
 from horarium.schedule.run import FINAL
-from horarium.store import schema_state
 from horarium.store.database.set_wise import select_by_ids
 from horarium.store.partitions import Week, week_of
 from horarium.store.retention import Found, overtaken_runs
-from horarium.store.runs.everywhere import REVISION, has_archive
+from horarium.store.runs.everywhere import has_archive
 from horarium.store.tables import archived_columns
 
 LIMIT = 500
@@ -58,9 +57,9 @@ class Moved:
     weeks: frozenset[Week] = frozenset()
 
 
-def move_some(connection: Connection, *, finished_before: Instant, after: bytes, looks: int, now: Instant) -> Moved:
+def move_some(connection: Connection, *, finished_before: Instant, after: bytes, looks: int) -> Moved:
     """Of the next `looks` root runs in the order of their birth those that may, as far as one transaction may."""
-    if not has_archive(connection) or not schema_state.may_use(connection, REVISION, now):
+    if not has_archive(connection):
         return Moved(0, None)
     if not connection.exec_driver_sql(_TRY_LOCK).scalar_one():
         return Moved(0, None)

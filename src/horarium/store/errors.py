@@ -9,6 +9,7 @@ HorariumError
 ├── CannotRead             unreadable_row         a stored row that this program cannot read: damaged, or of a newer one
 ├── Conflict               conflict               a unique constraint is taken; `constraint` says which
 ├── SchemaMissing          schema_missing         the tables are not there, or are older than this program
+├── SchemaTooOld           schema_too_old         the tables were made by an unreleased version
 └── SchemaTooNew           schema_too_new         the tables were made by a newer program
 
 What is none of these - an error of SQLAlchemy or of a driver - is a mistake in our own SQL.
@@ -89,6 +90,10 @@ class Conflict(HorariumError):
 
 class SchemaMissing(HorariumError):
     reason = "schema_missing"
+
+
+class SchemaTooOld(HorariumError):
+    reason = "schema_too_old"
 
 
 class SchemaTooNew(HorariumError):

@@ -14,7 +14,6 @@ _TZDATA = "tzdata"
 _COUNTED = "bytes_counted_at"
 _FORGETS_FROM = "forgets_runs_by_default_from"
 _SHUT_OUT = "older_shut_out_at"
-_WRITERS_LOCK = "writers_lock"
 
 
 def key_fingerprint(connection: Connection) -> str | None:
@@ -78,15 +77,6 @@ def older_shut_out_at(connection: Connection) -> Instant:
 def set_older_shut_out_at(connection: Connection, now: Instant) -> None:
     row = _insert(connection, _SHUT_OUT, str(now))
     connection.execute(row.on_conflict_do_update(index_elements=["name"], set_={"value": str(now)}))
-
-
-def has_writers_lock(connection: Connection) -> bool:
-    """Tell whether every program that writes takes the lock by which readers of the feed know it."""
-    return _find(connection, _WRITERS_LOCK) is not None
-
-
-def set_writers_lock(connection: Connection) -> None:
-    connection.execute(_insert(connection, _WRITERS_LOCK, "held").on_conflict_do_nothing())
 
 
 def _find(connection: Connection, name: str) -> str | None:

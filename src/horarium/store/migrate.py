@@ -1,11 +1,11 @@
-"""Brings the tables up to what this program needs, once, however many processes start at the same time.
+"""Migrate the schema to what this program needs, once, however many processes start at the same time.
 
-All revisions that are missing run in one transaction under a lock: whoever comes second finds nothing
-left to do, and a migration that fails leaves the database as it was.
+All missing revisions run in one transaction under a lock: a second process finds nothing to do, and a failed migration
+leaves the database unchanged.
 
-Processes are replaced one by one, so every migration leaves tables on which the code of the release before goes on. It
-says so by `oldest_code`, the newest revision that the oldest such code knows, and by `brings`, what is off until it has
-run. Without `oldest_code` it shuts out all code that does not know it (docs/decisions/0029-expand-and-contract.md).
+Processes are replaced one by one, so each migration leaves a schema that the previous release can use. It declares
+`oldest_code`, the newest revision that the oldest such code knows, and `brings`, what is unavailable until it has run.
+A migration without `oldest_code` shuts out all code that does not know it (docs/decisions/0029-expand-and-contract.md).
 """
 
 from __future__ import annotations
@@ -28,16 +28,18 @@ from horarium.instant import Instant
 from horarium.recurrence.zone import tzdata_version
 from horarium.store import audit, schema_state
 from horarium.store.database import Database
-from horarium.store.errors import SchemaMissing, SchemaTooNew, StoreUnavailable, Transient
+from horarium.store.errors import SchemaMissing, SchemaTooNew, SchemaTooOld, StoreUnavailable, Transient
 from horarium.store.installation import set_planned_with
-from horarium.store.plain_credentials import set_moved
 from horarium.store.schema_state import REVISION_TABLE, Fit, SchemaState
 from horarium.store.tables import namespaces
 
 DEFAULT_NAMESPACE = "default"
 DIRECTORY = Path(__file__).parent / "migrations"
-# The tables of the release before: this program works on them as well, without what came later.
-OLDEST_SCHEMA = "0018"
+# The newest revision of the previous release, whose schema this program can use. The first release has none before it.
+OLDEST_SCHEMA = "0021"
+
+# How long a migration waits for a table that another transaction has locked: all others wait behind it.
+LOCK_WAIT = "5s"
 
 # "horarium" in ASCII: a number that no other program's advisory lock is likely to have.
 _LOCK = int.from_bytes(b"horarium", "big")
@@ -46,10 +48,10 @@ _one_at_a_time = threading.Lock()
 
 
 def migrate(database: Database, clock: Clock | None = None, *, until: str = "head") -> list[str]:
-    """The revisions that were applied, oldest first; raises SchemaTooNew before touching anything, and
-    StoreUnavailable where somebody holds a table for long.
+    """Apply the missing revisions and return them, oldest first.
 
-    `until` stops at an older revision, for those who look at what an upgrade does.
+    Raises SchemaTooNew or SchemaTooOld before it changes anything, and StoreUnavailable where another transaction
+    keeps a table locked. `until` stops at an older revision, for tests of an upgrade.
     """
     now = (clock or SystemClock()).now()
     with _one_at_a_time:
@@ -58,25 +60,25 @@ def migrate(database: Database, clock: Clock | None = None, *, until: str = "hea
         except Transient as busy:
             if not busy.outcome_known:
                 raise
-            open_one = "another transaction on the tables is still open, such as that of a backup"
-            raise StoreUnavailable(f"nothing was migrated: {open_one}; try again when it has ended ({busy})") from busy
+            open_one = "another transaction, such as a backup, has locked a table"
+            raise StoreUnavailable(f"Nothing was migrated: {open_one}; try again when it has ended ({busy})") from busy
     schema_state.look_again()
     return applied
 
 
 def has_tables(database: Database) -> bool:
-    """Whether anything of ours is there, of whatever revision."""
+    """Return whether the database has a schema of any revision."""
     return database.read(schema_state.read_state) is not None
 
 
 def newest_revision() -> str:
-    """That this program knows."""
+    """Return the newest revision that this program knows."""
     return str(_scripts().get_current_head())
 
 
 @dataclass(frozen=True, slots=True)
 class SchemaReport:
-    """`missing` is what the program knows and the tables do not bring; `sentence` tells all of it."""
+    """How a schema fits this program. `missing` is what is unavailable until a migration; `sentence` says it all."""
 
     fit: Fit
     sentence: str
@@ -84,30 +86,32 @@ class SchemaReport:
 
 
 def examine_schema(database: Database) -> SchemaReport:
-    """Never refuses: for those who only want to know."""
+    """Report on the schema without an exception."""
     return _report(database.read(schema_state.read_state))
 
 
 def check_schema(database: Database) -> SchemaReport:
-    """Raises SchemaMissing or SchemaTooNew unless this program can work on the tables as they are."""
+    """Raise SchemaMissing, SchemaTooOld or SchemaTooNew unless this program can use the schema."""
     found = examine_schema(database)
     _refuse(found)
     return found
 
 
 def check_exact_schema(database: Database) -> None:
-    """The same for what concerns every row of every table: it needs exactly the tables that this program knows."""
+    """Do the same for work on all rows of all tables, which needs exactly the schema that this program knows."""
     found = check_schema(database)
     if found.fit is Fit.OLDER:
         raise SchemaMissing(f"{found.sentence}; migrate it first")
     if found.fit is Fit.NEWER:
-        raise SchemaTooNew(f"{found.sentence}, but for this the newer program is needed")
+        raise SchemaTooNew(f"{found.sentence}, but this needs the newer program")
 
 
 def _refuse(found: SchemaReport) -> None:
     match found.fit:
         case Fit.NO_TABLES | Fit.TOO_OLD:
             raise SchemaMissing(found.sentence)
+        case Fit.UNSUPPORTED:
+            raise SchemaTooOld(found.sentence)
         case Fit.TOO_NEW:
             raise SchemaTooNew(found.sentence)
         case Fit.OLDER | Fit.EXACT | Fit.NEWER:
@@ -118,24 +122,27 @@ def _refuse(found: SchemaReport) -> None:
 
 def _report(state: SchemaState | None) -> SchemaReport:
     known = newest_revision()
-    fit = schema_state.judge(state, oldest=OLDEST_SCHEMA, head=known)
+    fit = schema_state.judge(state, first=str(_scripts().get_base()), oldest=OLDEST_SCHEMA, head=known)
     if state is None:
-        return SchemaReport(fit, "the database has no tables yet; migrate it first")
+        return SchemaReport(fit, "The database has no tables; migrate it first")
     now = state.revision
     match fit:
         case Fit.OLDER:
             missing = _brought_after(now)
-            off = f"until they are migrated it does without {'; '.join(missing)}"
-            return SchemaReport(fit, f"the tables are at revision {now} and this program knows {known}: {off}", missing)
+            off = f"Unavailable until you migrate it: {'; '.join(missing)}"
+            return SchemaReport(fit, f"The schema is at revision {now}; this program knows {known}. {off}", missing)
         case Fit.EXACT:
-            return SchemaReport(fit, "the tables are those of this program")
+            return SchemaReport(fit, "Schema current")
         case Fit.NEWER:
-            return SchemaReport(fit, f"the tables are newer (revision {now}) than this program ({known}), and fit it")
+            return SchemaReport(fit, f"The schema (revision {now}) is newer than this program ({known}) and compatible")
+        case Fit.UNSUPPORTED:
+            made = f"The database was created by an unreleased version (schema revision {now})"
+            return SchemaReport(fit, f"{made} and cannot be migrated; use a new database")
         case Fit.TOO_OLD | Fit.NO_TABLES:
-            needed = f"{OLDEST_SCHEMA} or newer is needed"
-            return SchemaReport(fit, f"the database is at revision {now} and {needed}; migrate it first")
+            needed = f"this program needs {OLDEST_SCHEMA} or newer"
+            return SchemaReport(fit, f"The schema is at revision {now}, but {needed}; migrate it first")
         case Fit.TOO_NEW:
-            newer = f"the database was written by a newer Horarium (revision {state.oldest_code})"
+            newer = f"The database was migrated by a newer Horarium (schema revision {state.oldest_code})"
             return SchemaReport(fit, f"{newer}; upgrade this program")
         case _:
             assert_never(fit)
@@ -145,9 +152,10 @@ def _upgrade(connection: Connection, now: Instant, until: str) -> list[str]:
     if connection.dialect.name == "postgresql":  # on SQLite the write transaction is the lock
         connection.exec_driver_sql("SET LOCAL statement_timeout = 0")
         connection.exec_driver_sql(f"SELECT pg_advisory_xact_lock({_LOCK})")
+        connection.exec_driver_sql(f"SET LOCAL lock_timeout = '{LOCK_WAIT}'")
     before = schema_state.read_state(connection)
     found = _report(before)
-    if found.fit is Fit.TOO_NEW:
+    if found.fit in (Fit.TOO_NEW, Fit.UNSUPPORTED):
         _refuse(found)
     if found.fit is Fit.NEWER or (found.fit is Fit.EXACT and until == "head"):
         return []
@@ -159,42 +167,38 @@ def _upgrade(connection: Connection, now: Instant, until: str) -> list[str]:
         applied.extend(step.revision.revision for step in found)
         return found
 
-    if before is not None:
-        schema_state.begin(connection, before.revision)
     with EnvironmentContext(Config(), scripts, fn=steps) as environment:
         environment.configure(connection=connection, version_table=REVISION_TABLE)
         environment.run_migrations()
     if applied:
         schema_state.set_oldest_code(connection, oldest_code(applied[-1]))
-    if "0001" in applied and until == "head":
+    if before is None:
         _seed(connection, now)
-    elif applied and until == "head":
-        current = None if before is None else before.revision
-        told = audit.local_deed(Act.DATABASE_MIGRATED, "service", before=current, after=applied[-1])
+    elif applied:
+        told = audit.local_deed(Act.DATABASE_MIGRATED, "service", before=before.revision, after=applied[-1])
         audit.append(connection, DEFAULT_NAMESPACE, [told], now=now)
     return applied
 
 
 def oldest_code(revision: str) -> str:
-    """Which code may use the tables as this revision leaves them; its own, unless it says that older code may too."""
+    """Return the oldest code that may use the schema of a revision: its own, unless the migration declares older."""
     script = _scripts().get_revision(revision)
     return str(getattr(script.module, "oldest_code", revision))
 
 
 def _brought_after(revision: str) -> tuple[str, ...]:
-    """What the revisions after this one bring, oldest first."""
+    """Return what the revisions after this one bring, oldest first."""
     newer = reversed(list(_scripts().iterate_revisions("head", revision)))
     return tuple(str(getattr(each.module, "brings", each.doc)) for each in newer)
 
 
 def _seed(connection: Connection, now: Instant) -> None:
-    """What a new database holds: the namespace of callers who name none, and who planned what is stored."""
+    """Insert what a new database holds: the default namespace, and the version of the time zone rules."""
     connection.execute(insert(namespaces).values(namespace=DEFAULT_NAMESPACE, description="", created_at=now))
     set_planned_with(connection, tzdata_version())
-    set_moved(connection)
 
 
 @cache
 def _scripts() -> ScriptDirectory:
-    """Loaded once: they are part of the program."""
+    """Load the scripts once: they are part of the program."""
     return ScriptDirectory(DIRECTORY)

@@ -2,8 +2,7 @@
 
 PostgreSQL only. A week begins on Monday at 00:00 UTC. `history` is parted by the instant of recording; what belongs to
 a run by the id of the run, which begins with the instant of its birth, so that a range of ids is a range of time. What
-lies in no week that was made goes into the partition `…_default`, and what was there before migration 0019 is
-`…_before`.
+lies in no week that was made goes into the partition `…_default`.
 """
 
 from __future__ import annotations
@@ -33,7 +32,7 @@ FIRST_MONDAY = -3 * DAY
 _EPOCH_DAY = date(1970, 1, 1).toordinal()
 # What a calendar of ours can name.
 _LAST = (date(9999, 1, 1).toordinal() - _EPOCH_DAY) * DAY
-_PART = re.compile(rf"^({'|'.join(TABLES)})_(?:default|before|[0-9]{{4}}w[0-9]{{2}})(?=_|$)")
+_PART = re.compile(rf"^({'|'.join(TABLES)})_(?:default|[0-9]{{4}}w[0-9]{{2}})(?=_|$)")
 
 
 @dataclass(frozen=True, slots=True)

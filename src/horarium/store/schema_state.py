@@ -1,9 +1,8 @@
-"""Which tables a database has, which code may use them, and whether every process knows what is new in them.
+"""The revision of a schema, the code that may use it, and whether all processes know what is new in it.
 
-Two tables of one row say it. `schema_revision` holds the revision that the tables are at. `alembic_version` holds the
-oldest code that may use them, by the newest revision which that code knows: it is what code from before this rule
-compares with its own, so that code goes on wherever it can, and is refused where it cannot. Of a database that such
-code has migrated, `alembic_version` says both.
+Two tables of one row hold this. `schema_revision` has the revision of the schema. `alembic_version` has the oldest code
+that may use it, as the newest revision which that code knows: code compares it with its own newest revision, so older
+code continues where it can and is refused where it cannot.
 """
 
 from __future__ import annotations
@@ -20,7 +19,6 @@ from horarium.decision.process_state import GONE_AFTER_SECONDS, silent_seconds
 from horarium.instant import SECOND, Instant
 from horarium.store import installation
 from horarium.store.database import Database
-from horarium.store.database.grants import grant_as_before
 from horarium.store.processes import process_rows
 
 REVISION_TABLE = "schema_revision"
@@ -30,33 +28,36 @@ _MAKE = "CREATE TABLE {table} (version_num VARCHAR(32) NOT NULL, CONSTRAINT {tab
 
 
 class Fit(StrEnum):
-    """How the tables of a database suit the code that looks at them."""
+    """How the schema of a database fits the code that uses it."""
 
     NO_TABLES = "no_tables"
+    UNSUPPORTED = "unsupported"  # from before the first revision: no migration exists
     TOO_OLD = "too_old"  # a migration is needed first
-    OLDER = "older"  # all works, but for what the newer tables bring
+    OLDER = "older"  # usable, without what newer revisions bring
     EXACT = "exact"
-    NEWER = "newer"  # made by newer code, and good for this one
+    NEWER = "newer"  # migrated by newer code, and usable
     TOO_NEW = "too_new"
 
 
 UP_TO_DATE = frozenset({Fit.EXACT, Fit.NEWER})
-# The code runs on these.
+# Code runs on these.
 USABLE = UP_TO_DATE | {Fit.OLDER}
 
 
 @dataclass(frozen=True, slots=True)
 class SchemaState:
-    """`oldest_code` is the newest revision that the oldest code knows which may use these tables."""
+    """The state of a schema. `oldest_code` is the newest revision that the oldest code which may use it knows."""
 
     revision: str
     oldest_code: str
 
 
-def judge(state: SchemaState | None, *, oldest: str, head: str) -> Fit:
-    """For code whose newest revision is `head`, and that works on tables from `oldest` on."""
+def judge(state: SchemaState | None, *, first: str, oldest: str, head: str) -> Fit:
+    """Judge for code whose newest revision is `head`, that can use `oldest`, and that can migrate from `first`."""
     if state is None:
         return Fit.NO_TABLES
+    if _number(state.revision) < _number(first):
+        return Fit.UNSUPPORTED
     if _number(state.oldest_code) > _number(head):
         return Fit.TOO_NEW
     if state.revision == head:
@@ -67,26 +68,18 @@ def judge(state: SchemaState | None, *, oldest: str, head: str) -> Fit:
 
 
 def read_state(connection: Connection) -> SchemaState | None:
-    """None = there are no tables of ours."""
+    """Return the state of the schema; None = the database has none."""
     oldest_code = _read(connection, _OLDEST_CODE_TABLE)
     if oldest_code is None:
         return None
     return SchemaState(_read(connection, REVISION_TABLE) or oldest_code, oldest_code)
 
 
-def begin(connection: Connection, revision: str) -> None:
-    """Before a migration: the revision gets its table, where code from before kept it elsewhere."""
-    if _read(connection, REVISION_TABLE) is None:
-        _write(connection, REVISION_TABLE, revision)
-        if connection.dialect.name == "postgresql":
-            grant_as_before(connection, _OLDEST_CODE_TABLE, REVISION_TABLE)
-
-
 def set_oldest_code(connection: Connection, revision: str) -> None:
     _write(connection, _OLDEST_CODE_TABLE, revision)
 
 
-# ── what is there ────────────────────────────────────────────────────────────────────────────────────
+# ── schema ───────────────────────────────────────────────────────────────────────────────────────────
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,10 +92,10 @@ _seen: WeakKeyDictionary[Engine, _Seen] = WeakKeyDictionary()
 
 
 def has(where: Database | Connection, revision: str) -> bool:
-    """Whether the tables are at this revision, or at a later one.
+    """Return whether the schema is at this revision or a later one.
 
-    Tables never go back while a process runs, so a yes is remembered; after a no the database is asked again every
-    ten seconds at most.
+    A schema never goes back while a process runs, so `True` is cached; after `False` the database is read again, at
+    most every ten seconds.
     """
     seen, now = _seen.get(where.engine), monotonic()
     if seen is None or (_number(seen.revision) < _number(revision) and now - seen.at >= _LOOK_SECONDS):
@@ -113,26 +106,24 @@ def has(where: Database | Connection, revision: str) -> bool:
 
 
 def look_again() -> None:
-    """After a migration: the next question is put to the database."""
+    """Forget the cached revisions, after a migration."""
     _seen.clear()
 
 
-# ── who knows it ─────────────────────────────────────────────────────────────────────────────────────
+# ── processes ────────────────────────────────────────────────────────────────────────────────────────
 
 
 def everybody_knows(connection: Connection, revision: str, now: Instant) -> bool:
-    """Whether the code of every process that is alive knows the revision; older code says nothing in its heartbeat."""
+    """Return whether all processes with a recent heartbeat know the revision."""
     alive = [row for row in process_rows(connection) if silent_seconds(row.beat_at, now) <= GONE_AFTER_SECONDS]
     return all(_number(row.process.about.schema) >= _number(revision) for row in alive)
 
 
 def may_use(connection: Connection, revision: str, now: Instant) -> bool:
-    """Whether rows may go where only code that knows the revision looks for them; asked in a write, each time anew.
+    """Return whether rows may be stored where only code that knows the revision finds them. Call it in each write.
 
-    The first time that all processes know it, older code is shut out, and the answer is no for half a minute more: by
-    then a process that had just started has beaten, and everybody has seen the new tables. A server without an engine
-    that knows 0018 at most does not beat at all; once it is shut out it says that it is not ready, and a proxy leaves
-    it alone.
+    The first call at which all processes know the revision shuts older code out. The result stays `False` for 30 more
+    seconds: by then a process that had just started has sent a heartbeat, and all processes have seen the new schema.
     """
     if not has(connection, revision) or not everybody_knows(connection, revision, now):
         return False
@@ -145,7 +136,7 @@ def may_use(connection: Connection, revision: str, now: Instant) -> bool:
 
 
 def _number(revision: object) -> int:
-    """Revisions are counted; what is none comes before all of them."""
+    """Return a revision as a number; 0 = it is none."""
     return int(revision) if isinstance(revision, str) and revision.isascii() and revision.isdigit() else 0
 
 

@@ -170,11 +170,6 @@ def revoke_of_subject(connection: Connection, namespace: str, subject: str, role
     return connection.execute(sa.update(tokens).where(*mine).values(revoked_at=now)).rowcount
 
 
-def set_subject(connection: Connection, token_id: bytes, subject: str) -> None:
-    """Who its bearer is from now on."""
-    connection.execute(sa.update(tokens).where(tokens.c.token_id == token_id).values(subject=subject))
-
-
 def touch(connection: Connection, token_id: bytes, *, now: Instant) -> None:
     """For people who wonder whether a token is still in use; callers do this now and then, not each time."""
     connection.execute(sa.update(tokens).where(tokens.c.token_id == token_id).values(last_used_at=now))

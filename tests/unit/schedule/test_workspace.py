@@ -1,4 +1,4 @@
-"""Whose workspace a schedule stands in; what the migration fills in says the same."""
+"""The workspace of a schedule."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ from typing import Any
 import pytest
 
 from horarium.schedule.workspace import workspace_of
-from horarium.store.migrations.versions.r0018_agents import _workspace
 
 ASK = {"kind": "prompt", "prompt": "Report"}
 # fmt: off
@@ -26,4 +25,4 @@ CASES: dict[str, tuple[dict[str, Any], str | None]] = {
 @pytest.mark.parametrize("name", CASES)
 def test_a_prompt_to_one_agent_stands_in_its_workspace(name: str) -> None:
     document, expected = CASES[name]
-    assert workspace_of(document) == _workspace(document) == expected
+    assert workspace_of(document) == expected

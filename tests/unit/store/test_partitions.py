@@ -134,7 +134,6 @@ def test_bounds_are_written_for_sql(bound: Bound, text: str) -> None:
     [
         ("history_2026w47_in_order", "history_in_order"),
         ("history_default_pkey", "history_pkey"),
-        ("run_events_before_pkey", "run_events_pkey"),
         ("runs_archive_2026w01", "runs_archive"),
         ("runs_one_per_occurrence", "runs_one_per_occurrence"),
         ("schedules_default_id", "schedules_default_id"),

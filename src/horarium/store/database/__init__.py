@@ -1,4 +1,4 @@
-"""The way to the database; whoever passes a `Connection` on need not know what it is."""
+"""Access to the database."""
 
 from __future__ import annotations
 

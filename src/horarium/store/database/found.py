@@ -1,4 +1,4 @@
-"""How rows are found by many values at once: by lists, in sorted order and in pieces."""
+"""Queries by many values: lists, in sorted order and in chunks."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def rows_with(
     columns: Sequence[ColumnElement[Any]],
     values: Collection[tuple[Any, ...]],
 ) -> Iterator[Any]:
-    """The rows whose columns have one of the values; asked in sorted order and in pieces.
+    """Yield the rows whose columns have one of the values, in sorted order and in chunks.
 
     A list and no chain of ORs: SQLite takes a thousand of those at most. And a statement takes 65,535 parameters
     at most, of which a large batch may need more.

@@ -1,7 +1,4 @@
-"""A database inside a transaction that is already open: whoever works with it takes part in that transaction.
-
-So an operation, which opens its own transaction everywhere else, can be made one part of a larger one.
-"""
+"""A database inside an open transaction, so that an operation can be a part of a larger one."""
 
 from __future__ import annotations
 
@@ -17,14 +14,14 @@ T = TypeVar("T")
 
 
 class JoinedTransaction(DatabaseWrapper):
-    """Good until the outer transaction ends, on the thread that has it."""
+    """Valid until the outer transaction ends, on its thread."""
 
     def __init__(self, outer: Database, connection: Connection) -> None:
         super().__init__(outer)
         self._connection = connection
 
     def write(self, work: Callable[[Connection], T]) -> T:
-        """In a savepoint: an error that the caller can live with, such as a Conflict, leaves the rest unharmed."""
+        """Write in a savepoint: an error that the caller handles, such as a Conflict, does not affect the rest."""
         with self._connection.begin_nested():
             return work(self._connection)
 
@@ -36,7 +33,7 @@ class JoinedTransaction(DatabaseWrapper):
         return self.write(work)
 
     def preview(self, work: Callable[[Connection], T]) -> T:
-        """Take the savepoint back in the end."""
+        """Roll the savepoint back at the end."""
         savepoint = self._connection.begin_nested()
         try:
             return work(self._connection)
@@ -44,7 +41,7 @@ class JoinedTransaction(DatabaseWrapper):
             savepoint.rollback()
 
     def read(self, work: Callable[[Connection], T]) -> T:
-        """Sees what the outer transaction has written."""
+        """Read with the writes of the outer transaction."""
         return work(self._connection)
 
     def glance(self, work: Callable[[Connection], T]) -> T:

@@ -1,4 +1,4 @@
-"""How values are kept in JSON columns: compact text, keys in their order, and read back exactly.
+"""Values in JSON columns: compact text with keys in order, read back exactly.
 
 The faster library does not know integers beyond 64 bits, nor half of a surrogate pair: what it cannot do the
 standard library does.
@@ -21,12 +21,12 @@ _ZEROS = bytes.maketrans(b"123456789", b"0" * 9)
 
 
 def to_text(value: object) -> str:
-    """Of a document, exact or not at all: ValueError for NaN and TypeError for what JSON has no word for."""
+    """Encode a document exactly. Raise ValueError for NaN and TypeError for what JSON cannot represent."""
     return json.dumps(value, separators=(",", ":"), ensure_ascii=False, allow_nan=False, default=_plain)
 
 
 def event_text(value: object) -> str:
-    """Of what is told about something that has happened: what JSON has no word for is told as text."""
+    """Encode the payload of an event; what JSON cannot represent becomes text."""
     try:
         return orjson.dumps(value, default=_plain_or_text).decode()
     except TypeError:
@@ -46,24 +46,24 @@ def from_text(text: str | None) -> Any:
 
 
 def object_from_text(text: str) -> dict[str, Any]:
-    """For a row that somebody may have damaged: what is no JSON object is one that no reader takes."""
+    """Parse an object of a row that may be damaged; anything else becomes a value that no reader accepts."""
     try:
         found = from_text(text)
     except ValueError as wrong:
-        return damaged(f"it is no JSON: {wrong}")
-    return found if isinstance(found, dict) else damaged("it is no JSON object")
+        return damaged(f"it is not valid JSON: {wrong}")
+    return found if isinstance(found, dict) else damaged("it is not a JSON object")
 
 
 def value_from_text(text: str | None) -> Any:
-    """As `object_from_text`, for any value."""
+    """Parse any value, as `object_from_text` does."""
     try:
         return from_text(text)
     except ValueError as wrong:
-        return damaged(f"it is no JSON: {wrong}")
+        return damaged(f"it is not valid JSON: {wrong}")
 
 
 def names_from_text(text: str) -> tuple[str, ...]:
-    """What is no list of texts names nobody whom there is."""
+    """Parse a list of names; anything else becomes a name that does not exist."""
     try:
         found = from_text(text)
     except ValueError:
@@ -91,5 +91,5 @@ def _plain_or_text(value: object) -> object:
 
 
 def kept_text(text: str, most: int) -> str:
-    """As much of a text from outside as is worth keeping, without what a database cannot hold."""
+    """Cut a foreign text, and replace characters that a database cannot store."""
     return text[:most].replace("\x00", "\N{REPLACEMENT CHARACTER}").encode("utf-8", "replace").decode()

@@ -1,4 +1,4 @@
-"""How large a page may be: two megabytes, or one row. What is beyond them is not even read.
+"""The size limit of a page: two megabytes, or one row. Larger values are not read.
 
 A row of a list has one column that its writer may fill: a document, a payload. Small ones come with their row. Of
 large ones only the size comes first, and then those that fit, so that no page costs more memory than it may have.
@@ -23,7 +23,7 @@ Row = Sequence[Any]
 
 
 def fitting(sizes: Iterable[int], most: int = MAX_PAGE_BYTES) -> int:
-    """How many of the first ones fit; one always does, or whoever reads on would never come past it."""
+    """Return how many of the first sizes fit; at least one, so that readers make progress."""
     count = total = 0
     for size in sizes:
         total += size
@@ -34,7 +34,7 @@ def fitting(sizes: Iterable[int], most: int = MAX_PAGE_BYTES) -> int:
 
 
 class byte_size(sa.sql.functions.FunctionElement[int]):  # noqa: N801 - a function of SQL
-    """Neither database reads a large value for it."""
+    """The size of a value; neither database reads a large value for it."""
 
     type = sa.Integer()
     inherit_cache = True
@@ -51,7 +51,7 @@ def _octets_of_blob(element: byte_size, compiler: SQLCompiler, **given: Any) -> 
 
 
 def sized(statement: sa.Select[Any], column: sa.Column[Any]) -> sa.Select[Any]:
-    """The same rows: where the column is large it is NULL. Its size comes last."""
+    """Select NULL for the column where it is large, and its size as the last column."""
     size = byte_size(column)
     small = sa.case((size <= INLINE_BYTES, column))
     columns = [small if each is column else each for each in statement.selected_columns]
@@ -61,7 +61,7 @@ def sized(statement: sa.Select[Any], column: sa.Column[Any]) -> sa.Select[Any]:
 def page(
     rows: Sequence[Row], limit: int, place: int, load: Callable[[Sequence[Row]], Mapping[Row, Any]]
 ) -> tuple[list[Row], bool]:
-    """The first `limit` rows of a sized statement as far as they fit, without their size; and whether there are more.
+    """Return the first `limit` rows of a sized statement that fit, without their size, and whether there are more.
 
     `place` is where the column stands; `load` reads it for rows where it is large.
     """
@@ -84,7 +84,7 @@ def size_of(row: Row) -> int:
 def load_by(
     connection: Connection, key: sa.Column[Any], place: int, column: sa.Column[Any]
 ) -> Callable[[Sequence[Row]], Mapping[Row, Any]]:
-    """By a key that stands at `place` of each row."""
+    """Return a loader by the key at `place` of each row."""
 
     def load(rows: Sequence[Row]) -> Mapping[Row, Any]:
         by_key = {row[place]: row for row in rows}

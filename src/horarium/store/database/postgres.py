@@ -1,8 +1,8 @@
-"""PostgreSQL: how we connect, how processes wake each other, and what its errors mean.
+"""The PostgreSQL backend: connections, wake-ups and errors.
 
 READ COMMITTED for writes, since every write locks what it changes; a read is one REPEATABLE READ
 snapshot. A process has `pool_size` connections at most, one more that listens and one that is reserved for its
-heartbeat. Whoever finds none free waits, which is safe because nobody asks for a second one while holding one.
+heartbeat. A thread waits for a free connection, which is safe because no thread holds two.
 
 With `?pgbouncer=true` nothing is used that a transaction pooler cannot carry: no prepared statements,
 no LISTEN, no start-up options (set `statement_timeout` on the role instead), and nothing that a session would
@@ -38,7 +38,7 @@ OLDEST_VERSION = 14
 # Shared by all write transactions: readers of the feed wait for its holders alone. The number is arbitrary.
 WRITERS = 7_201_900_002
 _TAKE_LOCK = f"SELECT pg_advisory_xact_lock_shared({WRITERS})"
-# Of the address: what libpq takes there and nobody is to read.
+# Parameters of the URL that must not be shown.
 SECRET_PARAMETERS = ("password", "sslpassword")
 _SCHEMES = ("postgresql", "postgres", "postgresql+psycopg")
 _CONNECT_SECONDS = 10
@@ -62,19 +62,19 @@ _DATA_CLASSES = frozenset({"22", "23", "44", "54"})
 _OUR_CLASSES = frozenset({"03", "07", "21", "24", "25", "26", "2D", "34", "3B", "42"})
 _CANCELLED = "57014"
 _UNAVAILABLE = {
-    "53100": "the database's disk is full; nothing was written",
+    "53100": "the disk of the database is full; nothing was written",
     "53200": "the database is out of memory",
-    "25006": "the database takes no writes now; is it a standby?",
-    "42501": "the database does not allow us that",
-    _CANCELLED: "the statement took longer than the database allows",
+    "25006": "the database is read-only; connect to the primary server",
+    "42501": "the database role lacks a privilege",
+    _CANCELLED: "the statement exceeded the timeout of the database",
 }
-_ELSE = "the database is in trouble"
+_ELSE = "the database reported an error"
 _LOST = "the connection to the database was lost"
-# libpq says so of a statement with more than 65,535 of them, in the class of a server that does not answer.
+# The error of libpq for more than 65,535 parameters; its class is that of a server that does not respond.
 _TOO_MANY_PARAMETERS = "number of parameters must be between"
-# So a pgbouncer refuses our options; to ask it again would change nothing.
+# The error of PgBouncer for start-up options; a retry would not help.
 _POOLED = "unsupported startup parameter"
-_SAY_SO = "a pooler does not take our start-up options; is it a pgbouncer? then add ?pgbouncer=true to the address"
+_SAY_SO = "the connection pooler rejects start-up options; for PgBouncer, add ?pgbouncer=true to the database URL"
 
 
 class PostgresBackend:
@@ -97,7 +97,7 @@ class PostgresBackend:
         with self.engine.connect() as connection:
             number = _raw(connection).info.server_version
         if number // 10_000 < OLDEST_VERSION:
-            raise StoreUnavailable(f"PostgreSQL {number // 10_000} is too old; {OLDEST_VERSION} or newer is needed")
+            raise StoreUnavailable(f"PostgreSQL {number // 10_000} is not supported; use {OLDEST_VERSION} or newer")
 
     def run(self, call: Callable[[], T]) -> T:
         return call()
@@ -109,7 +109,7 @@ class PostgresBackend:
         return self.engine.connect().execution_options(isolation_level="AUTOCOMMIT")
 
     def is_aborted(self, connection: Connection) -> bool:
-        """After an error PostgreSQL answers COMMIT with a silent ROLLBACK."""
+        """Return whether an error has aborted the transaction: COMMIT would roll it back without an error."""
         return _raw(connection).info.transaction_status == TransactionStatus.INERROR
 
     def after_begin(self, connection: Connection) -> None:
@@ -131,13 +131,13 @@ class PostgresBackend:
         return PostgresListener(lambda: self._connect(autocommit=True), channels, wake, told)
 
     def clock_offset(self, clock: Clock) -> int:
-        """Of a few questions the quickest answer is the most exact: the error is at most half its time."""
+        """Take the fastest of a few samples: its error is at most half its duration."""
         with self.engine.connect() as connection:
             connection.exec_driver_sql("SELECT 1")
             return min(_clock_sample(connection, clock) for _ in range(_CLOCK_SAMPLES))[1]
 
     def stop_waiting(self, at: float) -> None:
-        """The server bounds each statement, and a connection that is closed ends its waits."""
+        """Do nothing: the server bounds each statement, and closing a connection ends its waits."""
 
     def close(self) -> None:
         """Close every connection: one that is in use, by a probe for example, as soon as it is given back."""
@@ -175,7 +175,7 @@ def _engine(
 
 
 def _notice_server(connection: psycopg.Connection) -> None:
-    """Before anything is written through it: see `feed.py`."""
+    """Register the server before the first write: see `history/feed.py`."""
     # A database without tables, or one that is read only, refuses.
     with suppress(psycopg.ProgrammingError, psycopg.errors.ReadOnlySqlTransaction):
         connection.execute("SELECT horarium_notice_server()")
@@ -186,10 +186,10 @@ def _ping(connection: psycopg.Connection) -> None:
 
 
 def _ping_after_rest(engine: Engine, ping: Callable[[psycopg.Connection], None]) -> None:
-    """A connection that has rested may be dead by now; one that was used a moment ago is not asked each time.
+    """Test a connection that was idle for a second before it is used again.
 
-    Should it have died just then, the statement fails, the pool is emptied and the transaction tried again. One that
-    leads to a pooler may be alive and lead to another server by now, which is to be noticed as well.
+    If a connection breaks within that second, the statement fails, the pool is emptied and the transaction is repeated.
+    A connection to a pooler may lead to another server by now, which the test notices as well.
     """
 
     @event.listens_for(engine, "checkin")
@@ -214,14 +214,14 @@ def _parse(url: str) -> URL:
         parsed = make_url(url)
     except (ArgumentError, ValueError):
         # The text may hold a password: it is not repeated.
-        raise InvalidDefinition({"database_url": ["is not a URL such as postgresql://user@host/database"]}) from None
+        raise InvalidDefinition({"database_url": ["must be a URL such as postgresql://user@host/database"]}) from None
     if parsed.drivername not in _SCHEMES:
-        raise InvalidDefinition({"database_url": [f"no database called {parsed.drivername}; use sqlite or postgresql"]})
+        raise InvalidDefinition({"database_url": [f"unknown database {parsed.drivername}; use sqlite or postgresql"]})
     return parsed
 
 
 def _connect_arguments(url: URL, pooled: bool, statement_timeout_seconds: float | None) -> dict[str, Any]:
-    """In libpq's words; what the URL says after `?` wins."""
+    """Return the arguments of libpq; the query of the URL overrides the rest."""
     named = {"host": url.host, "port": url.port, "user": url.username, "password": url.password, "dbname": url.database}
     arguments: dict[str, Any] = {
         "application_name": "horarium",
@@ -251,7 +251,7 @@ def copy_rows(
     rows: Iterable[tuple[object, ...]],
     constants: tuple[object, ...] = (),
 ) -> None:
-    """Rows by COPY, past SQLAlchemy, which has no word for it; errors still mean what they mean elsewhere."""
+    """Insert rows by COPY, which SQLAlchemy does not support; errors are those of other statements."""
     raw = _raw(connection)
     try:
         with raw.cursor() as cursor, cursor.copy(statement) as copy:
@@ -273,9 +273,9 @@ def _clock_sample(connection: Connection, clock: Clock) -> tuple[int, int]:
 
 
 def judge(error: BaseException, *, is_disconnect: bool) -> HorariumError | None:
-    """What an error of the driver means to us; None = a mistake in our own SQL, shown as it is."""
+    """Convert an error of the driver; None = a mistake in our own SQL, which stays as it is."""
     if isinstance(error, (OverflowError, UnicodeError)):
-        return DataError(f"the database cannot hold a value: {error}")
+        return DataError(f"the database cannot store a value: {error}")
     if not isinstance(error, psycopg.Error):
         return None
     text = str(error).strip()
@@ -287,31 +287,31 @@ def judge(error: BaseException, *, is_disconnect: bool) -> HorariumError | None:
 
 
 def _judge_state(error: psycopg.Error, state: str, text: str, *, is_disconnect: bool) -> HorariumError | None:
-    """By what the server says."""
+    """Convert an error of the server, by its SQLSTATE."""
     if state == "23505":
         return Conflict(named_for_all(error.diag.constraint_name or "") or text)
     if state == "42P01":
         return SchemaMissing(f"{text}; the database has not been migrated")
     if state in _TRY_AGAIN or _was_partitioned_meanwhile(error, state):
-        return Transient("the database wants it tried again", driver=text, busy=True)
+        return Transient("the transaction conflicts with others; try again", driver=text, busy=True)
     if state in _UNAVAILABLE:
         return StoreUnavailable(_UNAVAILABLE[state], driver=text, busy=state == _CANCELLED)
     if is_disconnect or state in _GONE or state.startswith("08"):
         return Transient(_LOST, driver=text, outcome_known=False)
     if state[:2] in _DATA_CLASSES:
-        return DataError(f"the database refuses a value: {text}")
+        return DataError(f"the database rejected a value: {text}")
     return None if state[:2] in _OUR_CLASSES else StoreUnavailable(_ELSE, driver=f"{text} (SQLSTATE {state})")
 
 
 def _was_partitioned_meanwhile(error: psycopg.Error, state: str) -> bool:
-    """Where the row belongs, somebody made a partition while it was on its way; a check has a name."""
+    """Return whether a partition was attached while the row was inserted; a violated check has a name."""
     return state == "23514" and error.diag.table_name is not None and error.diag.constraint_name is None
 
 
 def _judge_driver(error: psycopg.Error, text: str) -> HorariumError | None:
-    """Without a word of the server: found before anything was sent, or an answer that is none."""
+    """Convert an error without a SQLSTATE: found before a statement was sent, or no valid answer."""
     if isinstance(error, psycopg.DataError) or "cannot adapt type" in text:
-        return DataError(f"the database cannot hold a value: {text}")
+        return DataError(f"the database cannot store a value: {text}")
     if _TOO_MANY_PARAMETERS in text:
         return None
     if _POOLED in text:

@@ -1,4 +1,4 @@
-"""How many rows are changed by one statement: an UPDATE by key, and new rows, whatever their number.
+"""Changes of many rows by one statement: updates by key, and inserts.
 
 SQLite gets an `executemany`. PostgreSQL gets an update as columns in JSON, and rows by binary COPY: of the ways
 to hand five hundred rows to it these cost the least (ten times less than arrays as the driver writes them).
@@ -20,7 +20,7 @@ _KEYS_AT_ONCE = 900
 
 
 class Update:
-    """Of `columns` by their names; the first is the key."""
+    """An update of `columns`; the first is the key."""
 
     def __init__(self, of: Table, columns: Sequence[str]) -> None:
         self.columns = tuple(columns)
@@ -40,7 +40,7 @@ WHERE {table}.{key} = new.{key} AND {table}.{key} = ANY(%s::{self._kinds[0]}[])
 """
 
     def run(self, connection: Connection, rows: Sequence[tuple[Any, ...]]) -> None:
-        """Each row has its values in the order of the columns."""
+        """Update rows; each has its values in the order of the columns."""
         if not rows:
             return
         if connection.dialect.name == "sqlite":
@@ -53,7 +53,7 @@ WHERE {table}.{key} = new.{key} AND {table}.{key} = ANY(%s::{self._kinds[0]}[])
 
 
 class Insert:
-    """Of `columns` by their names; `constants` are the same in each row."""
+    """An insert of `columns`; `constants` are the same in each row."""
 
     def __init__(self, of: Table, columns: Sequence[str], constants: Mapping[str, int] | None = None) -> None:
         fixed = constants or {}
@@ -77,7 +77,7 @@ class Insert:
 
 
 def select_by_ids(connection: Connection, statement: str, ids: Sequence[bytes], tail: str = "") -> list[Sequence[Any]]:
-    """`statement` ends where the list of ids begins: `… WHERE run_id`."""
+    """Select by ids; `statement` ends where their list begins: `… WHERE run_id`."""
     if connection.dialect.name == "postgresql":
         return list(connection.exec_driver_sql(f"{statement} = ANY(%s) {tail}", (list(ids),)))
     found: list[Sequence[Any]] = []
@@ -96,7 +96,7 @@ _KINDS = {"BLOB": "bytea", "TEXT": "text", "INTEGER": "int4", "BIGINT": "int8", 
 
 
 def _kind(column: Column[Any]) -> str:
-    """Its type in PostgreSQL, by the name that COPY knows."""
+    """Return the type in PostgreSQL, by the name that COPY knows."""
     return _KINDS[str(column.type)]
 
 

@@ -1,9 +1,8 @@
-"""What time it is for all who use one database: the database's own time, measured now and then and counted on.
+"""The time that all users of one database share: that of the database, measured at intervals.
 
-Every part of a process asks this one. If the engine decided by it and the API by the machine's own, a schedule
-that was created on a machine forty seconds off would fire for a time before it existed. Between two measurements
-the time is counted by the monotonic clock, so that a machine whose clock is set does not take us along. SQLite has
-no clock: there the machine's own is what all share.
+Every part of a process uses it. If the engine used it and the API used the clock of the machine, a schedule created on
+a machine that is 40 seconds off would fire for a time before it existed. Between two measurements the monotonic clock
+counts, so that a change of the machine's clock has no effect. SQLite has no clock: its users share the machine's.
 """
 
 from __future__ import annotations
@@ -15,15 +14,15 @@ from horarium.instant import SECOND, Instant
 from horarium.store.database.transactions import Database
 
 MEASURE_SECONDS = 60
-"""How often it is measured at least."""
+"""The maximum interval between measurements."""
 LOOK_SECONDS = 1.0
-"""How often to ask whether it must be measured."""
+"""The interval of checks whether a measurement is due."""
 # The machine's clock was set, or it slept: monotonic time may have stood still meanwhile.
 _STEP = SECOND
 
 
 class _Measured(NamedTuple):
-    """At one moment: the shared time, the machine's own, and the monotonic clock in microseconds."""
+    """The shared time, the machine's time and the monotonic clock at one moment, in microseconds."""
 
     shared: Instant
     machine: Instant
@@ -50,7 +49,7 @@ class SharedClock:
         return measured.shared + self._monotonic() - measured.monotonic
 
     def offset(self) -> int | None:
-        """Microseconds that the machine's clock was behind the shared one when that was measured; None = never."""
+        """Return the microseconds that the machine was behind at the last measurement; None = there was none."""
         measured = self._measured
         return None if measured is None else measured.shared - measured.machine
 
@@ -58,7 +57,7 @@ class SharedClock:
         return self._clock.monotonic()
 
     def must_be_measured(self) -> bool:
-        """The last time is too long ago, or the machine's clock does not agree with the monotonic one any more."""
+        """Return whether the last measurement is old, or the machine's clock was changed since."""
         measured = self._measured
         if measured is None:
             return True

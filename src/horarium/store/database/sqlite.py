@@ -1,9 +1,9 @@
-"""SQLite: one thread writes, any thread reads, and what its errors mean.
+"""The SQLite backend: one writer thread, readers on any thread, and errors.
 
 The file is in WAL mode, so that readers see the last commit while the next one is being written, and
 `synchronous=FULL`, so that a commit survives a power cut. Every write runs on one thread and takes the
-write lock at its start: inside a process nobody waits for SQLite's lock, other processes wait by
-`busy_timeout`. Of readers there are `pool_size` at most; the writer is one more.
+write lock at its start: inside a process no thread waits for SQLite's lock, and other processes wait by
+`busy_timeout`. There are at most `pool_size` readers, and one writer.
 """
 
 from __future__ import annotations
@@ -42,8 +42,8 @@ _UNAVAILABLE = {
     sqlite3.SQLITE_FULL: "the disk is full; nothing was written",
     sqlite3.SQLITE_READONLY: "the database file cannot be written",
     sqlite3.SQLITE_CANTOPEN: "the database file cannot be opened",
-    sqlite3.SQLITE_PERM: "the database file may not be opened",
-    sqlite3.SQLITE_AUTH: "the database file may not be used",
+    sqlite3.SQLITE_PERM: "no permission to open the database file",
+    sqlite3.SQLITE_AUTH: "no permission to use the database file",
     sqlite3.SQLITE_CORRUPT: "the database file is damaged",
     sqlite3.SQLITE_NOTADB: "the file is not a SQLite database",
     sqlite3.SQLITE_NOMEM: "out of memory",
@@ -59,7 +59,7 @@ class SqliteBackend:
 
     def __init__(self, path: Path, *, pool_size: int, pool_seconds: float, durable: bool = True) -> None:
         if sqlite3.sqlite_version_info < OLDEST_VERSION:
-            raise StoreUnavailable(f"SQLite {sqlite3.sqlite_version} is too old; 3.35 or newer is needed")
+            raise StoreUnavailable(f"SQLite {sqlite3.sqlite_version} is not supported; use 3.35 or newer")
         if not path.parent.is_dir():
             raise StoreUnavailable(f"cannot open the database file: the directory {path.parent} does not exist")
         self.url = f"sqlite:///{path}"
@@ -84,16 +84,16 @@ class SqliteBackend:
         self._bell = Bell()
 
     def check(self) -> None:
-        """Makes the file where there is none, for its owner's eyes alone, and puts it in WAL mode.
+        """Create a missing file with mode 600, and set WAL mode.
 
-        SQLite would make it as the umask says; the files that it puts beside it have the mode of this one.
+        SQLite would create it by the umask. Its additional files get the mode of this one.
         """
         try:
             os.close(os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600))
         except FileExistsError:
-            pass  # it is somebody's choice by now
+            pass  # its mode is the owner's choice
         except OSError as wrong:
-            raise StoreUnavailable(f"the database file cannot be made: {wrong.strerror}") from wrong
+            raise StoreUnavailable(f"the database file cannot be created: {wrong.strerror}") from wrong
         with self.engine.connect():
             pass
 
@@ -126,14 +126,14 @@ class SqliteBackend:
             raise judge(error) or error from error
 
     def is_aborted(self, connection: Connection) -> bool:
-        """SQLite undoes the failed statement only; what SQLite rolled back itself has no transaction left."""
+        """Return whether SQLite rolled the transaction back; usually it only undoes the failed statement."""
         return not _raw(connection).in_transaction
 
     def after_begin(self, connection: Connection) -> None:
         """Do nothing: one writer at a time, so rows are committed in their order."""
 
     def before_commit(self, connection: Connection, messages: Mapping[str, str]) -> None:
-        """Nothing to send: other processes poll."""
+        """Do nothing: other processes poll."""
 
     def after_commit(self, messages: Mapping[str, str]) -> None:
         self._bell.ring(messages)
@@ -142,11 +142,11 @@ class SqliteBackend:
         return self._bell.listen(channels, wake, told)
 
     def clock_offset(self, clock: Clock) -> int:
-        """The file has no clock; all its users share the machine's."""
+        """Return 0: all users of the file share the clock of the machine."""
         return 0
 
     def stop_waiting(self, at: float) -> None:
-        """From this moment of the monotonic clock on, a transaction that meets a lock fails at once."""
+        """Make transactions fail on a lock at once, from this instant of the monotonic clock on."""
         self._patience.until = at
 
     def close(self) -> None:
@@ -157,11 +157,15 @@ class SqliteBackend:
 
 
 def database_path(url: str) -> Path:
-    """From `sqlite:///relative`, `sqlite:////absolute` or a plain path."""
+    """Return the path in `sqlite:///relative`, `sqlite:////absolute` or a plain path."""
     text = url.removeprefix("sqlite:///")
     if text in ("", ":memory:", "sqlite://") or text.startswith("file:") or "?" in text or "\0" in text:
         raise InvalidDefinition(
-            {"database_url": ["SQLite needs a file: sqlite:///horarium.db; for a passing one use a temporary file"]}
+            {
+                "database_url": [
+                    "SQLite needs a file such as sqlite:///horarium.db; an in-memory database is not supported"
+                ]
+            }
         )
     return Path(text).absolute()
 
@@ -252,36 +256,38 @@ def _raw(connection: Connection) -> sqlite3.Connection:
 
 
 def judge(error: BaseException) -> HorariumError | None:
-    """What an error of the driver means to us; None = a mistake in our own SQL, shown as it is."""
+    """Convert an error of the driver; None = a mistake in our own SQL, which stays as it is."""
     if isinstance(error, (OverflowError, UnicodeError)):
-        return DataError(f"the database cannot hold a value: {error}")
+        return DataError(f"the database cannot store a value: {error}")
     if not isinstance(error, sqlite3.Error):
         return None
     primary, text = _primary(error), str(error)
     if primary in _TRY_AGAIN:
         return Transient("another process is writing to the database", driver=text, busy=True)
     if primary == sqlite3.SQLITE_IOERR:
-        return StoreUnavailable("the disk does not answer", driver=text, outcome_known=False)
+        return StoreUnavailable("the disk reported an error", driver=text, outcome_known=False)
     if primary in _UNAVAILABLE:
         return StoreUnavailable(_UNAVAILABLE[primary], driver=text)
     if getattr(error, "sqlite_errorcode", None) in _UNIQUE_CODES:
         return Conflict(_constraint(text.rpartition(": ")[2]))
     if primary in _DATA or "binding parameter" in text or isinstance(error, sqlite3.DataError):
-        return DataError(f"the database refuses a value: {text}")
+        return DataError(f"the database rejected a value: {text}")
     if text.startswith("no such table"):
         return SchemaMissing(f"{text}; the database has not been migrated")
-    # Without a code it was found by the driver before SQLite was asked.
-    return None if primary is None or primary in _OURS else StoreUnavailable("the database is in trouble", driver=text)
+    # The driver raises errors without a code before it calls SQLite.
+    return (
+        None if primary is None or primary in _OURS else StoreUnavailable("the database reported an error", driver=text)
+    )
 
 
 def _primary(error: sqlite3.Error) -> int | None:
-    """The low byte is the kind of error, the rest its fine print."""
+    """Return the primary result code: the low byte."""
     code: int | None = getattr(error, "sqlite_errorcode", None)
     return None if code is None else code & 0xFF
 
 
 def _constraint(columns: str) -> str:
-    """SQLite names the columns (`runs.schedule_uid, runs.nominal`) where PostgreSQL names the constraint."""
+    """Return the name of a constraint, as PostgreSQL does; SQLite names its columns."""
     return _constraint_names().get(frozenset(columns.split(", ")), columns)
 
 

@@ -1,10 +1,10 @@
-"""The way to the database: `write` is one transaction, `read` one snapshot, and errors mean the same on both.
+"""Database access: `write` is one transaction, `read` one snapshot, with the same errors on both databases.
 
     database = open_database("sqlite:///horarium.db")
     database.write(lambda connection: insert_schedule(connection, new, now=now))
 
 The work given to `write` may run more than once, since an attempt that lost a race or its connection
-before COMMIT is repeated from its start: it must do nothing but speak to its connection. Once COMMIT
+before COMMIT is repeated from its start: it must not do anything but use its connection. Once COMMIT
 has been sent nothing is repeated; a connection that breaks then raises CommitUnknown.
 """
 
@@ -33,18 +33,18 @@ T = TypeVar("T")
 Dialect = Literal["sqlite", "postgresql"]
 
 _TRIES = 6
-# How often a write is planned anew because others changed what it had read.
+# How often a write is planned again because others changed what it had read.
 _REHEARSALS = 5
 # A write of so few statements may still be done at once, under the write lock.
 _FEW_STATEMENTS = 500
 _PAUSE_SECONDS = 0.02
 _LONGEST_PAUSE_SECONDS = 1.0
-# Whoever asks over HTTP is told to come again before their own patience, often half a minute, is over.
+# Shorter than the usual timeout of HTTP clients, 30 seconds.
 _POOL_SECONDS = 10.0
 
 
 class Backend(Protocol):
-    """What the two databases do differently."""
+    """The differences between the two databases."""
 
     @property
     def dialect(self) -> Dialect: ...
@@ -69,13 +69,13 @@ class Backend(Protocol):
 
 
 class _Inside(threading.local):
-    """The transaction that this thread is in, by the messages it will send."""
+    """The messages of the transaction that this thread is in."""
 
     messages: dict[str, str] | None = None
 
 
 class Database:
-    """Made by `open_database`; usable from any thread."""
+    """A database, opened by `open_database` and usable from any thread."""
 
     def __init__(self, backend: Backend) -> None:
         self._backend = backend
@@ -90,7 +90,7 @@ class Database:
         self._observe = observe
 
     def write(self, work: Callable[[Connection], T]) -> T:
-        """Committed when this returns, and nothing is left of it when this raises - but for CommitUnknown."""
+        """Run `work` in a transaction: committed on return, rolled back on an exception other than CommitUnknown."""
         return self._write(self._backend.engine, work)
 
     def write_reserved(self, work: Callable[[Connection], T]) -> T:
@@ -118,8 +118,8 @@ class Database:
                 return result
         if recording is not None and len(recording.steps) > _FEW_STATEMENTS:
             raise Contended(
-                "what this request reads is changed faster than it can be planned; send it in smaller parts, "
-                "or pause the schedules that it changes first"
+                "other writes keep changing what this request reads; split the request, or pause the schedules "
+                "that it changes first"
             )
         return self.write(work)
 
@@ -135,31 +135,31 @@ class Database:
         return _taken_back(lambda tried: self._write(self._backend.engine, tried, commits=False), work)
 
     def read(self, work: Callable[[Connection], T]) -> T:
-        """All that `work` asks is answered from one moment; it cannot write."""
+        """Run `work` on one read-only snapshot."""
         self._refuse_nesting()
         return _patiently(lambda: self._snapshot(work))
 
     def glance(self, work: Callable[[Connection], T]) -> T:
-        """A `read` of one statement: no transaction is opened for it, which saves half of the way to PostgreSQL."""
+        """Read by one statement without a transaction, which saves half of the round trips to PostgreSQL."""
         self._refuse_nesting()
         return _patiently(lambda: self._glance(work))
 
     def notify(self, connection: Connection, channel: str, payload: str = "") -> None:
-        """Wakes who listens, if and when this transaction commits; a second call for a channel adds nothing."""
+        """Wake the listeners when this transaction commits; a second call for a channel adds nothing."""
         messages = self._inside.messages
         if messages is None or not connection.in_transaction():
-            raise RuntimeError("notify belongs inside a write")
+            raise RuntimeError("notify must be called inside a write")
         messages.setdefault(channel, payload)
 
     def listen(self, channels: Iterable[str], wake: Wake, told: Told | None = None) -> Listener:
-        """`wake(channel)` is called on some thread of ours and must be quick; hints only, so poll beneath it.
+        """Call `wake(channel)` on a thread of the database; it must be quick. Wake-ups can be lost: poll as well.
 
-        A message that says something goes to `told` instead, where one is given.
+        A message with a payload goes to `told` instead, if given.
         """
         return self._backend.listen(channels, wake, told)
 
     def clock_offset(self, clock: Clock) -> int:
-        """Microseconds to add to `clock` to get the time that all users of this database share."""
+        """Return the microseconds from `clock` to the time that all users of this database share."""
         return _patiently(lambda: self._backend.clock_offset(clock))
 
     def stop_waiting(self, seconds: float) -> None:
@@ -189,7 +189,7 @@ class Database:
             with engine.connect() as connection, self._timed(connection, commits=commits) as transaction:
                 result = work(connection)
                 if self._backend.is_aborted(connection):
-                    raise RuntimeError("the work went on after an error that had already undone its transaction")
+                    raise RuntimeError("the work continued after an error that rolled back its transaction")
                 if messages:
                     self._backend.before_commit(connection, messages)
                 _commit(transaction)
@@ -254,23 +254,22 @@ class Database:
             return work(connection)
 
     def _refuse_nesting(self) -> None:
-        # It would see the world without what its own thread has just written, or wait for itself for ever.
+        # It would not see the writes of its own thread, or wait for itself.
         if self._inside.messages is not None:
-            raise RuntimeError("a transaction inside a transaction: pass the connection on instead")
+            raise RuntimeError("nested transaction: pass the connection instead")
 
 
 def open_database(
     url: str, *, pool_size: int = 5, statement_timeout_seconds: float | None = None, durable: bool = True
 ) -> Database:
-    """`sqlite:///file`, a path, or `postgresql://…`; connects once, so that a wrong address fails here.
+    """Open `sqlite:///file`, a path, or `postgresql://…`, and connect once, so that a wrong URL fails here.
 
-    `pool_size` is the most that are open at once, but for one that listens and one for heartbeats (PostgreSQL) or one
-    that writes (SQLite). A statement that takes longer than the timeout is stopped; None or 0 = none, and SQLite has
-    none. What is not `durable` may be lost by a power cut, on SQLite: a test has nothing to keep, and does not wait for
-    the disk.
+    `pool_size` is the maximum of open connections, in addition to one for notifications and one for heartbeats
+    (PostgreSQL) or one for writes (SQLite). PostgreSQL cancels a statement after the timeout; None or 0 = no timeout.
+    Without `durable`, a power failure can lose data on SQLite, for tests.
     """
     if pool_size < 1:
-        raise InvalidDefinition({"pool_size": [f"{pool_size} connections are too few"]})
+        raise InvalidDefinition({"pool_size": ["must be at least 1"]})
     backend: Backend
     if "://" in url and not url.startswith("sqlite:"):
         backend = postgres.PostgresBackend(
@@ -291,7 +290,7 @@ def open_database(
 
 
 class _TakenBack(Exception):
-    """Ends a transaction whose result alone is wanted."""
+    """Rolls back a transaction and carries its result."""
 
     def __init__(self, result: object) -> None:
         self.result = result
@@ -309,7 +308,7 @@ def _taken_back(write: Callable[[Callable[[Connection], None]], None], work: Cal
 
 
 def _unobserved(seconds: float) -> None:
-    """Until a service watches."""
+    """Ignore the duration: no service observes it."""
 
 
 def _commit(transaction: RootTransaction) -> None:
@@ -334,12 +333,12 @@ def _attempt(attempt: Callable[[], T]) -> T:
     try:
         return attempt()
     except PoolTimeout as crowded:
-        message = f"no connection to the database became free in {_POOL_SECONDS:g} seconds; see pool_size"
+        message = f"no database connection became free within {_POOL_SECONDS:g} seconds; increase pool_size"
         raise StoreUnavailable(message, busy=True) from crowded
 
 
 def _pause(number: int) -> float:
-    """Doubled each time, and between half and all of it: two that collided must not meet again in step."""
+    """Return a pause that doubles each time, with jitter between half and all of it."""
     who = f"{os.getpid()}:{threading.get_ident()}:{time.monotonic_ns()}".encode()
     share = int.from_bytes(blake2b(who, digest_size=4).digest(), "big") / 2**32
     return float(min(_LONGEST_PAUSE_SECONDS, _PAUSE_SECONDS * 2**number) * (0.5 + 0.5 * share))

@@ -1,7 +1,7 @@
-"""Who is woken when something was committed: listeners in this process, and on PostgreSQL in others.
+"""Wake-ups after a commit: of listeners in this process, and on PostgreSQL in others.
 
 A wake-up is a hint, never the truth: it may come twice or, when a connection breaks, not at all. The
-loops poll beneath it. On SQLite, and behind a pgbouncer, which cannot LISTEN, only this process hears.
+loops poll as well. On SQLite, and behind PgBouncer, which has no LISTEN, only this process is woken.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from psycopg import sql
 
 Wake = Callable[[str], None]
 Told = Callable[[str, str], None]
-"""Of a channel and what was said there, where something was."""
+"""Called with a channel and the payload of a message."""
 
 _log = logging.getLogger("horarium.store")
 # A connection that died without a word is noticed after this long.

@@ -1,4 +1,4 @@
-"""A database seen through another one's eyes: what a wrapper does not do itself, the one behind it does."""
+"""A database that delegates to another one what it does not override."""
 
 from __future__ import annotations
 
@@ -52,4 +52,4 @@ class DatabaseWrapper(Database):
         return self._inner.clock_offset(clock)
 
     def close(self) -> None:
-        raise RuntimeError("only who opened a database closes it")
+        raise RuntimeError("only the owner of a database closes it")

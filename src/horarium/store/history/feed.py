@@ -10,7 +10,7 @@ their numbers.
 
 Transaction ids begin again where a dump is restored into another server, or where one goes on from a moment in its
 past. So history has epochs, one for each server that has written it: a table says with which row each began, and
-the first connection to a new server adds one (migration 0005, `horarium_notice_server`). The feed goes through one
+the first connection to a new server adds one (`horarium_notice_server`). The feed goes through one
 epoch after the other. A cursor names its epoch, so that it means the same before and after a restore.
 """
 

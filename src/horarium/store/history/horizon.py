@@ -4,10 +4,6 @@ Every write transaction of Horarium takes the shared advisory lock `WRITERS` bef
 keeps the lock until its rows are visible. A transaction that runs without this lock writes no history, so no reader
 waits for it: a foreign session, another database of the server, a forgotten prepared transaction.
 
-A program of the release before takes no such lock. It gets its transaction id when it locks or changes a row, and has
-a row lock on one of our tables from then on. While such programs may be alive, these locks count as well. A foreign
-session that changes rows of our tables then still delays readers; a prepared transaction never does.
-
 Nothing is guessed: a transaction is foreign only if the server shows its own lock, none of ours, and says afterwards
 that it still runs (a transaction that ends gives up its locks one after the other). Everything else is waited for.
 """
@@ -23,11 +19,8 @@ from sqlalchemy import Connection, Engine
 from sqlalchemy.engine import RootTransaction
 
 from horarium.instant import SECOND, Instant
-from horarium.store import installation, schema_state
 from horarium.store.database.postgres import WRITERS
-from horarium.store.tables import metadata
 
-REVISION = "0020"
 FEED_LAG_SECONDS = 30
 """From here on health and doctor speak of it: the transactions of Horarium take seconds."""
 _LAG_ROWS = 1_000
@@ -48,13 +41,9 @@ WHERE granted AND (
   (locktype = 'transactionid' AND mode = 'ExclusiveLock')
   OR (locktype = 'advisory' AND database = (SELECT oid FROM pg_database WHERE datname = current_database())
     AND classid::bigint = {WRITERS >> 32} AND objid::bigint = {WRITERS & 0xFFFFFFFF} AND objsubid = 1)
-  OR (%(older)s AND locktype = 'relation' AND mode IN ('RowShareLock', 'RowExclusiveLock') AND pid IS NOT NULL
-    AND database = (SELECT oid FROM pg_database WHERE datname = current_database())
-    AND relation = ANY(%(tables)s::regclass[]))
 )
 """
 _RUNNING = "SELECT id FROM unnest(%s::bigint[]) id WHERE pg_xact_status(id::text::xid8) = 'in progress'"
-_TABLES = "SELECT array_agg(to_regclass(name)::oid) FROM unnest(%s::text[]) name WHERE to_regclass(name) IS NOT NULL"
 _LAG = sa.text(
     "SELECT min(recorded_at) FROM (SELECT recorded_at, transaction_id FROM history ORDER BY feed_id DESC LIMIT :rows) h"
     " WHERE transaction_id >= :stop"
@@ -164,32 +153,8 @@ _known_foreign: WeakKeyDictionary[Engine, frozenset[int]] = WeakKeyDictionary()
 
 
 def _locks(connection: Connection) -> list[Lock]:
-    older = not _only_lock_counts(connection)
-    tables = connection.exec_driver_sql(_TABLES, (list(metadata.tables),)).scalar_one() if older else []
-    rows = connection.exec_driver_sql(_LOCKS, {"older": older, "tables": tables or []})
-    return [Lock(*row) for row in rows]
+    return [Lock(*row) for row in connection.exec_driver_sql(_LOCKS)]
 
 
 def _still_running(connection: Connection, ids: Sequence[int]) -> frozenset[int]:
     return frozenset(connection.exec_driver_sql(_RUNNING, (list(ids),)).scalars()) if ids else frozenset()
-
-
-# ── programs that take no lock ───────────────────────────────────────────────────────────────────────
-
-_settled: WeakKeyDictionary[Engine, bool] = WeakKeyDictionary()
-
-
-def settle(connection: Connection, now: Instant) -> bool:
-    """Note that every program takes the lock, once older ones are shut out; True = it is noted."""
-    if connection.dialect.name != "postgresql" or _only_lock_counts(connection):
-        return True
-    if not schema_state.may_use(connection, REVISION, now):
-        return False
-    installation.set_writers_lock(connection)
-    return True
-
-
-def _only_lock_counts(connection: Connection) -> bool:
-    if not _settled.get(connection.engine, False):
-        _settled[connection.engine] = installation.has_writers_lock(connection)
-    return _settled[connection.engine]

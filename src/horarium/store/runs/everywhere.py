@@ -1,8 +1,8 @@
-"""How runs are read wherever they are: in `runs`, or in the archive to which those move that ended some time ago.
+"""Read runs from `runs` and from the archive, to which runs move some time after they end.
 
-Only PostgreSQL has an archive, and only once its tables are at the revision that brings it. A tree of runs moves
-whole, in one transaction, and what is open never moves. So `runs` is asked first, which is all that it costs to find
-what lives, and then the archive: whatever moves between the two questions is found by the second at the latest.
+Only PostgreSQL has an archive. A tree of runs moves as a whole, in one transaction, and an open tree never moves. So
+`runs` is read first, then the archive: a tree that moves between the two statements is found by the second at the
+latest.
 """
 
 from __future__ import annotations
@@ -10,25 +10,21 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
-from typing import Any, Final, TypeVar, cast
+from typing import Any, TypeVar, cast
 
 import sqlalchemy as sa
 from sqlalchemy import Connection
 from sqlalchemy.sql.visitors import replacement_traverse
 
-from horarium.store import schema_state
 from horarium.store.database.set_wise import select_by_ids
 from horarium.store.tables import runs, runs_archive
-
-REVISION: Final = "0019"
-"""Of the tables that have an archive."""
 
 _FROM = re.compile(r"\bFROM runs\b")
 S = TypeVar("S", bound=sa.Select[Any])
 
 
 def has_archive(connection: Connection) -> bool:
-    return connection.dialect.name == "postgresql" and schema_state.has(connection, REVISION)
+    return connection.dialect.name == "postgresql"
 
 
 def tables(connection: Connection) -> tuple[sa.Table, ...]:

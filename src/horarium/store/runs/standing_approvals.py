@@ -22,7 +22,7 @@ from horarium.policy.deciding import Agreed, Decision, Question, Standing, Vote,
 from horarium.policy.standing_end import StandingEnd
 from horarium.schedule.damage import UNREADABLE, unreadable_of
 from horarium.schedule.event import CommandContext, NoticeType
-from horarium.store import audit, schema_state
+from horarium.store import audit
 from horarium.store.database.json_text import from_text, names_from_text, to_text
 from horarium.store.database.set_wise import Insert
 from horarium.store.database.typed_rows import TypedRows
@@ -64,18 +64,12 @@ class StandingRow:
     ended_reason: str | None = None
 
 
-REVISION: Final = "0020"
-"""The revision whose tables record the credential of a standing approval, its binding and its end."""
 NO_TOKEN: Final = b""
 """The token of an approval that was created with another credential than a stored token."""
-ADDED: Final = ("made_token", "bound_to", "ended_at", "ended_reason")
 
 _ROWS = TypedRows(StandingRow, schedules, standing_approvals, gates=names_from_text)
 _JOINED = standing_approvals.outerjoin(schedules, standing_approvals.c.schedule_uid == schedules.c.schedule_uid)
 _SELECT = _ROWS.select.select_from(_JOINED)
-_SELECT_BEFORE = _SELECT.with_only_columns(
-    *(sa.null().label(column.name) if column.name in ADDED else column for column in _SELECT.selected_columns)
-).select_from(_JOINED)
 _VOTES = Insert(approval_votes, ("approval_id", "principal", "input_hash", "decision", "reason", "voted_at"))
 
 
@@ -83,21 +77,8 @@ _VOTES = Insert(approval_votes, ("approval_id", "principal", "input_hash", "deci
 
 
 def insert(connection: Connection, row: StandingRow) -> None:
-    known = has_bounds(connection)
-    values = {
-        column.name: getattr(row, column.name)
-        for column in standing_approvals.columns
-        if known or column.name not in ADDED
-    }
+    values = {column.name: getattr(row, column.name) for column in standing_approvals.columns}
     connection.execute(sa.insert(standing_approvals).values({**values, "gates": to_text(sorted(row.gates))}))
-
-
-def has_bounds(connection: Connection) -> bool:
-    return schema_state.has(connection, REVISION)
-
-
-def _select(connection: Connection) -> sa.Select[Any]:
-    return _SELECT if has_bounds(connection) else _SELECT_BEFORE
 
 
 def count_of(connection: Connection, namespace: str) -> int:
@@ -112,15 +93,13 @@ def page(
     own = [standing_approvals.c.namespace == namespace]
     if after is not None:
         own.append(standing_approvals.c.standing_id > after)
-    rows = _ROWS.all_listed(
-        connection, _select(connection).where(*own).order_by(standing_approvals.c.standing_id).limit(limit + 1)
-    )
+    rows = _ROWS.all_listed(connection, _SELECT.where(*own).order_by(standing_approvals.c.standing_id).limit(limit + 1))
     return tuple(rows[:limit]), len(rows) > limit
 
 
 def find(connection: Connection, namespace: str, standing_id: bytes) -> StandingRow | None:
     mine = (standing_approvals.c.namespace == namespace, standing_approvals.c.standing_id == standing_id)
-    return _ROWS.one(connection, _select(connection).where(*mine))
+    return _ROWS.one(connection, _SELECT.where(*mine))
 
 
 def delete(connection: Connection, standing_id: bytes) -> None:
@@ -176,9 +155,8 @@ def _locked(connection: Connection, asked: Sequence[tuple[Work, NewApproval]], n
     spaces = sorted({made.namespace for _, made in asked})
     mine = standing_approvals.c
     about = sa.or_(mine.schedule_uid.in_(uids), mine.workflow_id.in_(names))
-    statement = _select(connection).where(mine.namespace.in_(spaces), about).order_by(mine.standing_id)
-    if has_bounds(connection):
-        statement = statement.where(mine.ended_at.is_(None))
+    own = (mine.namespace.in_(spaces), about, mine.ended_at.is_(None))
+    statement = _SELECT.where(*own).order_by(mine.standing_id)
     rows = _lock_readable(connection, statement)
     ends = ends_of(connection, rows, now)
     _record_ends(connection, [(row, end) for row in rows if (end := ends[row.standing_id]) is not None], now)
@@ -196,8 +174,6 @@ def close_ended(connection: Connection, namespace: str, now: Instant, *, workflo
 
     `workflow_id`: only those that are bound to this workflow.
     """
-    if not has_bounds(connection):
-        return
     mine = standing_approvals.c
     statement = _SELECT.where(mine.namespace == namespace, mine.ended_at.is_(None)).order_by(mine.standing_id)
     if workflow_id is not None:
@@ -209,8 +185,6 @@ def close_ended(connection: Connection, namespace: str, now: Instant, *, workflo
 
 
 def _record_ends(connection: Connection, ended: Sequence[tuple[StandingRow, StandingEnd]], now: Instant) -> None:
-    if not has_bounds(connection):
-        return
     for row, end in ended:
         own = sa.update(standing_approvals).where(standing_approvals.c.standing_id == row.standing_id)
         connection.execute(own.values(ended_at=now, ended_reason=end.value))

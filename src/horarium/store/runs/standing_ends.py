@@ -18,7 +18,6 @@ from horarium.schedule.kinds import WORKFLOW
 from horarium.schedule.sub_workflows import Use
 from horarium.store.database.found import rows_with
 from horarium.store.database.json_text import from_text, to_text
-from horarium.store.migrate import DEFAULT_NAMESPACE
 from horarium.store.runs.work import Work
 from horarium.store.runs.workflow_digests import WHOLE, Edition, WorkflowDigests
 from horarium.store.tables import schedule_revisions, schedules, tokens
@@ -82,7 +81,7 @@ class Unchanged:
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
-        self._read: dict[tuple[str, str, int, str | None], tuple[Instant, dict[str, str]] | None] = {}
+        self._read: dict[tuple[str, str, int, str | None], dict[str, str] | None] = {}
 
     def since(self, row: Row, run: Work) -> bool:
         """A step is compared by its node, any other run by its whole workflow."""
@@ -94,19 +93,17 @@ class Unchanged:
         seen = self._digests(run, workflow, version)
         if seen is None:
             return False
-        if row.bound_to is None:  # not recorded when it was created: no later version is covered
-            return seen[0] <= row.created_at
         agreed = _bound(row).digests.get(workflow, {}).get(node)
-        return agreed is not None and agreed == seen[1].get(node)
+        return agreed is not None and agreed == seen.get(node)
 
-    def _digests(self, run: Work, workflow: str, version: int) -> tuple[Instant, dict[str, str]] | None:
+    def _digests(self, run: Work, workflow: str, version: int) -> dict[str, str] | None:
         """With the versions of sub-workflows that the run was given when it was created."""
         key = (run.namespace, workflow, version, run.effective)
         if key not in self._read:
             versions = {} if run.effective is None else read_effective(run.effective).versions
             read = WorkflowDigests(self._connection, run.namespace, versions)
             found = read.find(Use(workflow, version))
-            self._read[key] = None if found is None else (found.created_at, read.of(found))
+            self._read[key] = None if found is None else read.of(found)
         return self._read[key]
 
 
@@ -156,34 +153,20 @@ def ends_of(connection: Connection, rows: Sequence[Row], now: Instant) -> dict[b
 def _credentials(connection: Connection, rows: Sequence[Row], now: Instant) -> dict[bytes, tuple[bool, bool]]:
     """By standing approval: whether its token is live, and whether that has the role that it was created with.
 
-    Where the token was not recorded, the tokens count that the grantor had when the approval was created: one that is
-    live and has the role is enough.
+    An empty token stands for another credential, which has an end of its own.
     """
+    columns = (tokens.c.token_id, tokens.c.role, tokens.c.revoked_at, tokens.c.expires_at)
     recorded = sorted({row.made_token for row in rows if row.made_token})
-    bearers = sorted({row.made_by for row in rows if row.made_token is None})
-    bearer = sa.func.coalesce(tokens.c.subject, tokens.c.name)
-    columns = (tokens.c.token_id, tokens.c.namespace, bearer.label("bearer"), tokens.c.role, tokens.c.revoked_at,
-               tokens.c.expires_at, tokens.c.created_at)  # fmt: skip
-    wanted = sa.select(*columns).where(sa.or_(tokens.c.token_id.in_(recorded), bearer.in_(bearers)))
-    found = connection.execute(wanted).all() if recorded or bearers else []
-
-    def is_live(token: Any) -> bool:
-        return token.revoked_at is None and (token.expires_at is None or now < token.expires_at)
-
+    found = connection.execute(sa.select(*columns).where(tokens.c.token_id.in_(recorded))).all() if recorded else []
+    roles = {
+        token.token_id: token.role
+        for token in found
+        if token.revoked_at is None and (token.expires_at is None or now < token.expires_at)
+    }
     known_by: dict[bytes, tuple[bool, bool]] = {}
     for row in rows:
-        if row.made_token:
-            mine = [token for token in found if token.token_id == row.made_token]
-            live = [token for token in mine if is_live(token)]
-            known_by[row.standing_id] = (bool(live), not live or live[0].role == row.made_role)
-            continue
-        homes = (row.namespace, DEFAULT_NAMESPACE)
-        mine = [token for token in found if token.bearer == row.made_by and token.namespace in homes]
-        live = [token for token in mine if is_live(token) and token.created_at <= row.created_at]
-        if row.made_token is not None or not mine:  # another credential, which says itself when it ends
-            known_by[row.standing_id] = (True, True)
-        else:
-            known_by[row.standing_id] = (bool(live), not live or any(each.role == row.made_role for each in live))
+        live = row.made_token == b"" or row.made_token in roles
+        known_by[row.standing_id] = (live, not live or roles.get(row.made_token or b"", row.made_role) == row.made_role)
     return known_by
 
 
@@ -207,8 +190,6 @@ def _workflow_kept(connection: Connection, row: Row, read: WorkflowDigests) -> t
     named = {root.name, *(use.name for edition in tree.values() for use in edition.uses)}
     if any(name not in tree and (name in agreed.digests or name == row.workflow_id) for name in named):
         return False, False
-    if row.bound_to is None:  # not recorded when it was created: no later version is covered
-        return True, all(each.created_at <= row.created_at for each in tree.values())
     digests = {name: read.of(edition) for name, edition in tree.items()}
     gated = agreed.gated | _gated(tree, known(row.gates))
     whole = {(root.name, WHOLE)} if root.name in tree else set()

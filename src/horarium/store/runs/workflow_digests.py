@@ -8,7 +8,6 @@ from typing import Any, Final, NamedTuple
 
 from sqlalchemy import Connection
 
-from horarium.instant import Instant
 from horarium.schedule.sub_workflows import MAX_DEPTH, MAX_REACHABLE, Use
 from horarium.store import workflows
 from horarium.store.database.json_text import to_text
@@ -28,7 +27,6 @@ class NodeDigest(NamedTuple):
 class Edition(NamedTuple):
     """One stored version; `nodes` has an entry for `WHOLE`."""
 
-    created_at: Instant
     uses: tuple[Use, ...]
     nodes: Mapping[str, NodeDigest]
 
@@ -47,7 +45,7 @@ class WorkflowDigests:
         use = Use(use.name, use.version or self._versions.get(use.name))
         if use not in self._found:
             row = workflows.find(self._connection, self._namespace, *use)
-            self._found[use] = None if row is None else _edition(row.created_at, row.uses, row.document)
+            self._found[use] = None if row is None else _edition(row.uses, row.document)
         return self._found[use]
 
     def tree(self, root: Use) -> dict[str, Edition]:
@@ -79,10 +77,10 @@ class WorkflowDigests:
         return self._below[use]
 
 
-def _edition(created_at: Instant, uses: Sequence[Use], document: Mapping[str, Any]) -> Edition:
+def _edition(uses: Sequence[Use], document: Mapping[str, Any]) -> Edition:
     written = [node for node in document.get("nodes", ()) if isinstance(node, Mapping)]
     nodes = {str(node.get("id")): _node(node, uses) for node in written}
-    return Edition(created_at, tuple(uses), {**nodes, WHOLE: NodeDigest(_digest(document), frozenset(), tuple(uses))})
+    return Edition(tuple(uses), {**nodes, WHOLE: NodeDigest(_digest(document), frozenset(), tuple(uses))})
 
 
 def _node(node: Mapping[str, Any], uses: Sequence[Use]) -> NodeDigest:

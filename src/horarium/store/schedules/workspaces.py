@@ -9,13 +9,10 @@ import sqlalchemy as sa
 from sqlalchemy import Connection
 
 from horarium.instant import Instant
-from horarium.store import schema_state
 from horarium.store.database.page_bytes import Row, page, sized
 from horarium.store.schedules.rows import ROWS, SELECT_WITH_DOCUMENT, ScheduleRow, listed_with_document, with_document
 from horarium.store.tables import schedule_revisions, schedules
 
-REVISION: Final = "0020"
-"""The revision whose tables record the surface that created a schedule."""
 API: Final = "api"
 """Every surface but a workspace: the API, the command line, bundles and templates."""
 WORKSPACE: Final = "workspace"
@@ -93,25 +90,14 @@ def _load(connection: Connection) -> Callable[[Sequence[Row]], Mapping[Row, Any]
 # ── the surface that created one ─────────────────────────────────────────────────────────────────────
 
 
-def records_surface(connection: Connection) -> bool:
-    return schema_state.has(connection, REVISION)
-
-
 def set_written_here(connection: Connection, namespace: str, schedule_id: str) -> None:
-    """Record that a schedule was created through its workspace, where the tables can hold it."""
-    if records_surface(connection):
-        mine = (schedules.c.namespace == namespace, schedules.c.schedule_id == schedule_id)
-        statement = sa.update(schedules).where(*mine, schedules.c.deleted_at.is_(None))
-        connection.execute(statement.values(written_by=WORKSPACE))
+    """Record that a schedule was created through its workspace."""
+    mine = (schedules.c.namespace == namespace, schedules.c.schedule_id == schedule_id)
+    statement = sa.update(schedules).where(*mine, schedules.c.deleted_at.is_(None))
+    connection.execute(statement.values(written_by=WORKSPACE))
 
 
 def is_written_here(connection: Connection, row: ScheduleRow) -> bool:
-    """Check whether it was created through its workspace.
-
-    Of one whose surface was not recorded, its author tells: the workspace itself, or somebody else.
-    """
-    found: str | None = None
-    if records_surface(connection):
-        statement = sa.select(schedules.c.written_by).where(schedules.c.schedule_uid == row.schedule_uid)
-        found = connection.execute(statement).scalar_one_or_none()
-    return row.created_by == row.workspace if found is None else found == WORKSPACE
+    """Check whether the schedule was created through its workspace."""
+    statement = sa.select(schedules.c.written_by).where(schedules.c.schedule_uid == row.schedule_uid)
+    return connection.execute(statement).scalar_one_or_none() == WORKSPACE

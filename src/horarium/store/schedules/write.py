@@ -86,7 +86,7 @@ _INSERT_PLANNING = {
 
 def insert_schedule(connection: Connection, new: NewSchedule, *, now: Instant) -> None:
     """Raises Conflict(`schedules_live_id`) if the id is taken by a schedule that is not deleted."""
-    rows = _first_rows(new, now, records_surface=workspaces.records_surface(connection))
+    rows = _first_rows(new, now)
     if connection.dialect.name == "postgresql":
         connection.execute(*_together(rows))
     else:
@@ -99,7 +99,7 @@ def insert_schedules(connection: Connection, many: Sequence[NewSchedule], *, now
     """As `insert_schedule`, a table at a time."""
     if not many:
         return
-    rows = [_first_rows(new, now, records_surface=workspaces.records_surface(connection)) for new in many]
+    rows = [_first_rows(new, now) for new in many]
     texts = {row[plannings]["planning"]: row[plannings] for row in rows}
     connection.execute(_INSERT_PLANNING[connection.dialect.name], list(texts.values()))
     for table in (schedules, schedule_revisions, positions_table):
@@ -115,7 +115,7 @@ def _insert_all(table: sa.Table, names: tuple[str, ...]) -> Insert:
     return Insert(table, names)
 
 
-def _first_rows(new: NewSchedule, now: Instant, *, records_surface: bool) -> dict[sa.Table, dict[str, Any]]:
+def _first_rows(new: NewSchedule, now: Instant) -> dict[sa.Table, dict[str, Any]]:
     revision, planning = new.revision, planning_hash(new.revision.planning)
     named = {"schedule_uid": new.schedule_uid, "namespace": new.namespace, "schedule_id": new.schedule_id}
     schedule = {
@@ -135,9 +135,8 @@ def _first_rows(new: NewSchedule, now: Instant, *, records_surface: bool) -> dic
         "created_by": new.created_by,
         "edited_by": None,
         "workspace": workspace_of(revision.document),
+        "written_by": workspaces.API,
     }
-    if records_surface:
-        schedule["written_by"] = workspaces.API
     change: PositionChange = {
         "planning": planning,
         "next_sequence": new.next_sequence,

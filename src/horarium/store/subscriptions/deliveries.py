@@ -14,11 +14,10 @@ import sqlalchemy as sa
 from sqlalchemy import Connection
 
 from horarium.instant import SECOND, Instant
-from horarium.store import schema_state
 from horarium.store.database.json_text import object_from_text
 from horarium.store.history import feed
 from horarium.store.history.feed import FeedCursor, FeedRow, cursor_text
-from horarium.store.subscriptions.rows import PROBLEMS_REVISION, ROWS, SubscriptionRow
+from horarium.store.subscriptions.rows import ROWS, SubscriptionRow
 from horarium.store.tables import dead_letters, schedule_attributes, schedule_revisions, schedules, subscriptions
 
 LEASE_SECONDS = 60
@@ -77,9 +76,8 @@ def _is_behind(connection: Connection, row: SubscriptionRow, newest: FeedCursor 
 
 def park(connection: Connection, row: SubscriptionRow, error: str, now: Instant, *, retry_at: Instant) -> bool:
     """Set aside a subscription that cannot be read until it is edited, or can be read at a later look."""
-    values: dict[str, Any] = {"retry_at": retry_at, "last_error": error, "last_error_at": now}
-    if schema_state.has(connection, PROBLEMS_REVISION):
-        values["parked_at"] = sa.func.coalesce(subscriptions.c.parked_at, now)
+    parked_at = sa.func.coalesce(subscriptions.c.parked_at, now)
+    values = {"retry_at": retry_at, "last_error": error, "last_error_at": now, "parked_at": parked_at}
     return _write(connection, row, now, values)
 
 
@@ -125,14 +123,12 @@ def move(
 
     `delivered` entries have arrived, and those that `unreadable` names were skipped.
     """
-    values: dict[str, Any] = {"cursor": cursor_text(cursor), "failures": 0, "retry_at": None}
+    values: dict[str, Any] = {"cursor": cursor_text(cursor), "failures": 0, "retry_at": None, "parked_at": None}
     if delivered:
         values |= {"delivered_count": subscriptions.c.delivered_count + delivered, "last_delivered_at": now}
-    if schema_state.has(connection, PROBLEMS_REVISION):
-        values["parked_at"] = None
-        if unreadable:
-            count = sa.func.coalesce(subscriptions.c.unreadable_count, 0)
-            values |= {"unreadable_count": count + len(unreadable), "last_unreadable": unreadable[-1]}
+    if unreadable:
+        count = sa.func.coalesce(subscriptions.c.unreadable_count, 0)
+        values |= {"unreadable_count": count + len(unreadable), "last_unreadable": unreadable[-1]}
     return _write(connection, row, now, values)
 
 

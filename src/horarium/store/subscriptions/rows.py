@@ -11,7 +11,6 @@ from sqlalchemy import Connection
 
 from horarium.instant import Instant
 from horarium.schedule.damage import damage_of
-from horarium.store import schema_state
 from horarium.store.database.json_text import names_from_text, object_from_text, to_text
 from horarium.store.database.typed_rows import TypedRows
 from horarium.store.history.feed import START, FeedCursor, cursor_text, parse_cursor
@@ -66,9 +65,6 @@ class SubscriptionRow:
 ROWS = TypedRows(SubscriptionRow, subscriptions, kinds=_kinds, filter=object_from_text, cursor=_cursor)
 
 
-PROBLEMS_REVISION = "0020"
-
-
 @dataclass(frozen=True, slots=True)
 class Problems:
     """Since when a subscription is parked because it cannot be read, and how many entries of the feed it skipped."""
@@ -82,9 +78,7 @@ NO_PROBLEMS = Problems()
 
 
 def problems_of(connection: Connection, ids: Sequence[bytes]) -> dict[bytes, Problems]:
-    """Return those that have any; tables of the release before record none."""
-    if not ids or not schema_state.has(connection, PROBLEMS_REVISION):
-        return {}
+    """Return the problems of those that have any."""
     c = subscriptions.c
     some = sa.or_(c.parked_at.is_not(None), c.unreadable_count > 0)
     asked = sa.select(c.subscription_id, c.parked_at, c.unreadable_count, c.last_unreadable)
@@ -97,8 +91,6 @@ def problems_of(connection: Connection, ids: Sequence[bytes]) -> dict[bytes, Pro
 
 def count_problems(connection: Connection) -> tuple[int, int]:
     """Count parked subscriptions, and entries of the feed that subscriptions have skipped, in all namespaces."""
-    if not schema_state.has(connection, PROBLEMS_REVISION):
-        return 0, 0
     c = subscriptions.c
     parked, skipped = connection.execute(sa.select(sa.func.count(c.parked_at), sa.func.sum(c.unreadable_count))).one()
     return int(parked), int(skipped or 0)
@@ -127,9 +119,7 @@ def update(connection: Connection, row: SubscriptionRow, *, expected_version: in
         subscriptions.c.subscription_id == row.subscription_id,
         subscriptions.c.version == expected_version,
     )
-    fresh = {**_said(row), "failures": 0, "retry_at": None, "lease_until": None}
-    if schema_state.has(connection, PROBLEMS_REVISION):
-        fresh["parked_at"] = None
+    fresh = {**_said(row), "failures": 0, "retry_at": None, "lease_until": None, "parked_at": None}
     return connection.execute(sa.update(subscriptions).where(*mine).values(**fresh)).rowcount == 1
 
 

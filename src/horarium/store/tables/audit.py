@@ -1,6 +1,7 @@
 """The tables of the audit: the entries, which nobody changes, and where the chain of each namespace stands.
 
-Triggers refuse every change of an entry, and its deletion unless a checkpoint covers it: see the migration 0015.
+Triggers reject every change of an entry, and its deletion unless a checkpoint covers it
+(`migrations/initial/triggers.py`).
 """
 
 from __future__ import annotations

@@ -170,7 +170,7 @@ runs = Table(
 archived_columns = tuple(runs.c.keys())
 """Of a run in the archive: those of `runs`, in the same order."""
 
-# Runs that are over and overtaken, on PostgreSQL (migration 0019), by weeks of their birth. A run is in one of the two
+# Runs that are over and overtaken, on PostgreSQL, by weeks of their birth. A run is in one of the two
 # tables; the indexes here are those of the doors that read, and the promises of `runs` are kept there.
 runs_archive = Table(
     "runs_archive",
@@ -274,7 +274,7 @@ standing_approvals = Table(
     Column("made_by", Text, nullable=False),
     Column("created_at", BigInteger, nullable=False),
     Column("made_role", Text, nullable=False),  # the maker's, when it was made: a list of approvers may name roles
-    Column("made_token", LargeBinary(16)),  # empty = no stored token; NULL = not recorded before revision 0020
+    Column("made_token", LargeBinary(16)),  # empty = no stored token
     Column("bound_to", Text),  # digests of the workflows and nodes that it was given for
     Column("ended_at", BigInteger),
     Column("ended_reason", Text),

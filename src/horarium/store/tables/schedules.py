@@ -6,7 +6,7 @@ from sqlalchemy import BigInteger, Column, Index, Integer, LargeBinary, PrimaryK
 
 from horarium.store.tables.schema import metadata, partial_index
 
-# The condition of the index `positions_failing`.
+# The condition of the index `positions_failed`.
 FAILED = "failures_in_a_row > 0 AND status <> 'deleted'"
 
 schedules = Table(
@@ -30,7 +30,7 @@ schedules = Table(
     Column("created_by", Text),  # who may not approve its runs, beside whoever asks for one
     Column("edited_by", Text),
     Column("workspace", Text),  # the agent that its prompt goes to, where it is a prompt to one agent
-    Column("written_by", Text),  # the surface that created it; NULL = not recorded before revision 0020
+    Column("written_by", Text),  # the surface that created it
     # A deleted id may be used again; the new schedule has a new uid and its own history.
     partial_index("schedules_live_id", "namespace", "schedule_id", unique=True, where="deleted_at IS NULL"),
     Index("schedules_by_id", "namespace", "schedule_id", "created_at"),
@@ -110,7 +110,7 @@ positions = Table(
     partial_index("positions_at_rest", "namespace", "status", where="status <> 'active' AND status <> 'deleted'"),
     # Schedules whose last run failed. A fire never touches it, an end only where a row of failures begins or breaks.
     partial_index("positions_failed", "namespace", where=FAILED),
-    # The same from three failures on, for the release before.
+    # The same from three failures on; no statement uses it.
     partial_index("positions_failing", "namespace", where="failures_in_a_row >= 3 AND status <> 'deleted'"),
     # Pauses that end by themselves, by their end: few, and a fire never touches it.
     partial_index("positions_paused_until", "paused_until", where="status = 'paused' AND paused_until IS NOT NULL"),

@@ -7,7 +7,7 @@ from typing import Any
 from sqlalchemy import BigInteger, Index, Integer, MetaData, text
 
 metadata = MetaData()
-# Tables that only PostgreSQL has, and that an older schema there has not either: no list of all tables names them.
+# Tables that only PostgreSQL has; no list of all tables names them.
 postgres_metadata = MetaData()
 
 # SQLite counts rows with INTEGER only; PostgreSQL needs BIGINT to be as wide.
