@@ -1,4 +1,4 @@
-"""Refuses to pack a release without the browser interface, which git does not keep and `make ui` builds."""
+"""Build hook that rejects a release without the browser interface, which `make ui` builds."""
 
 from __future__ import annotations
 

@@ -74,7 +74,7 @@ _PATTERN = re.compile("|".join(rf"(?P<p{i}>\b(?:{words})\b)" for i, words in enu
 _ADVICE = list(BANNED.values())
 
 # A line of help, a setting or a heading names a thing or an act.
-_QUESTION = re.compile(r"(What|Which|Who|Whom|Whose|Whether|Of|How(?! to))\b")
+_QUESTION = re.compile(r"(What|Which|Who|Whom|Whose|Whether|Of|How(?!-to| to))\b")
 
 
 class Finding(NamedTuple):

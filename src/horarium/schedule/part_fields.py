@@ -290,7 +290,7 @@ class ApprovalFields(TypedDict, total=False):
         Text,
         word_field(
             WhileWaiting,
-            "How the next occurrence treats a run awaiting approval: `count` it as active (default), "
+            "Treatment of a run awaiting approval at the next occurrence: `count` it as active (default), "
             "`supersede` it with a new approval request, or `ignore` it.",
         ),
     ]
