@@ -63,7 +63,7 @@ Server = Annotated[
     typer.Option(
         "--server",
         metavar="URL",
-        show_default="HORARIUM_SERVER, else the local `up`",
+        show_default="HORARIUM_SERVER, else the local service",
         help="Server URL.",
         rich_help_panel=_WHERE,
     ),
@@ -73,7 +73,7 @@ Token = Annotated[
     typer.Option(
         "--token",
         metavar="TOKEN",
-        show_default="HORARIUM_TOKEN, else the local `up`",
+        show_default="HORARIUM_TOKEN, else the local service",
         help="API token.",
         rich_help_panel=_WHERE,
     ),
@@ -84,7 +84,7 @@ Namespace = Annotated[
         "--namespace",
         metavar="NAME",
         show_default="HORARIUM_NAMESPACE, else the token's",
-        help="Namespace of the request.",
+        help="Namespace to work in.",
         rich_help_panel=_WHERE,
         autocompletion=completion.namespace_names,
     ),
@@ -95,7 +95,7 @@ DataDir = Annotated[
         "--data-dir",
         metavar="DIR",
         show_default=".horarium",
-        help="Data directory of a local `up`: URL and token are read from it.",
+        help="Data directory of a local service, for its URL and token.",
         rich_help_panel=_WHERE,
     ),
 ]

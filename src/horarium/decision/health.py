@@ -214,7 +214,7 @@ def _failing(vitals: Vitals) -> str:
 
 def _empties(count: int) -> str:
     """Return the number of empty answers once it makes the schedule stale."""
-    return f" ({count} consecutive empty answers)" if count >= STALE_AFTER else ""
+    return f" ({count} consecutive empty responses)" if count >= STALE_AFTER else ""
 
 
 def _stale(vitals: Vitals, planning: Planning, times: _Times, gap: Instant) -> str:

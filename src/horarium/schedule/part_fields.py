@@ -150,38 +150,44 @@ class ActionFields(TypedDict, total=False):
             spelled=lambda value: value.lower().replace("-", "_") if isinstance(value, str) else value,
         ),
     ]
-    workflow_type: Annotated[Text, text_field("Workflow type that workers register (workflow, pull).")]
-    workflow_id: Annotated[Text, text_field("ID of a stored workflow (workflow).", checked_id)]
-    workflow_class: Annotated[Text, text_field("Workflow class name, for workers in other languages (workflow).")]
+    workflow_type: Annotated[Text, text_field("Workflow type that workers register (kinds workflow and pull).")]
+    workflow_id: Annotated[Text, text_field("ID of a stored workflow (kind workflow).", checked_id)]
+    workflow_class: Annotated[
+        Text, text_field("Class name of the workflow, for workers not written in Python (kind workflow).")
+    ]
     version: Annotated[
         int | str | None,
         Field("Version of the stored workflow: a number or `latest`.", {"type": ["integer", "string"]}, checks.version),
     ]
     prompt: Annotated[
-        Text, text_field("Prompt to send to the agent (prompt).", checks.prompt, most=checks.MAX_PROMPT_BYTES)
+        Text, text_field("Prompt to send to the agent (kind prompt).", checks.prompt, most=checks.MAX_PROMPT_BYTES)
     ]
-    url: Annotated[Text, text_field("URL of the request (http).", checks.url, most=MAX_URL, schema={"format": "uri"})]
+    url: Annotated[
+        Text, text_field("URL of the request (kind http).", checks.url, most=MAX_URL, schema={"format": "uri"})
+    ]
     method: Annotated[
         Text,
         text_field(
-            "HTTP method (http).", checks.method, schema={"enum": list(checks.METHODS), "default": checks.METHODS[0]}
+            "HTTP method (kind http).",
+            checks.method,
+            schema={"enum": list(checks.METHODS), "default": checks.METHODS[0]},
         ),
     ]
     headers: Annotated[
         Mapping[str, str | Mapping[str, str]] | None,
         map_field(
             {"anyOf": [TEXT, SECRET_SCHEMA]},
-            'Additional request headers (http). A value is a text or `{"$secret": "name"}`. A text that '
+            'Additional request headers (kind http). A value is a text or `{"$secret": "name"}`. A text that '
             "contains credentials is moved into a secret.",
             checks.headers,
         ),
     ]
-    secret: Annotated[Text, text_field("Name of the secret that signs the request (http).")]
-    task: Annotated[Text, text_field("Name of the task (celery, python).")]
+    secret: Annotated[Text, text_field("Name of the secret that signs the request (kind http).")]
+    task: Annotated[Text, text_field("Name of the task (kinds celery and python).")]
     args: Annotated[
         Sequence[Any] | None,
         Field(
-            "Positional arguments (celery). An `input` that is an array has the same effect.",
+            "Positional arguments (kind celery). An `input` that is an array has the same effect.",
             {"type": "array"},
             checks.array,
         ),
@@ -189,13 +195,13 @@ class ActionFields(TypedDict, total=False):
     kwargs: Annotated[
         Object,
         Field(
-            "Keyword arguments (celery). An `input` that is an object has the same effect.",
+            "Keyword arguments (kind celery). An `input` that is an object has the same effect.",
             {"type": "object"},
             checks.mapping,
         ),
     ]
     callable: Annotated[Text, text_field("Alias of `task` for python actions.", same_as="task")]
-    command: Annotated[Text, text_field("Name of a command from the setting `commands` (command).")]
+    command: Annotated[Text, text_field("Name of a command from the setting `commands` (kind command).")]
     input: Annotated[
         Sequence[Any] | Mapping[str, Any] | None,
         Field(
@@ -220,14 +226,14 @@ class ActionFields(TypedDict, total=False):
     execution_timeout_seconds: Annotated[
         Whole,
         timeout_field(
-            "Timeout of a workflow, in seconds. Used if neither `timeout_seconds` nor `run_timeout_seconds` is set.",
+            "Alternative name of `timeout_seconds`. Used if neither that nor `run_timeout_seconds` is set.",
             also=("workflow_execution_timeout",),
         ),
     ]
     run_timeout_seconds: Annotated[
         Whole,
         timeout_field(
-            "Timeout of one workflow run, in seconds. Used if `timeout_seconds` is not set.",
+            "Alternative name of `timeout_seconds`, which takes precedence.",
             also=("workflow_run_timeout",),
         ),
     ]

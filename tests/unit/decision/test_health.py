@@ -114,7 +114,7 @@ CASES = {
         vitals(failures_in_a_row=3, empty_in_a_row=3),
         0,
         "failing",
-        "The last 3 runs failed (3 consecutive empty answers).",
+        "The last 3 runs failed (3 consecutive empty responses).",
     ),
     "failing before stale": (vitals(failures_in_a_row=3), 9 * HOUR, "failing", ""),
     "waiting before failing": (

@@ -6,7 +6,7 @@ export const HIDEABLE: readonly (readonly [id: ColumnId, text: string])[] = [
   ["words", "Schedule"],
   ["next", "Next run"],
   ["recent", "Last 30 occurrences"],
-  ["duration", "Duration of the last 30"],
+  ["duration", "Duration of last 30 runs"],
   ["labels", "Labels"],
   ["owner", "Owner"],
 ];
