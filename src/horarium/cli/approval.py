@@ -206,8 +206,8 @@ def answer_command(
 ) -> None:
     """Answer the question of an agent, which then continues its task.
 
-    The question is shown first. Requests that are not a question of an agent are refused. Give a password as `-`:
-    arguments are visible to other users and stored in the shell history.
+    The question is shown first. Requests that are not a question of an agent are refused. To keep a secret answer out
+    of the shell history, pass `-` and type the answer on standard input.
 
     Example: horarium approval answer 01JQ8Z6H4M8X2V0T1R3S5W7Y9B "in English, please"
     """

@@ -95,7 +95,7 @@ DataDir = Annotated[
         "--data-dir",
         metavar="DIR",
         show_default=".horarium",
-        help="Data directory of a local service, for its URL and token.",
+        help="Data directory of a local service. The URL and the token are read from it.",
         rich_help_panel=_WHERE,
     ),
 ]

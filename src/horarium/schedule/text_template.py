@@ -149,7 +149,9 @@ def check_names(expression: Expression, known: tuple[str, ...] = NAMES) -> None:
     if len(expression.path) > 1 and name not in (INPUTS, RESULTS):
         raise expression.wrong(f"{name} has no fields")
     if expression.format is not None and name not in TIMES:
-        raise expression.wrong(f"{_DATE} works only with times: {', '.join(each for each in TIMES if each in known)}")
+        raise expression.wrong(
+            f"{_DATE} formats only times, which are: {', '.join(each for each in TIMES if each in known)}"
+        )
 
 
 def templates_in(value: Json, path: str = "") -> Iterator[tuple[str, str]]:

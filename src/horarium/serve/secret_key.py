@@ -71,8 +71,8 @@ def installation_key(settings: Settings, database: Database) -> InstallationKey:
     if text is None:
         if known is not None:
             raise WrongSecretKey(
-                "This database has a secret key, but this process has none. Set HORARIUM_SECRET_KEY to the key of "
-                f"the other processes (without the variable, `up` keeps it in {key_file(settings)})"
+                "This database is encrypted with a secret key, but this process has none. Set HORARIUM_SECRET_KEY to "
+                f"the key of the other processes. If `horarium up` created the key, it is in {key_file(settings)}"
             )
         make_data_dir(settings)
         text = write_once(key_file(settings), new_key())

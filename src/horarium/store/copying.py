@@ -114,7 +114,9 @@ def _refuse_losses(writing: Connection, copied: Mapping[str, int]) -> None:
     for table in _tables():
         sent, there = copied[table.name], _count(writing, table)
         if there != sent:
-            raise CopyFailed(f"{table.name}: {sent} rows were sent, but the target has {there}; nothing was copied")
+            raise CopyFailed(
+                f"{table.name}: {sent} rows were sent, but {there} arrived; the whole copy was rolled back"
+            )
 
 
 def _count_on(writing: Connection) -> None:

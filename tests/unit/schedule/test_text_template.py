@@ -113,7 +113,7 @@ def test_a_text_of_one_expression_keeps_the_type_and_references_stay(template: A
         ("{{ now }}", "unknown name 'now'; allowed: nominal"),
         ("{{ results.a }}", "unknown name 'results'"),
         ("{{ nominal.year }}", "nominal has no fields"),
-        ("{{ namespace | date('%Y') }}", "date works only with times"),
+        ("{{ namespace | date('%Y') }}", "date formats only times"),
         ("{{ inputs.a }}" * (MAX_EXPRESSIONS + 1), f"more than {MAX_EXPRESSIONS} expressions"),
     ],
 )

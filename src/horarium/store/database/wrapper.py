@@ -52,4 +52,4 @@ class DatabaseWrapper(Database):
         return self._inner.clock_offset(clock)
 
     def close(self) -> None:
-        raise RuntimeError("only the owner of a database closes it")
+        raise RuntimeError("close the database where it was opened")

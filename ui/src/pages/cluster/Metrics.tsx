@@ -53,7 +53,7 @@ function Numbers({ text }: { text: string }) {
         />
         <Facts
           of={[
-            ["Decision delay", delays(samples, "horarium_drift_seconds")],
+            ["Scheduling delay", delays(samples, "horarium_drift_seconds")],
             ["Start delay", delays(samples, "horarium_start_delay_seconds")],
             ["Early fires", whole(total(samples, "horarium_fires_early_total"))],
             ["Failed dispatches", whole(total(samples, "horarium_runs_failed_launch_total"))],
