@@ -59,8 +59,9 @@ def apply_command(
 ) -> None:
     """Apply a bundle: create, update and delete objects to match it, in one transaction. Idempotent.
 
-    Manually created schedules are kept, and paused schedules stay paused. The plan of --dry-run shows
-    how many occurrences of the next seven days the change adds and removes, regardless of calendars and conditions. Exit code 1: the bundle is refused.
+    Manually created schedules are kept, and paused schedules stay paused. --dry-run prints the plan, with the number of
+    occurrences in the next seven days that the change adds and removes, regardless of calendars and conditions.
+    Exit code 1: the bundle is refused.
 
     Example: horarium apply -f bundle.yaml --dry-run
     """
