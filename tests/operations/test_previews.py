@@ -45,7 +45,7 @@ def test_explain_of_the_past_tells_what_was_recorded(office: Office) -> None:
     assert first.recorded is not None
     assert first.recorded.event_type == "ScheduleTriggered"
     second = previews.explain(office.resources, VIEWER, "nightly", NOON + 2 * MINUTE)
-    assert "overlap_policy_skip" in second.sentence
+    assert second.sentence.endswith("was skipped: previous run still active.")
 
 
 def test_explain_of_the_future_tells_what_stands_against_it(office: Office) -> None:

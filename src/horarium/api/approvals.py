@@ -253,7 +253,7 @@ def get_approval(resources: ResourcesOf, caller: CallerOf, approval_id: str) -> 
     example=_ASKED,
 )
 def decide_approval(resources: ResourcesOf, caller: CallerOf, approval_id: str, body: Document) -> Reply:
-    """One rejection ends the run. Approvals of different approvers are counted. `modify` approves changed inputs.
+    """One rejection is final. Approvals of different approvers are counted. `modify` approves changed inputs.
 
     Answer the question of an agent with `modify` and `modifications.reply` (at most 100 kB). `agent_input` cannot be
     approved without a reply; for `agent_auth`, `approve` lets the agent continue.

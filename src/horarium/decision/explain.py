@@ -290,11 +290,14 @@ def _sentence(found: Explanation, position: Position, now: Instant) -> str:
 def _decision_then(found: Explanation) -> str:
     recorded = found.recorded
     assert recorded is not None
+    own = recorded.payload.get("occurrence_time")
+    if recorded.is_birth and own is not None and own != to_rfc3339(found.at):
+        return f"is covered by the run of the occurrence at {own}"
     match recorded.event_type:
         case EventType.TRIGGERED.value:
-            return "started a run"
+            return "created a run"
         case EventType.BUFFERED.value:
-            return "was buffered until an earlier run ended"
+            return "was buffered behind an earlier run"
         case EventType.TRIGGER_SKIPPED.value | EventType.MISSED.value:
             why = _reason_text(found)
             return f"was skipped: {why}" if why else "was skipped"

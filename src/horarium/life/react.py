@@ -303,7 +303,7 @@ def _busy(run: LiveRun, busy: Busy, rules: Rules, now: Instant) -> Change:
 
 
 def _waited(run: LiveRun, now: Instant) -> Change:
-    """It was never sent, so nobody was there to be told that target busy."""
+    """The run was never sent, so no response reported that the target is busy."""
     since = run.busy_since
     if run.state != RunState.READY or since is None or now - since < BUSY_SECONDS * SECOND:
         return Nothing(Why.NOT_SO)

@@ -108,7 +108,7 @@ def parents_of(agent_id: str, parents: Mapping[str, str | None]) -> tuple[str, .
             raise PolicyError("parent_id", f"{shown(above)} would be its own ancestor")
         found.append(above)
         if len(found) >= MAX_DEPTH:
-            raise PolicyError("parent_id", f"an agent has at most {MAX_DEPTH} ancestors")
+            raise PolicyError("parent_id", f"agents may be nested at most {MAX_DEPTH} levels deep")
         above = parents.get(above)
     return tuple(found)
 

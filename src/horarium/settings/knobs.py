@@ -292,8 +292,8 @@ class Settings(BaseSettings):
     )  # fmt: skip
     secret_key: SecretStr | None = Field(
         None,
-        description="Key that signs sessions and encrypts secrets, the same for all processes. Unset: a key file "
-        "is created.",
+        description="Key that signs report tokens and sessions and encrypts secrets, the same for all processes. "
+        "Unset: a key file is created.",
     )
     secret_key_previous: SecretStr | None = Field(
         None, description="Key before the last `rekey`. Still accepted for verification, never used for signing."
@@ -393,7 +393,7 @@ class Settings(BaseSettings):
     )
     failing_after: int = Field(
         3, ge=1, le=1_000_000,
-        description="Failed runs in a row that make the health of a schedule `failing`. A schedule's own "
+        description="Consecutive unsuccessful runs that make the health of a schedule `failing`. A schedule's own "
         "failing_after wins.",
     )  # fmt: skip
     ready_undecided_seconds: float = Field(

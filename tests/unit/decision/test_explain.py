@@ -68,7 +68,7 @@ def test_a_pause_that_ends_before_it_does_not_stand_against_it(paused_until: Ins
 
 RUN = "01JQ8Z6H4M8X2V0T1R3S5W7Y9B"
 OCCURRENCE = "The occurrence at 2026-05-04T12:00:00Z"
-TRIGGERED = f"{OCCURRENCE} started a run."
+TRIGGERED = f"{OCCURRENCE} created a run."
 
 
 @pytest.mark.parametrize(
@@ -345,7 +345,19 @@ def test_what_history_recorded_wins(payload: dict[str, Any], ending: str) -> Non
 
 def test_what_history_recorded_wins_off_the_spec_too() -> None:
     answer = why(make_planning("30 * * * *"), recorded=Recorded("ScheduleTriggered", {}, NOON))
-    assert answer.sentence == f"{OCCURRENCE} started a run."
+    assert answer.sentence == f"{OCCURRENCE} created a run."
+
+
+def test_an_occurrence_that_another_run_covers_has_no_run_of_its_own() -> None:
+    first = {"occurrence_time": "2026-05-04T11:00:00Z"}
+    answer = why(make_planning(), recorded=Recorded("ScheduleTriggered", first, NOON))
+    assert answer.sentence == f"{OCCURRENCE} is covered by the run of the occurrence at 2026-05-04T11:00:00Z."
+
+
+def test_a_buffered_occurrence_may_still_be_in_the_buffer() -> None:
+    own = {"occurrence_time": "2026-05-04T12:00:00Z"}
+    answer = why(make_planning(), recorded=Recorded("ScheduleBuffered", own, NOON))
+    assert answer.sentence == f"{OCCURRENCE} was buffered behind an earlier run."
 
 
 @pytest.mark.parametrize("at", ["0001-01-01T00:00:00Z", "1850-06-01T00:00:00Z", "9999-12-31T23:59:59Z"])
