@@ -188,7 +188,7 @@ def test_what_stands_against_a_copy_is_said_in_one_line(
     good, busy, old, bare = url("good"), url("busy"), url("old"), url("bare", of=None)
     with _open(bare):
         pass
-    assert "has no tables; migrate it first" in refused(bare, url("new", of=None))
+    assert "has no Horarium tables; migrate it first" in refused(bare, url("new", of=None))
     with _open(old) as database:
         database.write(lambda connection: connection.exec_driver_sql("UPDATE schema_revision SET version_num = '0020'"))
     assert "--from: The database was created by an unreleased version" in refused(old, url("new", of=None))

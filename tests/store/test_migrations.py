@@ -30,7 +30,7 @@ REVISIONS = ["0021"]
 
 def test_an_empty_database_is_missing_its_schema_until_it_is_migrated(empty_url: str) -> None:
     database = open_database(empty_url)
-    with pytest.raises(SchemaMissing, match="no tables"):
+    with pytest.raises(SchemaMissing, match="no Horarium tables"):
         check_schema(database)
     assert migrate(database) == REVISIONS
     check_schema(database)
@@ -175,6 +175,59 @@ def test_a_schema_from_before_the_first_release_is_refused_and_left_alone(databa
     assert database.read(lambda c: c.exec_driver_sql("SELECT version_num FROM alembic_version").scalar()) == "0018"
 
 
+@pytest.mark.parametrize(
+    ("statements", "message"),
+    [
+        (
+            ["INSERT INTO alembic_version VALUES ('1975ea83b712')"],
+            "The schema revision of the database is 1975ea83b712, which is not one of Horarium; use a new database",
+        ),
+        (
+            ["INSERT INTO alembic_version VALUES ('ab12')", "INSERT INTO alembic_version VALUES ('cd34')"],
+            "The schema revision of the database is ab12, cd34, which is not one of Horarium; use a new database",
+        ),
+        (
+            ["ALTER TABLE alembic_version RENAME version_num TO head", "INSERT INTO alembic_version VALUES ('x')"],
+            "The schema revision of the database is None, which is not one of Horarium; use a new database",
+        ),
+        (
+            ["CREATE TABLE runs (id integer)"],
+            "The database has tables with names of Horarium (runs) but no schema revision; use a new database, or "
+            "restore a backup if it is damaged",
+        ),
+        (
+            ["DROP TABLE alembic_version", "CREATE TABLE schema_revision (version_num text)"],
+            "The database has tables with names of Horarium (schema_revision) but no schema revision; use a new "
+            "database, or restore a backup if it is damaged",
+        ),
+    ],
+    ids=["another revision", "two revisions", "another column", "a table and no revision", "half a revision"],
+)
+def test_a_database_of_another_program_is_refused_and_left_alone(
+    empty_url: str, statements: list[str], message: str
+) -> None:
+    database = open_database(empty_url)
+    database.write(lambda c: c.exec_driver_sql("CREATE TABLE alembic_version (version_num VARCHAR(32) NOT NULL)"))
+    for statement in statements:
+        database.write(lambda c, statement=statement: c.exec_driver_sql(statement))
+    before = database.read(lambda c: inspect(c).get_table_names())
+    for attempt in (check_schema, check_exact_schema, migrate):
+        with pytest.raises(SchemaTooOld) as refused:
+            attempt(database)
+        assert refused.value.message == message
+    assert database.read(lambda c: inspect(c).get_table_names()) == before
+    database.close()
+
+
+def test_a_database_without_all_its_tables_is_not_called_current(database: Database) -> None:
+    database.write(lambda c: c.exec_driver_sql("DROP TABLE dead_letters"))
+    with pytest.raises(SchemaTooOld) as refused:
+        migrate(database)
+    assert refused.value.message == (
+        "The database lacks tables of its schema revision (dead_letters); restore a backup"
+    )
+
+
 def test_a_migration_notes_itself_in_the_audit(
     database: Database, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
@@ -185,12 +238,16 @@ def test_a_migration_notes_itself_in_the_audit(
     assert json.loads(detail) == {"before": REVISIONS[-1], "after": LATER}
 
 
-def test_a_migration_that_fails_leaves_nothing_behind(empty_url: str) -> None:
+def test_a_migration_that_fails_leaves_nothing_behind(empty_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
     database = open_database(empty_url)
-    database.write(lambda c: c.exec_driver_sql("CREATE TABLE tokens (id integer)"))
-    with pytest.raises(Exception, match="tokens"):
+
+    def fail(*_: object) -> None:
+        raise RuntimeError("after the last table")
+
+    monkeypatch.setattr("horarium.store.migrate._seed", fail)
+    with pytest.raises(RuntimeError, match="after the last table"):
         migrate(database)
-    assert database.read(lambda c: inspect(c).get_table_names()) == ["tokens"]
+    assert database.read(lambda c: inspect(c).get_table_names()) == []
     database.close()
 
 

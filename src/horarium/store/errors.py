@@ -9,7 +9,7 @@ HorariumError
 ├── CannotRead             unreadable_row         a stored row that this program cannot read: damaged, or of a newer one
 ├── Conflict               conflict               a unique constraint is taken; `constraint` says which
 ├── SchemaMissing          schema_missing         the tables are not there, or are older than this program
-├── SchemaTooOld           schema_too_old         the tables were made by an unreleased version
+├── SchemaTooOld           schema_too_old         no migration exists: an unreleased version, another program, or damage
 └── SchemaTooNew           schema_too_new         the tables were made by a newer program
 
 What is none of these - an error of SQLAlchemy or of a driver - is a mistake in our own SQL.

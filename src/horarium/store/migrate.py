@@ -20,7 +20,7 @@ from alembic.config import Config
 from alembic.runtime.environment import EnvironmentContext
 from alembic.runtime.migration import MigrationContext
 from alembic.script import ScriptDirectory
-from sqlalchemy import Connection, insert
+from sqlalchemy import Connection, insert, inspect
 
 from horarium.audit import Act
 from horarium.clock import Clock, SystemClock
@@ -31,7 +31,7 @@ from horarium.store.database import Database
 from horarium.store.errors import SchemaMissing, SchemaTooNew, SchemaTooOld, StoreUnavailable, Transient
 from horarium.store.installation import set_planned_with
 from horarium.store.schema_state import REVISION_TABLE, Fit, SchemaState
-from horarium.store.tables import namespaces
+from horarium.store.tables import metadata, namespaces
 
 DEFAULT_NAMESPACE = "default"
 DIRECTORY = Path(__file__).parent / "migrations"
@@ -87,7 +87,7 @@ class SchemaReport:
 
 def examine_schema(database: Database) -> SchemaReport:
     """Report on the schema without an exception."""
-    return _report(database.read(schema_state.read_state))
+    return database.read(_examine)
 
 
 def check_schema(database: Database) -> SchemaReport:
@@ -110,7 +110,7 @@ def _refuse(found: SchemaReport) -> None:
     match found.fit:
         case Fit.NO_TABLES | Fit.TOO_OLD:
             raise SchemaMissing(found.sentence)
-        case Fit.UNSUPPORTED:
+        case Fit.UNSUPPORTED | Fit.FOREIGN:
             raise SchemaTooOld(found.sentence)
         case Fit.TOO_NEW:
             raise SchemaTooNew(found.sentence)
@@ -120,11 +120,29 @@ def _refuse(found: SchemaReport) -> None:
             assert_never(found.fit)
 
 
+def _examine(connection: Connection) -> SchemaReport:
+    state = schema_state.read_state(connection)
+    if state is None and (taken := _own_tables(connection)):
+        has = f"The database has tables with names of Horarium ({_listed(taken)}) but no schema revision"
+        return SchemaReport(Fit.FOREIGN, f"{has}; use a new database, or restore a backup if it is damaged")
+    return _report(state)
+
+
+def _own_tables(connection: Connection) -> set[str]:
+    """Return the tables that have the name of one of ours."""
+    return {*inspect(connection).get_table_names()} & {*metadata.tables, REVISION_TABLE}
+
+
+def _listed(names: set[str]) -> str:
+    first, rest = sorted(names)[:3], len(names) - 3
+    return ", ".join(first) + (f" and {rest} more" if rest > 0 else "")
+
+
 def _report(state: SchemaState | None) -> SchemaReport:
     known = newest_revision()
     fit = schema_state.judge(state, first=str(_scripts().get_base()), oldest=OLDEST_SCHEMA, head=known)
     if state is None:
-        return SchemaReport(fit, "The database has no tables; migrate it first")
+        return SchemaReport(fit, "The database has no Horarium tables; migrate it first")
     now = state.revision
     match fit:
         case Fit.OLDER:
@@ -135,6 +153,9 @@ def _report(state: SchemaState | None) -> SchemaReport:
             return SchemaReport(fit, "Schema current")
         case Fit.NEWER:
             return SchemaReport(fit, f"The schema (revision {now}) is newer than this program ({known}) and compatible")
+        case Fit.FOREIGN:
+            other = f"The schema revision of the database is {now[:64]}, which is not one of Horarium"
+            return SchemaReport(fit, f"{other}; use a new database")
         case Fit.UNSUPPORTED:
             made = f"The database was created by an unreleased version (schema revision {now})"
             return SchemaReport(fit, f"{made} and cannot be migrated; use a new database")
@@ -154,9 +175,11 @@ def _upgrade(connection: Connection, now: Instant, until: str) -> list[str]:
         connection.exec_driver_sql(f"SELECT pg_advisory_xact_lock({_LOCK})")
         connection.exec_driver_sql(f"SET LOCAL lock_timeout = '{LOCK_WAIT}'")
     before = schema_state.read_state(connection)
-    found = _report(before)
-    if found.fit in (Fit.TOO_NEW, Fit.UNSUPPORTED):
+    found = _examine(connection)
+    if found.fit in (Fit.TOO_NEW, Fit.UNSUPPORTED, Fit.FOREIGN):
         _refuse(found)
+    if found.fit is Fit.EXACT and (lost := {*metadata.tables} - _own_tables(connection)):
+        raise SchemaTooOld(f"The database lacks tables of its schema revision ({_listed(lost)}); restore a backup")
     if found.fit is Fit.NEWER or (found.fit is Fit.EXACT and until == "head"):
         return []
     scripts = _scripts()

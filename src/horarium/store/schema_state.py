@@ -31,6 +31,7 @@ class Fit(StrEnum):
     """How the schema of a database fits the code that uses it."""
 
     NO_TABLES = "no_tables"
+    FOREIGN = "foreign"  # of another program, or damaged
     UNSUPPORTED = "unsupported"  # from before the first revision: no migration exists
     TOO_OLD = "too_old"  # a migration is needed first
     OLDER = "older"  # usable, without what newer revisions bring
@@ -56,6 +57,8 @@ def judge(state: SchemaState | None, *, first: str, oldest: str, head: str) -> F
     """Judge for code whose newest revision is `head`, that can use `oldest`, and that can migrate from `first`."""
     if state is None:
         return Fit.NO_TABLES
+    if not _number(state.revision):
+        return Fit.FOREIGN
     if _number(state.revision) < _number(first):
         return Fit.UNSUPPORTED
     if _number(state.oldest_code) > _number(head):
@@ -141,10 +144,11 @@ def _number(revision: object) -> int:
 
 
 def _read(connection: Connection, table: str) -> str | None:
+    """Return the revision in a table; None = there is none. Another program's table may have any columns and rows."""
     if not sa.inspect(connection).has_table(table):
         return None
-    statement = sa.select(sa.column("version_num", sa.Text)).select_from(sa.table(table))
-    return connection.execute(statement).scalar_one_or_none()
+    rows = connection.execute(sa.select(sa.text("*")).select_from(sa.table(table)).limit(4)).mappings().all()
+    return ", ".join(str(row.get("version_num")) for row in rows) or None
 
 
 def _write(connection: Connection, table: str, revision: str) -> None:

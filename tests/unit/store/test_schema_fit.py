@@ -23,7 +23,7 @@ _CASES = [
     ("newer, and only for newer code", ("0021", "0021"), Fit.TOO_NEW),
     ("of another numbering", ("9999", "9999"), Fit.TOO_NEW),
     ("its own, from which it was shut out", ("0020", "0021"), Fit.TOO_NEW),
-    ("what is no number is older than everything", ("abc", "abc"), Fit.UNSUPPORTED),
+    ("of another program", ("abc", "abc"), Fit.FOREIGN),
     ("ten thousand revisions on", ("10000", "10000"), Fit.TOO_NEW),
 ]
 
