@@ -12,12 +12,12 @@ from ui.serving import Served
 
 # Dialogs by page and by the buttons that open them; nothing is sent from any of them.
 DIALOGS: dict[str, tuple[str, ...]] = {
-    "/schedules?text=price": ("Columns", "Save view…"),
-    "/schedules/price-sync": ("Trigger…", "Pause…", "Backfill…", "Delete…"),
-    "/schedules/archive-mail": ("Resume…",),
+    "/schedules?text=price": ("Columns", "Save view"),
+    "/schedules/price-sync": ("Trigger", "Pause", "Backfill", "Delete"),
+    "/schedules/archive-mail": ("Resume",),
     "/runs?state=open&schedule=reindex": ("Stop all open runs of this schedule",),
     "/runs/{run_id}": ("Rerun",),
-    "/approvals?tab=standing": ("Agree beforehand…",),
+    "/approvals?tab=standing": ("Create standing approval",),
     "/workflows": ("Create workflow",),
     "/workflows/brief": ("Edit", "Delete", "Run"),
     "/calendars": ("Create calendar",),
