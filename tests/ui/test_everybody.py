@@ -67,7 +67,7 @@ def test_states_are_told_apart_without_the_colours_of_the_page(open_page: OpenPa
     page = open_page("/")
     page.emulate_media(forced_colors="active")
     settled(page)
-    drawn = page.get_by_role("list", name="What the shapes mean").locator("path")
+    drawn = page.get_by_role("list", name="Legend").locator("path")
     expect(drawn).to_have_count(11)
     shapes: list[str] = drawn.evaluate_all(
         "all => all.map(each => each.getAttribute('d') + getComputedStyle(each).strokeDasharray)"
