@@ -228,7 +228,7 @@ function Row({ row, pickable, ofAll, picked, onPick }: RowProps) {
         </div>
         {row.status === "pending" ? (
           <div>
-            Expires: <When at={row.expires_at} brief none="never" />
+            Expires: <When at={row.expires_at} brief none="Never" />
             {row.approvals_required > 1 ? ` · ${yesText(row)} approvals` : ""}
           </div>
         ) : (
