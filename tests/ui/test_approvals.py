@@ -92,7 +92,7 @@ def test_names_stand_before_ids_and_a_prompt_shows_its_agent_and_url(open_page: 
 def test_inputs_are_changed_and_what_was_proposed_is_kept(open_page: OpenPage, fresh: Fresh) -> None:
     asked = ask(fresh)
     page = alone(open_page, fresh, f"/approvals/{asked['approval_id']}")
-    page.get_by_role("button", name="Edit inputs…").click()
+    page.get_by_role("button", name="Edit inputs").click()
     editor, send = page.get_by_role("textbox", name="Inputs"), "Approve with changes"
     editor.fill('{"to": ')
     expect(page.get_by_role("alert")).to_contain_text("Invalid JSON")
@@ -161,7 +161,7 @@ def test_many_are_decided_at_once_with_an_outcome_each(open_page: OpenPage, fres
     page.get_by_label("Select one").check()
     page.get_by_role("button", name="Select all 2 visible").click()
     expect(page.get_by_label("Select two")).to_be_checked()
-    page.get_by_role("button", name="Approve…").click()
+    page.get_by_role("button", name="Approve", exact=True).click()
     dialog = page.get_by_role("dialog")
     expect(dialog).to_contain_text("Hello <b>there</b>")
     assert_accessible(page, inside=DIALOG)
@@ -182,7 +182,7 @@ def test_a_yes_is_given_beforehand_and_taken_back(open_page: OpenPage, fresh: Fr
     ask(fresh)
     page = alone(open_page, fresh, "/approvals?tab=standing")
     expect(page.get_by_role("heading", name="No standing approvals")).to_be_visible()
-    page.get_by_role("button", name="Create auto-approval…").click()
+    page.get_by_role("button", name="Create standing approval").click()
     dialog = page.get_by_role("dialog")
     dialog.get_by_role("textbox", name="Schedule").fill("letter")
     dialog.get_by_label("Gates").fill("publish, spend")
@@ -192,7 +192,7 @@ def test_a_yes_is_given_beforehand_and_taken_back(open_page: OpenPage, fresh: Fr
     dialog.get_by_role("button", name="Create").click()
     row = page.get_by_role("row").filter(has_text="while I am away")
     expect(row).to_contain_text("0 of 5")
-    row.get_by_role("button", name="Revoke…").click()
+    row.get_by_role("button", name="Revoke", exact=True).click()
     dialog.get_by_role("button", name="Revoke").click()
     expect(row).to_have_count(0)
     assert fresh.send("GET", "/api/approvals/standing")["standing"] == []
@@ -244,7 +244,7 @@ def test_whoever_may_not_decide_sees_nothing_to_decide_with(open_page: OpenPage,
     expect(page.get_by_role("checkbox", name=re.compile("Select"))).to_have_count(0)
     page.goto("./approvals?tab=standing")
     expect(page.get_by_role("heading", name="No standing approvals")).to_be_visible()
-    expect(page.get_by_role("button", name=re.compile("auto-approval"))).to_have_count(0)
+    expect(page.get_by_role("button", name=re.compile("Create standing"))).to_have_count(0)
     assert status(fresh, asked) == "pending"
 
 
@@ -253,7 +253,7 @@ def test_a_decision_that_would_be_refused_is_disabled_and_says_why(open_page: Op
     page = alone(open_page, fresh, f"/approvals/{asked['approval_id']}?ns={fresh.namespace}", role="admin")
     main = page.get_by_role("main")
     expect(main).to_contain_text("allow_requester: true")
-    for name in ("Approve", "Reject", "Edit inputs…"):
+    for name in ("Approve", "Reject", "Edit inputs"):
         expect(main.get_by_role("button", name=name)).to_be_disabled()
     page.goto("./approvals")
     expect(page.locator("li[data-row]")).to_have_count(1)

@@ -21,7 +21,7 @@ def alone(open_page: OpenPage, fresh: Fresh, path: str, role: str = "admin") -> 
 
 def test_one_is_made_of_dates_as_they_are_pasted(open_page: OpenPage, fresh: Fresh) -> None:
     page = alone(open_page, fresh, "/calendars")
-    expect(page.get_by_role("row").filter(has_text="weekdays")).to_contain_text("every year")
+    expect(page.get_by_role("row").filter(has_text="weekdays")).to_contain_text("Every year")
     page.get_by_role("button", name="Create calendar").click()
     dialog = page.get_by_role("dialog")
     dialog.get_by_label("Name").fill("ours")
@@ -31,7 +31,7 @@ def test_one_is_made_of_dates_as_they_are_pasted(open_page: OpenPage, fresh: Fre
     dialog.get_by_label("Dates").fill("2030-12-24, 2030-12-31")
     dialog.get_by_role("button", name="Create").click()
     expect(page.get_by_role("heading", level=1, name="ours")).to_be_visible()
-    expect(page.get_by_role("main")).to_contain_text("Coverage: until 2030-12-31.")
+    expect(page.get_by_role("main")).to_contain_text("Coverage: Until 2030-12-31.")
     expect(page.get_by_role("region", name="Schedules")).to_contain_text("No schedules use this calendar.")
     assert fresh.send("GET", "/api/calendars/ours")["dates"] == DATES
 

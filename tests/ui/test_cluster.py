@@ -18,7 +18,7 @@ def test_processes_queues_readiness_and_numbers(page: Page) -> None:
     expect(processes.get_by_text("Alive")).to_be_visible()
     expect(processes.get_by_text(re.compile("ticker, janitor"))).to_be_visible()
     expect(page.get_by_role("region", name="Queues", exact=True).get_by_role("row").nth(1)).to_be_visible()
-    expect(page.get_by_role("region", name="Readiness").get_by_text("migrated")).to_be_visible()
+    expect(page.get_by_role("region", name="Readiness").get_by_text("Schema", exact=True)).to_be_visible()
     metrics = page.get_by_role("region", name="Metrics")
     expect(metrics.locator("dd").first).to_have_text(re.compile(r"^[\d,]+$"))
     address = metrics.get_by_role("link", name=re.compile("All metrics")).get_attribute("href")
@@ -43,7 +43,7 @@ def test_a_tenant_is_told_that_the_machines_are_not_theirs(open_page: OpenPage) 
     settled(page)
     expect(page.get_by_text(re.compile("role admin in the namespace default"))).to_be_visible()
     expect(page.get_by_role("region", name="Processes", exact=True)).to_have_count(0)
-    expect(page.get_by_role("region", name="Readiness").get_by_text("migrated")).to_be_visible()
+    expect(page.get_by_role("region", name="Readiness").get_by_text("Schema", exact=True)).to_be_visible()
 
 
 def test_the_audit_tells_who_did_what_and_has_no_gaps(open_page: OpenPage, fresh: Fresh) -> None:

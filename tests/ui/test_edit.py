@@ -64,7 +64,7 @@ def test_form_and_text_are_one_document(open_page: OpenPage, fresh: Fresh) -> No
 def test_what_is_wrong_is_told_at_its_field_and_leads_there(open_page: OpenPage, fresh: Fresh) -> None:
     page = open_page("/schedules/new?template=pull", token=fresh.tokens["admin"], width=390)
     settled(page)
-    cron = page.get_by_role("textbox", name="Cron expressions 1")
+    cron = page.get_by_role("textbox", name="Cron expression 1")
     cron.fill("61 2 * * *")
     told = page.get_by_role("button", name=re.compile(r"^spec\.cron_expressions"))
     expect(told).to_be_visible()
@@ -87,7 +87,7 @@ def test_a_template_shows_the_texts_of_the_next_run(open_page: OpenPage, fresh: 
         '{"name": "Brief", "spec": {"cron_expressions": ["0 2 * * *"]}, "action": {"kind": "prompt", "prompt": '
         '"Brief {{ nominal | date(\'at %H:%M\') }} about {{ inputs.topic }}", "input": {"topic": "tea"}}}'
     )
-    expect(page.get_by_text("{{ nominal | date('at %H:%M') }} is sent as it is", exact=False).first).to_be_visible()
+    expect(page.get_by_text("{{ nominal | date('at %H:%M') }} is sent without rendering", exact=False).first).to_be_visible()
     expect(page.get_by_label("Rendered prompt")).to_have_count(0)
     page.get_by_label("Render {{ … }} templates").check()
     expect(text).to_have_value(re.compile('template: true|"template": true'))
@@ -100,9 +100,9 @@ def test_an_edit_shows_which_fires_move_before_it_is_kept(open_page: OpenPage, f
     fresh.send("POST", "/api/schedules", NIGHTLY)
     page = open_page("/schedules/nightly/edit", token=fresh.tokens["admin"])
     settled(page)
-    page.get_by_role("textbox", name="Cron expressions 1").fill("0 3 * * *")
+    page.get_by_role("textbox", name="Cron expression 1").fill("0 3 * * *")
     page.get_by_label("Note").fill("")
-    page.get_by_role("button", name="Save…").click()  # at once: what the form shows is still of an older text
+    page.get_by_role("button", name="Review changes").click()  # at once: what the form shows is still of an older text
     dialog = page.get_by_role("dialog", name="Review changes")
     expect(dialog.get_by_text(re.compile(r"^\W*\d+ fires moved"))).to_be_visible()
     assert_accessible(page, inside=DIALOG)
@@ -122,7 +122,7 @@ def test_what_somebody_else_changed_meanwhile_is_not_overwritten(
     settled(page)
     page.get_by_label("Note").fill("mine")
     fresh.send("PATCH", "/api/schedules/nightly", {"note": "theirs"})
-    page.get_by_role("button", name="Save…").click()
+    page.get_by_role("button", name="Review changes").click()
     page.get_by_role("button", name="Save", exact=True).click()
     expect(page.get_by_text(re.compile("another user changed this schedule"))).to_be_visible()
     page.get_by_role("button", name="Discard mine").click()
@@ -130,7 +130,7 @@ def test_what_somebody_else_changed_meanwhile_is_not_overwritten(
     assert fresh.send("GET", "/api/schedules/nightly")["note"] == "theirs"
     page.get_by_label("Display name").fill("mine")
     fresh.send("PATCH", "/api/schedules/nightly", {"note": "theirs again"})
-    page.get_by_role("button", name="Save…").click()
+    page.get_by_role("button", name="Review changes").click()
     page.get_by_role("button", name="Save", exact=True).click()
     page.get_by_role("button", name="Reapply my changes").click()
     expect(page.get_by_label("Note")).to_have_value("theirs again")

@@ -12,12 +12,12 @@ from ui.serving import Served
 
 # Dialogs by page and by the buttons that open them; nothing is sent from any of them.
 DIALOGS: dict[str, tuple[str, ...]] = {
-    "/schedules?text=price": ("Columns", "Save view…"),
-    "/schedules/price-sync": ("Trigger…", "Pause…", "Backfill…", "Delete…"),
-    "/schedules/archive-mail": ("Resume…",),
+    "/schedules?text=price": ("Columns", "Save view"),
+    "/schedules/price-sync": ("Trigger", "Pause", "Backfill", "Delete"),
+    "/schedules/archive-mail": ("Resume",),
     "/runs?state=open&schedule=reindex": ("Stop all open runs of this schedule",),
     "/runs/{run_id}": ("Rerun",),
-    "/approvals?tab=standing": ("Agree beforehand…",),
+    "/approvals?tab=standing": ("Create standing approval",),
     "/workflows": ("Create workflow",),
     "/workflows/brief": ("Edit", "Delete", "Run"),
     "/calendars": ("Create calendar",),
@@ -67,7 +67,7 @@ def test_states_are_told_apart_without_the_colours_of_the_page(open_page: OpenPa
     page = open_page("/")
     page.emulate_media(forced_colors="active")
     settled(page)
-    drawn = page.get_by_role("list", name="What the shapes mean").locator("path")
+    drawn = page.get_by_role("list", name="Legend").locator("path")
     expect(drawn).to_have_count(11)
     shapes: list[str] = drawn.evaluate_all(
         "all => all.map(each => each.getAttribute('d') + getComputedStyle(each).strokeDasharray)"

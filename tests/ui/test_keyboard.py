@@ -48,6 +48,11 @@ def button(page: Page, name: str) -> Locator:
     return page.get_by_role("button", name=name, exact=True)
 
 
+def in_main(page: Page, name: str) -> Locator:
+    """Return the button of the page; its dialog may have one of the same name."""
+    return page.get_by_role("main").get_by_role("button", name=name, exact=True)
+
+
 def title(page: Page, text: str | re.Pattern[str]) -> Locator:
     return page.get_by_role("main").get_by_role("heading", level=1, name=text)
 
@@ -69,7 +74,7 @@ def test_somebody_signs_in_and_makes_a_schedule_with_the_form(open_page: OpenPag
     expect(title(page, "Create schedule")).to_be_focused()
     write_over(page, page.get_by_label("Display name"), "By hand")
     write_over(page, page.get_by_label("ID", exact=True), "by-hand")
-    write_over(page, page.get_by_role("textbox", name="Cron expressions 1"), "0 7 * * *")
+    write_over(page, page.get_by_role("textbox", name="Cron expression 1"), "0 7 * * *")
     expect(page.get_by_text(re.compile("at 07:00 every day")).first).to_be_visible()
     reach(page, button(page, "Create"))
     press(page, "Enter")
@@ -94,26 +99,26 @@ def test_one_is_found_opened_paused_resumed_triggered_and_filled(open_page: Open
     expect(title(page, "jk-letters")).to_be_focused()
 
     dialog = page.get_by_role("dialog")
-    reach(page, button(page, "Pause…"))
+    reach(page, in_main(page, "Pause"))
     press(page, "Enter")
     write_over(page, dialog.get_by_label("Reason"), "the auditors are here")
     press(page, "Enter")
     # The button that was pressed is another one now, and the focus is where it was.
-    expect(button(page, "Resume…")).to_be_focused()
+    expect(in_main(page, "Resume")).to_be_focused()
     expect(page.get_by_role("main").get_by_text("the auditors are here")).to_be_visible()
     press(page, "Enter")
     reach(page, dialog.get_by_role("button", name="Resume", exact=True))
     press(page, "Enter")
-    expect(button(page, "Pause…")).to_be_focused()
+    expect(in_main(page, "Pause")).to_be_focused()
 
-    reach(page, button(page, "Trigger…"), "Shift+Tab")
+    reach(page, in_main(page, "Trigger"), "Shift+Tab")
     press(page, "Enter")
     reach(page, dialog.get_by_role("button", name="Trigger", exact=True))
     press(page, "Enter")
-    expect(button(page, "Trigger…")).to_be_focused()
+    expect(in_main(page, "Trigger")).to_be_focused()
     assert len(fresh.send("GET", "/api/runs?schedule_id=jk-letters")["runs"]) == 1
 
-    reach(page, button(page, "Backfill…"))
+    reach(page, in_main(page, "Backfill"))
     press(page, "Enter")
     now = SystemClock().now()
     since = now - now % DAY - 3 * DAY
@@ -125,7 +130,7 @@ def test_one_is_found_opened_paused_resumed_triggered_and_filled(open_page: Open
     press(page, "Enter")
     expect(dialog.get_by_role("button", name="Close")).to_be_focused()
     press(page, "Escape")
-    expect(button(page, "Backfill…")).to_be_focused()
+    expect(in_main(page, "Backfill")).to_be_focused()
 
 
 def test_an_edit_is_looked_at_and_saved(open_page: OpenPage, fresh: Fresh) -> None:
@@ -134,14 +139,14 @@ def test_an_edit_is_looked_at_and_saved(open_page: OpenPage, fresh: Fresh) -> No
     reach(page, page.get_by_role("link", name="Edit", exact=True))
     press(page, "Enter")
     expect(title(page, "Edit nightly")).to_be_focused()
-    write_over(page, page.get_by_role("textbox", name="Cron expressions 1"), "0 3 * * *")
+    write_over(page, page.get_by_role("textbox", name="Cron expression 1"), "0 3 * * *")
     expect(page.get_by_text(re.compile("at 03:00 every day")).first).to_be_visible()
-    reach(page, button(page, "Save…"))
+    reach(page, button(page, "Review changes"))
     press(page, "Enter")
     dialog = page.get_by_role("dialog", name="Review changes")
     expect(dialog.get_by_text(re.compile(r"^\W*\d+ fires moved"))).to_be_visible()
     press(page, "Escape")
-    expect(button(page, "Save…")).to_be_focused()
+    expect(button(page, "Review changes")).to_be_focused()
     press(page, "Enter")
     reach(page, dialog.get_by_role("button", name="Save", exact=True))
     press(page, "Enter")
@@ -161,7 +166,7 @@ def test_questions_are_answered_one_with_other_inputs_and_the_rest_at_once(open_
     expect(title(page, "Approvals")).to_be_focused()
     expect(rows).to_have_count(3)
     press(page, "j", "Enter")
-    reach(page, button(page, "Edit inputs…"))
+    reach(page, button(page, "Edit inputs"))
     press(page, "Enter")
     expect(page.get_by_role("textbox", name="Inputs")).to_be_focused()
     write_over(page, page.get_by_role("textbox", name="Inputs"), '{"to": "team"}')
@@ -177,7 +182,7 @@ def test_questions_are_answered_one_with_other_inputs_and_the_rest_at_once(open_
         press(page, "Space")
     press(page, "k")  # a box to tick is no place to write in
     expect(rows.first.get_by_role("link")).to_be_focused()
-    reach(page, button(page, "Approve…"), "Shift+Tab")
+    reach(page, button(page, "Approve"), "Shift+Tab")
     press(page, "Enter")
     dialog = page.get_by_role("dialog")
     reach(page, dialog.get_by_role("button", name="Approve 2 approval requests"))
@@ -185,7 +190,7 @@ def test_questions_are_answered_one_with_other_inputs_and_the_rest_at_once(open_
     expect(dialog.get_by_role("status")).to_have_text("Done: 2 approved")
     expect(dialog.get_by_role("button", name="Close")).to_be_focused()
     press(page, "Enter")
-    expect(page.get_by_role("heading", name="No pending approvals")).to_be_visible()
+    expect(page.get_by_role("heading", name="No pending approval requests")).to_be_visible()
     expect(page.locator("main :focus")).to_have_count(1)
     assert fresh.send("GET", "/api/approvals?status=pending")["approvals"] == []
 
@@ -238,7 +243,7 @@ def test_every_place_has_a_key_that_is_told_and_leads_there(open_page: OpenPage)
     page = open_page("/schedules/nightly-report")
     settled(page)
     press(page, "?")
-    told = page.get_by_role("dialog", name="Keyboard Shortcuts").get_by_role("region", name="Go to")
+    told = page.get_by_role("dialog", name="Keyboard shortcuts").get_by_role("region", name="Go to")
     expect(told).to_be_visible()
     letters = told.locator("dt").evaluate_all("all => all.map(each => each.lastElementChild.textContent)")
     places = told.locator("dd").all_inner_texts()

@@ -131,7 +131,7 @@ def test_a_write_without_a_network_fails_at_once_and_is_not_done_later(
 ) -> None:
     fresh.send("POST", "/api/schedules", schedule("later"))
     page = open_page("/schedules/later", token=fresh.tokens["operator"])
-    page.get_by_role("button", name="Trigger…").click()
+    page.get_by_role("button", name="Trigger", exact=True).click()
     dialog = page.get_by_role("dialog")
     watch.expect("ERR_INTERNET_DISCONNECTED")
     page.context.set_offline(True)

@@ -93,7 +93,7 @@ def test_any_mark_and_any_moment_is_explained(page: Page) -> None:
     dialog = page.get_by_role("dialog")
     for said in ("Fired", "Failed"):  # that it was decided to run, and what became of it
         expect(dialog.get_by_text(said, exact=True)).to_be_visible()
-    expect(dialog.get_by_role("link", name="Open run")).to_be_visible()
+    expect(dialog.get_by_role("link", name="View run")).to_be_visible()
     expect(dialog.get_by_text("Schedule times")).to_be_visible()
     at = dialog.locator("time").first.get_attribute("datetime")
     dialog.get_by_role("button", name="Next").click()

@@ -82,7 +82,7 @@ def test_runs_are_filtered_by_the_address_and_opened_by_keys(open_page: OpenPage
     page.get_by_label("Queue").fill("nothing-is-there")
     page.get_by_role("button", name="Apply filters").click()
     expect(page.get_by_role("heading", name="No matching runs")).to_be_visible()
-    page.get_by_role("button", name="Show all runs").click()
+    page.get_by_role("button", name="Clear filters").first.click()
     expect(rows.first).to_be_visible()
 
     page.locator("h1").click()  # out of the filters, where j is a letter
@@ -201,8 +201,8 @@ def test_attempts_events_and_a_log_that_follows(open_page: OpenPage, fresh: Fres
     page.get_by_role("tab", name="Attempts").click()
     expect(page.get_by_role("tabpanel").get_by_role("row")).to_have_count(3)
     page.get_by_role("tab", name="Events").click()
-    expect(page.get_by_text("Run: retried")).to_be_visible()
-    page.get_by_text("Run: failed").locator("xpath=ancestor::li").get_by_text("Details").click()
+    expect(page.get_by_text("Run retried")).to_be_visible()
+    page.get_by_text("Run failed").locator("xpath=ancestor::li").get_by_text("Details").click()
     expect(page.get_by_label("Details of run.failed")).to_contain_text("on fire")
 
 

@@ -75,13 +75,13 @@ def test_views_filters_and_columns_are_kept(open_page: OpenPage) -> None:
     page.get_by_role("searchbox", name="Search", exact=True).fill("report")
     expect(rows(page)).to_have_count(1)
     expect(page).to_have_url(re.compile("text=report"))
-    page.get_by_role("button", name="Clear").click()
+    page.get_by_role("button", name="Clear filters").click()
     page.get_by_label("Filter by label (name=value)").fill("team=shop")
     page.keyboard.press("Enter")
     expect(page.get_by_text(re.compile(r"^\d+ schedules, newest first$"))).to_be_visible()
     expect(rows(page).filter(has_text="mailbox")).to_have_count(0)
 
-    page.get_by_role("button", name="Save view…").click()
+    page.get_by_role("button", name="Save view").click()
     page.get_by_label("Name", exact=True).fill("The shop's")
     page.get_by_role("button", name="Save", exact=True).click()
     page.get_by_role("button", name="Columns").click()
@@ -167,7 +167,7 @@ def test_a_range_is_labelled_and_those_that_were_refused_are_named(open_page: Op
     page.get_by_label("Select job-3").check()
     page.get_by_label("Select job-1").click(modifiers=["Shift"])
     expect(page.get_by_text("3 schedules selected")).to_be_visible()
-    page.get_by_role("button", name="Label…").click()
+    page.get_by_role("button", name="Label", exact=True).click()
     page.get_by_label("Labels to set").fill("team=data\ntier=gold")
     page.get_by_role("button", name="Label 3 schedules").click()
     expect(page.get_by_text("Done: 3 updated")).to_be_visible()
@@ -177,7 +177,7 @@ def test_a_range_is_labelled_and_those_that_were_refused_are_named(open_page: Op
     assert labels == [{}, *([{"team": "data", "tier": "gold"}] * 3), {}]
 
     page.get_by_label("Select all visible").check()
-    page.get_by_role("button", name="Trigger…").click()
+    page.get_by_role("button", name="Trigger", exact=True).click()
     page.get_by_role("button", name="Trigger 5 schedules").click()
     expect(page.get_by_text(re.compile("^Done: .*4 triggered"))).to_be_visible()
     refused = page.get_by_role("dialog").get_by_role("row").filter(has_text="job-2")
@@ -194,7 +194,7 @@ def test_more_than_a_page_comes_as_one_scrolls_and_is_acted_on_page_by_page(
     assert rows(page).count() < MORE_THAN_A_PAGE // 2  # those that nobody sees are not there
     page.get_by_label("Select job-100").check()
     page.get_by_role("button", name=re.compile("^Select all .*matching$")).click()
-    page.get_by_role("button", name="Pause…").click()
+    page.get_by_role("button", name="Pause", exact=True).click()
     expect(page.get_by_text(f"{MORE_THAN_A_PAGE} schedules", exact=True)).to_be_visible()
     assert not leaving_warns(page)
 
@@ -243,7 +243,7 @@ def test_a_bulk_action_continues_after_its_dialog_closes_and_ends_with_a_message
     page = open_page("/schedules", token=fresh.tokens["admin"])
     page.get_by_label("Select job-100").check()
     page.get_by_role("button", name=re.compile("^Select all .*matching$")).click()
-    page.get_by_role("button", name="Trigger…").click()
+    page.get_by_role("button", name="Trigger", exact=True).click()
     expect(page.get_by_role("button", name=f"Trigger {MORE_THAN_A_PAGE} schedules")).to_be_visible()
     held: list[Route] = []
     page.route("**/api/schedules/bulk*", lambda route: held.append(route), times=2)
@@ -280,7 +280,7 @@ def test_signing_out_stops_a_bulk_action(open_page: OpenPage, fresh: Fresh, watc
     page = open_page("/schedules", token=fresh.tokens["admin"])
     page.get_by_label("Select job-100").check()
     page.get_by_role("button", name=re.compile("^Select all .*matching$")).click()
-    page.get_by_role("button", name="Pause…").click()
+    page.get_by_role("button", name="Pause", exact=True).click()
     expect(page.get_by_role("button", name=f"Pause {MORE_THAN_A_PAGE} schedules")).to_be_visible()
     held: list[Route] = []
     page.route("**/api/schedules/bulk*", lambda route: held.append(route), times=1)
@@ -302,7 +302,7 @@ def test_many_that_only_the_list_can_filter_are_deleted(open_page: OpenPage, fre
     expect(rows(page)).to_have_count(2)
     page.get_by_label("Select ours-1").check()
     page.get_by_role("button", name=re.compile("^Select all .*matching$")).click()
-    page.get_by_role("button", name="Delete…").click()
+    page.get_by_role("button", name="Delete", exact=True).click()
     expect(page.get_by_role("button", name="Delete 2 schedules")).to_be_disabled()
     number = page.get_by_label("Enter 2 to confirm")
     number.fill("3")

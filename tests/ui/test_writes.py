@@ -21,7 +21,7 @@ def test_the_end_of_a_pause_is_read_by_the_service_and_shown_before_it_is_sent(
 ) -> None:
     fresh.send("POST", "/api/schedules", NIGHTLY)
     page = open_page("/schedules/nightly", token=fresh.tokens["admin"], zone="Asia/Kathmandu")
-    page.get_by_role("button", name="Pause…").click()
+    page.get_by_role("button", name="Pause", exact=True).click()
     dialog = page.get_by_role("dialog")
     dialog.get_by_label("Duration").select_option("4 hours")
     expect(dialog.locator("time")).to_be_visible()
@@ -42,10 +42,10 @@ def test_a_null_goes_into_an_object_and_what_cannot_be_read_is_not_saved(open_pa
     expect(text).to_have_value(re.compile('"today"'))
     before = text.input_value()
     text.fill(before.replace('"today"', "null,"))
-    expect(page.get_by_role("button", name="Save…")).to_be_disabled()
+    expect(page.get_by_role("button", name="Review changes")).to_be_disabled()
     expect(page.get_by_text("Fix the errors above")).to_be_visible()
     text.fill(before.replace('"today"', "null"))
-    page.get_by_role("button", name="Save…").click()
+    page.get_by_role("button", name="Review changes").click()
     page.get_by_role("dialog").get_by_role("button", name="Save", exact=True).click()
     expect(page).to_have_url(re.compile(r"/schedules/nightly(\?|$)"))
     (newest, _) = fresh.send("GET", "/api/schedules/nightly/revisions")["revisions"]

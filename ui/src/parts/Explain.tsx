@@ -6,7 +6,7 @@ import { useRead } from "../api/hooks";
 import { Badge, Mark } from "../marks/Mark";
 import { CERTAINTY_TEXTS, HELD, reasonText, RUN_LOOKS } from "../marks/outcomes";
 import { dateTimeText, useViewerZone } from "../time/zones";
-import { CHECK_ANSWERS, NOT_APPLICABLE } from "../words";
+import { CHECK_ANSWERS, NOT_APPLICABLE, VIEW_RUN } from "../words";
 import { Button } from "./Button";
 import { Dialog } from "./Dialog";
 import { ANSWER_LOOKS, answered, evidence, NOT_CREATED, OUTCOME_LOOKS, questionText, sentenceParts } from "./evidence";
@@ -119,7 +119,7 @@ function ItsRun({ runId, onLeave }: { runId: string; onLeave: () => void }) {
     <>
       {run.data ? <Badge look={RUN_LOOKS[run.data.state]} /> : null}
       <Link to="/runs/$runId" params={{ runId }} onClick={onLeave}>
-        Open run
+        {VIEW_RUN}
       </Link>
     </>
   );

@@ -45,7 +45,7 @@ function Line({ schedule }: { schedule: Schemas["Schedule"] }) {
         <SourceBadge source={schedule.source} />
       </div>
       <div className="small muted">
-        Next run: <When at={schedule.next_run_at} zone={schedule.spec?.timezone} none="never" />
+        Next run: <When at={schedule.next_run_at} zone={schedule.spec?.timezone} none="Never" />
       </div>
     </li>
   );

@@ -6,7 +6,7 @@ test.each<[string, unknown, string[]]>([
   [
     "spec",
     { parts: [{ cron: "0 9 * * *", timezone: "UTC", local_time: "2026-03-01T10:00:00", failed: ["HOUR 9"] }] },
-    ["cron 0 9 * * * at 2026-03-01T10:00:00 UTC: no match in HOUR 9"],
+    ["Cron 0 9 * * * at 2026-03-01T10:00:00 UTC: no match in HOUR 9"],
   ],
   [
     "spec",
@@ -16,7 +16,7 @@ test.each<[string, unknown, string[]]>([
         { at: "one-off", next: null },
       ],
     },
-    ["every 5m: 61 s after the previous one", "One-time runs: none left"],
+    ["Every 5m: 61 s after the previous one", "One-time runs: none left"],
   ],
   [
     "calendar",
@@ -40,9 +40,10 @@ test.each<[string, unknown, string[]]>([
   [
     "overlap",
     { policy: "skip", active: 1, held: 0, active_run_ids: ["r1"] },
-    ["policy: skip", "active: 1", "held: 0", "Active runs: r1"],
+    ["Policy: skip", "Active: 1", "Buffered: 0", "Active runs: r1"],
   ],
-  ["new_question", { some_field: [1, 2], other: null }, ["some field: [1,2]"]],
+  ["new_question", { some_field: [1, 2], other: null }, ["Some field: [1,2]"]],
+  ["remaining_actions_exhausted", { max_runs: 3, runs_born: 3 }, ["Max runs: 3", "Runs created: 3"]],
   ["new_question", "a text", ["a text"]],
 ])("evidence of %s in %j", (question, detail, lines) => {
   expect(evidence(question, detail)).toEqual(lines);

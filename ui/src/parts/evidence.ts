@@ -1,7 +1,7 @@
 // The labels and the evidence of the checks behind a decision.
 import type { Schemas } from "../api/client";
 import { HELD, MISSED, SKIPPED, WILL_FIRE, WILL_SKIP, type Look } from "../marks/outcomes";
-import { CHECK_ANSWERS, CHECKS, EXPLAINED } from "../words";
+import { capitalised, CHECK_ANSWERS, CHECKS, EXPLAINED, RUN_STATES } from "../words";
 
 /** Return the label of a check, or its name if it is unknown here. */
 export function questionText(question: string): string {
@@ -59,10 +59,10 @@ function linesOf(question: string, detail: Fields): string[] {
 function partLine(part: Fields): string {
   if (part["cron"] !== undefined) {
     const failed = Array.isArray(part["failed"]) ? part["failed"].map(plain).join(", ") : "";
-    return `cron ${plain(part["cron"])} at ${plain(part["local_time"])} ${plain(part["timezone"])}: no match in ${failed}`;
+    return `Cron ${plain(part["cron"])} at ${plain(part["local_time"])} ${plain(part["timezone"])}: no match in ${failed}`;
   }
   if (part["every"] !== undefined)
-    return `every ${plain(part["every"])}: ${plain(part["seconds_past"])} s after the previous one`;
+    return `Every ${plain(part["every"])}: ${plain(part["seconds_past"])} s after the previous one`;
   return part["next"] == null ? "One-time runs: none left" : `One-time runs: next at ${plain(part["next"])}`;
 }
 
@@ -93,7 +93,14 @@ function overlapLines(detail: Fields): string[] {
 function named(detail: Fields): string[] {
   return Object.entries(detail)
     .filter(([, value]) => value !== null)
-    .map(([name, value]) => `${name.replaceAll("_", " ")}: ${plain(value)}`);
+    .map(([name, value]) => `${fieldText(name)}: ${plain(value)}`);
+}
+
+// Fields whose names are not labels.
+const FIELD_TEXTS: Readonly<Record<string, string>> = { held: RUN_STATES.held, runs_born: "Runs created" };
+
+function fieldText(name: string): string {
+  return Object.hasOwn(FIELD_TEXTS, name) ? FIELD_TEXTS[name]! : capitalised(name.replaceAll("_", " "));
 }
 
 function listOf(value: unknown): Fields[] {

@@ -4,7 +4,7 @@ import { KEYS } from "./keys";
 
 export function Help({ onClose }: { onClose: () => void }) {
   return (
-    <Dialog title="Keyboard Shortcuts" onClose={onClose} wide>
+    <Dialog title="Keyboard shortcuts" onClose={onClose} wide>
       {/* Focusable, so that keys can scroll it. */}
       <div className="columns" role="group" aria-label="Keyboard shortcuts" tabIndex={0}>
         {KEYS.map(([where, shortcuts]) => (

@@ -25,6 +25,9 @@ export const saved = (name: string) => `${name} saved`;
 export const deleted = (name: string) => `${name} deleted`;
 export const resumed = (name: string) => `${name} resumed`;
 
+/** Begin a text with a capital letter. */
+export const capitalised = (text: string) => text.charAt(0).toUpperCase() + text.slice(1);
+
 /** Return "1 run" or "1,234 runs". */
 export function counted(count: number, one: string, many = `${one}s`): string {
   return `${count.toLocaleString("en-GB")} ${count === 1 ? one : many}`;

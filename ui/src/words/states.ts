@@ -21,7 +21,12 @@ export const RUN_STATES: Readonly<Record<Schemas["RunState"], string>> = {
 };
 
 /** Groups of run states in filters and legends. */
-export const RUN_GROUPS = { open: "Open", starting: "Starting", failed: "Failed", cancelled: "Cancelled" } as const;
+export const RUN_GROUPS = {
+  open: "All open",
+  starting: "Starting",
+  failed: "All failed",
+  stopped: "All stopped",
+} as const;
 
 export const FORECASTS: Readonly<Record<Schemas["Forecast"], string>> = { dispatch: "Scheduled", skip: "Will skip" };
 

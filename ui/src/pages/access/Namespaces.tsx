@@ -30,7 +30,7 @@ export function Namespaces() {
                 <tr>
                   <th scope="col">Namespace</th>
                   <th scope="col">Description</th>
-                  <th scope="col">Quota usage</th>
+                  <th scope="col">Quota</th>
                   <th scope="col">Created</th>
                 </tr>
               </thead>

@@ -7,13 +7,8 @@ import { Dialog } from "../../parts/Dialog";
 import { CheckField, SelectField, TextArea, TextField } from "../../parts/Field";
 import { useSay } from "../../parts/Toasts";
 import { CREATE, SAVE, OPTIONAL, created, saved } from "../../words";
-import { SELF_SCHEDULED, CONTEXT_CHOICES } from "../../words/agents";
+import { CONTEXT_CHOICES, PROTOCOLS, SELF_SCHEDULED } from "../../words/agents";
 
-const PROTOCOLS = [
-  ["auto", "Auto-detect"],
-  ["1.0", "A2A 1.0"],
-  ["0.3", "A2A 0.3"],
-] as const;
 const SCHEDULES = [
   ["own", "Created through its workspace"],
   ["all", "All in its workspace"],

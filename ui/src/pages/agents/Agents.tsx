@@ -15,7 +15,8 @@ import { agentLook } from "./looks";
 import { TeamForm } from "./TeamForm";
 import { leadOf, titleOf, treeRows } from "./tree";
 import "./agents.css";
-import { SELF_SCHEDULED, STRATEGIES } from "../../words/agents";
+import { ASSIGNEE_TYPES } from "../../words";
+import { protocolText, SELF_SCHEDULED, STRATEGIES } from "../../words/agents";
 
 const TABS = [
   { id: "agents", text: "Agents" },
@@ -97,7 +98,7 @@ function AgentTree() {
             <Badge look={agentLook(agent)} />
           </td>
           <td className="number">{agent.capacity}</td>
-          <td>{agent.card?.protocol ? `A2A ${agent.card.protocol}` : agent.protocol}</td>
+          <td>{agent.card?.protocol ? `A2A ${agent.card.protocol}` : protocolText(agent.protocol)}</td>
           <td>
             <When at={agent.last_seen_at} brief none="Never" />
           </td>
@@ -181,11 +182,11 @@ function Assignments() {
 function Assignee({ type, id }: { type: "agent" | "team"; id: string }) {
   return type === "team" ? (
     <Link to="/teams/$teamId" params={{ teamId: id }}>
-      team <bdi>{id}</bdi>
+      {ASSIGNEE_TYPES.team} <bdi>{id}</bdi>
     </Link>
   ) : (
     <Link to="/agents/$agentId" params={{ agentId: id }}>
-      agent <bdi>{id}</bdi>
+      {ASSIGNEE_TYPES.agent} <bdi>{id}</bdi>
     </Link>
   );
 }

@@ -99,7 +99,7 @@ function DeleteTeam({ teamId, onClose }: { teamId: string; onClose: () => void }
       onGone={() => void navigate({ to: "/agents", search: { tab: "teams" } as never })}
       onClose={onClose}
     >
-      <p>Its agents stay. Work that names the team is refused from then on.</p>
+      <p>The agents of the team are not deleted. New work that refers to the team is rejected.</p>
     </DeleteDialog>
   );
 }

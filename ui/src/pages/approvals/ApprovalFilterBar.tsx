@@ -30,7 +30,7 @@ export function ApprovalFilterBar({
       <TextField
         bare
         label="Schedule"
-        placeholder="Schedule id"
+        placeholder="Schedule ID"
         maxLength={500}
         value={draft.schedule}
         onChange={(event) => setDraft({ ...draft, schedule: event.target.value })}
@@ -48,10 +48,10 @@ export function ApprovalFilterBar({
         checked={draft.mine}
         onChange={(event) => onChange({ ...sent(), mine: event.target.checked })}
       />
-      <Button type="submit">Filter</Button>
+      <Button type="submit">Apply filters</Button>
       {isFiltered(filters) ? (
         <Button kind="quiet" onClick={() => onChange(filtersOf({}))}>
-          Clear
+          Clear filters
         </Button>
       ) : null}
     </form>

@@ -32,7 +32,7 @@ import { Standing } from "./Standing";
 const PAGE = 50;
 const MOST_CHOSEN = 100;
 const TABS = [
-  { id: "inbox", text: "Pending" },
+  { id: "inbox", text: "Requests" },
   { id: "standing", text: "Standing approvals" },
 ] as const;
 
@@ -153,10 +153,10 @@ function Chosen({ many, all, onDecide, onAll, onClear }: ChosenProps) {
       {many === 0 ? null : (
         <>
           <Button small kind="primary" onClick={() => onDecide("approve")}>
-            Approve…
+            Approve
           </Button>
           <Button small kind="danger" onClick={() => onDecide("reject")}>
-            Reject…
+            Reject
           </Button>
           <Button small kind="quiet" onClick={onClear}>
             Clear selection
@@ -228,7 +228,7 @@ function Row({ row, pickable, ofAll, picked, onPick }: RowProps) {
         </div>
         {row.status === "pending" ? (
           <div>
-            Expires: <When at={row.expires_at} brief none="never" />
+            Expires: <When at={row.expires_at} brief none="Never" />
             {row.approvals_required > 1 ? ` · ${yesText(row)} approvals` : ""}
           </div>
         ) : (
@@ -248,7 +248,7 @@ function Nothing({ filtered, onAll }: { filtered: boolean; onAll: () => void }) 
     );
   }
   return (
-    <Empty title="No pending approvals">
+    <Empty title="No pending approval requests">
       <p>
         A schedule or workflow can require approval before a run, or before a step that publishes, spends, deletes or
         sends. To try it, edit a schedule and set “Require approval”.

@@ -124,7 +124,7 @@ function YesOrNo({
           Reject
         </Button>
         <Button disabled={refused} onClick={() => setText(jsonText(approval.inputs ?? {}))}>
-          Edit inputs…
+          Edit inputs
         </Button>
       </div>
     </div>

@@ -85,7 +85,7 @@ export function QuestionFacts({ approval, zone }: { approval: Approval; zone?: s
   ]);
   facts.push(["Requested", <When at={approval.requested_at} zone={zone} />]);
   if (approval.status === "pending")
-    facts.push(["Expires", <When at={approval.expires_at} zone={zone} none="never" />]);
+    facts.push(["Expires", <When at={approval.expires_at} zone={zone} none="Never" />]);
   if (approval.decided_at) facts.push(["Decided", <When at={approval.decided_at} zone={zone} />]);
   if (approval.decided_by) facts.push(["Decided by", <bdi>{approval.decided_by}</bdi>]);
   if (approval.reason) facts.push(["Reason", <span dir="auto">{approval.reason}</span>]);

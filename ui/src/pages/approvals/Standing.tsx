@@ -32,7 +32,7 @@ export function Standing() {
         </p>
         {approves ? (
           <Button kind="primary" onClick={() => setMaking(true)}>
-            Create auto-approval…
+            Create standing approval
           </Button>
         ) : null}
       </div>
@@ -114,7 +114,7 @@ function Rows({
               {onRevoke ? (
                 <td>
                   <Button small kind="danger" onClick={() => onRevoke(row)}>
-                    Revoke…
+                    Revoke
                   </Button>
                 </td>
               ) : null}
@@ -161,7 +161,7 @@ function Make({ onClose }: { onClose: () => void }) {
     );
   return (
     <Dialog
-      title="Create auto-approval"
+      title="Create standing approval"
       onClose={onClose}
       failure={write.error}
       action={{ text: "Create", busy: write.isPending, disabled: draft.id.trim() === "", run: send }}
@@ -176,7 +176,7 @@ function Make({ onClose }: { onClose: () => void }) {
         onChange={put("of")}
       />
       <TextField
-        label={draft.of === "schedule" ? "Schedule id" : "Workflow id"}
+        label={draft.of === "schedule" ? "Schedule ID" : "Workflow ID"}
         required
         value={draft.id}
         onChange={put("id")}

@@ -1,12 +1,14 @@
 // The texts and targets of audit entries, and the integrity of a list of entries.
 import type { Schemas } from "../../api/client";
+import { capitalised } from "../../words";
 
 export type Entry = Schemas["AuditEntry"];
 
+const ACTS: Readonly<Record<string, string>> = { admin_token_made: "Create admin token" };
+
 /** Return the name of an operation as a label: "Issue token". */
 export function actText(act: string): string {
-  const text = act.replaceAll("_", " ");
-  return text.charAt(0).toUpperCase() + text.slice(1);
+  return Object.hasOwn(ACTS, act) ? ACTS[act]! : capitalised(act.replaceAll("_", " "));
 }
 
 const REFUSALS: ReadonlySet<string> = new Set(["login_failed", "permission_refused"]);

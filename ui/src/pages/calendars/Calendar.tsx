@@ -132,7 +132,7 @@ function YearCard({ calendar, dates, onDates }: YearProps) {
   };
   return (
     <Card
-      title={`${LISTED_TEXTS[listed]} Dates ${year}`}
+      title={`${LISTED_TEXTS[listed]} dates ${year}`}
       actions={
         <>
           <Button small onClick={() => go(year - 1)} disabled={year <= 1}>

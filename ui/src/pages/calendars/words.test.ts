@@ -9,10 +9,10 @@ test.each([
 
 test.each([
   [{ covers: ["2026-01-01", "2026-12-25"], rule: null }, "2026-01-01 to 2026-12-25"],
-  [{ covers: null, rule: "weekends" }, "every year"],
+  [{ covers: null, rule: "weekends" }, "Every year"],
   [{ covers: ["1991-01-01", "2100-12-31"], rule: "holidays:DE" }, "1991-01-01 to 2100-12-31"],
-  [{ covers: null, covered_until: "2026-12-31", rule: null }, "until 2026-12-31"],
-  [{ covers: null, rule: null }, "no dates"],
+  [{ covers: null, covered_until: "2026-12-31", rule: null }, "Until 2026-12-31"],
+  [{ covers: null, rule: null }, "No dates"],
 ])("%j covers %s", (calendar, text) => expect(coverageOf(calendar)).toBe(text));
 
 test("dates are parsed with any separator, and invalid ones are reported", () => {

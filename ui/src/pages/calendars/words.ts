@@ -15,8 +15,8 @@ export function meaningOf(calendar: Pick<Calendar, "kind" | "rule" | "dates">): 
 export function coverageOf(calendar: Pick<Calendar, "covers" | "covered_until" | "rule">): string {
   const [first, last] = calendar.covers ?? [];
   if (first !== undefined && last !== undefined) return first === last ? first : `${first} to ${last}`;
-  if (calendar.covered_until) return `until ${calendar.covered_until}`;
-  return calendar.rule === null ? "no dates" : "every year";
+  if (calendar.covered_until) return `Until ${calendar.covered_until}`;
+  return calendar.rule === null ? "No dates" : "Every year";
 }
 
 /** The names (empty if unnamed) of the listed dates of a year, with the dates of the draft in place of the saved ones. */

@@ -11,7 +11,8 @@ import { Metrics } from "./Metrics";
 import { isHere, Processes, Workers } from "./Processes";
 import { Queues } from "./Queues";
 import { useReadiness } from "./reading";
-import { NONE } from "../../words";
+import { capitalised, NONE } from "../../words";
+import { checkText } from "../../words/cluster";
 
 const EVERY_SECONDS = 5;
 const ADMIN_NAMESPACE = "default";
@@ -76,11 +77,11 @@ function Readiness() {
                         ? { word: "passed", tone: "ok", shape: "disc" }
                         : { word: "failed", tone: "bad", shape: "alert" }
                     }
-                    text={check.name}
+                    text={checkText(check.name)}
                   />
                   <span className="grow">
-                    {check.detail}
-                    {check.remedy ? <span className="muted"> {check.remedy}</span> : null}
+                    {check.detail ? capitalised(check.detail) : null}
+                    {check.remedy ? <span className="muted"> {capitalised(check.remedy)}.</span> : null}
                   </span>
                 </li>
               ))}

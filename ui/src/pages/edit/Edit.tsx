@@ -130,7 +130,7 @@ function Changing({ scheduleId, base, begin, onFresh }: ChangingProps) {
         before={base.document}
         begin={begin}
         scheduleId={scheduleId}
-        saveText="Save…"
+        saveText="Review changes"
         saving={change.isPending || saved}
         saved={saved}
         onSave={(document) => {

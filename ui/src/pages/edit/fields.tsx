@@ -5,6 +5,7 @@ import { Button } from "../../parts/Button";
 import { SelectField, TextArea, TextField, type Choice } from "../../parts/Field";
 import { useEditing, useField } from "./editing";
 import { isObject, type Json } from "../../document/document";
+import { inSentence } from "../../words";
 
 interface Common {
   path: readonly string[];
@@ -139,6 +140,7 @@ export function TextList({
 }: Common & { placeholder?: string; list?: string; add?: string }) {
   const field = useField(...path);
   const id = useId();
+  const item = label.replace(/s$/, "");
   const texts = Array.isArray(field.value)
     ? field.value.map((each) => (typeof each === "string" ? each : JSON.stringify(each)))
     : [];
@@ -154,7 +156,7 @@ export function TextList({
         <div className="row nowrap-row" key={index}>
           <input
             className={mono ? "input mono grow" : "input grow"}
-            aria-label={`${label} ${index + 1}`}
+            aria-label={`${item} ${index + 1}`}
             aria-invalid={field.wrong.length > 0 || undefined}
             spellCheck={false}
             list={list}
@@ -165,7 +167,7 @@ export function TextList({
           <Button
             small
             kind="quiet"
-            aria-label={`Remove ${label} ${index + 1}`}
+            aria-label={`Remove ${inSentence(item)} ${index + 1}`}
             onClick={() => put(texts.filter((_, place) => place !== index))}
           >
             ×

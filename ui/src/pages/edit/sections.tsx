@@ -23,7 +23,7 @@ import {
 } from "../../words";
 
 const PRESETS = [
-  ["", "Select an example…"],
+  ["", "Select an example"],
   ["0 9 * * 1-5", "Weekdays at 09:00"],
   ["*/15 * * * *", "Every 15 minutes"],
   ["0 * * * *", "Every hour"],

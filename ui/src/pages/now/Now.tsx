@@ -150,7 +150,7 @@ function NoLanes({
     <Empty title={filtered ? "No matching schedules in this time range" : "No occurrences in this time range"}>
       <p>Only schedules with past or upcoming occurrences in the time range are shown.</p>
       <button type="button" className="button" onClick={onWiden}>
-        Show more hours
+        Widen time range
       </button>
     </Empty>
   );
@@ -167,7 +167,7 @@ function CutNote({ fleet, more }: { fleet: Fleet; more: (() => void) | null }) {
   return (
     <p className="note tone-info row" role="status">
       <span className="grow">
-        The first {fleet.lanes.length.toLocaleString("en")} schedules are loaded, ordered by id.
+        The first {fleet.lanes.length.toLocaleString("en")} schedules are loaded, ordered by ID.
       </span>
       <Button small onClick={more}>
         Load more

@@ -7,6 +7,7 @@ import { Json } from "../../parts/Json";
 import { LoadMore } from "../../parts/LoadMore";
 import { FailureNote, Loading } from "../../parts/Shown";
 import { When } from "../../parts/When";
+import { capitalised } from "../../words";
 
 type Event = Schemas["RunEvent"];
 
@@ -67,9 +68,8 @@ function EventRow({ event, zone }: { event: Event; zone?: string | null }) {
   );
 }
 
-/** "run.approval_requested" → "Run: approval requested". */
+/** "run.approval_requested" → "Run approval requested". */
 function eventText(type: string): string {
   if (type === "ScheduleTriggered") return "Schedule triggered";
-  const text = type.replace(".", ": ").replaceAll("_", " ");
-  return text.charAt(0).toUpperCase() + text.slice(1);
+  return capitalised(type.replace(".", " ").replaceAll("_", " "));
 }

@@ -84,7 +84,7 @@ function belongings(run: Run): Fact[] {
       </>,
     ]);
   } else if (run.workflow_type) facts.push(["Workflow type", <bdi>{run.workflow_type}</bdi>]);
-  if (run.kind) facts.push(["Kind", kindText(run.kind)]);
+  if (run.kind) facts.push(["Action type", kindText(run.kind)]);
   if (run.assignee) facts.push(["Assignee", <Assignee of={run.assignee} />]);
   if (run.task_queue) facts.push(["Queue", <bdi>{run.task_queue}</bdi>]);
   if (run.user_id) facts.push(["Owner", <bdi>{run.user_id}</bdi>]);

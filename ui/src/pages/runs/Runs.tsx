@@ -123,7 +123,7 @@ function NoRuns({ filtered, onAll }: { filtered: boolean; onAll: () => void }) {
   if (filtered) {
     return (
       <Empty title="No matching runs">
-        <Button onClick={onAll}>Show all runs</Button>
+        <Button onClick={onAll}>Clear filters</Button>
       </Empty>
     );
   }

@@ -27,8 +27,8 @@ export const OPEN_STATES: readonly State[] = ["ready", "launching", "queued", "r
 
 const GROUPS: Readonly<Record<string, readonly [text: string, states: readonly string[]]>> = {
   open: [RUN_GROUPS.open, OPEN_STATES],
-  unsuccessful: ["Unsuccessful", ["unsuccessful"]],
-  stopped: ["Stopped", ["cancelled", "terminated", "rejected", "expired"]],
+  unsuccessful: [RUN_GROUPS.failed, ["unsuccessful"]],
+  stopped: [RUN_GROUPS.stopped, ["cancelled", "terminated", "rejected", "expired"]],
 };
 
 export const STATE_CHOICES: readonly Choice[] = [

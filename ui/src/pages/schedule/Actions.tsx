@@ -24,13 +24,13 @@ export function Actions({ schedule }: { schedule: WholeSchedule }) {
       {operates ? (
         <>
           <Button kind="primary" onClick={() => setOpen("trigger")}>
-            Trigger…
+            Trigger
           </Button>
-          {schedule.status === "active" ? <Button onClick={() => setOpen("pause")}>Pause…</Button> : null}
+          {schedule.status === "active" ? <Button onClick={() => setOpen("pause")}>Pause</Button> : null}
           {schedule.status === "paused" || schedule.status === "broken" ? (
-            <Button onClick={() => setOpen("resume")}>Resume…</Button>
+            <Button onClick={() => setOpen("resume")}>Resume</Button>
           ) : null}
-          <Button onClick={() => setOpen("backfill")}>Backfill…</Button>
+          <Button onClick={() => setOpen("backfill")}>Backfill</Button>
         </>
       ) : null}
       {writes ? (
@@ -43,7 +43,7 @@ export function Actions({ schedule }: { schedule: WholeSchedule }) {
             Edit
           </Link>
           <Button kind="danger" onClick={() => setOpen("delete")}>
-            Delete…
+            Delete
           </Button>
         </>
       ) : null}

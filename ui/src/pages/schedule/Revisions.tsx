@@ -84,7 +84,7 @@ function RevisionTable({ revisions, zone, search, change, onWhat }: TableProps) 
             <th scope="col" className="number">
               Revision
             </th>
-            <th scope="col">Recorded at</th>
+            <th scope="col">Recorded</th>
             <th scope="col">By</th>
             <th scope="col">Note</th>
             <th scope="col">Compare from</th>

@@ -77,7 +77,7 @@ function Nothing({ isFiltered, onAll }: { isFiltered: boolean; onAll: () => void
       <Empty title="No matching runs">
         <p>
           <button type="button" className="button" onClick={onAll}>
-            Show all runs
+            Clear filters
           </button>
         </p>
       </Empty>

@@ -32,12 +32,12 @@ export function ChosenBar({ selection, canBeMore, matching, onEverything, onClea
         </Button>
       ) : null}
       <Button small kind="quiet" onClick={onClear}>
-        Clear
+        Clear selection
       </Button>
       <div className="row tight list-chosen-actions">
         {ORDER.filter(isAllowed).map((action) => (
           <Button key={action} small kind={action === "delete" ? "danger" : "plain"} onClick={() => onAct(action)}>
-            {ACTIONS[action].text}…
+            {ACTIONS[action].text}
           </Button>
         ))}
       </div>

@@ -54,7 +54,7 @@ export function FilterBar({ filters, onChange }: Props) {
         </Button>
         {isFiltered(filters) ? (
           <Button kind="quiet" onClick={() => onChange(NO_FILTERS)}>
-            Clear
+            Clear filters
           </Button>
         ) : null}
       </div>

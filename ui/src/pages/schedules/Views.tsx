@@ -55,7 +55,7 @@ export function Views({ filters }: { filters: Filters }) {
       <div className="row tight">
         {at === undefined ? (
           <Button small kind="quiet" onClick={() => setSaving(true)}>
-            Save view…
+            Save view
           </Button>
         ) : null}
         {own ? (

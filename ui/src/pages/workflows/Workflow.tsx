@@ -134,7 +134,7 @@ function LatestRuns({ workflowId }: { workflowId: string }) {
       title="Latest runs"
       actions={
         <Link to="/runs" search={{ workflow: workflowId } as never}>
-          Show all runs
+          View all runs
         </Link>
       }
     >
