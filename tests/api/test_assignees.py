@@ -178,7 +178,8 @@ def test_the_schedules_that_name_an_assignee_are_listed(http: httpx.Client) -> N
     assert listed(assignee_type="agent") == ["of-another", "of-the-agent"]
     assert listed(assignee="de%") == []
     answer = http.get("/api/schedules", params={"assignee_type": "robot"})
-    assert (answer.status_code, answer.json()["errors"]) == (422, {"assignee_type": ["must be one of agent, team"]})
+    message = "must be one of agent, team, not 'robot'"
+    assert (answer.status_code, answer.json()["errors"]) == (422, {"assignee_type": [message]})
 
 
 def test_a_team_for_which_nobody_else_works_stops_too(horarium: TestService, http: httpx.Client) -> None:
