@@ -178,7 +178,8 @@ def test_the_schedules_that_name_an_assignee_are_listed(http: httpx.Client) -> N
     assert listed(assignee_type="agent") == ["of-another", "of-the-agent"]
     assert listed(assignee="de%") == []
     answer = http.get("/api/schedules", params={"assignee_type": "robot"})
-    assert (answer.status_code, answer.json()["errors"]) == (422, {"assignee_type": ["must be one of agent, team"]})
+    message = "must be one of agent, team, not 'robot'"
+    assert (answer.status_code, answer.json()["errors"]) == (422, {"assignee_type": [message]})
 
 
 def test_a_team_for_which_nobody_else_works_stops_too(horarium: TestService, http: httpx.Client) -> None:
@@ -245,7 +246,7 @@ def test_schedules_stop_with_their_agent_and_with_those_above(
             http.post("/api/schedules/of-head/resume"),
             http.patch("/api/schedules/of-head", json={"paused": False}),
         ):
-            assert (wish.status_code, "its agent 'head' is gone" in wish.json()["message"]) == (409, True)
+            assert (wish.status_code, "the agent 'head' was deleted" in wish.json()["message"]) == (409, True)
         assert http.patch("/api/schedules/of-head", json={"assignee_id": "other", "paused": False}).status_code == 200
         assert http.get("/api/schedules/of-head").json()["paused"] is False
     assert http.get("/api/agents/hand").json()["parent_id"] is None
@@ -297,5 +298,5 @@ def test_an_assignment_is_refused_with_another_assignee(http: httpx.Client, door
         assert http.post("/api/schedules", json=first).status_code == 201
     other = sent("a2")
     assert other.status_code == 422
-    assert "is for the agent 'a1'" in other.text
+    assert "belongs to the agent 'a1'" in other.text
     assert sent("a1").status_code < 300

@@ -157,3 +157,20 @@ def test_the_request_id_comes_back(http: httpx.Client) -> None:
 @pytest.mark.parametrize("value", [2**70, "\ud800", {"deep": [2**70]}], ids=["large", "surrogate", "nested"])
 def test_whatever_json_can_hold_is_answered(value: Any, dialect: str) -> None:
     assert json.loads(encode({"value": value})) == {"value": value}
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "detail"),
+    [
+        ("GET", "/api/nowhere", "The path '/api/nowhere' does not exist; /openapi.json lists all paths"),
+        ("PUT", "/api/overview", "The path '/api/overview' does not allow PUT; use GET"),
+        (
+            "GET",
+            "/api/schedules?include_deleted=perhaps",
+            "Invalid request: include_deleted: must be a valid boolean, not 'perhaps'",
+        ),
+        ("GET", "/api/events?after=x", "Invalid request: after: must be a cursor such as 714-20 or 714-20-1.9f3c07ab"),
+    ],
+)
+def test_a_problem_names_the_value_and_the_way_out(http: httpx.Client, method: str, path: str, detail: str) -> None:
+    assert http.request(method, path).json()["detail"] == detail

@@ -112,11 +112,13 @@ def strings_of_python(root: Path = ROOT) -> Iterator[Text]:
         documented = {id(doc) for node in ast.walk(tree) if (doc := _docstring(node)) is not None}
         for node in ast.walk(tree):
             if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in documented:
-                if " " not in node.value.strip() or _SQL.match(node.value):  # a name, or no text at all
+                if _NAME.fullmatch(node.value) or _SQL.match(node.value):
                     continue
                 yield Text(str(path.relative_to(root)), node.lineno, node.value)
 
 
+# A machine word, or no text at all. A part of an f-string, such as " nobody", is text.
+_NAME = re.compile(r"[a-z0-9_.:/*%-]*|[^a-zA-Z]*")
 _SQL = re.compile(r"\s*(SELECT|INSERT|UPDATE|DELETE|WITH|CREATE) ")
 
 
@@ -156,8 +158,23 @@ def pages(root: Path = ROOT) -> Iterator[Text]:
     for place in PAGES:
         found = sorted((root / place).rglob("*.md")) if (root / place).is_dir() else [root / place]
         for path in found:
-            for number, line in enumerate(path.read_text("utf-8").splitlines(), 1):
+            lines = path.read_text("utf-8").splitlines()
+            for number, line in enumerate(lines, 1):
                 yield Text(str(path.relative_to(root)), number, line)
+
+
+def paragraphs(root: Path = ROOT) -> Iterator[Text]:
+    """The pages again, in paragraphs: a phrase may be wrapped."""
+    last: Text | None = None
+    for text in pages(root):
+        if last is not None and text.path == last.path and text.text.strip() and last.text.strip():
+            last = last._replace(text=f"{last.text}\n{text.text.strip().removeprefix('> ')}")
+        else:
+            if last is not None:
+                yield last
+            last = text
+    if last is not None:
+        yield last
 
 
 def headings(root: Path = ROOT) -> Iterator[Text]:
@@ -173,7 +190,7 @@ def begins_as_a_question(text: str) -> bool:
 def everything(root: Path = ROOT) -> Iterator[Text]:
     yield from strings_of_python(root)
     yield from texts_of_the_browser(root)
-    yield from pages(root)
+    yield from paragraphs(root)
 
 
 def main(arguments: Sequence[str]) -> int:

@@ -22,7 +22,7 @@ MOST_QUESTIONS_IN_DOCSTRINGS = 1009
 
 @pytest.mark.parametrize(
     "texts",
-    [banned_words.strings_of_python, banned_words.texts_of_the_browser, banned_words.pages],
+    [banned_words.strings_of_python, banned_words.texts_of_the_browser, banned_words.paragraphs],
     ids=["source", "browser", "pages"],
 )
 def test_no_text_has_a_banned_word(texts: Callable[[], Iterator[Text]]) -> None:
@@ -44,6 +44,18 @@ def test_no_text_has_a_banned_word(texts: Callable[[], Iterator[Text]]) -> None:
 )
 def test_a_banned_word_is_found(text: str, banned: bool) -> None:
     assert bool(list(banned_words.findings(iter([Text("page", 1, text)])))) is banned
+
+
+def test_a_wrapped_phrase_and_a_single_word_are_found(tmp_path: Path) -> None:
+    (tmp_path / "src/horarium").mkdir(parents=True)
+    (tmp_path / "src/horarium/a.py").write_text('x = f"{y} Nobody"\nz = "Nobody"\nstate = "nobody"\n', "utf-8")
+    found = [each.line for each in banned_words.findings(banned_words.strings_of_python(tmp_path))]
+    assert sorted(found) == [1, 2]
+    (tmp_path / "docs").mkdir()
+    for page in banned_words.PAGES[:-1]:
+        (tmp_path / page).write_text("", "utf-8")
+    (tmp_path / "docs/a.md").write_text("The run waits for a\nyes.\n\nA second\n\nyes.\n", "utf-8")
+    assert len(list(banned_words.findings(banned_words.paragraphs(tmp_path)))) == 1
 
 
 def test_headings_help_and_settings_begin_with_a_noun_or_a_verb() -> None:

@@ -188,7 +188,7 @@ def test_a_schema_from_before_the_first_release_is_refused_and_left_alone(databa
         ),
         (
             ["ALTER TABLE alembic_version RENAME version_num TO head", "INSERT INTO alembic_version VALUES ('x')"],
-            "The schema revision of the database is None, which is not one of Horarium; use a new database",
+            "The schema revision of the database is unreadable, which is not one of Horarium; use a new database",
         ),
         (
             ["CREATE TABLE runs (id integer)"],

@@ -91,7 +91,7 @@ async def events(
     """Server-sent events from now on, or after the last event received. `0-0` is the beginning."""
     resources, begun = resources_of(request), last_event_id or after
     if begun:
-        cursor = START if begun == "0-0" else feeds.read_cursor(begun, "Last-Event-ID")
+        cursor = START if begun == "0-0" else feeds.read_cursor(begun, "Last-Event-ID" if last_event_id else "after")
     else:
         cursor = await run_in_threadpool(feeds.end, resources, caller)
     return EventStream(_events(request, resources, caller, cursor), request, caller)

@@ -6,6 +6,7 @@ them.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from http import HTTPStatus
 from typing import Any
@@ -29,6 +30,7 @@ from horarium.operations.errors import (
 )
 from horarium.operations.list_errors import ListRefused
 from horarium.operations.workspace_errors import WorkspaceRequestInvalid
+from horarium.policy.names import shown as shown_value
 from horarium.store.errors import (
     CannotRead,
     CommitUnknown,
@@ -51,6 +53,7 @@ _REASONS = {404: "not_found", 405: "method_not_allowed"}
 _NAMED = ("name", "schedules", "workflows", "open_runs", "count", "limit", "schedule_id")
 # A sentence for a person; all that is wrong with a document is in `errors`.
 _LONGEST_MESSAGE = 1_000
+_LONGEST_PATH = 200
 
 
 class BadRequest(OperationError):
@@ -177,11 +180,25 @@ def on_failed_login(request: Request, error: Exception) -> Response:
     return problem_of(error)
 
 
-def on_routing(_request: Request, error: Exception) -> Response:
-    """No such path, or not with this method."""
+def on_routing(request: Request, error: Exception) -> Response:
+    """Answer a request for an unknown path, or with a method that the path does not have."""
     assert isinstance(error, HTTPException)
     reason = _REASONS.get(error.status_code, "bad_request")
-    return problem(error.status_code, reason, str(error.detail), headers=error.headers)
+    return problem(error.status_code, reason, _routing_detail(request, error), headers=error.headers)
+
+
+def _routing_detail(request: Request, error: HTTPException) -> str:
+    if error.detail != HTTPStatus(error.status_code).phrase:
+        return str(error.detail)
+    path = f"{request.url.path[:_LONGEST_PATH]!r}"
+    match error.status_code:
+        case 404:
+            return f"The path {path} does not exist; /openapi.json lists all paths"
+        case 405:
+            allowed = (error.headers or {}).get("Allow")
+            return f"The path {path} does not allow {request.method}" + (f"; use {allowed}" if allowed else "")
+        case _:
+            return str(error.detail)
 
 
 def on_bad_parameters(_request: Request, error: Exception) -> Response:
@@ -189,6 +206,15 @@ def on_bad_parameters(_request: Request, error: Exception) -> Response:
     errors: dict[str, list[str]] = {}
     for each in error.errors():
         path = ".".join(str(part) for part in each["loc"] if part not in ("query", "path", "header"))
-        errors.setdefault(path or "request", []).append(str(each["msg"]))
+        errors.setdefault(path or "request", []).append(_parameter_error(each))
     refused = InvalidDefinition(errors)
     return problem_of(refused)
+
+
+def _parameter_error(error: Mapping[str, Any]) -> str:
+    """Word an error of Pydantic like the errors of other fields."""
+    if error["type"] == "missing":
+        return "is required"
+    rule = re.sub(r"^(Input|String|Value|List) should ", "must ", str(error["msg"]).partition(", unable")[0])
+    given = error.get("input")
+    return f"{rule}, not {shown_value(given)}" if rule.startswith("must ") else rule

@@ -222,12 +222,18 @@ def _parsed(request: Request, kind: str, raw: bytes) -> Any:
             "Compressed request bodies are not supported. Send the body without Content-Encoding.",
         )
     try:
+        text = raw.decode()
+    except UnicodeDecodeError as wrong:
+        raise BadRequest(
+            400, "malformed_json", f"The body is not valid JSON: byte {wrong.start} is not UTF-8"
+        ) from None
+    try:
         body = orjson.loads(raw)
     except orjson.JSONDecodeError as wrong:
         raise BadRequest(400, "malformed_json", f"The body is not valid JSON: {wrong}") from None
     if raw.count(b"[") + raw.count(b"{") > MAX_DEPTH:
         _check_depth(body)
-    _NAMES.decode(raw.decode())
+    _NAMES.decode(text)
     return body
 
 

@@ -33,6 +33,7 @@ from horarium.operations.caller import Caller
 from horarium.operations.occurrences import Skipped
 from horarium.operations.resources import Resources
 from horarium.operations.runs import Stopped
+from horarium.policy.names import shown as shown_value
 from horarium.schedule.run import STATE_GROUPS, Origin, PublicStatus, RunState, public_status
 from horarium.store.runs.read import RunFilter
 from horarium.wire.answer import Answer
@@ -354,6 +355,7 @@ def _some(name: str, words: list[str] | None, known: Mapping[str, frozenset[T]])
     """Each word may stand for several; none at all stands for any."""
     if not words:
         return None
-    if any(word.lower() not in known for word in words):
-        raise InvalidDefinition({name: [f"must be one of {', '.join(known)}"]})
+    for word in words:
+        if word.lower() not in known:
+            raise InvalidDefinition({name: [f"must be one of {', '.join(known)}, not {shown_value(word)}"]})
     return frozenset().union(*(known[word.lower()] for word in words))

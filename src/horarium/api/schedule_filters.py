@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from horarium.decision.health_status import HealthStatus
 from horarium.errors import InvalidDefinition
 from horarium.operations.filters import LISTED
+from horarium.policy.names import shown
 from horarium.schedule.assignee import AssigneeType
 from horarium.schedule.position import Status
 from horarium.store.schedules.signs import SIGNED
@@ -27,21 +28,21 @@ def check_texts(given: Mapping[str, Sequence[str]]) -> None:
 def status_of(text: str, known: Mapping[str, Status] = LISTED) -> Status:
     found = known.get(text.lower())
     if found is None:
-        raise InvalidDefinition({"status": [f"must be one of {', '.join(known)}"]})
+        raise InvalidDefinition({"status": [f"must be one of {', '.join(known)}, not {shown(text)}"]})
     return found
 
 
 def health_of(text: str) -> HealthStatus:
     found = next((each for each in SIGNED if each == text.lower()), None)
     if found is None:
-        raise InvalidDefinition({"health": [f"must be one of {', '.join(SIGNED)}"]})
+        raise InvalidDefinition({"health": [f"must be one of {', '.join(SIGNED)}, not {shown(text)}"]})
     return found
 
 
 def assignee_type_of(text: str) -> AssigneeType:
     found = next((each for each in AssigneeType if each == text.lower()), None)
     if found is None:
-        raise InvalidDefinition({"assignee_type": [f"must be one of {', '.join(AssigneeType)}"]})
+        raise InvalidDefinition({"assignee_type": [f"must be one of {', '.join(AssigneeType)}, not {shown(text)}"]})
     return found
 
 

@@ -330,5 +330,6 @@ def _check_parameters(request: Request) -> None:
     given = request.query_params
     for name in given:
         if name not in _LIST_PARAMETERS:
-            raise UnsupportedFilter(name[:64], f"unknown filter {name[:64]!r}")
+            allowed = ", ".join(sorted(_LIST_PARAMETERS))
+            raise UnsupportedFilter(name[:64], f"unknown filter {name[:64]!r}; allowed: {allowed}")
     check_texts({name: given.getlist(name) for name in given})

@@ -148,7 +148,7 @@ def _read(connection: Connection, table: str) -> str | None:
     if not sa.inspect(connection).has_table(table):
         return None
     rows = connection.execute(sa.select(sa.text("*")).select_from(sa.table(table)).limit(4)).mappings().all()
-    return ", ".join(str(row.get("version_num")) for row in rows) or None
+    return ", ".join(str(row.get("version_num", "unreadable")) for row in rows) or None
 
 
 def _write(connection: Connection, table: str, revision: str) -> None:
