@@ -97,7 +97,7 @@ def test_a_secret_that_cannot_be_read_keeps_no_other_run_from_its_launch(
     assert {name: states(horarium)[name] for name in ("a", "b", "c")} == dict.fromkeys("abc", RunState.SUCCEEDED)
     (bad,) = horarium.runs("bad")
     (column,) = values
-    assert (bad.state, f"the secret 'key' cannot be read ({column}: " in str(bad.error)) == ("launch_failed", True)
+    assert (bad.state, f"Secret 'key' cannot be read ({column}: " in str(bad.error)) == ("launch_failed", True)
 
 
 def test_a_batch_that_cannot_be_read_is_halved_until_the_run_at_fault_is_alone(

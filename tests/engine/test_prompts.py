@@ -106,9 +106,9 @@ def test_a_prompt_carries_the_pins_of_the_secrets_in_its_input(database: Databas
 
 
 BROKEN: dict[str, tuple[Callable[[World], None], str]] = {
-    "gone": (lambda world: None, "there is no agent 'writer'"),
-    "no url": (lambda world: add_agent(world, url=None), "the agent 'writer' has no url"),
-    "sealed for another key": (lambda world: _with_token(world, "agent.writer.token"), "cannot be opened"),
+    "gone": (lambda world: None, "Agent 'writer' does not exist"),
+    "no url": (lambda world: add_agent(world, url=None), "Agent 'writer' has no url"),
+    "sealed for another key": (lambda world: _with_token(world, "agent.writer.token"), "cannot be decrypted"),
     "for another host": (
         lambda world: _with_token(world, "agent.writer.token", "old.test"),
         "may be sent to old.test only, not to http://writer.test:80",
@@ -162,7 +162,7 @@ def test_a_prompt_that_names_nobody_is_refused(database: Database, assignee: str
     world.dispatch()
     run = one(world)
     assert run.state == "launch_failed"
-    assert "goes to no agent" in run.error
+    assert "has no recipient" in run.error
 
 
 def test_a_team_sends_the_member_whose_turn_it_is(database: Database) -> None:

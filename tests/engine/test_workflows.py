@@ -196,7 +196,7 @@ def test_a_step_is_not_given_more_than_fits(database: Database) -> None:
     for _ in range(2):
         flow.settle()
     assert flow.nodes(root)["one"] == "succeeded"
-    assert "too large together" in flow.step(root, "all").error
+    assert "too large in total" in flow.step(root, "all").error
 
 
 def test_open_steps_are_given_no_more_than_one_transaction_may_write(
@@ -218,7 +218,7 @@ def test_open_steps_are_given_no_more_than_one_transaction_may_write(
     refused = [flow.step(root, name) for name in ("n2", "n3")]
     assert [flow.nodes(root)[name] for name in ("n0", "n1")] == ["running"] * 2
     assert [(row.state, row.error_class) for row in refused] == [("failed", "contract_violated")] * 2
-    assert all("open steps of the run" in row.error for row in refused)
+    assert all("open steps exceed" in row.error for row in refused)
     assert len(written) == 4, "of first, n0 and second, and once of those that are alike"
 
 
@@ -283,14 +283,14 @@ def test_sub_workflows_end_somewhere(database: Database, monkeypatch: pytest.Mon
     assert flow.run(root).state == "failed"
     refused = [row for row in flow.runs() if row.state == "launch_failed"]
     assert [(row.node_path.count("again"), row.error) for row in refused] == [
-        (9, "workflows nest deeper than 8 levels")
+        (9, "Workflows are nested more than 8 levels deep")
     ]
     monkeypatch.setattr(step_rows, "MAX_STEPS", 6)
     root = flow.begin("w", schedule_id="t")
     below = [row for row in flow.runs() if row.root_run_id == root]
     assert len(below) == 8, "six, and those that were refused"
     assert {row.error for row in below if row.state == "launch_failed"} == {
-        "a run has at most 6 steps, those of its sub-workflows among them"
+        "A run has at most 6 steps, including the steps of sub-workflows"
     }
     flow.account()
 

@@ -325,4 +325,4 @@ def test_a_connection_that_broke_unnoticed_is_no_fault_of_the_message(monkeypatc
     gone: Any = Gone()
     monkeypatch.setattr(line, "connect", lambda app, _broker: Link(app, gone, single, "amqp"))
     (outcome,) = launched("amqp://bob:hunter22@h", request())
-    assert outcome == Unreachable("the broker was lost: BrokenPipeError: Broken pipe")
+    assert outcome == Unreachable("the connection to the broker was lost: BrokenPipeError: Broken pipe")

@@ -194,7 +194,7 @@ def test_abandoned_threads_are_counted_and_bounded_and_forgotten_when_they_end()
 
     first, abandoned, second, later = asyncio.run(run())
     assert isinstance(first, RunTimedOut)
-    assert "goes on unseen" in first.error
+    assert "continues to run" in first.error
     assert abandoned == 1
     assert second == Busy()
     assert later == Finished(True)
@@ -294,7 +294,7 @@ def test_an_unknown_task_is_refused_with_those_that_are_known() -> None:
 
     outcome = asyncio.run(run())
     assert isinstance(outcome, Refused)
-    assert "'nope'; registered: big, big_async" in outcome.error
+    assert "'nope' is not registered; registered: big, big_async" in outcome.error
 
 
 def test_one_namespace_s_stuck_threads_are_no_other_s_trouble() -> None:

@@ -52,7 +52,7 @@ def about_action(written: ScheduleChange) -> list[str]:
     [
         (PROMPT, "action.kind: no running process executes prompt actions"),
         (TASK, "action.task: no running process has 'count'"),
-        ({"workflow_type": "unheard-of"}, "action.workflow_type: nobody knows 'unheard-of'"),
+        ({"workflow_type": "unheard-of"}, "action.workflow_type: no task or stored workflow is named 'unheard-of'"),
     ],
     ids=["kind", "task", "workflow"],
 )

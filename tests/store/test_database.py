@@ -318,7 +318,7 @@ def test_a_listener_that_fails_disturbs_nobody(database: Database, caplog: pytes
     assert heard.wait(60)
     for listener in listeners:
         listener.close()
-    assert "a listener on runs failed" in caplog.text
+    assert "Listener on runs failed" in caplog.text
 
 
 def test_notify_outside_a_write_is_a_mistake(database: Database) -> None:

@@ -72,8 +72,8 @@ def test_a_bad_clause_is_an_error_even_after_a_false_one():
         ("x", "not text"),
         (True, "not a boolean"),
         (3, "not a number"),
-        ({1: {"eq": 1}}, "not by a number"),
-        ({None: {"eq": 1}}, "not by null"),
+        ({1: {"eq": 1}}, "must be a JSON pointer, not a number"),
+        ({None: {"eq": 1}}, "must be a JSON pointer, not null"),
         ({"/a": []}, "clause '/a': must be an object"),
         ({"/a": {}}, "clause '/a': must have exactly one operator, not 0"),
         ({"/a": {"gt": 1, "lt": 2}}, "clause '/a': must have exactly one operator, not 2"),
@@ -81,16 +81,16 @@ def test_a_bad_clause_is_an_error_even_after_a_false_one():
         ({"/a": {5: 1}}, "clause '/a': unknown operator a number"),
         ({"a": {"eq": 1}}, "clause 'a': a pointer is"),
         ({"/a~": {"eq": 1}}, "clause '/a~': \"~\" must be written"),
-        ({"/a": {"eq": float("nan")}}, "clause '/a': the operand holds a number that JSON does not have"),
-        ({"/a": {"gt": float("inf")}}, "clause '/a': the operand holds a number that JSON does not have"),
-        ({"/a": {"eq": [{"x": float("-inf")}]}}, "clause '/a': the operand holds a number that JSON does not"),
-        ({"/a": {"eq": {1}}}, "clause '/a': the operand holds a set"),
-        ({"/a": {"eq": (1, 2)}}, "clause '/a': the operand holds a tuple"),
+        ({"/a": {"eq": float("nan")}}, "clause '/a': the operand contains NaN or Infinity"),
+        ({"/a": {"gt": float("inf")}}, "clause '/a': the operand contains NaN or Infinity"),
+        ({"/a": {"eq": [{"x": float("-inf")}]}}, "clause '/a': the operand contains NaN or Infinity"),
+        ({"/a": {"eq": {1}}}, "clause '/a': the operand contains a set"),
+        ({"/a": {"eq": (1, 2)}}, "clause '/a': the operand contains a tuple"),
         ({"/a": {"eq": {1: 2}}}, "clause '/a': the operand has an object key"),
         ({"/a": {"eq": {"\ud800": 2}}}, "clause '/a': the operand has an object key"),
         ({"/a": {"eq": "\ud800"}}, "clause '/a': the operand contains an unpaired surrogate"),
         ({"/\udfff": {"eq": 1}}, r"clause '/\\udfff': the pointer contains an unpaired surrogate"),
-        ({"/a": {"eq": 1 << MAX_INTEGER_BITS}}, "clause '/a': the operand holds an integer of more than"),
+        ({"/a": {"eq": 1 << MAX_INTEGER_BITS}}, "clause '/a': the operand contains an integer of more than"),
     ],
     ids=lambda value: value if isinstance(value, str) and " " in value else "",
 )
@@ -174,7 +174,7 @@ def test_hostile_filters_are_refused_quickly_and_briefly(filter):
 def test_an_operand_that_contains_itself_is_refused():
     operand: list[Any] = []
     operand.append(operand)
-    with pytest.raises(ConditionError, match="deeper"):
+    with pytest.raises(ConditionError, match="more than 32 levels"):
         compile_condition({"/a": {"eq": operand}})
 
 

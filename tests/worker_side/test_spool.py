@@ -288,7 +288,7 @@ def test_no_message_makes_more_files_than_there_are_services(tmp_path: Path) -> 
     spool = Spool(tmp_path)
     for number in range(20):
         spool.put(Destination(f"https://h{number}.example", "default"), said(1))
-    with pytest.raises(OSError, match="more than 20"):
+    with pytest.raises(OSError, match="already has reports for 20 services"):
         spool.put(HERE, said(1))
     [file, *_] = spool.sources
     found = file.pending(10, 10**9)

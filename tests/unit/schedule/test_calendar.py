@@ -223,7 +223,7 @@ def test_a_name_that_is_no_rule_is_none(name: str) -> None:
         ("holidays:XX", "rule: the country 'XX' is unknown"),
         ("holidays:", "rule: 'holidays:' is not a rule"),
         ("holidays:US@Mars/Olympus", "timezone: 'Mars/Olympus'"),
-        ("holidays:US@", "timezone: the name is empty"),
+        ("holidays:US@", "timezone: must not be empty"),
     ],
 )
 def test_a_rule_that_cannot_be_kept_is_refused(name: str, message: str) -> None:
