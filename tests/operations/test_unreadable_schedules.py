@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 import sqlalchemy as sa
+from store.feeds import eventually
 
 from horarium.life.outcome import Accepted
 from horarium.life.soundness import Unsound
@@ -78,8 +79,12 @@ def test_a_schedule_that_cannot_be_judged_hides_the_health_of_no_other(
     http = horarium.http()
     damage(horarium, table, **values)
     horarium.parts.engine.health.step()
-    told = [each for each in http.get("/api/feed").json()["entries"] if each.get("kind") == "schedule_health"]
-    assert "b" in {each["schedule_id"] for each in told}
+
+    def announced() -> set[str]:
+        entries = http.get("/api/feed").json()["entries"]
+        return {each["schedule_id"] for each in entries if each.get("kind") == "schedule_health"}
+
+    eventually(lambda: "b" in announced())
     for path in ("/api/health/schedules", "/api/health/schedules?unwell=true", "/admin/schedules/health"):
         answer = http.get(path)
         assert answer.status_code == 200, answer.text
