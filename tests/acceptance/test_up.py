@@ -171,7 +171,7 @@ def test_a_port_that_is_taken_is_one_clear_line(tmp_path: Path) -> None:
         port = str(taken.getsockname()[1])
         done = run(tmp_path, "up", "--port", port)
     assert (done.returncode, done.stdout, done.stderr.count("\n")) == (1, "", 1)
-    assert f"cannot listen on 127.0.0.1 port {port}" in done.stderr
+    assert f"Cannot listen on 127.0.0.1 port {port}" in done.stderr
     assert not (tmp_path / ".horarium" / "horarium.db").exists()
 
 
@@ -179,7 +179,7 @@ def test_a_second_up_on_a_data_directory_names_the_first_and_leaves_it_alone(tmp
     with up(tmp_path) as first:
         second = run(tmp_path, "up", "--port", "0")
         assert (second.returncode, second.stdout, second.stderr.count("\n")) == (1, "", 1)
-        assert f"the data directory .horarium is in use by the process {first.process.pid};" in second.stderr
+        assert f"The data directory .horarium is in use by process {first.process.pid}." in second.stderr
         assert httpx.URL(discover(tmp_path / ".horarium", environ={}).base_url) == first.http.base_url
         first.process.kill()
         first.process.wait()
@@ -203,4 +203,4 @@ def test_on_an_address_that_others_reach_it_speaks_tls_or_says_loudly_that_it_do
         assert found.startswith(f"{scheme}://127.0.0.1:")
         assert service.http.get(f"{found}/api/schedules").status_code == 200
         assert service.stop() == 0
-    assert ("in the clear" in (tmp_path / "log.txt").read_text()) is not tls
+    assert ("Tokens are sent unencrypted to 0.0.0.0" in (tmp_path / "log.txt").read_text()) is not tls

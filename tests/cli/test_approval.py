@@ -124,7 +124,7 @@ def test_several_are_decided_at_once_and_each_has_its_outcome(server: Server, ed
     assert (done.code, [line.split()[1] for line in done.out.splitlines()[1:]]) == (0, ["approved", "approved"])
     again = server.ask("approval", "approve", *ids, "--yes", *editor)
     assert again.code == 1
-    assert "approved already by editor" in again.out
+    assert "was already approved by editor" in again.out
 
 
 def test_a_standing_yes_is_made_listed_and_taken_back(server: Server, editor: tuple[str, ...]) -> None:

@@ -154,5 +154,5 @@ def test_a_calendar_that_cannot_be_read_is_named_on_stderr_beside_the_others(ser
     server.service.resources.database.write(lambda connection: connection.execute(damaged))
     answer = server.ask("calendar", "list")
     assert (answer.code, "good" in answer.out, "bad" in answer.out) == (0, True, False)
-    assert answer.err.startswith("calendars: bad cannot be read: document: ")
+    assert answer.err.startswith("calendars: bad is unreadable: document: ")
     assert "cannot be read: document: " in server.ask("calendar", "show", "bad").err

@@ -41,6 +41,6 @@ def test_a_condition_is_tried_on_what_the_schedule_sees(server: Server) -> None:
     server.told(*NIGHTLY, "--condition", '{"/last_24h_stats/failed": {"lt": 3}}')
     own = server.ask("schedule", "condition", "test", "nightly")
     assert own.code == ExitCode.DONE, own.err
-    assert "is less than 3: it is 0" in own.out
+    assert "is less than 3; the value is 0" in own.out
     other = server.ask("schedule", "condition", "test", "nightly", '{"/prior_run_result": {"neq": null}}')
     assert other.code == ExitCode.NO

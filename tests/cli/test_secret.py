@@ -80,7 +80,7 @@ def test_a_rekey_says_where_the_keys_are_and_shows_none(
     (tmp_path / "horarium.db").write_bytes(sqlite_template.read_bytes())
     rekey = ["secrets", "rekey", "--data-dir", str(tmp_path)]
     assert main(rekey) == 1
-    assert "nothing to replace" in capsys.readouterr().err
+    assert "This database has no key yet, so there is none to replace" in capsys.readouterr().err
     with open_service(Settings(data_dir=tmp_path)) as service:
         operations.put(service.resources, internal("testing"), "erp", VALUE)
     assert main(rekey) == 0

@@ -113,7 +113,7 @@ def test_the_doctor_makes_nothing(capsys: pytest.CaptureFixture[str], here: Path
     assert (code, list(here.iterdir())) == (0, [])
     assert levels(rows)["data directory"] == levels(rows)["database"] == "warning"
     [targets] = [row["found"] for row in rows if row["check"] == "targets"]
-    assert targets.startswith("loopback targets are open (by `up` itself")
+    assert targets.startswith("loopback targets are open (set by `up` because it listens on loopback")
     assert all(row["remedy"] for row in rows if row["level"] != "ok")
 
 
@@ -147,8 +147,8 @@ def test_whether_a_migration_is_due_can_be_asked_without_making_anything(
     migrate(here)
     set_revision(here, "0020")
     code, _, told = answer(capsys, "migrate", "--check")
-    assert (code, told[:54]) == (1, "cannot run: The database was created by an unreleased ")
-    assert answer(capsys, "migrate")[::2] == (1, told.replace("cannot run", "error"))
+    assert (code, told[:63]) == (1, "incompatible schema: The database was created by an unreleased ")
+    assert answer(capsys, "migrate")[::2] == (1, told.replace("incompatible schema", "error"))
     _, rows, _ = answer(capsys, "doctor", "--port", "0", "-o", "json")
     assert [row["remedy"] for row in rows if row["check"] == "tables"] == ["set database to a new database"]
     set_revision(here, HEAD)
@@ -241,8 +241,8 @@ def test_without_a_database_there_is_one_line_and_nothing_is_made(
     ("arguments", "said"),
     [
         (["up", "--app", "nonsense"], "module:attribute"),
-        (["up", "--app", "no.such.module:app"], "cannot be imported"),
-        (["up", "--app", "json:loads"], "no Horarium application"),
+        (["up", "--app", "no.such.module:app"], "Cannot import no.such.module: "),
+        (["up", "--app", "json:loads"], "json:loads is not a Horarium application"),
         (["up", "--demo", "--app", "jobs:app"], "--demo cannot be combined with --app"),
     ],
     ids=["form", "module", "object", "both"],

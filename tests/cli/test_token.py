@@ -44,7 +44,7 @@ def test_a_token_speaks_for_its_own_namespace_where_none_is_named(server: Server
 
 def test_a_token_that_would_have_expired_already_is_refused(empty_server: Server) -> None:
     answer = empty_server.ask("token", "create", "ci", "--role", "viewer", "--expires-at", "2020-01-01T00:00:00Z")
-    assert (answer.code, answer.out, answer.err) == (2, "", "error: --expires-at: is not in the future\n")
+    assert (answer.code, answer.out, answer.err) == (2, "", "error: --expires-at: must be in the future\n")
 
 
 def test_an_empty_list_is_talk(empty_server: Server) -> None:

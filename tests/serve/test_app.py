@@ -72,7 +72,7 @@ def test_a_schedule_is_named_after_its_function() -> None:
 def test_two_schedules_of_one_name_are_refused() -> None:
     app = Horarium()
     app.schedule("0 2 * * *", schedule_id="x")(len)
-    with pytest.raises(InvalidDefinition, match="two schedules"):
+    with pytest.raises(InvalidDefinition, match="the schedule ID 'x' is used twice"):
         app.schedule("0 3 * * *", schedule_id="x")(len)
 
 
@@ -91,7 +91,7 @@ def test_a_mistake_in_a_schedule_names_its_file_and_line_at_import(tmp_path: Pat
         with pytest.raises(InvalidDefinition) as raised:
             exec(compile(module.read_text(), str(module), "exec"), {"__name__": "jobs"})
         assert str(raised.value).startswith(f"{module}:{line}: {said}")
-    assert str(raised.value).endswith(f"the other is at {module}:5")
+    assert str(raised.value).endswith(f"the other one is at {module}:5")
 
 
 def test_what_only_a_service_can_tell_is_no_mistake_at_import() -> None:
@@ -186,7 +186,7 @@ def test_code_speaks_to_its_own_service_as_anybody_else_does(tmp_path: Path) -> 
     asyncio.run(main())
     assert told == ["yearly"]
     for name in ("client", "async_client", "service"):
-        with pytest.raises(RuntimeError, match="does not run"):
+        with pytest.raises(RuntimeError, match="the service is not running"):
             getattr(app, name)
 
 

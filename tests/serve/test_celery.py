@@ -98,7 +98,7 @@ def test_an_action_without_a_connection_needs_a_default_one(service_url: str) ->
     with house(service_url) as (_, client):
         client.create_namespace("other")
         theirs = Client("http://here.invalid", token="hor_x", namespace="other", transport=client._http._transport)
-        with pytest.raises(ValidationFailed, match="no connection is configured as the default; configured: theirs"):
+        with pytest.raises(ValidationFailed, match="no default connection is configured; configured: theirs"):
             theirs.create_schedule(schedule_id="s", spec=SPEC, action=celery())
         theirs.create_schedule(schedule_id="s", spec=SPEC, action=celery(connection="theirs"))
 

@@ -118,7 +118,7 @@ def test_a_bundle_and_an_application_do_not_share_a_name(running: TestService) -
     refused = http.post("/api/apply", json={"bundle": "billing", "prune": True})
     assert (refused.status_code, refused.json()["reason"]) == (409, "owned_by_another_bundle")
     http.post("/api/apply", json={"bundle": "crm", "schedules": [body]})
-    with pytest.raises(InvalidDefinition, match="'crm' is a bundle"):
+    with pytest.raises(InvalidDefinition, match="'crm' is the name of an applied bundle"):
         start(running, app("own", name="crm"))
 
 

@@ -62,7 +62,8 @@ def test_the_signal_is_in_preview_explanation_and_decision() -> None:
 
         assert coming() == ("dispatch", None)
         new = http.post("/api/schedules/draft", json={**HOURLY, "schedule_id": "new"}, params={"n": 1}).json()
-        assert "a schedule that is not there yet" in new["fires"][0]["detail"]["signal_error"]
+        signal_error = new["fires"][0]["detail"]["signal_error"]
+        assert signal_error == "signals are not available until the schedule exists"
         horarium.advance(hours=1)
         assert len(horarium.runs()) == 1
         queue.depth = 9
