@@ -22,10 +22,10 @@ FLOORS := store:92 operations:94 api:95
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help install ui app run test test-full check bench lock audit sbom clean
+.PHONY: help install ui app run test test-full check bench bench-compare lock audit sbom clean
 
 help: ## list these commands
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 install: $(INSTALLED) $(APART) app ## set up .venv and build the browser interface, if their sources have changed
 
@@ -75,8 +75,11 @@ test-full: check ## add the long suites, more random examples, and a slow browse
 
 # One after the other, because they would disturb each other. A file without a main is a helper module.
 bench: $(BENCH_INSTALLED) ## run the benchmarks; each prints its figures next to those of other programs
-	@set -e; for benchmark in $$(grep -l '__main__' benchmarks/*.py); do \
+	@set -e; for benchmark in $$(grep -l '__main__' benchmarks/*.py | grep -v /compare.py); do \
 		echo "== $$benchmark"; $(BIN)/python "$$benchmark"; done
+
+bench-compare: $(INSTALLED) ## compare benchmarks with BASE=<commit>; ONLY="herd api" selects, ROUNDS=3 SIZE=1 DIALECT=sqlite
+	@$(BIN)/python benchmarks/compare.py "$(BASE)" $(if $(ONLY),--only $(ONLY)) $(if $(ROUNDS),--rounds $(ROUNDS)) $(if $(SIZE),--size $(SIZE)) $(if $(DIALECT),--dialect $(DIALECT))
 
 $(BENCH_INSTALLED): $(INSTALLED)
 	$(PIP) --constraint constraints.txt --editable '.[dev,bench]'

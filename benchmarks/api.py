@@ -29,7 +29,7 @@ from urllib.parse import urlencode
 import orjson
 import uvicorn
 from fastapi import FastAPI, Request
-from ground import DIALECTS, HERD, console, database, load, rest, seed
+from ground import DIALECTS, HERD, add_json_option, console, database, load, rest, seed, write_figures
 from process import talking
 from rich.table import Table
 from sqlalchemy import Connection
@@ -118,13 +118,18 @@ def main() -> None:
     if arguments.bare:
         _serve_bare(arguments.bare, arguments.port)
         return
+    figures: dict[str, float] = {}
     for dialect in arguments.dialect or DIALECTS:
         with database(dialect) as opened, tempfile.TemporaryDirectory(prefix="horarium-bench-") as folder:
             _fill(opened, arguments.schedules)
             with _parties(opened, folder) as parties:
                 rates = _rates(parties, arguments)
                 console.print(_ratios(f"{dialect}, {arguments.schedules:,} schedules", rates))
-                console.print(_pages(dialect, parties[0], arguments))
+                console.print(_pages(dialect, parties[0], arguments, figures))
+            for request, found in rates.items():
+                for party, each in found.items():
+                    figures[f"{dialect} · {request} · {party}, answers/s"] = statistics.median(each)
+    write_figures(arguments.json, figures)
 
 
 def _arguments() -> argparse.Namespace:
@@ -133,6 +138,7 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--seconds", type=float, default=2.0, help="of one turn")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--dialect", action="append", choices=DIALECTS)
+    add_json_option(parser)
     parser.add_argument("--bare", metavar="URL", help=argparse.SUPPRESS)
     parser.add_argument("--port", type=int, help=argparse.SUPPRESS)
     return parser.parse_args()
@@ -303,14 +309,15 @@ def _ratios(title: str, rates: dict[str, dict[str, list[float]]]) -> Table:
     return table
 
 
-def _pages(dialect: str, party: Party, arguments: argparse.Namespace) -> Table:
+def _pages(dialect: str, party: Party, arguments: argparse.Namespace, figures: dict[str, float]) -> Table:
     table = Table(title=f"{dialect}, {arguments.schedules:,} schedules: how long a page takes")
     for heading in ("page", "median, ms", "worst, ms", "load"):
         table.add_column(heading, justify="left" if heading == "page" else "right")
     for name, parameters in PAGES.items():
         target = f"/api/schedules?{urlencode(parameters)}"
         taken = asyncio.run(_milliseconds(party.port, target, 5 + 10 * arguments.rounds))[5:]
-        table.add_row(name, f"{statistics.median(taken):.1f}", f"{max(taken):.1f}", load())
+        median = figures[f"{dialect} · {name} · median, ms"] = statistics.median(taken)
+        table.add_row(name, f"{median:.1f}", f"{max(taken):.1f}", load())
     return table
 
 

@@ -30,7 +30,17 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 import bare
-from ground import DIALECTS, HERD, console, database, load, progress, seed_ready
+from ground import (
+    DIALECTS,
+    HERD,
+    add_json_option,
+    console,
+    database,
+    load,
+    progress,
+    seed_ready,
+    write_figures,
+)
 from rich.table import Table
 from sqlalchemy import Connection, text
 from targets import answering
@@ -65,10 +75,13 @@ def main() -> None:
     table = Table(title=f"{arguments.runs:,} runs, load average before {load()}")
     for heading in ("database", "kind", "party", "runs/s", "of the bare loop", "target"):
         table.add_column(heading, justify="right" if heading in ("runs/s", "of the bare loop", "target") else "left")
+    figures: dict[str, float] = {}
     for dialect in arguments.dialect or DIALECTS:
         for kind in arguments.kind or KINDS:
-            _compare(table, dialect, kind, arguments.runs, arguments.rounds)
+            rates = _compare(table, dialect, kind, arguments.runs, arguments.rounds)
+            figures |= {f"{dialect} · {kind} · {party} · runs/s": rate for party, rate in rates.items()}
     console.print(table)
+    write_figures(arguments.json, figures)
 
 
 def _arguments() -> argparse.Namespace:
@@ -77,10 +90,11 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--rounds", type=int, default=1, help="medians of so many turns")
     parser.add_argument("--dialect", action="append", choices=DIALECTS)
     parser.add_argument("--kind", action="append", choices=KINDS)
+    add_json_option(parser)
     return parser.parse_args()
 
 
-def _compare(table: Table, dialect: str, kind: str, count: int, rounds: int) -> None:
+def _compare(table: Table, dialect: str, kind: str, count: int, rounds: int) -> dict[str, float]:
     """The parties take turns; the ratio of each turn is what counts, since both suffer from what else goes on."""
     parties: dict[str, Party] = {
         "bare loop": BARE[kind],
@@ -91,11 +105,12 @@ def _compare(table: Table, dialect: str, kind: str, count: int, rounds: int) -> 
         {party: _measured(dialect, kind, count, party, deliver) for party, deliver in parties.items()}
         for _ in range(rounds)
     ]
-    for party in parties:
-        rate = statistics.median(turn[party] for turn in turns)
+    rates = {party: statistics.median(turn[party] for turn in turns) for party in parties}
+    for party, rate in rates.items():
         ratio = statistics.median(turn[party] / turn["bare loop"] for turn in turns)
         target = f"≥ {TARGETS[dialect, kind]}" if party == "horarium" else ""
         table.add_row(dialect, kind, party, f"{rate:,.0f}", f"{ratio:.2f}", target)
+    return rates
 
 
 def _measured(dialect: str, kind: str, count: int, party: str, deliver: Party) -> float:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import argparse
+import json
 import os
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
@@ -80,6 +82,16 @@ def progress() -> Progress:
 def load() -> str:
     """How busy the machine was in the last minute: a figure is worth less the further this is above its own share."""
     return f"{os.getloadavg()[0]:.1f}"
+
+
+def add_json_option(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--json", type=Path, metavar="FILE", help="write the figures to FILE as JSON")
+
+
+def write_figures(file: Path | None, figures: Mapping[str, float]) -> None:
+    """Write figures by name: the words of the row and the heading of the column, as the table prints them."""
+    if file is not None:
+        file.write_text(json.dumps(figures, indent=2, ensure_ascii=False) + "\n", "utf-8")
 
 
 # ── schedules by the thousand ────────────────────────────────────────────────────────────────────────

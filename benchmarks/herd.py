@@ -16,11 +16,9 @@ from __future__ import annotations
 
 import argparse
 import asyncio
-import json
 import multiprocessing
 import os
 import statistics
-import sys
 import time
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
@@ -30,7 +28,7 @@ from multiprocessing.synchronize import Barrier
 from apscheduler.jobstores.sqlalchemy import SQLAlchemyJobStore
 from apscheduler.schedulers.background import BackgroundScheduler
 from apscheduler.triggers.cron import CronTrigger
-from ground import HERD, console, database, load, peer_url, progress, seed
+from ground import HERD, add_json_option, console, database, load, peer_url, progress, seed, write_figures
 from rich.table import Table
 from sqlalchemy import Connection, text
 
@@ -53,9 +51,10 @@ def main() -> None:
     table = Table(title=f"herd of {arguments.schedules:,}, batches of {BATCH}, load average before {load()}")
     for heading in ("database", "party", "fires/s", "of the bare loop", "times APScheduler"):
         table.add_column(heading, justify="left" if heading in ("database", "party") else "right")
-    figures: dict[str, dict[str, float]] = {}
+    figures: dict[str, float] = {}
     for dialect in arguments.dialect or ["postgresql", "sqlite"]:
-        rates = figures[dialect] = _rates(dialect, arguments)
+        rates = _rates(dialect, arguments)
+        figures |= {f"{dialect} · {party} · fires/s": rate for party, rate in rates.items()}
         for party, rate in rates.items():
             table.add_row(
                 dialect,
@@ -65,8 +64,7 @@ def main() -> None:
                 f"{rate / rates['APScheduler']:.1f}",
             )
     console.print(table)
-    if arguments.json:
-        json.dump(figures, sys.stdout)
+    write_figures(arguments.json, figures)
 
 
 def _arguments() -> argparse.Namespace:
@@ -75,7 +73,7 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--peer-jobs", type=int, default=10_000)
     parser.add_argument("--rounds", type=int, default=1, help="the median of so many rounds is shown")
     parser.add_argument("--dialect", action="append", choices=["postgresql", "sqlite"])
-    parser.add_argument("--json", action="store_true")
+    add_json_option(parser)
     return parser.parse_args()
 
 

@@ -30,7 +30,7 @@ from pathlib import Path
 from typing import Any
 
 import httpx
-from ground import console, database, load, progress, seed_ready
+from ground import add_json_option, console, database, load, progress, seed_ready, write_figures
 from process import cpu_seconds, resident_megabytes, talking, up
 from rich.table import Table
 from sqlalchemy import Connection, text
@@ -68,6 +68,7 @@ def main() -> None:
         return
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--seconds", type=int, default=60)
+    add_json_option(parser)
     arguments = parser.parse_args()
     bare, ours = _watch_bare(arguments.seconds), _watch_horarium(arguments.seconds)
     title = f"{SCHEDULES} schedules, {FIRES_A_SECOND} fires a second for {arguments.seconds} s on SQLite"
@@ -85,6 +86,8 @@ def main() -> None:
             watched.load,
         )
     console.print(table)
+    figures = {"bare loop · ms a fire": bare.milliseconds, "horarium · ms a fire": ours.milliseconds}
+    write_figures(arguments.json, figures)
 
 
 # ── the watch ────────────────────────────────────────────────────────────────────────────────────────
