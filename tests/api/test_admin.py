@@ -159,7 +159,7 @@ def test_a_schedule_for_weekdays_is_not_stale_on_sunday(http: httpx.Client, hora
     for moment in ("2026-03-08T23:00:00Z", "2026-03-09T08:59:00Z"):
         horarium.advance_to(moment)
         found = health(http)
-        assert "2026-03-06T09:30:00Z; its next occurrence is 2026-03-09T09:00:00Z" in found.pop("sentence")
+        assert "2026-03-06T09:30:00Z. Next occurrence: 2026-03-09T09:00:00Z." in found.pop("sentence")
         assert found | {"error": 0} == {
             "workspace_id": None,
             "workspace_name": None,
@@ -190,7 +190,7 @@ def test_what_is_undecided_beyond_its_grace_is_late_and_after_two_gaps_stale(
         assert health(http)["status"] == status
     horarium.clock.set("2026-03-04T09:10:00Z")
     assert health(http)["late_seconds"] == 600.0
-    assert "2026-03-04T09:00:00Z has waited 600 s" in health(http)["sentence"]
+    assert "2026-03-04T09:00:00Z is 600 s overdue" in health(http)["sentence"]
 
 
 def failed_runs(horarium: TestService, count: int, schedule_id: str = "s") -> None:
@@ -376,4 +376,4 @@ def test_a_monitor_turns_pages_and_must_be_an_admin(
     refused = http.get("/admin/schedules/health")
     assert (refused.status_code, "/api/health/schedules" in refused.json()["error"]) == (409, True)
     viewer = horarium.http(token=token(http, "viewer")).get("/admin/schedules/health")
-    assert (viewer.status_code, viewer.json()["error"]) == (403, "the role viewer may not administer")
+    assert (viewer.status_code, viewer.json()["error"]) == (403, "the role viewer lacks the permission administer")

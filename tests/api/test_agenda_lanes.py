@@ -220,11 +220,11 @@ def test_a_long_history_is_searched_for_the_window(
 @pytest.mark.parametrize(
     ("query", "field", "says"),
     [
-        ({"bucket_seconds": 1, "to": "2026-04-01T00:00:00Z"}, "bucket_seconds", "give 2679 or more"),
+        ({"bucket_seconds": 1, "to": "2026-04-01T00:00:00Z"}, "bucket_seconds", "use 2679 or more"),
         ({"lane_limit": 0}, "lane_limit", "between 1 and 100"),
         ({"lane_limit": 101}, "lane_limit", "between 1 and 100"),
         ({"limit": -1}, "limit", "between 0 and 5000"),
-        ({"reason": "missed"}, "reason", "leave out"),
+        ({"reason": "missed"}, "reason", "cannot be combined with `lanes`"),
         ({"next_page_token": "x"}, "next_page_token", "token"),
         ({"lanes": False, "next_page_token": "x"}, "next_page_token", "lanes=true"),
     ],

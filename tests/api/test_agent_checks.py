@@ -86,7 +86,7 @@ def test_an_agent_that_lies_is_an_answer_too(http: httpx.Client, far: HttpFarEnd
     """One that points elsewhere is not followed, and of one that is endless no more is read than a card may have."""
     served = {
         "HTTP 404": answer("404 Not Found"),
-        "no JSON": answer("200 OK", "<html>"),
+        "not JSON": answer("200 OK", "<html>"),
         "no name": answer("200 OK", {"version": "1"}),
         "larger than": answer("200 OK", {"name": "x" * MAX_CARD_BYTES}),
         "HTTP 302": answer("302 Found", location="http://169.254.169.254/"),

@@ -322,5 +322,5 @@ def test_a_request_tells_the_caller_whether_a_decision_would_be_accepted(horariu
             assert (each["may_decide"], each.get("refusal")) == expected
         answer = decide(http, asked, input_hash="not-that-of-the-inputs")  # refused for that alone, or before
         assert answer.json()["reason"] == (expected[1] or "inputs_changed")
-        assert (answer.json()["detail"] == found.get("refusal_message")) is not found["may_decide"]
+        assert (answer.json()["message"] == found.get("refusal_message")) is not found["may_decide"]
     assert decide(door(horarium, "otto"), asked).json()["refusal"] == "already_decided"

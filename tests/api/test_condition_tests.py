@@ -27,7 +27,7 @@ def test_each_clause_says_what_it_saw(http: httpx.Client) -> None:
     first, second = found["findings"]
     assert first == {
         "path": "/last_24h_stats/failed", "operator": "lt", "value": 3, "found": True, "actual": 1, "holds": True,
-        "sentence": "/last_24h_stats/failed is less than 3: it is 1",
+        "sentence": "true: /last_24h_stats/failed is less than 3; the value is 1",
     }  # fmt: skip
     assert (second["found"], second["actual"], second["holds"]) == (False, None, False)
 

@@ -140,7 +140,7 @@ def test_an_unset_secret_warns_at_write_and_fails_the_launch_by_name(http: httpx
     secrets.put(horarium.resources, horarium.caller, "other", "canary-other-0001")
     horarium.advance(hours=1)
     first, second = horarium.runs("calls")
-    assert (first.state, first.error) == ("launch_failed", "the secret 'mine' is not set")
+    assert (first.state, first.error) == ("launch_failed", "Secret 'mine' does not exist")
     assert second.state == "succeeded"
     assert second.inputs == {"deep": [{"$secret": "other"}]}
     [delivery] = horarium.launcher.deliveries
@@ -188,7 +188,7 @@ def test_another_tenants_secret_is_not_there(http: httpx.Client, horarium: TestS
     assert "is not set" in warning
     horarium.advance(hours=1)
     [run] = horarium.runs("calls")
-    assert (run.state, run.error) == ("launch_failed", "the secret 'mine' is not set")
+    assert (run.state, run.error) == ("launch_failed", "Secret 'mine' does not exist")
 
 
 def test_inputs_of_a_trigger_may_name_secrets_where_those_of_the_schedule_may(
@@ -269,7 +269,7 @@ def test_a_secret_sealed_with_another_key_fails_the_launch_clearly(http: httpx.C
     horarium.advance(hours=1)
     [run] = horarium.runs("calls")
     assert run.state == "launch_failed"
-    assert "cannot be opened with this installation's key" in str(run.error)
+    assert "cannot be decrypted with this installation's key" in str(run.error)
     assert http.put("/api/schedules/calls", json=calls()).json()["outcome"] == "updated"
     horarium.advance(hours=1)
     assert sent(horarium) == [PLAIN]

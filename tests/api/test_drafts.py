@@ -98,7 +98,7 @@ def test_while_something_else_is_missing_the_spec_is_shown(http: httpx.Client) -
     assert told["document"] is None
     assert times(told["fires"]) == [("2026-03-01T07:30:00Z", "dispatch"), ("2026-03-02T07:30:00Z", "dispatch")]
     assert told["words"].startswith("at 02:30 every day")
-    assert any("2026-03-08 02:30 does not exist" in each for each in told["warnings"])
+    assert any("DST on 2026-03-08: 02:30 does not exist" in each for each in told["warnings"])
 
 
 def test_an_edit_tells_which_fires_come_and_go(http: httpx.Client, horarium: TestService) -> None:

@@ -98,7 +98,7 @@ def test_an_unknown_schedule_is_not_found(http: httpx.Client, path: str) -> None
     assert answer.status_code == 404
     assert answer.headers["content-type"] == "application/problem+json"
     assert answer.json()["reason"] == "schedule_not_found"
-    assert answer.json()["message"] == "there is no schedule 'ghost'"
+    assert answer.json()["message"] == "schedule 'ghost' not found"
 
 
 def test_every_bad_field_is_named(http: httpx.Client) -> None:

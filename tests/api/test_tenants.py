@@ -119,7 +119,7 @@ def test_what_is_another_tenant_s_is_answered_like_what_is_nowhere(shared: Tenan
 def _is_refusal(answered: Answered, role: Role, route: Route) -> bool:
     """It tells of the role, and of nothing else."""
     status, _, text = answered
-    return status == 403 and f"the role {role} may not {needed(route)}" in text and "<" not in text
+    return status == 403 and f"the role {role} lacks the permission {needed(route)}" in text and "<" not in text
 
 
 def test_a_tenant_cannot_speak_for_another_namespace(shared: Tenants) -> None:

@@ -298,7 +298,7 @@ def test_what_a_workflow_names_must_be_there_and_all_that_is_not_is_told_at_once
     lost = {"assignee_type": "agent", "assignee_id": "writer"}
     calendars = {"key": "k", "schedule": {"cron_expressions": ["0 * * * *"], "calendars": ["no-such"]}}
     asked = brief({"id": "a", "action": CALL, **lost}, part("part", version=7), triggers=[calendars])
-    found = {"nodes.0.assignee_id": ["there is no agent 'writer'"]}
+    found = {"nodes.0.assignee_id": ["agent 'writer' not found"]}
     found["nodes.1.action.version"] = ["version 7 of 'part' not found"]
     assert put(http, "brief", asked).json()["errors"] == found
     found["triggers.0.schedule.calendars.0"] = ["calendar 'no-such' not found"]
@@ -412,7 +412,7 @@ def test_a_trigger_that_cannot_be_kept_keeps_nothing_of_the_put(http: httpx.Clie
     by_hand = {"schedule_id": "workflow:brief:nightly", "cron_expressions": ["0 * * * *"], "workflow_type": "x"}
     http.post("/api/schedules", json=by_hand)
     taken = put(http, "brief", brief(triggers=[NIGHTLY]))
-    assert (taken.status_code, "by hand" in taken.json()["message"]) == (409, True)
+    assert (taken.status_code, "was created manually" in taken.json()["message"]) == (409, True)
     assert http.get("/api/workflows/brief").status_code == 404
 
 
