@@ -137,11 +137,13 @@ def parse_team(document: object) -> Team:
     """`budget` may stand beside `policies`, in which it has its place."""
     given = read_object(document, "team", (*TEAM_FIELDS, "budget"), TEAM_NAMES)
     members = given.get("members")
+    if members is None:
+        raise PolicyError("members", "is required")
     if not isinstance(members, list | tuple):
         raise PolicyError("members", f"must be an array of agent IDs, not {shown(members)}")
     lead, name = given.get("lead"), given.get("name", "")
     if not isinstance(name, str):
-        raise PolicyError("name", f"must be text, not {shown(name)}")
+        raise PolicyError("name", f"must be a string, not {shown(name)}")
     return Team(
         team_id=checked_id("team_id", given.get("team_id")),
         members=tuple(members),

@@ -14,6 +14,8 @@ _ID = re.compile(rf"[A-Za-z0-9][A-Za-z0-9._:@-]{{0,{MAX_ID - 1}}}", re.ASCII)
 
 
 def checked_id(field: str, value: object) -> str:
+    if value is None:
+        raise PolicyError(field, "is required")
     if not isinstance(value, str) or _ID.fullmatch(value) is None:
         raise PolicyError(
             field,

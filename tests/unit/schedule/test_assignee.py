@@ -117,6 +117,17 @@ def test_a_bad_team_document_names_the_field(document: dict[str, object], field:
     assert refused.value.field == field
 
 
+@pytest.mark.parametrize(
+    ("document", "field"),
+    [({"members": ["a"]}, "team_id"), ({"id": "t"}, "members")],
+    ids=["id", "members"],
+)
+def test_a_missing_field_of_a_team_is_required(document: dict[str, object], field: str) -> None:
+    with pytest.raises(PolicyError) as refused:
+        parse_team(document)
+    assert (refused.value.field, str(refused.value)) == (field, f"{field}: is required")
+
+
 def test_an_assignment_is_read_with_its_four_policies() -> None:
     assignment = parse_assignment(
         {
