@@ -238,7 +238,7 @@ def test_what_cannot_begin_changes_nothing(settings: Settings, database: Databas
             rekey(settings, given)
     assert files(settings) == before
     (settings.data_dir / "secret.key.new").write_text("another rekey is under way, with this key\n")
-    with pytest.raises(RekeyRefused, match="contains the key of another rekey"):
+    with pytest.raises(RekeyRefused, match="already contains a key that another rekey created"):
         rekey(settings, tmp_path / "other")
     (settings.data_dir / "secret.key.new").unlink()
     assert files(settings) == before

@@ -59,7 +59,7 @@ def test_a_question_is_opened_from_the_inbox_and_answered_with_yes(open_page: Op
     expect(main).to_contain_text("This run requires approval before it starts.")
     expect(main).to_contain_text("Task send in queue nobody-takes-from-it")
     expect(main).to_contain_text("0 of 1")
-    page.get_by_text("Full action").click()
+    page.get_by_text("Action as JSON").click()
     expect(page.locator("pre[aria-label=Action]")).to_contain_text('"kind": "workflow"')
     assert status(fresh, asked) == "pending", "looking decides nothing"
     page.get_by_label("Reason").fill("read it, good")

@@ -224,7 +224,7 @@ def _mark(code: OpenedCode) -> str:
 
 def _check_length(secret: str) -> None:
     if len(secret) > MAX_SECRET:
-        raise InvalidDefinition({"token": [f"has more than {MAX_SECRET} characters; use an API token to sign in"]})
+        raise InvalidDefinition({"token": [f"is too long for a browser session (maximum {MAX_SECRET} characters); sign in with an API token"]})
 
 
 def _end(resources: Resources, credential: Instant | None, now: Instant) -> Instant:

@@ -105,8 +105,8 @@ def _placed(settings: Settings, wanted: str | None, given: Path | None) -> tuple
         text = write_once(place, wanted or new_key())
         if wanted not in (None, text):
             raise RekeyRefused(
-                f"{place} contains the key of another rekey, which is in progress or was interrupted before it "
-                "began. Delete the file if no other rekey is running"
+                f"{place} already contains a key that another rekey created. That rekey is still running, or it "
+                "stopped before it changed any data. If no rekey is running, delete the file and try again"
             )
     _sync(place)
     return text, place

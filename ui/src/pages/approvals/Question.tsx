@@ -24,7 +24,7 @@ export function WhatItDoes({ approval }: { approval: Approval }) {
           <p dir="auto">{actionText(approval.action, MOST_SAID)}</p>
           {approval.agent ? <AgentFacts agent={approval.agent} /> : null}
           <details>
-            <summary>Full action</summary>
+            <summary>Action as JSON</summary>
             <Json value={approval.action} label="Action" />
           </details>
         </>

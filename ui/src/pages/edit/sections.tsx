@@ -85,7 +85,7 @@ export function WhenSection() {
           path={["spec", "jitter_seconds"]}
           label="Jitter (s)"
           min={0}
-          hint="Maximum pseudorandom delay, default 0. Stable across restarts."
+          hint="Delays each run by a random time up to this value. Default 0."
         />
         <Choose path={["spec", "dst_gap"]} label={DST_GAP_LABEL} choices={DST_GAP_CHOICES} />
         <Choose path={["spec", "dst_fold"]} label={DST_FOLD_LABEL} choices={DST_FOLD_CHOICES} />
