@@ -224,7 +224,8 @@ def _mark(code: OpenedCode) -> str:
 
 def _check_length(secret: str) -> None:
     if len(secret) > MAX_SECRET:
-        raise InvalidDefinition({"token": [f"is too long for a browser session (maximum {MAX_SECRET} characters); sign in with an API token"]})
+        too_long = f"is too long for a browser session (maximum {MAX_SECRET} characters); sign in with an API token"
+        raise InvalidDefinition({"token": [too_long]})
 
 
 def _end(resources: Resources, credential: Instant | None, now: Instant) -> Instant:
