@@ -80,11 +80,11 @@ def test_a_long_list_is_walked_and_searched(open_page: OpenPage, fresh: Fresh, c
     assert "page_size=50" in first
     assert not any("page_size=50" in each for each in later)
     assert_accessible(page)
-    page.get_by_label(f"Choose herd-{count - 2}", exact=True).check()
+    page.get_by_label(f"Select herd-{count - 2}", exact=True).check()
     for index in (450, count // 2, count - 1, 1):
         go_to(page, index)
         expect_row(page, index, f"herd-{count - 1 - index}")
-    expect(page.get_by_label(f"Choose herd-{count - 2}", exact=True)).to_be_checked()
+    expect(page.get_by_label(f"Select herd-{count - 2}", exact=True)).to_be_checked()
     page.get_by_role("main").get_by_label("Search").fill("herd-0")
     expect(page.locator(ROW)).to_have_count(1)
     expect_row(page, 0, "herd-0")

@@ -20,6 +20,8 @@ def test_the_fields_of_each_kind_of_action_are_those_that_the_service_declares()
 
 
 def test_every_kind_that_is_shipped_can_be_chosen() -> None:
-    source = (UI / "src" / "pages" / "edit" / "WhatSection.tsx").read_text("utf-8")
-    (block,) = re.findall(r"KINDS[^=]*= \[\n(.*?)\n\];", source, re.DOTALL)
-    assert set(re.findall(r'\["(\w+)"', block)) == set(SHIPPED)
+    section = (UI / "src" / "pages" / "edit" / "WhatSection.tsx").read_text("utf-8")
+    assert re.search(r"^const KINDS = Object\.entries\(ACTION_KINDS\)", section, re.MULTILINE)
+    words = (UI / "src" / "words" / "kinds.ts").read_text("utf-8")
+    (block,) = re.findall(r"ACTION_KINDS[^=]*= \{\n(.*?)\n\} as const;", words, re.DOTALL)
+    assert set(re.findall(r"^  (\w+): ", block, re.MULTILINE)) == set(SHIPPED)
