@@ -87,9 +87,8 @@ def test_a_template_shows_the_texts_of_the_next_run(open_page: OpenPage, fresh: 
         '{"name": "Brief", "spec": {"cron_expressions": ["0 2 * * *"]}, "action": {"kind": "prompt", "prompt": '
         '"Brief {{ nominal | date(\'at %H:%M\') }} about {{ inputs.topic }}", "input": {"topic": "tea"}}}'
     )
-    expect(
-        page.get_by_text("{{ nominal | date('at %H:%M') }} is sent without rendering", exact=False).first
-    ).to_be_visible()
+    unrendered = page.get_by_text("{{ nominal | date('at %H:%M') }} is sent without rendering", exact=False)
+    expect(unrendered.first).to_be_visible()
     expect(page.get_by_label("Rendered prompt")).to_have_count(0)
     page.get_by_label("Render {{ … }} templates").check()
     expect(text).to_have_value(re.compile('template: true|"template": true'))
