@@ -138,43 +138,43 @@ MUTANTS: Final[tuple[Mutant, ...]] = (
         "operations/approvals", "voter_of",
         "is_worker=principal in (run.claimed_by, run_principal(run.run_id))",
         "is_worker=principal == run_principal(run.run_id)",
-        ("api/test_approvals.py",)),
+        ("api/test_bypasses.py",), "whoever_works_never_decide"),
     Mutant(
         "A viewer may set a secret",
         "operations/secrets", "put",
         "caller.require(Permission.WRITE)", "caller.require(Permission.READ)",
-        ("api/test_secrets.py",)),
+        ("api/test_secrets.py",), "who_may_set"),
     Mutant(
         "A namespace may have one secret more than the limit",
         "operations/secrets", "keep",
         ">= most:", "> most:",
-        ("api/test_secrets.py",)),
+        ("api/test_secrets.py",), "full_namespace"),
     Mutant(
         "A namespace with schedules but no open runs is deleted without force",
         "operations/namespaces", "delete",
         "found.schedules or found.open_runs", "found.schedules and found.open_runs",
-        ("api/test_tenants.py", "api/test_namespace_removal.py")),
+        ("api/test_namespace_removal.py",), "only_by_force"),
     Mutant(
         "An agent sees the work of a team that has its name",
         "operations/caller", "Caller.sees",
         "None if run.assignee_type == AssigneeType.TEAM else run.assignee", "run.assignee",
-        ("operations/test_callers.py", "operations/test_visibility.py")),
+        ("operations/test_callers.py",)),
     Mutant(
         "An attempt to bypass an approval is not recorded",
         "operations/deciding", "_Voice.refused",
         'record_bypass(self.connection, self.caller, self.run, f"decision {self.said.decision}", self.now)', "pass",
-        ("api/test_bypasses.py",)),
+        ("api/test_bypasses.py",), "whoever_works_never_decide"),
     # ── store ────────────────────────────────────────────────────────────────────────────────────────────────────
     Mutant(
         "Dispatchers wait for each other's candidates",
         "store/runs/claims", "_CANDIDATES_POSTGRES",
         "FOR UPDATE SKIP LOCKED", "FOR UPDATE",
-        ("store/test_claims.py",), "postgresql"),
+        ("store/test_claims.py",), "(at_once or pass_over) and postgresql"),
     Mutant(
         "Tickers claim the same schedules",
         "store/schedules/due", "_CLAIM_POSTGRES",
         '"FOR UPDATE SKIP LOCKED"', '""',
-        ("store/test_due.py",), "postgresql"),
+        ("store/test_due.py",), "pass_over and postgresql"),
     Mutant(
         "An idempotency key returns the answer of another namespace",
         "store/idempotency", "recall",
@@ -201,7 +201,7 @@ MUTANTS: Final[tuple[Mutant, ...]] = (
         "A ticker that waits for the database loses its heartbeat",
         "engine/heartbeat", "Heartbeat.step",
         "await self._threads.run(lambda: ticker.beat(waits=False))", "pass",
-        ("engine/test_heartbeat.py",)),
+        ("engine/test_heartbeat.py",), "sqlite"),
     Mutant(
         "A deliverer that stops forgets what it delivered",
         "engine/deliverer", "Deliverer._deliver_page",
@@ -227,7 +227,7 @@ MUTANTS: Final[tuple[Mutant, ...]] = (
         "A reused idempotency key returns the answer of another request",
         "api/idempotency", "_again",
         "(asked.of, *asked.others)", "(earlier.request_hash,)",
-        ("api/test_idempotency.py",)),
+        ("api/test_idempotency.py",), "belongs_to_one_request"),
     Mutant(
         "A page of another origin may write with the session of the browser",
         "api/cross_site", "is_our_page",
@@ -242,7 +242,7 @@ MUTANTS: Final[tuple[Mutant, ...]] = (
         "An administrative request leaves no audit entry",
         "api/audited", "audited",
         "audit.append(connection, chain, [told], now=resources.clock.now())", "pass",
-        ("api/test_audit.py",)),
+        ("api/test_audit.py",), "every_act"),
     Mutant(
         "A JWT may be valid for any time",
         "api/jwts", "check_times",
@@ -259,7 +259,7 @@ MUTANTS: Final[tuple[Mutant, ...]] = (
         "Audit entries do not show the address of the caller",
         "wire/audit", "shown_entry",
         "address=deed.address", "address=None",
-        ("api/test_audit.py",)),
+        ("api/test_audit.py",), "every_act or flood"),
     # ── client ───────────────────────────────────────────────────────────────────────────────────────────────────
     Mutant(
         "The client makes one attempt too many",
@@ -286,7 +286,7 @@ MUTANTS: Final[tuple[Mutant, ...]] = (
         "`horarium verify` exits with 0 despite findings",
         "cli/verify", "verify_command",
         "raise typer.Exit(1)", "raise typer.Exit(0)",
-        ("cli/test_offline.py", "cli/test_service.py")),
+        ("cli/test_service.py",), "verify"),
     Mutant(
         "An all-day event includes the day after it",
         "cli/dates", "_span",
@@ -307,12 +307,12 @@ MUTANTS: Final[tuple[Mutant, ...]] = (
         "Children of a command survive its timeout",
         "launchers/command", "_end_group",
         "_signal_group(group, signal.SIGKILL)", "pass",
-        ("launchers/test_command.py",)),
+        ("launchers/test_command.py",), "children"),
     Mutant(
         "A redirect counts as a delivered webhook",
         "launchers/webhook", "_delivery",
         "if 200 <= answer.status < 300:", "if 200 <= answer.status < 400:",
-        ("api/test_subscriptions.py",)),
+        ("api/test_subscriptions.py",), "growing_pauses"),
     # ── celery ───────────────────────────────────────────────────────────────────────────────────────────────────
     Mutant(
         "A full spool drops the ends of runs before their progress",

@@ -36,7 +36,10 @@ TIME_LIMIT_SECONDS = 300
 _STOP_SECONDS = 30
 # Ignored by git, but the service serves it.
 _BUILT = PACKAGE / "static"
-_OPTIONS = ("-x", "-q", "-n", "2", "-p", "no:randomly", "-p", "no:cacheprovider")
+_OPTIONS = ("-x", "-q", "-p", "no:randomly", "-p", "no:cacheprovider")
+_TEST_NAME = re.compile(r"def (test_\w+)")
+_OPERATORS = frozenset({"and", "or", "not"})
+DIALECTS = ("sqlite", "postgresql")
 _FAILED = re.compile(r"^(?:FAILED|ERROR) (tests/[^:\s]+)", re.MULTILINE)
 
 
@@ -143,8 +146,19 @@ def problems(root: Path = ROOT, moved: Mapping[str, str] = MOVED) -> list[str]:
             sources.place(mutant)
         except (CannotPlant, SyntaxError) as wrong:
             found.append(f"{number}: {wrong}")
-        found += [f"{number}: {each} does not exist" for each in selection(mutant, moved) if not (root / each).exists()]
+        found += [f"{number}: {wrong}" for wrong in _problems_of_tests(root, mutant, moved)]
     return found
+
+
+def _problems_of_tests(root: Path, mutant: Mutant, moved: Mapping[str, str]) -> Iterator[str]:
+    """Yield files that do not exist, and words of the keyword that no test of them has in its name."""
+    paths = [root / each for each in selection(mutant, moved)]
+    yield from (f"{each.relative_to(root)} does not exist" for each in paths if not each.exists())
+    files = [file for each in paths for file in (each.rglob("test_*.py") if each.is_dir() else [each]) if file.exists()]
+    names = " ".join(name for file in files for name in _TEST_NAME.findall(file.read_text("utf-8")))
+    for word in set(re.findall(r"\w+", mutant.keyword)) - _OPERATORS - set(DIALECTS):
+        if word not in names:
+            yield f"no test in {', '.join(mutant.tests)} has {word!r} in its name"
 
 
 # ── execution ────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -199,19 +213,28 @@ def _write(path: Path, text: str) -> None:
         stale.unlink()
 
 
-def run_tests(copy: Path, tests: Sequence[str], keyword: str, limit: float) -> tuple[int | None, str]:
+@dataclass(frozen=True, slots=True)
+class Effort:
+    """The time limit of each run of pytest, in seconds, and its number of workers; 0 = in one process."""
+
+    limit: float = TIME_LIMIT_SECONDS
+    workers: int = 2
+
+
+def run_tests(copy: Path, tests: Sequence[str], keyword: str, effort: Effort) -> tuple[int | None, str]:
     """Return exit code and output of pytest; no code after the time limit."""
     environment = {**os.environ, "PYTHONPATH": str(copy / "src")}
     environment.pop("PYTHONDONTWRITEBYTECODE", None)
     chosen = ["-k", keyword] if keyword else []
-    command = [sys.executable, "-m", "pytest", *_OPTIONS, *chosen, *tests]
+    workers = ["-n", str(effort.workers)]
+    command = [sys.executable, "-m", "pytest", *_OPTIONS, *workers, *chosen, *tests]
     with tempfile.TemporaryFile() as output:
         process = subprocess.Popen(
             command, cwd=copy, env=environment, stdout=output, stderr=output, start_new_session=True
         )
         code: int | None = None
         try:
-            code = process.wait(limit)
+            code = process.wait(effort.limit)
         except subprocess.TimeoutExpired:
             pass
         finally:
@@ -231,10 +254,10 @@ def _stop(process: subprocess.Popen[bytes]) -> None:
     process.wait()
 
 
-def try_mutant(copy: Path, number: int, mutant: Mutant, limit: float) -> Result:
+def try_mutant(copy: Path, number: int, mutant: Mutant, effort: Effort) -> Result:
     began = time.monotonic()
     with planted(Sources(copy).place(mutant)):
-        code, output = run_tests(copy, selection(mutant), mutant.keyword, limit)
+        code, output = run_tests(copy, selection(mutant), mutant.keyword, effort)
     failed = _FAILED.search(output)
     match code:
         case None:
@@ -250,12 +273,12 @@ def try_mutant(copy: Path, number: int, mutant: Mutant, limit: float) -> Result:
     return Result(number, _named(mutant), mutant.defect, outcome, failed and failed[1], seconds)
 
 
-def run_clean(copy: Path, chosen: Sequence[int], limit: float) -> bool:
+def run_clean(copy: Path, chosen: Sequence[int], effort: Effort) -> bool:
     """Run the tests of the chosen mutants without a defect; return whether all pass."""
     selections = dict.fromkeys((tuple(selection(MUTANTS[each - 1])), MUTANTS[each - 1].keyword) for each in chosen)
     passed = True
     for tests, keyword in selections:
-        code, output = run_tests(copy, tests, keyword, limit)
+        code, output = run_tests(copy, tests, keyword, effort)
         if code != 0:
             passed = False
             print(f"fails without a defect: {' '.join(tests)}\n{output[-4_000:]}", file=sys.stderr)
@@ -286,7 +309,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
         metavar="SECONDS",
         help="time limit of each run (default 300)",
     )
+    parser.add_argument(
+        "--workers", type=int, default=2, metavar="N", help="workers of pytest; 0 = one process (default 2)"
+    )
     given = parser.parse_args(arguments)
+    effort = Effort(given.limit, given.workers)
     chosen = given.numbers or range(1, len(MUTANTS) + 1)
     if not all(1 <= each <= len(MUTANTS) for each in chosen):
         parser.error(f"numbers are from 1 to {len(MUTANTS)}")
@@ -297,10 +324,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 1 if wrong else 0
     results: list[Result] = []
     with copied_tree() as copy:
-        if given.clean and not run_clean(copy, chosen, given.limit):
+        if given.clean and not run_clean(copy, chosen, effort):
             return 1
         for number in chosen:
-            result = try_mutant(copy, number, MUTANTS[number - 1], given.limit)
+            result = try_mutant(copy, number, MUTANTS[number - 1], effort)
             results.append(result)
             about = f"{result.function}: {result.by or result.defect}"
             print(f"{number:2} {result.outcome:8} {result.seconds:6.1f} s  {about}")
@@ -316,5 +343,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return 0 if counts["caught"] == len(results) else 1
 
 
+def _terminated(number: int, _frame: object) -> None:
+    """Leave through the cleanup, which ends pytest and removes the copy."""
+    sys.exit(128 + number)
+
+
 if __name__ == "__main__":
+    signal.signal(signal.SIGTERM, _terminated)
     sys.exit(main())
