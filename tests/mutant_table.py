@@ -47,7 +47,7 @@ MUTANTS: Final[tuple[Mutant, ...]] = (
         "The workday nearest to a Saturday the 1st is a Sunday",
         "recurrence/cron", "_nearest_workday",
         "if day > 1 else 3", "if day > 1 else 2",
-        ("unit/recurrence/test_vectors.py", "unit/recurrence/test_walker.py")),
+        ("unit/recurrence/test_nearest_workday.py",)),
     Mutant(
         "Jitter reaches the next occurrence",
         "recurrence/jitter", "jitter_delay",
