@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import argparse
 import ast
+import ctypes
 import json
 import os
 import re
@@ -34,6 +35,7 @@ ROOT = Path(__file__).resolve().parent.parent
 PACKAGE = Path("src/horarium")
 TIME_LIMIT_SECONDS = 300
 _STOP_SECONDS = 30
+_PR_SET_CHILD_SUBREAPER = 36
 # Ignored by git, but the service serves it.
 _BUILT = PACKAGE / "static"
 _OPTIONS = ("-x", "-q", "-p", "no:randomly", "-p", "no:cacheprovider")
@@ -244,7 +246,7 @@ def run_tests(copy: Path, tests: Sequence[str], keyword: str, effort: Effort) ->
 
 
 def _stop(process: subprocess.Popen[bytes]) -> None:
-    """End pytest so that it stops the servers that it started; otherwise its whole process group."""
+    """End pytest so that it stops the servers that it started, then what a defect or a time limit left running."""
     if process.poll() is None:
         process.send_signal(signal.SIGINT)
         with suppress(subprocess.TimeoutExpired):
@@ -252,6 +254,21 @@ def _stop(process: subprocess.Popen[bytes]) -> None:
     with suppress(ProcessLookupError):
         os.killpg(process.pid, signal.SIGKILL)
     process.wait()
+    while orphans := _children():
+        for each in orphans:
+            os.kill(each, signal.SIGKILL)
+            os.waitpid(each, 0)
+
+
+def adopt_orphans() -> None:
+    """Become the parent of descendants that lose theirs, where the system is Linux."""
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+
+
+def _children() -> list[int]:
+    listed = Path(f"/proc/self/task/{os.getpid()}/children")
+    return [int(each) for each in listed.read_text().split()] if listed.exists() else []
 
 
 def try_mutant(copy: Path, number: int, mutant: Mutant, effort: Effort) -> Result:
@@ -323,6 +340,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(f"{len(MUTANTS)} defects, {len(wrong)} problems")
         return 1 if wrong else 0
     results: list[Result] = []
+    adopt_orphans()
     with copied_tree() as copy:
         if given.clean and not run_clean(copy, chosen, effort):
             return 1
