@@ -86,6 +86,7 @@ def test_what_is_live_goes_only_by_force(http: httpx.Client, horarium: TestServi
     assert horarium.http(namespace="tenant").get("/api/runs").json()["runs"] == []
 
 
+@pytest.mark.parametrize("dialect", ["sqlite"], indirect=True)
 def test_schedules_without_runs_keep_a_namespace_and_so_do_runs_without_schedules(
     http: httpx.Client, horarium: TestService
 ) -> None:

@@ -236,6 +236,7 @@ def test_a_fault_while_a_lease_is_given_back_holds_up_nothing_until_the_lease_en
     assert (receiver.kinds()[:2], len(failures)) == ([("run_finished", "a"), ("run_finished", "b")], 2)
 
 
+@pytest.mark.parametrize("dialect", ["sqlite"], indirect=True)
 def test_a_deliverer_that_stops_records_what_it_delivered(
     http: httpx.Client, horarium: TestService, receiver: Receiver
 ) -> None:
@@ -261,6 +262,7 @@ def test_a_deliverer_that_stops_records_what_it_delivered(
     assert show(http)["delivered_count"] == 1
 
 
+@pytest.mark.parametrize("dialect", ["sqlite"], indirect=True)
 def test_a_process_that_lost_its_lease_neither_keeps_nor_moves_the_subscription(
     http: httpx.Client, horarium: TestService, receiver: Receiver
 ) -> None:
