@@ -253,7 +253,7 @@ MUTANTS: Final[tuple[Mutant, ...]] = (
         "A row that the server could not read is shown as a row",
         "wire/answer", "is_unreadable",
         'value.get("unreadable") is True', 'value.get("unreadable") is False',
-        ("cli/test_calendar.py",), "named_on_stderr"),
+        ("api/test_damaged_rows.py",), "a_step_that_cannot_be_read"),
     Mutant(
         "Audit entries do not show the address of the caller",
         "wire/audit", "shown_entry",
@@ -290,7 +290,7 @@ MUTANTS: Final[tuple[Mutant, ...]] = (
         "An all-day event includes the day after it",
         "cli/dates", "_span",
         "(end - start).days", "(end - start).days + 1",
-        ("cli/test_calendar.py",)),
+        ("cli/test_calendar.py",), "a_file_lists_days"),
     # ── launchers ────────────────────────────────────────────────────────────────────────────────────────────────
     Mutant(
         "Permission for loopback addresses covers private ones",
@@ -317,7 +317,7 @@ MUTANTS: Final[tuple[Mutant, ...]] = (
         "A full spool drops the ends of runs before their progress",
         "celery/spool_lines", "to_keep",
         "for final in (True, False):", "for final in (False, True):",
-        ("worker_side/test_spool.py",)),
+        ("worker_side/test_spool.py",), "ends_are_kept"),
     Mutant(
         "A rate-limited report is given up",
         "celery/answers", "_of_each",
@@ -344,10 +344,10 @@ MUTANTS: Final[tuple[Mutant, ...]] = (
         "The settings file overrides the environment",
         "settings/loading", "load_settings",
         "{**written, **environment, **given}", "{**environment, **written, **given}",
-        ("unit/test_settings.py",)),
+        ("unit/test_settings.py",), "flag_wins"),
     Mutant(
         "A service behind a proxy opens loopback targets",
         "settings/loading", "as_up_takes_them",
         "settings.behind_proxy or not is_loopback(settings.host)", "not is_loopback(settings.host)",
-        ("unit/test_settings.py",)),
+        ("unit/test_settings.py",), "what_up_opens"),
 )  # fmt: skip
