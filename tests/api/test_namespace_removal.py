@@ -86,6 +86,22 @@ def test_what_is_live_goes_only_by_force(http: httpx.Client, horarium: TestServi
     assert horarium.http(namespace="tenant").get("/api/runs").json()["runs"] == []
 
 
+@pytest.mark.parametrize("dialect", ["sqlite"], indirect=True)
+def test_schedules_without_runs_keep_a_namespace_and_so_do_runs_without_schedules(
+    http: httpx.Client, horarium: TestService
+) -> None:
+    inside, _ = tenant(http, horarium)
+    refused = http.delete("/api/namespaces/tenant")
+    assert (refused.status_code, refused.json()["reason"]) == (409, "namespace_in_use")
+    assert "3 live schedules and 0 open runs" in refused.json()["message"]
+    horarium.advance(hours=1)
+    for number in range(3):
+        assert inside.delete(f"/api/schedules/s{number}").status_code == 200
+    refused = http.delete("/api/namespaces/tenant")
+    assert (refused.status_code, refused.json()["reason"]) == (409, "namespace_in_use")
+    assert "0 live schedules and 3 open runs" in refused.json()["message"]
+
+
 def test_workflows_agents_and_questions_go_with_it(http: httpx.Client, horarium: TestService) -> None:
     before = everything(horarium)
     inside, _ = tenant(http, horarium)

@@ -12,7 +12,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import Any
+from typing import Any, SupportsIndex
 
 import httpx
 import pytest
@@ -234,6 +234,49 @@ def test_a_fault_while_a_lease_is_given_back_holds_up_nothing_until_the_lease_en
     monkeypatch.setattr(deliveries, "give_back", fails_at_first)
     run(work, horarium)
     assert (receiver.kinds()[:2], len(failures)) == ([("run_finished", "a"), ("run_finished", "b")], 2)
+
+
+@pytest.mark.parametrize("dialect", ["sqlite"], indirect=True)
+def test_a_deliverer_that_stops_records_what_it_delivered(
+    http: httpx.Client, horarium: TestService, receiver: Receiver
+) -> None:
+    class OneAnswer(list[int]):
+        """The second request finds the gate closed."""
+
+        def pop(self, *place: SupportsIndex) -> int:
+            receiver.gate.clear()
+            return super().pop(*place)
+
+    receiver.answers = OneAnswer([204])
+    subscribe(http, receiver.url)
+    for name in ("a", "b"):
+        fail_one(horarium, name)
+
+    async def work(deliverer: Deliverer) -> None:
+        async with asyncio.timeout(60):
+            while len(receiver.heard) < 2:
+                await deliverer.step()
+                await asyncio.sleep(0.01)
+
+    run(work, horarium)
+    assert show(http)["delivered_count"] == 1
+
+
+@pytest.mark.parametrize("dialect", ["sqlite"], indirect=True)
+def test_a_process_that_lost_its_lease_neither_keeps_nor_moves_the_subscription(
+    http: httpx.Client, horarium: TestService, receiver: Receiver
+) -> None:
+    subscribe(http, receiver.url)
+    write = horarium.resources.database.write
+    [row] = write(lambda c: deliveries.due(c, horarium.now, after=b"", limit=9))
+    first = write(lambda c: deliveries.take(c, row.subscription_id, horarium.now))
+    horarium.clock.advance(deliveries.LEASE_SECONDS)
+    second = write(lambda c: deliveries.take(c, row.subscription_id, horarium.now))
+    assert first is not None
+    assert second is not None
+    assert not write(lambda c: deliveries.keep(c, first, horarium.now))
+    assert not write(lambda c: deliveries.move(c, first, first.cursor, horarium.now))
+    assert write(lambda c: deliveries.keep(c, second, horarium.now))
 
 
 def test_what_was_deleted_before_the_cursor_costs_no_entry_after_it(

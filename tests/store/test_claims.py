@@ -132,6 +132,22 @@ def test_many_who_claim_at_once_never_share_a_run(database: Database, open_anoth
     assert set(seen) | {work.run_id for work in take(database, limit=60)} == expected
 
 
+@pytest.mark.parametrize("dialect", ["postgresql"])
+def test_what_one_claim_holds_the_others_pass_over_without_waiting(
+    database: Database, open_another: Callable[[], Database]
+) -> None:
+    best, rest = add(database, priority=1), add(database)
+    holder, other = database, open_another()
+
+    def hold(connection: Any) -> None:
+        assert [each.run_id for each in claims.candidates(connection, [(HERE, 1)], NOW)] == [best]
+        with other.engine.connect() as waiting:
+            waiting.execute(sa.text("SET lock_timeout = '5s'"))
+            assert [each.run_id for each in claims.candidates(waiting, [(HERE, 2)], NOW)] == [rest]
+
+    holder.write(hold)
+
+
 # ── taking ───────────────────────────────────────────────────────────────────────────────────────────
 
 

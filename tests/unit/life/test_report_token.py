@@ -1,4 +1,4 @@
-"""Push tokens: made from the report token of the same delivery, and good for nothing that it is good for."""
+"""Report tokens and the push tokens made from them: each is for one delivery, and neither replaces the other."""
 
 from __future__ import annotations
 
@@ -13,9 +13,11 @@ TOKENS = ReportTokens(b"k" * 32, "https://horarium.test", (b"old" * 8,))
 
 @pytest.mark.parametrize("fence", [Fence(0), Fence(3), Fence(0, 2), Fence(12, 1)])
 @pytest.mark.parametrize("key", TOKENS.keys)
-def test_a_push_token_stands_for_its_delivery(fence: Fence, key: bytes) -> None:
-    """Also one that was made with a key of before."""
-    token = push_token(ReportTokens(key).make(RUN, *fence))
+def test_a_token_of_either_kind_and_of_any_key_is_recognised(fence: Fence, key: bytes) -> None:
+    report = ReportTokens(key).make(RUN, *fence)
+    assert TOKENS.fence_of(report, RUN) == fence
+    assert TOKENS.fence_of(report, new_id()) is None
+    token = push_token(report)
     assert TOKENS.fence_of_push(token, RUN) == fence
     assert TOKENS.fence_of_push(token, new_id()) is None
 

@@ -36,6 +36,12 @@ PUBLIC: dict[str, Any] = {"host": "0.0.0.0", "public_url": "https://cron.example
         pytest.param(
             {**LOCAL, "allowed_hosts": ("*.example.org",)}, "notexample.org", False, id="beside an allowed one"
         ),
+        pytest.param(
+            {**LOCAL, "allowed_hosts": (".example.org",)},
+            "cron.example.org.evil.example",
+            False,
+            id="an allowed one inside another",
+        ),
         pytest.param({**LOCAL, "allowed_hosts": ("*",)}, "evil.example", True, id="any"),
         pytest.param(PUBLIC, "cron.example.org", True, id="what we are reached by"),
         pytest.param(PUBLIC, "evil.example", False, id="not ours, though we listen for all"),
