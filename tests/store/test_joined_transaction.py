@@ -78,7 +78,7 @@ def test_it_is_the_same_database_but_for_closing_it(database: Database) -> None:
     def work(connection: Connection) -> None:
         inside = JoinedTransaction(database, connection)
         assert (inside.dialect, inside.url, inside.engine) == (database.dialect, database.url, database.engine)
-        with pytest.raises(RuntimeError, match="only the owner"):
+        with pytest.raises(RuntimeError, match="close the database where it was opened"):
             inside.close()
 
     database.write(work)
