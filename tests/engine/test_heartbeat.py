@@ -57,6 +57,17 @@ def test_a_beat_that_another_thread_has_begun_is_not_waited_for(database: Databa
     assert database.read(lambda c: leases.last_beat(c, "ticker")) is None
 
 
+def test_a_clock_that_was_ahead_between_two_looks_leaves_nothing_ahead(database: Database) -> None:
+    clock = FakeClock(START)
+    beating, _, pulse = heartbeat_on(database, clock)
+    beating.look()
+    clock.move(3_600)
+    pulse.completed["ticker"] = clock.now()
+    clock.move(-3_600)
+    beating.look()
+    assert (beating._hurry.is_set(), pulse.completed) == (True, {"ticker": START})
+
+
 def test_a_clock_that_is_set_back_makes_it_beat_at_once_and_leaves_nothing_ahead(database: Database) -> None:
     clock = FakeClock(START)
     beating, _, pulse = heartbeat_on(database, clock)

@@ -104,7 +104,8 @@ class Heartbeat:
         now = self._clock.now()
         if self._ticker is not None:
             self._ticker.observe()
-        if self._looked_at - now > _STEP_BACK:
+        # A clock that was ahead only between two looks shows in the steps that were completed meanwhile.
+        if max(self._looked_at, *self._pulse.completed.values(), now) - now > _STEP_BACK:
             self._pulse.set_back(now)
             self._hurry.set()
         self._looked_at = now
