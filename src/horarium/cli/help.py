@@ -54,7 +54,7 @@ class _Layout:
 
     def get_help(self, ctx: _Context) -> str:
         """Return the help, with escapes for what the terminal cannot show."""
-        return escaped(str(super().get_help(ctx)))  # type: ignore[misc]  # it is mixed into Typer's classes
+        return escaped(str(super().get_help(ctx)))  # type: ignore[misc]  # a mixin: Typer's class supplies get_help
 
 
 class Command(_Layout, TyperCommand):

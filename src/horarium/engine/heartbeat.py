@@ -105,7 +105,7 @@ class Heartbeat:
         if self._ticker is not None:
             self._ticker.observe()
         # A clock that was ahead only between two looks shows in the steps that were completed meanwhile.
-        if max(self._looked_at, *self._pulse.completed.values(), now) - now > _STEP_BACK:
+        if max((self._looked_at, *self._pulse.completed.values())) - now > _STEP_BACK:
             self._pulse.set_back(now)
             self._hurry.set()
         self._looked_at = now

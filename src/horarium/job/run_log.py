@@ -90,7 +90,7 @@ class RunLog:
 
     def __init__(self, now: Callable[[], Instant], most: int = KEPT_BYTES) -> None:
         self.touched = False
-        """Whether anything was written."""
+        """True once anything was written."""
         self._now = now
         self._most = most
         self._lock = threading.Lock()

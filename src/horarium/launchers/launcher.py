@@ -139,7 +139,7 @@ class Launcher(Protocol):
     """Fields of an action of this kind with their checks, its target and its timeout. None for a built-in kind, or one
     without fields."""
     honours_key: bool
-    """Whether the target ignores a second delivery of the same key."""
+    """True if the target ignores a second delivery of the same key."""
     concurrency: int | None
     """Places of this kind in a process, unless the settings say otherwise. None: a launch costs this process
     next to nothing, and only the limits of the process, the namespace and the target hold."""
@@ -148,9 +148,9 @@ class Launcher(Protocol):
     a few. They do not count for the process or the namespace. None: each launch counts, as the settings say."""
     can_poll: bool
     works_here: bool = False
-    """Whether the work runs in this process or a child process, so the run is running as long as the launch."""
+    """True if the work runs in this process or a child process, so the run is running as long as the launch."""
     launches_at_once: bool = False
-    """Whether a launch has no external effect, so `answer_at_once` may run inside the transaction of the claim."""
+    """True if a launch has no external effect, so `answer_at_once` may run inside the transaction of the claim."""
 
     async def launch(self, request: LaunchRequest) -> Outcome: ...
 

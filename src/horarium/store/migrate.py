@@ -78,7 +78,7 @@ def newest_revision() -> str:
 
 @dataclass(frozen=True, slots=True)
 class SchemaReport:
-    """How a schema fits this program. `missing` is what is unavailable until a migration; `sentence` says it all."""
+    """The fit of a schema to this program. `missing` lists what is unavailable until a migration."""
 
     fit: Fit
     sentence: str

@@ -28,7 +28,7 @@ _MAKE = "CREATE TABLE {table} (version_num VARCHAR(32) NOT NULL, CONSTRAINT {tab
 
 
 class Fit(StrEnum):
-    """How the schema of a database fits the code that uses it."""
+    """Fits of a database schema to the code that uses it."""
 
     NO_TABLES = "no_tables"
     FOREIGN = "foreign"  # of another program, or damaged
