@@ -108,7 +108,7 @@ def payers(assignee: Assignee | None, member: str | None) -> tuple[str, ...]:
 
 
 def settle(planning: Planning, policies: BirthPolicies, member: str | None) -> Settled:
-    """Settle policies for a new run. The schedule's own are the minimum: an approval that it requires stays required."""
+    """Settle policies for a new run. The schedule's are the minimum: an approval that it requires stays required."""
     bundle = policies.bundle(member)
     effective = bundle.effective
     if effective is None:

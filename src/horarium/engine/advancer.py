@@ -112,7 +112,7 @@ class Advancer:
             return sum(self._advance_alone(run_id, now) for run_id in run_ids)
 
     def _advance(self, connection: Connection, run_ids: Sequence[bytes], now: Instant) -> int:
-        """Advance runs that no other process has locked, and return their number; a run that cannot advance is to end."""
+        """Advance runs that no other process has locked, and return their number; one that cannot advance is to end."""
         moved = self._workflows.move_on(connection, run_ids, now)
         step_changes.note(connection, [Noted(run.work.run_id, finish=True) for run, _ in moved.broken])
         for run, why in moved.broken:

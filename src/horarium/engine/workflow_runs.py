@@ -277,7 +277,7 @@ class Workflows:
         drafts: Sequence[tuple[Parent, NewStep]],
         definitions: Mapping[bytes, Definition | Exception],
     ) -> dict[bytes, WorkflowVersion]:
-        """Versions of steps that are stored workflows: as requested, else as at the root's creation, else the newest."""
+        """Versions of steps that are stored workflows: as requested, else as at the root's creation or the newest."""
         subs: dict[bytes, tuple[Parent, NewStep, Definition, str]] = {}
         for parent, step in drafts:
             definition = definitions[step.run_id]

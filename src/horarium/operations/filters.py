@@ -73,7 +73,7 @@ class ScheduleFilter:
         return found
 
     def _mentions(self) -> Iterator[str]:
-        """Texts that each matching document contains, as documents are spelled; other documents may contain them too."""
+        """Texts that each matching document contains, as documents are spelled; others may contain them too."""
         if self.calendar is not None:
             yield to_text(self.calendar)
         if self.assignee is not None:

@@ -88,9 +88,9 @@ class Swept:
 def old_runs(connection: Connection, *, finished_before: Before, after: bytes, looks: int) -> Found:
     """The deletable runs among the next `looks` root runs in creation order.
 
-    The newest finished run of a schedule or of a workflow stays, however old: conditions read its result. So does a
-    run whose occurrence lies after the position, because its row is the lock that keeps that occurrence from being
-    decided twice.
+    The newest finished run of a schedule or of a workflow stays, however old: conditions read its result. A run
+    whose occurrence lies after the position stays too, because its row is the lock that keeps that occurrence from
+    being decided twice.
     """
     may_go = sa.or_(sa.and_(runs.c.schedule_uid.is_not(None), _is_gone()), sa.and_(_in_schedule(), _in_workflow()))
     return _walk(connection, may_go, finished_before, after, looks)
