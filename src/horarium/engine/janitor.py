@@ -178,7 +178,7 @@ class Janitor:
         )
 
     def _unheard(self) -> Instant:
-        """Earliest time of this process, while it waits for reports; later 0.
+        """Deadline before which runs of a broker do not time out yet: for a while the start of the process, later 0.
 
         A run that timed out while no process was active may have succeeded: its report is accepted for a while.
         """

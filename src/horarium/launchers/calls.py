@@ -236,7 +236,7 @@ class Said(NamedTuple):
 
 
 class _Told:
-    """Output of a child process, sent when a line has ended: a message for each piece would cost twice as many."""
+    """Output of a child process, sent when a line has ended: a message for each piece would double their number."""
 
     def __init__(self, there: Connection) -> None:
         self._there = there

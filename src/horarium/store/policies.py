@@ -97,7 +97,7 @@ class Speakers:
         return found.assignee if isinstance(found, Assignment) else None
 
     def member_of(self, namespace: str, assignee: Assignee, turn: int | None = None) -> str | None:
-        """Resolve the team member who works; None for an agent, and for a team that is gone or unreadable."""
+        """Resolve the team member who works; None for an agent, and for a missing or unreadable team."""
         if assignee.type is AssigneeType.AGENT:
             return None
         found = self.teams.get((namespace, assignee.id))
