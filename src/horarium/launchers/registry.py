@@ -191,7 +191,7 @@ class Registry:
         return kind in self._launchers and namespace in self._audiences.get(kind, EVERYBODY)
 
     def knows(self, kind: str, name: str, namespace: str) -> bool:
-        """Tell whether the launcher has a task or a command of this name; True if the launcher cannot list its names."""
+        """Tell whether the launcher has a task or a command of this name; True if it cannot list its names."""
         if not self.serves(kind, namespace):
             return False
         names = self._known_names(self._launchers[kind])
