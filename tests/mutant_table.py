@@ -10,7 +10,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
-MOVED: Final[Mapping[str, str]] = {}
+MOVED: Final[Mapping[str, str]] = {
+    "operations/approvals": "features/approvals/service",
+    "operations/deciding": "features/approvals/deciding",
+}
 """New paths of modules, test files and test folders by their old paths."""
 
 

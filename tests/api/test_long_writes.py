@@ -9,10 +9,11 @@ from typing import Any
 import httpx
 import pytest
 
+from horarium.features.approvals import request_rows
 from horarium.operations import schedules
 from horarium.policy.replying import agreed_hash
 from horarium.schedule import document
-from horarium.store.runs import approvals, descendants, writer
+from horarium.store.runs import descendants, writer
 from horarium.testing import TestService
 
 HTTP = {"kind": "http", "url": "http://example.com"}
@@ -126,7 +127,7 @@ def test_inputs_that_many_runs_share_are_hashed_once(http: httpx.Client, monkeyp
         hashed.append(inputs)
         return agreed_hash(inputs, reply, texts)
 
-    monkeypatch.setattr(approvals, "agreed_hash", noted)
+    monkeypatch.setattr(request_rows, "agreed_hash", noted)
     body = {
         "schedule_id": "s",
         "spec": {"cron_expressions": ["0 * * * *"]},

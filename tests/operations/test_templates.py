@@ -12,15 +12,18 @@ from operations.desks import ADMIN, NOON, VIEWER, Office, document
 
 from horarium import Horarium
 from horarium.errors import InvalidDefinition
+from horarium.features.approvals import service as approval_service
+from horarium.features.approvals import standing
+from horarium.features.approvals.deciding import Said, decide
+from horarium.features.approvals.model import StandingBody
+from horarium.features.approvals.service import Asked
 from horarium.ids import id_text
 from horarium.instant import MINUTE
 from horarium.launchers.cloudevent import event_body
 from horarium.launchers.payload import encode
 from horarium.life.soundness import Unsound
-from horarium.operations import approvals, previews, runs, schedules, standing
-from horarium.operations.approvals import Asked
+from horarium.operations import previews, runs, schedules
 from horarium.operations.backfills import backfill
-from horarium.operations.deciding import Said, decide
 from horarium.operations.errors import RunNotRepeatable, ScheduleBroken
 from horarium.operations.reruns import rerun
 from horarium.operations.triggers import trigger
@@ -32,7 +35,6 @@ from horarium.store.runs.read import RunRow
 from horarium.store.runs.renderings import were_given
 from horarium.store.tables import namespace_usage, run_definitions, schedule_revisions
 from horarium.testing import Accepted, Finished, Unreachable, service
-from horarium.wire.approvals import StandingBody
 
 HTTP: dict[str, Any] = {"kind": "http", "url": "https://a.example/", "template": True}
 ASKS: dict[str, Any] = {"requires_approval": True, "allow_requester": True}
@@ -148,7 +150,7 @@ def test_a_rerun_is_rendered_anew_for_the_same_occurrence(office: Office) -> Non
 
 def asked(office: Office) -> list[Asked]:
     """Oldest first."""
-    return list(approvals.list_approvals(office.resources, ADMIN).approvals)
+    return list(approval_service.list_approvals(office.resources, ADMIN).approvals)
 
 
 def test_the_rendered_texts_are_asked_about_hashed_and_shown(office: Office) -> None:

@@ -17,7 +17,6 @@ from horarium.api import (
     admin,
     agenda,
     agents,
-    approvals,
     assignments,
     audit,
     bulk,
@@ -71,6 +70,7 @@ from horarium.api.streams import Streams
 from horarium.api.turns import Turns, turn_limits
 from horarium.api.ui_files import UiFiles
 from horarium.errors import HorariumError
+from horarium.features.approvals import routes as approval_routes
 from horarium.operations.resources import Resources
 
 
@@ -97,8 +97,8 @@ ROUTES: tuple[Routes, ...] = (
     runs.routes,
     run_reports.routes,
     reruns.routes,
-    approvals.run_routes,
-    approvals.routes,
+    approval_routes.run_routes,
+    approval_routes.routes,
     run_logs.routes,
     launches.routes,
     calendars.routes,

@@ -7,6 +7,7 @@ from functools import partial
 from typing import Any
 
 from horarium.api.pages import readable_row
+from horarium.features.approvals.rows import AskedApproval
 from horarium.ids import id_text
 from horarium.instant import from_rfc3339, to_datetime
 from horarium.operations.occurrences import Skipped
@@ -26,7 +27,6 @@ from horarium.schedule.terms import Terms, terms_of
 from horarium.schedule.told_policies import ToldPolicies, policies_of
 from horarium.store.errors import CannotRead
 from horarium.store.runs.listed_steps import StepRow
-from horarium.store.runs.newest_approvals import AskedApproval
 from horarium.store.runs.read import RunRow
 from horarium.wire import runs as wire
 from horarium.wire.answer import time_of

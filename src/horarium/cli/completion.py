@@ -84,7 +84,7 @@ def _calendar_kinds() -> Iterable[str]:
 
 
 def _approval_statuses() -> Iterable[str]:
-    from horarium.wire.approvals import StatusFilter
+    from horarium.features.approvals.model import StatusFilter
 
     return [each.value for each in StatusFilter]
 

@@ -23,7 +23,7 @@ SERVER_COMMANDS: Mapping[str, str] = {
     "schedule": "horarium.cli.schedule",
     "run": "horarium.cli.run",
     "workflow": "horarium.cli.workflow",
-    "approval": "horarium.cli.approval",
+    "approval": "horarium.features.approvals.commands",
     "agent": "horarium.cli.agent",
     "team": "horarium.cli.team",
     "assignment": "horarium.cli.assignment",

@@ -12,6 +12,7 @@ from horarium.decision.facts import NO_FACTS, NO_SIGNAL, Facts, Shared, Signal, 
 from horarium.decision.plan import Decision, Missed, Skip
 from horarium.decision.record import Entry, Named, record_decisions
 from horarium.errors import InvalidDefinition
+from horarium.features.approvals import request_rows
 from horarium.ids import id_text
 from horarium.instant import MINUTE, SECOND, Instant
 from horarium.operations.bypasses import refuse_skipping
@@ -34,7 +35,7 @@ from horarium.store.database import Connection
 from horarium.store.database.channels import READY
 from horarium.store.database.json_text import to_text
 from horarium.store.quotas import QuotaBook
-from horarium.store.runs import approvals, open_runs
+from horarium.store.runs import open_runs
 from horarium.store.runs.side_effects import new_ids, settle_side_effects
 from horarium.store.schedules import facts
 from horarium.store.schedules import rows as schedules
@@ -127,7 +128,7 @@ def write_decisions(
         open_runs.set_callers_part(connection, run.run_id, external_key=external_key, inputs=inputs, rerun_of=rerun_of)
     open_runs.set_requested_by(connection, [run.run_id for run in entry.runs], caller.context())
     waiting = settle_side_effects(connection, resources.known, row.namespace, row.schedule_uid, planning, entry, now)
-    entry = _let_go(entry, approvals.request(connection, waiting, now))
+    entry = _let_go(entry, request_rows.request(connection, waiting, now))
     if any(run.state is RunState.READY for run in entry.runs):
         resources.database.notify(connection, READY)
     if entry.runs:

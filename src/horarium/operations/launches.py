@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from horarium.decision.births import Settled
+from horarium.features.approvals import request_rows
 from horarium.ids import id_text, new_id
 from horarium.instant import DAY, SECOND, Instant, to_rfc3339
 from horarium.operations.bypasses import bypass_on_record, refuse_skipping_again
@@ -33,7 +34,7 @@ from horarium.store.database import Connection
 from horarium.store.database.channels import READY
 from horarium.store.database.json_text import to_text
 from horarium.store.errors import Conflict
-from horarium.store.runs import approvals, open_runs
+from horarium.store.runs import open_runs
 from horarium.store.runs import read as runs_read
 from horarium.store.runs.read import RunRow
 from horarium.store.workflow_graphs import newest_versions
@@ -90,7 +91,7 @@ def start_run(
             assert row is not None  # it was inserted above
             refuse_skipping_again(connection, caller, row, definition.approval, is_new=True)
         open_runs.set_requested_by(connection, [started.run_id], caller.context())
-        if started.state is RunState.AWAITING_APPROVAL and approvals.request(connection, [run_id], now):
+        if started.state is RunState.AWAITING_APPROVAL and request_rows.request(connection, [run_id], now):
             return replace(started, state=RunState.READY)  # somebody had said yes beforehand
         return started
 

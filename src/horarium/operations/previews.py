@@ -20,6 +20,7 @@ from horarium.decision.guards import reads_signal
 from horarium.decision.recorded import Recorded
 from horarium.decision.year import FIRST_YEAR, LAST_YEAR, Past, YearOverview
 from horarium.errors import InvalidDefinition
+from horarium.features.approvals.rows import waiting_below
 from horarium.ids import id_text, parse_id
 from horarium.instant import DAY, MINUTE, Instant
 from horarium.operations.caller import Caller
@@ -47,7 +48,6 @@ from horarium.store.history import events as history
 from horarium.store.history import lanes
 from horarium.store.runs import open_runs
 from horarium.store.runs import read as runs_read
-from horarium.store.runs.newest_approvals import waiting_below
 from horarium.store.schedules import rows as schedules
 from horarium.store.schedules.health import waiting_runs
 from horarium.store.schedules.rows import ScheduleRow

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 from horarium.errors import InvalidDefinition
+from horarium.features.approvals.rows import approved_gates
 from horarium.ids import id_text
 from horarium.instant import SECOND, Instant
 from horarium.operations.caller import Caller
@@ -23,7 +24,6 @@ from horarium.store.database.page_bytes import fitting
 from horarium.store.runs import claims
 from horarium.store.runs import read as runs_read
 from horarium.store.runs.events import add_event
-from horarium.store.runs.newest_approvals import approved_gates
 from horarium.store.runs.node_gates import node_gates
 from horarium.wire.roles import Permission
 

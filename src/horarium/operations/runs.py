@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from horarium.errors import InvalidDefinition
+from horarium.features.approvals.rows import AskedApproval, newest_approvals
 from horarium.ids import id_text, parse_id
 from horarium.instant import SECOND, Instant
 from horarium.life.change import End
@@ -41,7 +42,6 @@ from horarium.store.runs.agent_places import AgentPlaces
 from horarium.store.runs.claims import ReadyTarget
 from horarium.store.runs.events import add_event
 from horarium.store.runs.listed_steps import StepRow, steps_of
-from horarium.store.runs.newest_approvals import AskedApproval, newest_approvals
 from horarium.store.runs.read import RunFilter, RunRow
 from horarium.store.runs.work import Work
 from horarium.store.runs.writer import record_event

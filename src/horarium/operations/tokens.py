@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from horarium.errors import InvalidDefinition
+from horarium.features.approvals import standing_rows
 from horarium.ids import id_text, parse_id
 from horarium.instant import SECOND, Instant
 from horarium.operations.agents import AGENTS
@@ -18,7 +19,6 @@ from horarium.policy.names import PolicyError, parse_name, text
 from horarium.store import row_limits, tokens
 from horarium.store.database import Connection
 from horarium.store.errors import StoreUnavailable
-from horarium.store.runs import standing_approvals
 from horarium.store.tokens import IssuedToken, TokenRow
 from horarium.wire.roles import Permission, Role
 
@@ -158,7 +158,7 @@ def revoke(resources: Resources, caller: Caller, token_id: str) -> bool:
             raise TokenNotFound(token_id)
         now = resources.clock.now()
         revoked = tokens.revoke(connection, caller.namespace, identity, now=now)
-        standing_approvals.close_ended(connection, caller.namespace, now)
+        standing_rows.close_ended(connection, caller.namespace, now)
         return revoked
 
     return resources.database.write(work)

@@ -11,6 +11,7 @@ from functools import partial
 from typing import Any, TypeVar
 
 from horarium.errors import InvalidDefinition, InvalidWorkflow
+from horarium.features.approvals import standing_rows
 from horarium.operations.bypasses import bypass_on_record
 from horarium.operations.caller import Caller
 from horarium.operations.drafts import require_namespace
@@ -44,7 +45,6 @@ from horarium.schedule.workflow_document import (
 from horarium.store import namespaces, row_limits, workflows
 from horarium.store.database import Connection
 from horarium.store.errors import Conflict
-from horarium.store.runs import standing_approvals
 from horarium.store.workflows import WorkflowRow, WorkflowSummary
 from horarium.wire.outcomes import WriteOutcome
 from horarium.wire.roles import Permission
@@ -181,7 +181,7 @@ def _insert(
     check_rows(connection, row_limits.WORKFLOWS, caller.namespace)
     workflows.insert(connection, row)
     if workflow.version > 1:  # to undo an edit later does not bring back what it ended
-        standing_approvals.close_ended(connection, caller.namespace, now, workflow_id=workflow.workflow_id)
+        standing_rows.close_ended(connection, caller.namespace, now, workflow_id=workflow.workflow_id)
     check_bytes(resources, connection, caller.namespace, document, now)
 
 
@@ -226,7 +226,7 @@ def delete_in(
         raise WorkflowInUse(workflow_id, tuple(schedules), tuple(others), open_runs)
     gone = delete_templates(resources, connection, caller, workflow_id)
     workflows.delete(connection, namespace, workflow_id, secret_prefix=of_workflow(workflow_id))
-    standing_approvals.close_ended(connection, namespace, resources.clock.now())
+    standing_rows.close_ended(connection, namespace, resources.clock.now())
     return gone
 
 

@@ -1,20 +1,136 @@
-"""What was asked about runs last, and what came of it."""
+"""SQL of approval requests: close them, and find the newest request of each run."""
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections import defaultdict
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
+from typing import Any, NamedTuple, Protocol
 
 import sqlalchemy as sa
 from sqlalchemy import Connection
 
 from horarium.decision.health import Waiting
-from horarium.instant import Instant
-from horarium.policy.approval import AGENT_AUTH, AGENT_GATES, ApprovalDecision
+from horarium.ids import id_text
+from horarium.instant import Instant, to_rfc3339
+from horarium.life.change import Change, End
+from horarium.policy.approval import AGENT_AUTH, AGENT_GATES, NEVER, ApprovalDecision
+from horarium.policy.deciding import RUN_CANCELLED
 from horarium.policy.replying import TOLD_QUESTION
 from horarium.schedule.damage import UNREADABLE, known
+from horarium.schedule.event import NoticeType
+from horarium.schedule.run import RunState
 from horarium.store.database.json_text import from_text, names_from_text, value_from_text
+from horarium.store.database.set_wise import select_by_ids
+from horarium.store.history import notices
+from horarium.store.history.notices import Notice
+from horarium.store.runs.work import Work
 from horarium.store.tables import approvals, runs
+
+
+class NewApproval(NamedTuple):
+    """A row of `approvals` that has just been made."""
+
+    approval_id: bytes
+    namespace: str
+    run_id: bytes
+    input_hash: str
+    gates: str
+    decision: str
+    requested_at: Instant
+    expires_at: Instant
+    root_run_id: bytes | None
+    schedule_uid: bytes | None
+    workflow: str | None
+    node_id: str | None
+    revision: int | None
+    approvals_required: int
+    approvers: str
+    allow_requester: bool
+    requesters: str
+    question: str | None = None
+
+
+class Asked(Protocol):
+    """Columns of `approvals` that are told."""
+
+    @property
+    def approval_id(self) -> bytes: ...
+    @property
+    def gates(self) -> str: ...
+    @property
+    def workflow(self) -> str | None: ...
+    @property
+    def node_id(self) -> str | None: ...
+    @property
+    def expires_at(self) -> Instant: ...
+    @property
+    def question(self) -> str | None: ...
+
+
+def told_of(asked: Asked, origin: str, nominal: Instant) -> dict[str, object]:
+    """Fields that every notice about an approval request has about it and its run."""
+    told = {} if asked.question is None else {"question": asked.question[:TOLD_QUESTION]}
+    return {
+        **told,
+        "approval_id": id_text(asked.approval_id),
+        "gates": list(known(names_from_text(asked.gates))),
+        "workflow": asked.workflow,
+        "node_id": asked.node_id,
+        "origin": origin,
+        "occurrence_time": to_rfc3339(nominal),
+        "expires_at": None if asked.expires_at >= NEVER else to_rfc3339(asked.expires_at),
+    }
+
+
+_TOLD = ("approval_id", "run_id", "namespace", "schedule_uid", "gates", "workflow", "node_id", "expires_at", "question")
+_CLOSED_AT_ONCE = 900
+
+
+def close_unanswered(connection: Connection, changed: Sequence[tuple[Work, Change]], now: Instant) -> None:
+    """Close open approval requests of runs that ended while they waited. A decided request stays as it is."""
+    by_reason: defaultdict[str | None, list[bytes]] = defaultdict(list)
+    for run, change in changed:
+        if isinstance(change, End) and run.state == RunState.AWAITING_APPROVAL:
+            by_reason[_reason(change)].append(run.run_id)
+    for reason, ended in by_reason.items():
+        close_of_ended(connection, ended, now, reason)
+
+
+def _reason(end: End) -> str | None:
+    """A question that ran out of time has none; else why nobody can answer it any more."""
+    return end.cause if end.state is RunState.EXPIRED else RUN_CANCELLED
+
+
+def close_of_ended(
+    connection: Connection, run_ids: Sequence[bytes], now: Instant, reason: str | None = RUN_CANCELLED
+) -> None:
+    """The feed tells of each that was open."""
+    ids = sorted(run_ids)
+    closed: list[Any] = []
+    for start in range(0, len(ids), _CLOSED_AT_ONCE):
+        open_ones = (approvals.c.run_id.in_(ids[start : start + _CLOSED_AT_ONCE]), approvals.c.decision == "pending")
+        closing = sa.update(approvals).where(*open_ones).returning(*(approvals.c[name] for name in _TOLD))
+        values = {"decision": ApprovalDecision.EXPIRED.value, "reason": reason, "decided_at": now}
+        closed += connection.execute(closing.values(**values)).all()
+    if not closed:
+        return
+    found = select_by_ids(connection, _RUNS_OF_APPROVALS, sorted({row.run_id for row in closed}))
+    of_run = {run_id: (origin, nominal) for run_id, origin, nominal in found}
+    told = [
+        _notice_of_expiry(row, *of_run[row.run_id], reason)
+        for row in sorted(closed, key=lambda row: bytes(row.approval_id))
+    ]
+    notices.append(connection, told, now=now)
+
+
+_RUNS_OF_APPROVALS = "SELECT run_id, origin, nominal FROM runs WHERE run_id"
+
+
+def _notice_of_expiry(row: Any, origin: str, nominal: Instant, reason: str | None) -> Notice:
+    values = {**told_of(row, origin, nominal), "reason": reason}
+    return Notice(NoticeType.APPROVAL_EXPIRED, row.namespace, row.schedule_uid, row.run_id, values)
+
 
 # Of values that SQLite takes in one statement there may be far more; of those that PostgreSQL plans well, not.
 _AT_ONCE = 500

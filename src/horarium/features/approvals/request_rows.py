@@ -1,8 +1,4 @@
-"""Requests for a yes: made with the run that waits for it, bound to the inputs that it will have.
-
-Whoever makes a run wait calls `request` in the same transaction. Standing approvals answer there and then, as votes
-that are on record like any other.
-"""
+"""SQL that creates approval requests together with the runs that wait for them."""
 
 from __future__ import annotations
 
@@ -12,6 +8,8 @@ from typing import Any, NamedTuple
 
 from sqlalchemy import Connection, bindparam, update
 
+from horarium.features.approvals import standing_rows
+from horarium.features.approvals.rows import NewApproval, close_of_ended, told_of
 from horarium.ids import id_text, new_id
 from horarium.instant import Instant, to_rfc3339
 from horarium.policy.approval import (
@@ -34,10 +32,8 @@ from horarium.store.database.json_text import from_text, kept_text, to_text
 from horarium.store.database.set_wise import Insert, select_by_ids
 from horarium.store.history import notices
 from horarium.store.history.notices import Notice
-from horarium.store.runs import events, standing_approvals
-from horarium.store.runs.closed_approvals import close_of_ended
+from horarium.store.runs import events
 from horarium.store.runs.definitions import Definitions
-from horarium.store.runs.new_approval import NewApproval, told_of
 from horarium.store.runs.node_gates import node_gates
 from horarium.store.runs.work import Work, lock_works
 from horarium.store.tables import approvals, runs
@@ -82,7 +78,7 @@ def request(
     events.append(connection, [_event(run.next_event, row) for run, row in told], now=now)
     notices.append(connection, [_notice(run, row) for run, row in told], now=now)
     counted = [(run._replace(next_event=run.next_event + 1), row) for run, row in told]
-    return standing_approvals.answer(connection, counted, frozenset(gates), now)
+    return standing_rows.answer(connection, counted, frozenset(gates), now)
 
 
 def _kept(question: str | None) -> str | None:

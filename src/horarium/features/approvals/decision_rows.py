@@ -1,4 +1,4 @@
-"""How open and answered questions are read, voted on and decided; who asks them is `approvals.py`."""
+"""SQL that lists approval requests, records votes, and decides."""
 
 from __future__ import annotations
 

@@ -11,6 +11,8 @@ import sqlalchemy as sa
 from sqlalchemy import Connection
 
 from horarium.audit import Deed
+from horarium.features.approvals.rows import NewApproval, told_of
+from horarium.features.approvals.standing_ends import Unchanged, ends_of
 from horarium.ids import id_text
 from horarium.instant import Instant
 from horarium.life.change import Admit, Change
@@ -30,8 +32,6 @@ from horarium.store.history import notices
 from horarium.store.history.notices import Notice
 from horarium.store.runs import renderings
 from horarium.store.runs.changes import write_changes
-from horarium.store.runs.new_approval import NewApproval, told_of
-from horarium.store.runs.standing_ends import Unchanged, ends_of
 from horarium.store.runs.work import Work
 from horarium.store.tables import approval_votes, approvals, schedules, standing_approvals
 

@@ -1,4 +1,4 @@
-"""How questions that wait for a yes are looked at: the inbox, and one of them with what its run would do."""
+"""Read approval requests: the list, and one with the action of its run."""
 
 from __future__ import annotations
 
@@ -7,8 +7,11 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from horarium.errors import InvalidDefinition
+from horarium.features.approvals import decision_rows
+from horarium.features.approvals.decision_rows import Mine, QuestionFilter, QuestionRow, VoteRow
+from horarium.features.approvals.model import ApprovalNotFound, StatusFilter
+from horarium.features.approvals.request_rows import current_inputs
 from horarium.ids import id_text, parse_id
-from horarium.operations.approval_errors import ApprovalNotFound
 from horarium.operations.caller import Caller, run_principal
 from horarium.operations.drafts import require_namespace
 from horarium.operations.history import find_any
@@ -30,12 +33,8 @@ from horarium.store.database import Connection
 from horarium.store.database.page_bytes import fitting
 from horarium.store.names import NameKey, find_names, workflow_key
 from horarium.store.policies import Key, Unreadable, find_agents
-from horarium.store.runs import questions
 from horarium.store.runs import read as runs_read
-from horarium.store.runs.approvals import current_inputs
-from horarium.store.runs.questions import Mine, QuestionFilter, QuestionRow, VoteRow
 from horarium.store.runs.read import RunRow
-from horarium.wire.approvals import StatusFilter
 from horarium.wire.roles import Permission, Role
 
 _ROW_BYTES = 1_024
@@ -100,7 +99,7 @@ def list_approvals(
         require_namespace(connection, caller.namespace)
         uids = None if schedule_id is None else [find_any(connection, caller, schedule_id).schedule_uid]
         wanted = QuestionFilter(_state(chosen), uids, gate, decider)
-        rows, more = questions.page(connection, caller.scope, wanted, after=after, limit=limit)
+        rows, more = decision_rows.page(connection, caller.scope, wanted, after=after, limit=limit)
         sizes = runs_read.sizes(connection, [row.run_id for row in rows])
         fit = rows[: fitting(size + _size(row) for size, row in zip(sizes, rows, strict=True))]
         token = id_text(fit[-1].approval_id) if fit and (more or len(fit) < len(rows)) else None
@@ -138,7 +137,7 @@ def _mine(resources: Resources, caller: Caller) -> Mine:
 def find(connection: Connection, caller: Caller, approval_id: str) -> QuestionRow:
     """Another tenant's is not there; neither is one whose name is no id at all."""
     try:
-        row = questions.find(connection, caller.namespace, parse_id(approval_id, "approval_id"))
+        row = decision_rows.find(connection, caller.namespace, parse_id(approval_id, "approval_id"))
     except InvalidDefinition:
         row = None
     if row is None:
@@ -165,7 +164,7 @@ def view(
     """Each with what its run would do; without the input of that, unless it is wanted whole: `inputs` says it."""
     runs = {run.run_id: run for run in runs_read.find_all(connection, [row.run_id for row in rows], listed=True)}
     definitions = resources.definitions.load(connection, runs.values())
-    cast = questions.votes(connection, [row.approval_id for row in rows])
+    cast = decision_rows.votes(connection, [row.approval_id for row in rows])
     now = resources.clock.now()
     known = [(row, runs[row.run_id]) for row in rows if row.run_id in runs]
     names = find_names(connection, {key for _, run in known if (key := _workflow_of(run)) is not None})

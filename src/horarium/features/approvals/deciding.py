@@ -11,20 +11,26 @@ from functools import partial
 from typing import Any, assert_never
 
 from horarium.errors import HorariumError, InvalidDefinition
-from horarium.ids import id_text
-from horarium.instant import Instant
-from horarium.life.change import End
-from horarium.life.event import ApprovalGiven, ApprovalRefused
-from horarium.operations import approvals
-from horarium.operations.approval_errors import (
+from horarium.features.approvals import decision_rows, service
+from horarium.features.approvals.decision_rows import QuestionRow, VoteRow
+from horarium.features.approvals.model import (
     AlreadyDecided,
     ApprovalNotFound,
     ApprovalOver,
+    BulkDecision,
+    DecidedOne,
+    DecisionOutcome,
     InputsChanged,
     NotAnApprover,
     RequesterMayNotDecide,
 )
-from horarium.operations.approvals import Asked, principal_of
+from horarium.features.approvals.request_rows import current_inputs
+from horarium.features.approvals.rows import told_of
+from horarium.features.approvals.service import Asked, principal_of
+from horarium.ids import id_text
+from horarium.instant import Instant
+from horarium.life.change import End
+from horarium.life.event import ApprovalGiven, ApprovalRefused
 from horarium.operations.bulk import tried
 from horarium.operations.bypasses import record_bypass
 from horarium.operations.caller import Caller
@@ -59,15 +65,11 @@ from horarium.store.database.channels import READY
 from horarium.store.database.json_text import from_text
 from horarium.store.history import notices
 from horarium.store.history.notices import Notice
-from horarium.store.runs import open_runs, questions
+from horarium.store.runs import open_runs
 from horarium.store.runs import read as runs_read
-from horarium.store.runs.approvals import current_inputs
-from horarium.store.runs.new_approval import told_of
-from horarium.store.runs.questions import QuestionRow, VoteRow
 from horarium.store.runs.read import RunRow
 from horarium.store.runs.writer import record_event
 from horarium.store.schedules import positions
-from horarium.wire.approvals import BulkDecision, DecidedOne, DecisionOutcome
 from horarium.wire.roles import Permission
 
 _ERRORS: dict[Refusal, type[OperationError]] = {
@@ -107,7 +109,7 @@ def decide(resources: Resources, caller: Caller, approval_id: str, said: Said) -
     caller.require(Permission.LOOK)
 
     def work(connection: Connection) -> _Heard:
-        return _decide(resources, connection, caller, approvals.find(connection, caller, approval_id), said)
+        return _decide(resources, connection, caller, service.find(connection, caller, approval_id), said)
 
     return _answered(resources, resources.database.write(work))
 
@@ -118,7 +120,7 @@ def decide_run(resources: Resources, caller: Caller, run_id: str, said: Said) ->
 
     def work(connection: Connection) -> _Heard:
         run = find_in_namespace(connection, caller, run_id)
-        row = questions.newest_of_run(connection, caller.namespace, run.run_id)
+        row = decision_rows.newest_of_run(connection, caller.namespace, run.run_id)
         if row is None:
             if not caller.sees(run):
                 raise RunNotFound(run_id[:64])
@@ -184,8 +186,8 @@ def _decide(resources: Resources, connection: Connection, caller: Caller, row: Q
     now = resources.clock.now()
     definition = resources.definitions.of(connection, run)
     voice = _Voice(resources, connection, caller, row, run, said, now)
-    cast = questions.votes(connection, [row.approval_id])[row.approval_id]
-    question, voter = approvals.question_of(row, cast), approvals.voter_of(caller, run)
+    cast = decision_rows.votes(connection, [row.approval_id])[row.approval_id]
+    question, voter = service.question_of(row, cast), service.voter_of(caller, run)
     if (wrong := not_heard(question, voter, now)) is not None:
         return _Heard(refused=voice.refused(wrong.refusal, wrong.text))
     inputs = run.inputs if isinstance(definition, Exception) else current_inputs(run, definition)
@@ -223,7 +225,7 @@ def _locked(connection: Connection, row: QuestionRow) -> tuple[QuestionRow, RunR
         positions.lock(connection, row.schedule_uid)
     open_runs.lock(connection, row.run_id)
     run = runs_read.find(connection, row.namespace, row.run_id)
-    again = questions.find(connection, row.namespace, row.approval_id, lock=True)
+    again = decision_rows.find(connection, row.namespace, row.approval_id, lock=True)
     if run is None or again is None:
         raise ApprovalNotFound(id_text(row.approval_id))
     return again, run
@@ -309,9 +311,9 @@ class _Voice:
         if proposal is not None and voted_for != self.row.input_hash:
             said = self.said.modifications
             if proposal.is_reply:
-                questions.set_reply(self.connection, self.row, input_hash=voted_for, reply=said)
+                decision_rows.set_reply(self.connection, self.row, input_hash=voted_for, reply=said)
             else:
-                questions.set_inputs(
+                decision_rows.set_inputs(
                     self.connection,
                     self.row,
                     shown=inputs,
@@ -338,18 +340,18 @@ class _Voice:
 
     def told(self) -> _Heard:
         self.resources.database.notify(self.connection, READY)
-        row = questions.find(self.connection, self.row.namespace, self.row.approval_id)
+        row = decision_rows.find(self.connection, self.row.namespace, self.row.approval_id)
         assert row is not None  # it is locked
-        return _Heard(approvals.whole(self.resources, self.connection, self.caller, row))
+        return _Heard(service.whole(self.resources, self.connection, self.caller, row))
 
     def _cast(self, voted_for: str) -> None:
         who, word = principal_of(self.caller), self.said.decision.value
         vote = VoteRow(self.row.approval_id, who, voted_for, word, self.said.reason, self.now)
-        questions.cast(self.connection, vote)
+        decision_rows.cast(self.connection, vote)
 
     def _close(self, decision: ApprovalDecision) -> None:
         who, reason = principal_of(self.caller), self.said.reason
-        questions.close(self.connection, self.row.approval_id, decision, decider=who, reason=reason, now=self.now)
+        decision_rows.close(self.connection, self.row.approval_id, decision, decider=who, reason=reason, now=self.now)
         values = {
             **told_of(self.row, self.run.origin.value, self.run.nominal),
             "decision": decision.value,

@@ -100,7 +100,7 @@ def list_command(remote: Remote) -> None:
 
     Example: horarium approval standing list
     """
-    from horarium.client.approval_calls import ApprovalCalls
+    from horarium.features.approvals.calls import ApprovalCalls
 
     show_list(
         remote,

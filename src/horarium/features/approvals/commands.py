@@ -24,7 +24,8 @@ from horarium.cli.render import Format, show_json, talk
 from horarium.schedule.run import RunState
 
 if TYPE_CHECKING:
-    from horarium.wire.approvals import Approval, DecidedOne
+    from horarium.features.approvals.model import Approval, DecidedOne
+
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -32,7 +33,7 @@ app = typer.Typer(
     help="Review approval requests.",
     epilog="Example: horarium approval list --mine",
 )
-app.add_typer(LaterModule("horarium.cli.standing").app, name="standing")
+app.add_typer(LaterModule("horarium.features.approvals.standing_commands").app, name="standing")
 
 _MOST_AT_ONCE = 100
 _COLUMNS = ("Approval ID", "Status", "Schedule ID", "Name", "Workflow ID", "Node", "Gates", "Requested", "Expires")
@@ -98,7 +99,7 @@ def list_command(
 
     Example: horarium approval list --mine
     """
-    from horarium.client.approval_calls import ApprovalCalls
+    from horarium.features.approvals.calls import ApprovalCalls
 
     call = ApprovalCalls.list_approvals(
         status=status,

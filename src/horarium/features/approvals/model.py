@@ -1,4 +1,4 @@
-"""Bodies and answers about approval requests and standing approvals."""
+"""Bodies and responses of approval requests and standing approvals, and the errors that refuse them."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import Annotated, Any, ClassVar
 
 from msgspec import Meta
 
+from horarium.operations.errors import Forbidden, NotFound, OperationError, Refused
 from horarium.policy.approval import ApprovalDecision
 from horarium.policy.deciding import Decision, Refusal
 from horarium.schedule.run import Origin
@@ -225,3 +226,47 @@ class StandingBody(Body, frozen=True, kw_only=True):
     max_uses: Whole | None = None
     reason: Note | None = None
     namespace: Name | None = None
+
+
+class ApprovalNotFound(NotFound):
+    reason = "approval_not_found"
+    what = "approval"
+
+
+class StandingNotFound(NotFound):
+    reason = "standing_approval_not_found"
+    what = "standing approval"
+
+
+class NotAnApprover(Forbidden):
+    """Neither the permission nor a list of approvers lets this caller decide."""
+
+    reason = "not_an_approver"
+
+
+class RequesterMayNotDecide(Forbidden):
+    """Denied because the caller wrote the schedule or requested the run; the message names the alternatives."""
+
+    reason = "requester_may_not_decide"
+
+
+class AlreadyDecided(Refused):
+    reason = "already_decided"
+
+
+class ApprovalOver(OperationError):
+    """Nobody decided in time."""
+
+    reason = "approval_expired"
+    status = 410
+
+
+class InputsChanged(OperationError):
+    """Rejected because the approved inputs differ from those that would run."""
+
+    reason = "inputs_changed"
+    status = 412
+
+
+class TooManyStanding(Refused):
+    reason = "too_many_standing_approvals"

@@ -17,26 +17,10 @@ from horarium.api.pages import log_fields, readable, within_bytes
 from horarium.api.requests import CallerOf, Document, ListCallerOf, ResourcesOf, same_namespace
 from horarium.api.routing import LOOK, READ, Routes
 from horarium.errors import InvalidDefinition
-from horarium.ids import id_text
-from horarium.operations import approvals, deciding, standing
-from horarium.operations.approvals import Asked
-from horarium.operations.caller import Caller
-from horarium.operations.deciding import Said
-from horarium.operations.resources import Resources
-from horarium.policy.approval import NEVER, ApprovalDecision
-from horarium.policy.deciding import Decision
-from horarium.policy.names import PolicyError, parse_name
-from horarium.policy.replying import may_show_reply, proposed_reply
-from horarium.policy.standing_end import StandingEnd, Terms, expiry_of
-from horarium.schedule.agent import Agent
-from horarium.schedule.damage import damage_of, known
-from horarium.schedule.redaction import MASK
-from horarium.schedule.run import Origin
-from horarium.store.database.json_text import from_text, names_from_text
-from horarium.store.runs.questions import QuestionRow
-from horarium.store.runs.standing_approvals import StandingRow
-from horarium.wire.answer import time_of
-from horarium.wire.approvals import (
+from horarium.features.approvals import deciding, service, standing
+from horarium.features.approvals.deciding import Said
+from horarium.features.approvals.decision_rows import QuestionRow
+from horarium.features.approvals.model import (
     Approval,
     ApprovalAgent,
     ApprovalList,
@@ -53,6 +37,22 @@ from horarium.wire.approvals import (
     StandingList,
     StatusFilter,
 )
+from horarium.features.approvals.service import Asked
+from horarium.features.approvals.standing_rows import StandingRow
+from horarium.ids import id_text
+from horarium.operations.caller import Caller
+from horarium.operations.resources import Resources
+from horarium.policy.approval import NEVER, ApprovalDecision
+from horarium.policy.deciding import Decision
+from horarium.policy.names import PolicyError, parse_name
+from horarium.policy.replying import may_show_reply, proposed_reply
+from horarium.policy.standing_end import StandingEnd, Terms, expiry_of
+from horarium.schedule.agent import Agent
+from horarium.schedule.damage import damage_of, known
+from horarium.schedule.redaction import MASK
+from horarium.schedule.run import Origin
+from horarium.store.database.json_text import from_text, names_from_text
+from horarium.wire.answer import time_of
 from horarium.wire.bodies import read_body
 
 routes = Routes("/api/approvals", tag="approvals")
@@ -123,7 +123,7 @@ def list_approvals(
     """Oldest first."""
     page, shown = within_bytes(
         page_size,
-        lambda most: approvals.list_approvals(
+        lambda most: service.list_approvals(
             resources,
             caller,
             status=status_of(status),
@@ -239,7 +239,7 @@ def delete_standing_approval(resources: ResourcesOf, caller: CallerOf, standing_
 @routes("GET", "/{approval_id}", needs=READ, summary="Show an approval request", answer=Approval, example=_ASKED)
 def get_approval(resources: ResourcesOf, caller: CallerOf, approval_id: str) -> Reply:
     """Includes the action of the run. Secrets are shown by name only."""
-    return Reply(_shown(resources, approvals.get(resources, caller, approval_id)))
+    return Reply(_shown(resources, service.get(resources, caller, approval_id)))
 
 
 @routes(

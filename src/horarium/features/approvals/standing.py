@@ -6,10 +6,19 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from horarium.errors import InvalidDefinition
+from horarium.features.approvals import standing_rows
+from horarium.features.approvals.model import (
+    NotAnApprover,
+    RequesterMayNotDecide,
+    StandingBody,
+    StandingNotFound,
+    TooManyStanding,
+)
+from horarium.features.approvals.service import principal_of
+from horarium.features.approvals.standing_ends import bound_to, ends_of
+from horarium.features.approvals.standing_rows import StandingRow
 from horarium.ids import id_text, new_id, parse_id
 from horarium.instant import Instant
-from horarium.operations.approval_errors import NotAnApprover, RequesterMayNotDecide, StandingNotFound, TooManyStanding
-from horarium.operations.approvals import principal_of
 from horarium.operations.caller import Caller
 from horarium.operations.drafts import hold_namespace, require_namespace
 from horarium.operations.errors import Forbidden
@@ -23,12 +32,8 @@ from horarium.policy.standing_end import StandingEnd, Terms, expiry_of
 from horarium.schedule.document import from_canonical
 from horarium.schedule.sub_workflows import Use
 from horarium.store.database import Connection
-from horarium.store.runs import standing_approvals
-from horarium.store.runs.standing_approvals import StandingRow
-from horarium.store.runs.standing_ends import bound_to, ends_of
 from horarium.store.schedules import references
 from horarium.store.schedules import rows as schedules
-from horarium.wire.approvals import StandingBody
 from horarium.wire.roles import Permission, Role
 
 MAX_STANDING = 1_000
@@ -73,7 +78,7 @@ def create(resources: Resources, caller: Caller, asked: StandingBody) -> Standin
         hold_namespace(connection, caller.namespace)
         subject = _subject(resources, connection, caller, asked)
         _check_decider(caller, subject)
-        if standing_approvals.count_of(connection, caller.namespace) >= MAX_STANDING:
+        if standing_rows.count_of(connection, caller.namespace) >= MAX_STANDING:
             raise TooManyStanding(
                 f"the namespace has {MAX_STANDING} standing approvals, the maximum; delete some first"
             )
@@ -92,10 +97,10 @@ def create(resources: Resources, caller: Caller, asked: StandingBody) -> Standin
             resources.clock.now(),
             caller.role.value,
             subject.schedule_id,
-            caller.token_id or standing_approvals.NO_TOKEN,
+            caller.token_id or standing_rows.NO_TOKEN,
             bound_to(connection, caller.namespace, subject.workflow, gates),
         )
-        standing_approvals.insert(connection, row)
+        standing_rows.insert(connection, row)
         return row
 
     return resources.database.write(work)
@@ -110,7 +115,7 @@ def list_standing(
 
     def look(connection: Connection) -> StandingPage:
         require_namespace(connection, caller.namespace)
-        rows, more = standing_approvals.page(connection, caller.namespace, after=after, limit=limit)
+        rows, more = standing_rows.page(connection, caller.namespace, after=after, limit=limit)
         ends = ends_of(connection, rows, resources.clock.now())
         shown = tuple(Standing(row, ends[row.standing_id]) for row in rows)
         return StandingPage(shown, id_text(rows[-1].standing_id) if more else None)
@@ -126,7 +131,7 @@ def delete(resources: Resources, caller: Caller, standing_id: str) -> bytes:
         row = _find(connection, caller, standing_id)
         if row.made_by != principal_of(caller) and not caller.may(Permission.APPROVE):
             raise Forbidden(f"the role {caller.role} may not delete the standing approval of another user")
-        standing_approvals.delete(connection, row.standing_id)
+        standing_rows.delete(connection, row.standing_id)
         return row.standing_id
 
     return resources.database.write(work)
@@ -134,7 +139,7 @@ def delete(resources: Resources, caller: Caller, standing_id: str) -> bytes:
 
 def _find(connection: Connection, caller: Caller, standing_id: str) -> StandingRow:
     try:
-        row = standing_approvals.find(connection, caller.namespace, parse_id(standing_id, "standing_id"))
+        row = standing_rows.find(connection, caller.namespace, parse_id(standing_id, "standing_id"))
     except InvalidDefinition:
         row = None
     if row is None:
