@@ -10,7 +10,7 @@ import httpx
 import pytest
 
 from horarium.features.approvals import request_rows
-from horarium.operations import schedules
+from horarium.features.schedules import service as schedule_service
 from horarium.policy.replying import agreed_hash
 from horarium.schedule import document
 from horarium.store.runs import descendants, writer
@@ -89,8 +89,8 @@ def test_a_large_definition_is_compiled_before_the_writer_is_taken(
         compiled.append(threading.current_thread().name)
         return parse(*given, **options)
 
-    monkeypatch.setattr(schedules, "parse_definition", noted)
-    monkeypatch.setattr("horarium.operations.definitions.parse_definition", noted)
+    monkeypatch.setattr(schedule_service, "parse_definition", noted)
+    monkeypatch.setattr("horarium.features.schedules.creation.parse_definition", noted)
     answer = http.request(method, path, json={"spec": {"at": AT}, "action": HTTP, **named}, headers=headers)
     assert answer.status_code in (200, 201), answer.text
     assert compiled

@@ -66,7 +66,7 @@ def _overlap_policies() -> Iterable[str]:
 
 
 def _roles() -> Iterable[str]:
-    from horarium.wire.roles import Role
+    from horarium.platform.wire import Role
 
     return [each.value for each in Role]
 

@@ -35,7 +35,7 @@ from horarium.features.approvals.commands import approve_run_command, reject_run
 if TYPE_CHECKING:
     from horarium.client.call import Call
     from horarium.client.page import Page
-    from horarium.wire.runs import Run, RunEvent, RunStopped, RunSummary
+    from horarium.features.runs.model import Run, RunEvent, RunStopped, RunSummary
 
 app = typer.Typer(
     no_args_is_help=True,

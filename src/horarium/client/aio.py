@@ -35,8 +35,8 @@ from horarium.client.subscription_calls import SubscriptionCalls
 from horarium.client.trust import Trust
 from horarium.client.workflow_calls import WorkflowCalls
 from horarium.features.approvals.calls import ApprovalCalls
-from horarium.wire.runs import RunLogLine
-from horarium.wire.service import FeedEntry
+from horarium.features.runs.model import RunLogLine
+from horarium.features.tenants.model import FeedEntry
 
 T = TypeVar("T")
 

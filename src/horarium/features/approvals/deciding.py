@@ -27,17 +27,18 @@ from horarium.features.approvals.model import (
 from horarium.features.approvals.request_rows import current_inputs
 from horarium.features.approvals.rows import told_of
 from horarium.features.approvals.service import Asked, principal_of
+from horarium.features.resources import Resources
+from horarium.features.runs.service import find_in_namespace
+from horarium.features.schedules.bulk import tried
+from horarium.features.schedules.decisions import record_bypass
+from horarium.features.schedules.drafts import check_input
 from horarium.ids import id_text
 from horarium.instant import Instant
 from horarium.life.change import End
 from horarium.life.event import ApprovalGiven, ApprovalRefused
-from horarium.operations.bulk import tried
-from horarium.operations.bypasses import record_bypass
-from horarium.operations.caller import Caller
-from horarium.operations.drafts import check_input
-from horarium.operations.errors import ApprovalRequired, Forbidden, OperationError, Refused, RunNotFound
-from horarium.operations.resources import Resources
-from horarium.operations.runs import find_in_namespace
+from horarium.platform.caller import Caller
+from horarium.platform.errors import ApprovalRequired, Forbidden, OperationError, Refused, RunNotFound
+from horarium.platform.wire import Permission
 from horarium.policy.approval import ApprovalDecision, input_hash
 from horarium.policy.deciding import (
     Agreed,
@@ -70,7 +71,6 @@ from horarium.store.runs import read as runs_read
 from horarium.store.runs.read import RunRow
 from horarium.store.runs.writer import record_event
 from horarium.store.schedules import positions
-from horarium.wire.roles import Permission
 
 _ERRORS: dict[Refusal, type[OperationError]] = {
     Refusal.APPROVAL_REQUIRED: ApprovalRequired,

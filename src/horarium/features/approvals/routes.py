@@ -10,12 +10,6 @@ from typing import Annotated, Any
 
 from fastapi import Query
 
-from horarium.api import examples
-from horarium.api.answers import Reply
-from horarium.api.audited import Audited
-from horarium.api.pages import log_fields, readable, within_bytes
-from horarium.api.requests import CallerOf, Document, ListCallerOf, ResourcesOf, same_namespace
-from horarium.api.routing import LOOK, READ, Routes
 from horarium.errors import InvalidDefinition
 from horarium.features.approvals import deciding, service, standing
 from horarium.features.approvals.deciding import Said
@@ -39,9 +33,17 @@ from horarium.features.approvals.model import (
 )
 from horarium.features.approvals.service import Asked
 from horarium.features.approvals.standing_rows import StandingRow
+from horarium.features.resources import Resources
 from horarium.ids import id_text
-from horarium.operations.caller import Caller
-from horarium.operations.resources import Resources
+from horarium.platform.bodies import read_body
+from horarium.platform.caller import Caller
+from horarium.platform.http import examples
+from horarium.platform.http.audited import Audited
+from horarium.platform.http.bodies import log_fields, readable, within_bytes
+from horarium.platform.http.requests import CallerOf, Document, ListCallerOf, ResourcesOf, same_namespace
+from horarium.platform.http.responses import Reply
+from horarium.platform.http.routing import LOOK, READ, Routes
+from horarium.platform.wire import time_of
 from horarium.policy.approval import NEVER, ApprovalDecision
 from horarium.policy.deciding import Decision
 from horarium.policy.names import PolicyError, parse_name
@@ -52,8 +54,6 @@ from horarium.schedule.damage import damage_of, known
 from horarium.schedule.redaction import MASK
 from horarium.schedule.run import Origin
 from horarium.store.database.json_text import from_text, names_from_text
-from horarium.wire.answer import time_of
-from horarium.wire.bodies import read_body
 
 routes = Routes("/api/approvals", tag="approvals")
 run_routes = Routes("/api/runs/{run_id}", tag="approvals")

@@ -11,13 +11,13 @@ from horarium.features.approvals import decision_rows
 from horarium.features.approvals.decision_rows import Mine, QuestionFilter, QuestionRow, VoteRow
 from horarium.features.approvals.model import ApprovalNotFound, StatusFilter
 from horarium.features.approvals.request_rows import current_inputs
+from horarium.features.history.service import find_any
+from horarium.features.resources import Resources
+from horarium.features.runs.service import refuse_schedule_of_all
+from horarium.features.schedules.drafts import require_namespace
 from horarium.ids import id_text, parse_id
-from horarium.operations.caller import Caller, run_principal
-from horarium.operations.drafts import require_namespace
-from horarium.operations.history import find_any
-from horarium.operations.pages import checked_limit
-from horarium.operations.resources import Resources
-from horarium.operations.runs import refuse_schedule_of_all
+from horarium.platform.caller import Caller, checked_limit, run_principal
+from horarium.platform.wire import Permission, Role
 from horarium.policy.approval import ApprovalDecision
 from horarium.policy.deciding import NotHeard, Question, Vote, Voter, not_heard
 from horarium.policy.names import MAX_TEXT_LENGTH
@@ -35,7 +35,6 @@ from horarium.store.names import NameKey, find_names, workflow_key
 from horarium.store.policies import Key, Unreadable, find_agents
 from horarium.store.runs import read as runs_read
 from horarium.store.runs.read import RunRow
-from horarium.wire.roles import Permission, Role
 
 _ROW_BYTES = 1_024
 NOBODY = "nobody"

@@ -17,14 +17,14 @@ from horarium.features.approvals.model import (
 from horarium.features.approvals.service import principal_of
 from horarium.features.approvals.standing_ends import bound_to, ends_of
 from horarium.features.approvals.standing_rows import StandingRow
+from horarium.features.resources import Resources, not_found
+from horarium.features.schedules.drafts import hold_namespace, require_namespace
+from horarium.features.schedules.upcoming import written_end
 from horarium.ids import id_text, new_id, parse_id
 from horarium.instant import Instant
-from horarium.operations.caller import Caller
-from horarium.operations.drafts import hold_namespace, require_namespace
-from horarium.operations.errors import Forbidden
-from horarium.operations.moments import written_end
-from horarium.operations.pages import checked_limit
-from horarium.operations.resources import Resources, not_found
+from horarium.platform.caller import Caller, checked_limit
+from horarium.platform.errors import Forbidden
+from horarium.platform.wire import Permission, Role
 from horarium.policy.approval import AGENT_INPUT, NEVER, ApprovalPolicy, parse_approval_policy
 from horarium.policy.deciding import Question, Refusal, Voter, may_decide
 from horarium.policy.names import PolicyError, texts
@@ -34,7 +34,6 @@ from horarium.schedule.sub_workflows import Use
 from horarium.store.database import Connection
 from horarium.store.schedules import references
 from horarium.store.schedules import rows as schedules
-from horarium.wire.roles import Permission, Role
 
 MAX_STANDING = 1_000
 """In one namespace: each question looks at those that may be about it."""
