@@ -17,8 +17,8 @@ import sqlalchemy as sa
 from sqlalchemy import Connection, text
 
 from horarium.ids import new_id
-from horarium.store.database import Database, open_database
-from horarium.store.tables import history, run_events, runs
+from horarium.platform.database import Database, open_database
+from horarium.platform.database.tables import history, run_events, runs
 
 ROOTS = 32
 _START_SECONDS = 120

@@ -24,7 +24,7 @@ from sqlalchemy import Connection, text
 
 from horarium.clock import SystemClock
 from horarium.instant import SECOND, Instant, to_datetime
-from horarium.store.database import Database
+from horarium.platform.database import Database
 
 QUEUE = "celery"
 INPUT = {"region": "eu", "size": 3}

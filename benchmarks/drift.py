@@ -24,7 +24,7 @@ from sqlalchemy import Connection, text
 
 from horarium.clock import SystemClock
 from horarium.instant import SECOND, Instant
-from horarium.store.database import Database
+from horarium.platform.database import Database
 
 # Every second a new run, whatever became of the last one.
 EVERY_SECOND = {**HERD, "cron_expr": "* * * * * *", "overlap_policy": "allow_all"}

@@ -28,7 +28,7 @@ from horarium.features.runs.report_batches import Carrier, report_many
 from horarium.features.runs.reports import Claimed
 from horarium.ids import id_text
 from horarium.instant import MINUTE
-from horarium.store.database import Database
+from horarium.platform.database import Database
 
 QUEUE = HERD["action"]["queue"]
 _STATEMENT = re.compile(r"LOG:  (?:statement|execute [^:]*):\s+(?:/\*.*?\*/ *)?(\w+)")

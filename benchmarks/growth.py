@@ -26,7 +26,7 @@ from rich.table import Table
 
 from horarium.engine.ticker import Ticker, TickerOptions
 from horarium.instant import DAY, HOUR, MINUTE, SECOND, Instant, from_rfc3339
-from horarium.store.database import Database
+from horarium.platform.database import Database
 from horarium.testing.clock import FakeClock
 
 DUE = 500

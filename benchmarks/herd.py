@@ -33,14 +33,13 @@ from rich.table import Table
 from sqlalchemy import Connection, text
 
 from horarium.clock import SystemClock
-from horarium.engine.memory import settle_in
-from horarium.engine.parallel import TICK_THREADS, ParallelTicker
-from horarium.engine.ticker import Ticker, TickerOptions
+from horarium.engine.loop import settle_in
+from horarium.engine.ticker import TICK_THREADS, ParallelTicker, Ticker, TickerOptions
+from horarium.features.schedules import due_rows
+from horarium.features.schedules.decision_rows import ScheduleRecord, write_records
+from horarium.features.schedules.due_rows import Plannings
 from horarium.instant import MINUTE, SECOND, Instant
-from horarium.store.database import Database, Dialect, open_database
-from horarium.store.schedules import due
-from horarium.store.schedules.decisions import ScheduleRecord, write_records
-from horarium.store.schedules.due import Plannings
+from horarium.platform.database import Database, Dialect, open_database
 
 BATCH = 500
 PROCESSES = 2
@@ -202,11 +201,11 @@ def _records(opened: Database, count: int, now: Instant) -> dict[bytes, Schedule
     from horarium.decision.facts import NO_FACTS, Shared
     from horarium.decision.record import Named, record_decisions
     from horarium.decision.tick import PlanTime, plan_tick
+    from horarium.features.runs.end_rows import new_ids
     from horarium.schedule.run import Origin
-    from horarium.store.runs.side_effects import new_ids
 
     known, ids = Plannings(), new_ids()
-    claims = opened.write(lambda connection: due.claim(connection, known, now, count))
+    claims = opened.write(lambda connection: due_rows.claim(connection, known, now, count))
     records = {}
     for claim in claims:
         asked = claim.due()

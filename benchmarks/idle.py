@@ -34,7 +34,7 @@ from sqlalchemy import Connection, make_url
 
 from horarium.clock import SystemClock
 from horarium.instant import DAY
-from horarium.store.database import Database
+from horarium.platform.database import Database
 
 SETTLE_SECONDS = 5
 PEER_JOBS = 100_000

@@ -17,7 +17,7 @@ from sqlalchemy import Connection, text
 
 from horarium.ids import id_text
 from horarium.instant import SECOND, Instant, to_rfc3339
-from horarium.store.database import Database
+from horarium.platform.database import Database
 
 QUEUE = HERD["action"]["queue"]
 TABLES = ("runs", "history", "run_events")

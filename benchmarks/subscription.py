@@ -26,11 +26,11 @@ from rich.table import Table
 
 from horarium.decision.record import NewEvent
 from horarium.engine.deliverer import Deliverer
+from horarium.features.history.rows import append
 from horarium.ids import new_id
 from horarium.launchers.ssrf import AddressPolicy, Guard
 from horarium.launchers.webhook import WebhookSender
 from horarium.schedule.event import EventType
-from horarium.store.history.append import append
 from horarium.testing import TestService, service
 
 _SECRET = base64.b64encode(b"0123456789abcdef01234567").decode()

@@ -40,7 +40,7 @@ from horarium.client.client import Client
 from horarium.clock import SystemClock
 from horarium.ids import new_id
 from horarium.instant import SECOND, Instant
-from horarium.store.database import Database
+from horarium.platform.database import Database
 
 SCHEDULES, PERIOD_SECONDS, FIRES_A_SECOND = 150, 15, 20
 MOST_TIMES_BARE = 2.0

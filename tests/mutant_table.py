@@ -16,11 +16,18 @@ MOVED: Final[Mapping[str, str]] = {
     "api/idempotency": "platform/http/idempotency",
     "api/jwts": "platform/http/jwts",
     "api/limits": "platform/http/connections",
+    "engine/heartbeat": "engine/chores",
     "operations/approvals": "features/approvals/service",
     "operations/caller": "platform/caller",
     "operations/deciding": "features/approvals/deciding",
     "operations/namespaces": "features/tenants/service",
     "operations/secrets": "features/secrets/service",
+    "store/idempotency": "platform/database/idempotency",
+    "store/quotas": "features/tenants/quota_rows",
+    "store/runs/claims": "features/runs/claim_rows",
+    "store/schedules/due": "features/schedules/due_rows",
+    "store/subscriptions/deliveries": "features/webhooks/delivery_rows",
+    "store/tokens": "features/tenants/rows",
     "wire/answer": "platform/wire",
     "wire/audit": "features/audit/model",
 }
@@ -212,7 +219,7 @@ MUTANTS: Final[tuple[Mutant, ...]] = (
     # ── engine ───────────────────────────────────────────────────────────────────────────────────────────────────
     Mutant(
         "A ticker that waits for the database loses its heartbeat",
-        "engine/heartbeat", "Heartbeat.step",
+        "engine/heartbeat", "ProcessHeartbeat.step",
         "await self._threads.run(lambda: ticker.beat(waits=False))", "pass",
         ("engine/test_heartbeat.py",), "sqlite"),
     Mutant(
@@ -227,7 +234,7 @@ MUTANTS: Final[tuple[Mutant, ...]] = (
         ("engine/test_janitor.py",), "sqlite"),
     Mutant(
         "Runs are deleted before the announced time",
-        "engine/retention", "Retention._may_forget_runs",
+        "engine/retention", "RetentionLoop._may_forget_runs",
         "return now >= self._forgets_from", "return True",
         ("engine/test_retention.py",), "sqlite"),
     Mutant(

@@ -33,6 +33,7 @@ from horarium.client.inprocess import InProcess
 from horarium.errors import InvalidDefinition, KindNotAvailable
 from horarium.launchers.signals import Provider
 from horarium.launchers.tasks import Task, TaskRegistry
+from horarium.platform.database.schema import DEFAULT_NAMESPACE
 from horarium.policy.names import PolicyError
 from horarium.schedule.document import parse_definition
 from horarium.schedule.kinds import PYTHON
@@ -43,7 +44,6 @@ from horarium.serve.one_pass import one_pass
 from horarium.serve.process import UP, run
 from horarium.serve.service import Service, open_service, put_templates
 from horarium.settings import Settings, load_settings
-from horarium.store.migrate import DEFAULT_NAMESPACE
 
 F = TypeVar("F", bound=Callable[..., Any])
 

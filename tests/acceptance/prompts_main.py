@@ -16,7 +16,7 @@ from horarium.engine.dispatcher import Dispatcher
 from horarium.launchers.launcher import Launcher, LaunchRequest
 from horarium.launchers.registry import Registry
 from horarium.life.outcome import Finished, Outcome, Unknown
-from horarium.store.database import open_database
+from horarium.platform.database import open_database
 
 STAGE = "prompt"
 

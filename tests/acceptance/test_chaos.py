@@ -37,7 +37,7 @@ from acceptance.chaos_target import Target
 from acceptance.hurt_postgres import hurt_postgres
 
 from horarium.ids import id_text
-from horarium.store.database import Database, open_database
+from horarium.platform.database import Database, open_database
 
 _FIRST_ANSWER_SECONDS = 60.0
 _DRAIN_SECONDS = 180.0

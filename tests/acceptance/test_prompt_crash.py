@@ -18,8 +18,8 @@ from world import FakeClock
 from horarium.ids import id_text
 from horarium.instant import SECOND, to_rfc3339
 from horarium.launchers.registry import Registry
+from horarium.platform.database import Database
 from horarium.schedule.run import occurrence_key
-from horarium.store.database import Database
 
 NAMED = [f"{STAGE}: {point}" for point in ("after commit", "before send", "after send", "after taken")]
 # Statements and commits of one prompt, and a few more.

@@ -17,9 +17,7 @@ from sqlalchemy import Connection
 
 from horarium.ids import id_text
 from horarium.launchers.launcher import LaunchRequest
-from horarium.policy.approval import SENSITIVE_GATES, input_hash
-from horarium.schedule.run import FINAL, RunState
-from horarium.store.tables import (
+from horarium.platform.database.tables import (
     agents,
     approval_votes,
     approvals,
@@ -30,6 +28,8 @@ from horarium.store.tables import (
     step_changes,
     workflows,
 )
+from horarium.policy.approval import SENSITIVE_GATES, input_hash
+from horarium.schedule.run import FINAL, RunState
 
 _SAID_YES = ("approved", "modified")
 _FINAL = {state.value for state in FINAL}

@@ -20,9 +20,9 @@ from horarium.ids import id_text, parse_id
 from horarium.instant import Instant
 from horarium.launchers.launcher import LaunchRequest
 from horarium.life.outcome import Accepted, Busy, Outcome, Refused, Unreachable
+from horarium.platform.database import transactions
 from horarium.platform.wire import Role
 from horarium.schedule.run import FINAL
-from horarium.store.database import transactions
 from horarium.testing import TestService, service
 
 START = "2026-03-02T00:00:00Z"

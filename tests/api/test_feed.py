@@ -16,13 +16,13 @@ from api.streams import Listener
 from horarium.features.history import routes as history_routes
 from horarium.features.history import service as history_service
 from horarium.features.history import streams
+from horarium.features.history.entry_rows import START, FeedCursor, cursor_text
+from horarium.features.history.rows import append
 from horarium.features.history.service import FeedPage, read_cursor
 from horarium.features.resources import Resources
 from horarium.platform.caller import Caller
+from horarium.platform.database import Database
 from horarium.schedule.event import FEED_KINDS, EventType, NoticeType
-from horarium.store.database import Database
-from horarium.store.history.append import append
-from horarium.store.history.feed import START, FeedCursor, cursor_text
 from horarium.testing import TestService
 
 

@@ -10,7 +10,7 @@ import sqlalchemy as sa
 
 from horarium.launchers.recording import Step
 from horarium.life.outcome import Finished
-from horarium.store.tables import agents
+from horarium.platform.database.tables import agents
 from horarium.testing import TestService
 
 _PROMPT = {"kind": "prompt", "prompt": "Write the brief"}

@@ -13,8 +13,8 @@ from horarium.features.tenants import service as tenant_service
 from horarium.ids import new_id
 from horarium.life.report_token import push_token
 from horarium.platform.caller import Caller
+from horarium.platform.database.wakeups import PUSHED
 from horarium.platform.wire import Role
-from horarium.store.database.channels import PUSHED
 from horarium.testing import TestService
 
 HEADER = "X-A2A-Notification-Token"

@@ -16,9 +16,9 @@ from world import serving
 
 from horarium.decision.record import NewEvent
 from horarium.features.history import streams
+from horarium.features.history.rows import append
 from horarium.ids import new_id
 from horarium.schedule.event import EventType
-from horarium.store.history.append import append
 from horarium.testing import TestService
 from horarium.testing.service import TOKEN
 

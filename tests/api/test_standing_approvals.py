@@ -11,8 +11,8 @@ import sqlalchemy as sa
 
 from horarium.features.tenants import service as tenant_service
 from horarium.ids import id_text
-from horarium.store.tables import standing_approvals
-from horarium.store.tables import tokens as token_rows
+from horarium.platform.database.tables import standing_approvals
+from horarium.platform.database.tables import tokens as token_rows
 from horarium.testing import TestService
 
 ACTION = {"kind": "http", "url": "http://target.test/hook", "input": {"n": 1}}

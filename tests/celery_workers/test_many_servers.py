@@ -25,7 +25,7 @@ from sqlalchemy import text
 
 from horarium.clock import SystemClock
 from horarium.instant import SECOND, to_rfc3339
-from horarium.store.database import Database, open_database
+from horarium.platform.database import Database, open_database
 
 TOKEN = "hor_many"
 _A_BUNDLE = 250

@@ -12,7 +12,7 @@ import typer
 from cli.served import Server
 
 from horarium.cli.dates import read_dates
-from horarium.store.tables import calendars
+from horarium.platform.database.tables import calendars
 
 
 def event(*lines: str) -> str:

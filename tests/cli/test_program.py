@@ -109,7 +109,7 @@ def test_a_command_that_asks_a_server_imports_nothing_of_the_server() -> None:
     unwanted = [
         *("sqlalchemy", "alembic", "psycopg", "fastapi", "starlette", "uvicorn", "holidays", "icalendar", "yaml"),
         *("pydantic_settings", "prometheus_client", "structlog"),
-        *("horarium.store", "horarium.operations", "horarium.engine", "horarium.api", "horarium.serve"),
+        *("horarium.platform.database", "horarium.operations", "horarium.engine", "horarium.api", "horarium.serve"),
         *("horarium.schedule.places", "horarium.recurrence.spec", "horarium.decision.guards"),
     ]
     server = ThreadingHTTPServer(("127.0.0.1", 0), _OneSchedule)

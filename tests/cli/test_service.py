@@ -17,10 +17,10 @@ from horarium.clock import SystemClock
 from horarium.features.schedules import service as schedule_service
 from horarium.instant import HOUR, from_rfc3339
 from horarium.platform.caller import internal
+from horarium.platform.database import open_database
+from horarium.platform.database import schema as tables
 from horarium.serve.service import open_service
 from horarium.settings import Settings
-from horarium.store import migrate as tables
-from horarium.store.database import open_database
 from horarium.testing import FakeClock
 
 CALLER = internal("test")

@@ -7,11 +7,11 @@ import re
 from docs.pages import ROOT
 
 from horarium.features.cluster.probes import PROBES
+from horarium.platform.database import partition_upkeep, partitions
+from horarium.platform.database.statements import MAX_PAGE_BYTES
 from horarium.platform.http import middleware, requests, turns
 from horarium.serve import http_protocol, seats
 from horarium.settings import Settings
-from horarium.store import partition_upkeep, partitions
-from horarium.store.database.page_bytes import MAX_PAGE_BYTES
 
 TEXT = (ROOT / "docs" / "reference" / "limits.md").read_text("utf-8")
 # Names in the page that are no settings: fields of answers.

@@ -14,10 +14,10 @@ from horarium.engine.claimer import DispatcherOptions
 from horarium.engine.janitor import Janitor
 from horarium.launchers.recording import RecordingLauncher
 from horarium.life.outcome import Accepted, Finished
+from horarium.platform.database import Database
 from horarium.policy.limits import RunLimits
 from horarium.serve.service import run_caps
 from horarium.settings import Settings
-from horarium.store.database import Database
 
 
 def capped(database: Database, caps: RunLimits, answer: Any, **limits: Any) -> Any:

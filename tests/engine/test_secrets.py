@@ -12,6 +12,7 @@ from launchers.far_ends import HttpFarEnd, Received, answer
 from world import FakeClock
 
 from horarium.features.runs import service as run_service
+from horarium.features.runs.rows import RunRow
 from horarium.features.schedules import service as schedule_service
 from horarium.features.schedules import triggers
 from horarium.features.secrets import service as secret_service
@@ -25,7 +26,6 @@ from horarium.platform.caller import Caller
 from horarium.platform.wire import Role
 from horarium.serve.service import Service, open_service
 from horarium.settings import Settings
-from horarium.store.runs.read import RunRow
 
 ADMIN = Caller("test", Role.ADMIN)
 TOKEN = "canary-token-0001"

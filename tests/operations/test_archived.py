@@ -18,11 +18,11 @@ from horarium.features.runs import service as run_service
 from horarium.features.runs.reports import parse_report
 from horarium.features.schedules import lists
 from horarium.features.schedules.backfills import backfill
+from horarium.features.schedules.health_rows import failed_runs
 from horarium.ids import id_text
+from horarium.platform.database import Database
 from horarium.platform.wire import ReportOutcome, StopOutcome
 from horarium.schedule.run import RunState
-from horarium.store.database import Database
-from horarium.store.schedules.health import failed_runs
 
 pytestmark = pytest.mark.parametrize("dialect", ["postgresql"], indirect=True)
 _PATIENCE = 60

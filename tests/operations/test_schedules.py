@@ -11,11 +11,13 @@ from operations.desks import ADMIN, ALICE, BOB, NOON, OPERATOR, VIEWER, Office, 
 from horarium.errors import InvalidDefinition
 from horarium.features.history import service as history_service
 from horarium.features.schedules import lifecycle, lists
+from horarium.features.schedules import rows as schedule_rows
 from horarium.features.schedules import service as schedule_service
 from horarium.features.schedules.filters import MalformedPageToken, ScheduleFilter
 from horarium.features.tenants import service as tenant_service
 from horarium.instant import DAY, MINUTE, SECOND, to_rfc3339
 from horarium.life.change import Used
+from horarium.platform.database.tables import runs
 from horarium.platform.errors import (
     Forbidden,
     NamespaceNotFound,
@@ -26,8 +28,6 @@ from horarium.platform.errors import (
 from horarium.platform.wire import WriteOutcome
 from horarium.schedule.patch import Update
 from horarium.schedule.position import Status
-from horarium.store.schedules import rows
-from horarium.store.tables import runs
 
 
 def _caller(namespace: str) -> Any:
@@ -296,7 +296,7 @@ def test_a_delete_cancels_what_has_not_started_and_lets_the_rest_end(office: Off
     office.tick(600)
     assert office.states() == ["succeeded", "cancelled", "cancelled", "cancelled"]
     assert office.kinds()[-1] == "Deleted"
-    row = office.resources.database.read(lambda c: rows.find_newest(c, "default", "nightly"))
+    row = office.resources.database.read(lambda c: schedule_rows.find_newest(c, "default", "nightly"))
     assert row is not None
     assert (row.active, row.held) == (0, 0)
 

@@ -9,17 +9,16 @@ from world import FakeClock
 
 from horarium.clock import SystemClock
 from horarium.decision.record import NewEvent
+from horarium.features.history.rows import append
 from horarium.ids import id_at, new_id
 from horarium.instant import MINUTE, SECOND, from_datetime
+from horarium.platform.database import open_database, partition_upkeep, processes
+from horarium.platform.database.partitions import TABLES, missing
+from horarium.platform.database.postgres import WRITERS
+from horarium.platform.database.tables import step_changes, subscriptions
 from horarium.schedule.event import EventType
 from horarium.serve.checkup import Level, examine
 from horarium.settings import Settings
-from horarium.store import leases, partition_upkeep
-from horarium.store.database import open_database
-from horarium.store.database.postgres import WRITERS
-from horarium.store.history.append import append
-from horarium.store.partitions import TABLES, missing
-from horarium.store.tables import step_changes, subscriptions
 from horarium.testing import Accepted, TestService
 
 
@@ -56,8 +55,8 @@ def test_steps_whose_workflows_do_not_go_on_are_a_warning(horarium: TestService)
 
 def test_a_clock_that_was_ahead_is_a_warning_until_it_has_caught_up(horarium: TestService) -> None:
     now = SystemClock().now()
-    info = {leases.AHEAD_UNTIL: now + 60 * MINUTE}
-    horarium.resources.database.write(lambda c: leases.beat(c, leases.TICKER, "me", now, 30, info))
+    info = {processes.AHEAD_UNTIL: now + 60 * MINUTE}
+    horarium.resources.database.write(lambda c: processes.beat_lease(c, processes.TICKER, "me", now, 30, info))
 
     def found(minutes: int) -> list[Level]:
         checks = examine(horarium.parts.settings, FakeClock(now + minutes * MINUTE))

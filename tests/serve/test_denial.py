@@ -19,9 +19,9 @@ from uvicorn.protocols.http.h11_impl import RequestResponseCycle
 from world import serving
 
 from horarium.decision.record import NewEvent
+from horarium.features.history.rows import append
 from horarium.ids import new_id
 from horarium.schedule.event import EventType
-from horarium.store.history.append import append
 from horarium.testing import service
 from horarium.testing.service import TOKEN
 

@@ -11,12 +11,12 @@ import pytest
 
 from horarium.cli.contexts import Context, Contexts, save_contexts
 from horarium.clock import SystemClock
+from horarium.platform.database.sqlite import database_path
 from horarium.serve.address import addressed
 from horarium.serve.admin import seed_admin_token
 from horarium.serve.checkup import Level, examine
 from horarium.serve.service import open_service
 from horarium.settings import Settings
-from horarium.store.database.sqlite import database_path
 
 
 @pytest.fixture

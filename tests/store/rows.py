@@ -8,8 +8,8 @@ import sqlalchemy as sa
 from engine.builders import START
 
 from horarium.ids import new_id
-from horarium.store.database import Database
-from horarium.store.tables import runs
+from horarium.platform.database import Database
+from horarium.platform.database.tables import runs
 
 NOW = START
 

@@ -14,20 +14,20 @@ from engine.builders import START, World
 
 from horarium.decision.plan import Covers, Decision, Fire, Hold, Missed, Skip
 from horarium.decision.record import Counts, Entry, Named, NewId, record_decisions
+from horarium.features.schedules import due_rows
+from horarium.features.schedules.decision_rows import ScheduleRecord, write_records
+from horarium.features.schedules.due_rows import Claim, Plannings
 from horarium.ids import id_text, new_id
 from horarium.instant import MINUTE
+from horarium.platform.database import Database
+from horarium.platform.database.columns import event_text
+from horarium.platform.database.errors import DataError, UniqueConflict
+from horarium.platform.database.tables import positions
+from horarium.platform.database.tables import schedules as schedules_table
 from horarium.schedule.planning import Planning
 from horarium.schedule.position import Position, Status
 from horarium.schedule.reason import Reason
 from horarium.schedule.run import Origin
-from horarium.store.database import Database
-from horarium.store.database.json_text import event_text
-from horarium.store.errors import Conflict, DataError
-from horarium.store.schedules import due
-from horarium.store.schedules.decisions import ScheduleRecord, write_records
-from horarium.store.schedules.due import Claim, Plannings
-from horarium.store.tables import positions
-from horarium.store.tables import schedules as schedules_table
 
 NOW = START + 10 * MINUTE
 FIRST, SECOND_, THIRD = START + MINUTE, START + 2 * MINUTE, START + 3 * MINUTE
@@ -38,7 +38,7 @@ def ids() -> Any:
 
 
 def claimed(world: World) -> list[Claim]:
-    return world.write(lambda c: due.claim(c, Plannings(), NOW, 100))
+    return world.write(lambda c: due_rows.claim(c, Plannings(), NOW, 100))
 
 
 def page(claim: Claim, decisions: list[Decision], position: Position, **planning: Any) -> ScheduleRecord:
@@ -189,7 +189,7 @@ def test_a_second_run_for_an_occurrence_is_a_conflict_and_changes_nothing(databa
     (claim,) = claimed(world)
     write(world, page(claim, [Fire(FIRST, FIRST)], AFTER))
     later = claim._replace(counts=claim.counts._replace(next_sequence=2))
-    with pytest.raises(Conflict) as taken:
+    with pytest.raises(UniqueConflict) as taken:
         write(world, page(later, [Fire(FIRST, FIRST)], AFTER._replace(runs_born=99)))
     assert taken.value.constraint == "runs_one_per_occurrence"
     assert (len(world.runs(uid)), world.position(uid).runs_born) == (1, 2)
@@ -200,7 +200,7 @@ def test_a_sequence_that_is_taken_is_a_conflict(database: Database) -> None:
     world.add()
     (claim,) = claimed(world)
     write(world, page(claim, [Skip(FIRST, Reason.CALENDAR)], AFTER))
-    with pytest.raises(Conflict) as taken:
+    with pytest.raises(UniqueConflict) as taken:
         write(world, page(claim, [Skip(SECOND_, Reason.CALENDAR)], AFTER))
     assert taken.value.constraint == "history_in_order"
 

@@ -13,15 +13,14 @@ from endings import Asked, end_run, end_runs
 from engine.builders import START, World
 from sqlalchemy import Connection
 
+from horarium.features.runs import release_rows
+from horarium.features.schedules.write_rows import lock_position
 from horarium.instant import DAY, MINUTE
 from horarium.life.change import End, Used
+from horarium.platform.database import Database, counters
+from horarium.platform.database.tables import positions, runs, schedules
 from horarium.schedule.event import final_event
 from horarium.schedule.run import FINAL, RunState
-from horarium.store import counters
-from horarium.store.database import Database
-from horarium.store.runs import release
-from horarium.store.schedules.positions import lock
-from horarium.store.tables import positions, runs, schedules
 
 TODAY = START // DAY
 DONE = End(RunState.SUCCEEDED)
@@ -372,7 +371,7 @@ def test_a_schedule_that_somebody_holds_is_left_to_the_janitor(
     locked, done = threading.Event(), threading.Event()
 
     def hold(connection: Connection) -> None:
-        lock(connection, second)
+        lock_position(connection, second)
         locked.set()
         assert done.wait(60)
 
@@ -416,7 +415,7 @@ def test_those_that_wait_are_looked_at_in_pages(database: Database) -> None:
     now = world.clock.now()
 
     def page(after: bytes) -> list[bytes]:
-        return world.database.read(lambda c: release.waiting_schedules(c, now, 2, after=after))
+        return world.database.read(lambda c: release_rows.waiting_schedules(c, now, 2, after=after))
 
     assert (page(b""), page(uids[1]), page(uids[3]), page(uids[4])) == (uids[:2], uids[2:4], uids[4:], [])
 
@@ -426,8 +425,8 @@ def test_a_spread_run_is_not_looked_at_before_its_time(database: Database) -> No
     fire(world)
     later = world.clock.now() + MINUTE
     world.write(lambda c: c.execute(sa.update(runs).where(runs.c.state == "held").values(ready_at=later)))
-    assert world.database.read(lambda c: release.waiting_schedules(c, later - 1, 10)) == []
-    assert world.database.read(lambda c: release.waiting_schedules(c, later, 10)) == [uid]
+    assert world.database.read(lambda c: release_rows.waiting_schedules(c, later - 1, 10)) == []
+    assert world.database.read(lambda c: release_rows.waiting_schedules(c, later, 10)) == [uid]
 
 
 @pytest.mark.parametrize("dialect", ["postgresql"])

@@ -11,15 +11,15 @@ from engine.builders import World
 from store.rows import NOW, add_run, run_row
 
 from horarium.errors import InvalidTransition
+from horarium.features.runs.transition_rows import ReportedEvent, change_runs, record_event, record_events
+from horarium.features.schedules.due_rows import Plannings
 from horarium.instant import SECOND
 from horarium.life.change import Again, Block, Change, End, Nothing, Progress, Used, Wait, Why
 from horarium.life.event import Answered, GivenBack, Reported, ReportedState
 from horarium.life.outcome import Accepted, Finished, RunFailed, Unknown
+from horarium.platform.database import Database
+from horarium.platform.database.tables import approvals, run_events, runs
 from horarium.schedule.run import RunState
-from horarium.store.database import Database
-from horarium.store.runs.writer import Happened, change_runs, record_event, record_events
-from horarium.store.schedules.due import Plannings
-from horarium.store.tables import approvals, run_events, runs
 
 LEASED = {"lease_owner": "me", "lease_until": NOW + 30 * SECOND, "lease_epoch": 4, "launches": 1}
 
@@ -140,12 +140,12 @@ def test_a_holder_whose_lease_ran_out_takes_the_run_up_again_with_its_answer(dat
 def test_events_in_one_batch_are_judged_one_by_one(database: Database) -> None:
     done, failed, lost, late = (leased(database) for _ in range(4))
     batch = [
-        Happened(done, Answered(Finished(1), 4)),
-        Happened(failed, Answered(RunFailed("boom"), 4)),
-        Happened(lost, Answered(Finished(2), 3)),
-        Happened(late, Answered(Unknown("?"), 4)),
-        Happened(late, GivenBack(4, True)),
-        Happened(b"?" * 16, GivenBack(4, True)),
+        ReportedEvent(done, Answered(Finished(1), 4)),
+        ReportedEvent(failed, Answered(RunFailed("boom"), 4)),
+        ReportedEvent(lost, Answered(Finished(2), 3)),
+        ReportedEvent(late, Answered(Unknown("?"), 4)),
+        ReportedEvent(late, GivenBack(4, True)),
+        ReportedEvent(b"?" * 16, GivenBack(4, True)),
     ]
     recorded = database.write(lambda c: record_events(c, Plannings(), batch, now=NOW))
     kinds = [type(each.change) for each in recorded]

@@ -18,7 +18,7 @@ from ui.watching import Watch
 
 from horarium.clock import SystemClock
 from horarium.instant import DAY, Instant
-from horarium.store.database import open_database
+from horarium.platform.database import open_database
 
 ROW = "[role=row][data-index]"
 ID = "herd-of-them-all"

@@ -135,8 +135,8 @@ def verify_command(
 
 def _look(database: str, namespace: str | None, kept: Link | None) -> list[Checked]:
     from horarium.features.audit.service import check
-    from horarium.store.database import open_database
-    from horarium.store.migrate import check_schema
+    from horarium.platform.database import open_database
+    from horarium.platform.database.schema import check_schema
 
     with failing_with_1():
         opened = open_database(settings_of(database=database).database_url)

@@ -35,8 +35,8 @@ def copy_command(
 
     Example: horarium copy --from sqlite:///.horarium/horarium.db --to postgresql://horarium@db/horarium
     """
+    from horarium.platform.database.copying import CopyFailed
     from horarium.serve.moving import MoveRefused, opened
-    from horarium.store.copying import CopyFailed
 
     try:
         with failing_with_1(), opened(source, target) as move:

@@ -131,9 +131,9 @@ def rekey_command(
 
     Example: horarium secret rekey
     """
+    from horarium.platform.database.installation import KeyReplaced
     from horarium.serve.rekey import RekeyRefused, rekey
     from horarium.serve.secret_key import WrongSecretKey
-    from horarium.store.sealing import KeyReplaced
 
     settings = settings_of(data_dir=data_dir, database=database)
     try:

@@ -174,9 +174,9 @@ def migrate_command(
     if check:
         _check_tables(settings_of(data_dir=data_dir, database=database))
         return
+    from horarium.platform.database import open_database
+    from horarium.platform.database.schema import migrate
     from horarium.serve.admin import make_data_dir
-    from horarium.store.database import open_database
-    from horarium.store.migrate import migrate
 
     settings = settings_of(data_dir=data_dir, database=database)
     with failing_with_1():
@@ -190,10 +190,9 @@ def migrate_command(
 
 
 def _check_tables(settings: Settings) -> None:
-    from horarium.store.database import open_database
-    from horarium.store.database.sqlite import database_path
-    from horarium.store.migrate import examine_schema
-    from horarium.store.schema_state import UP_TO_DATE, USABLE
+    from horarium.platform.database import open_database
+    from horarium.platform.database.schema import UP_TO_DATE, USABLE, examine_schema
+    from horarium.platform.database.sqlite import database_path
 
     url = settings.database_url
     if url.startswith("sqlite:") and not database_path(url).exists():  # opening it would create it
@@ -263,11 +262,11 @@ def settings_of(**flags: Any) -> Settings:
 @contextmanager
 def failing_with_1() -> Iterator[None]:
     """End with one line and exit code 1 where the environment prevents the command."""
+    from horarium.platform.database.errors import SchemaMissing, SchemaTooNew, SchemaTooOld, StoreUnavailable
     from horarium.platform.http.middleware import shortage_of
     from horarium.serve.data_dir_lock import DataDirInUse
     from horarium.serve.open_files import TooFewResources
     from horarium.serve.process import AddressTaken
-    from horarium.store.errors import SchemaMissing, SchemaTooNew, SchemaTooOld, StoreUnavailable
 
     try:
         yield

@@ -17,17 +17,16 @@ from horarium.decision.plan import Decision, Plan
 from horarium.decision.record import Entry, Named, NewId, record_decisions
 from horarium.decision.tick import Due, Parked, PlanTime, plan_batch
 from horarium.features.approvals import request_rows
+from horarium.features.runs.end_rows import new_ids, settle_side_effects
+from horarium.features.schedules import fact_rows
+from horarium.features.schedules.decision_rows import ScheduleRecord, park, write_records
+from horarium.features.schedules.due_rows import Claim, Plannings
+from horarium.features.tenants import quota_rows
+from horarium.features.tenants.quota_rows import QuotaBook
 from horarium.instant import Instant
+from horarium.platform.database import Connection
 from horarium.schedule.planning import Planning
 from horarium.schedule.run import Origin
-from horarium.store import usage
-from horarium.store.database import Connection
-from horarium.store.quotas import QuotaBook
-from horarium.store.runs.side_effects import new_ids, settle_side_effects
-from horarium.store.schedules import facts
-from horarium.store.schedules.broken import park
-from horarium.store.schedules.decisions import ScheduleRecord, write_records
-from horarium.store.schedules.due import Claim, Plannings
 
 
 class Decided(NamedTuple):
@@ -93,7 +92,7 @@ def decide_claims(
     for claim, error_class, error in parked:
         park(connection, claim.schedule_uid, error=error, error_class=error_class, now=moment.now)
     born = ((decided.namespace, len(decided.entry.runs)) for _, _, decided in planned)
-    usage.add_births(connection, born, moment.now, rendered)
+    quota_rows.add_births(connection, born, moment.now, rendered)
     return Tick(
         claimed=len(claims),
         decided=tuple(decided for _, _, decided in planned),
@@ -116,7 +115,7 @@ def _plan(
 ) -> tuple[list[tuple[Claim, Planning, Decided]], list[tuple[Claim, Parked]]]:
     sound = {claim.schedule_uid: claim for claim in claims if not isinstance(claim.planning, Exception)}
     subjects = [_subject(claim) for claim in sound.values()]
-    gathered, shared = facts.gather(connection, subjects, moment.now, signals=signals, quotas=quotas)
+    gathered, shared = fact_rows.gather(connection, subjects, moment.now, signals=signals, quotas=quotas)
     by_namespace: dict[str, list[Claim]] = defaultdict(list)
     for claim in sound.values():
         by_namespace[claim.namespace].append(claim)
@@ -167,6 +166,8 @@ def _decided(
     return Decided(claim.namespace, claim.schedule_id, claim.schedule_uid, entry, plan.decisions, now - claim.next_due)
 
 
-def _subject(claim: Claim) -> facts.Subject:
+def _subject(claim: Claim) -> fact_rows.DecisionSubject:
     assert not isinstance(claim.planning, Exception)  # the broken ones were set aside
-    return facts.Subject(claim.schedule_uid, claim.namespace, claim.planning, claim.counts.active, claim.counts.held)
+    return fact_rows.DecisionSubject(
+        claim.schedule_uid, claim.namespace, claim.planning, claim.counts.active, claim.counts.held
+    )

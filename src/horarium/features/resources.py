@@ -11,6 +11,12 @@ from typing import Final, NamedTuple, Protocol
 from horarium.clock import Clock
 from horarium.decision.process_state import GONE_AFTER_SECONDS, silent_seconds
 from horarium.errors import InvalidDefinition
+from horarium.features.agents.policy_rows import PolicyDocuments, TeamTurn
+from horarium.features.runs.definition_rows import Definitions
+from horarium.features.schedules import rows as schedules
+from horarium.features.schedules.due_rows import Plannings
+from horarium.features.schedules.rows import ScheduleRow
+from horarium.features.tenants.quota_rows import QuotaBook
 from horarium.instant import SECOND, Instant
 from horarium.launchers.launcher import AgentLine, CardSeen
 from horarium.launchers.outgoing import BadAction, place_of
@@ -22,6 +28,10 @@ from horarium.launchers.ssrf import Forbidden, Guard, Permitted
 from horarium.launchers.webhook import WebhookSender
 from horarium.life.report_token import ReportTokens
 from horarium.platform.caller import Caller
+from horarium.platform.database import Connection, Database
+from horarium.platform.database.installation import Sealer
+from horarium.platform.database.processes import process_rows
+from horarium.platform.database.wakeups import DUE
 from horarium.platform.errors import PreconditionFailed, ScheduleBroken, ScheduleNotFound
 from horarium.policy.catchup import parse as parse_catchup
 from horarium.policy.names import PolicyError
@@ -34,16 +44,6 @@ from horarium.schedule.kinds import PROMPT, SHIPPED, Kinds
 from horarium.schedule.planning import Planning
 from horarium.schedule.reason import Reason
 from horarium.settings import Settings
-from horarium.store.database import Connection, Database
-from horarium.store.database.channels import DUE
-from horarium.store.policies import Speakers, TeamTurn
-from horarium.store.processes import process_rows
-from horarium.store.quotas import QuotaBook
-from horarium.store.runs.definitions import Definitions
-from horarium.store.schedules import rows as schedules
-from horarium.store.schedules.due import Plannings
-from horarium.store.schedules.rows import ScheduleRow
-from horarium.store.sealing import Sealer
 from horarium.telemetry.telemetry import Telemetry
 
 # A memo, not a store: whoever damages a million rows has other troubles than to be told twice.
@@ -121,7 +121,7 @@ class NamedAddresses:
 def called_by(
     action: Action,
     assignee: Assignee | None,
-    speakers: Speakers | None,
+    speakers: PolicyDocuments | None,
     namespace: str,
     *,
     action_path: str = "action",
@@ -148,7 +148,7 @@ def called_by(
     )
 
 
-def _agents(speakers: Speakers, namespace: str, assignee: Assignee) -> list[Agent]:
+def _agents(speakers: PolicyDocuments, namespace: str, assignee: Assignee) -> list[Agent]:
     """Those that may be sent; what is not there or cannot be read is reported elsewhere."""
     names: Sequence[str] = (assignee.id,)
     if assignee.type is AssigneeType.TEAM:

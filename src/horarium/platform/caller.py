@@ -11,12 +11,12 @@ from horarium.decision.storm import MOST_AT_ONCE, must_be_confirmed
 from horarium.errors import InvalidDefinition
 from horarium.ids import id_text
 from horarium.instant import Instant
+from horarium.platform.database.schema import DEFAULT_NAMESPACE
 from horarium.platform.errors import ConfirmNeeded, Forbidden
 from horarium.platform.wire import Permission, Role
 from horarium.policy.approval import NO_SKIPPING, Skipping
 from horarium.schedule.assignee import AssigneeType
 from horarium.schedule.event import CommandContext
-from horarium.store.migrate import DEFAULT_NAMESPACE
 
 _GRANTED: Mapping[Role, frozenset[Permission]] = MappingProxyType(
     {

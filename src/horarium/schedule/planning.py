@@ -140,7 +140,7 @@ class Planning:
         WhileWaiting.COUNT
     )
     # Unsuccessful runs in a row that make it failing; None = as many as the service says. SQL reads it at the beginning
-    # of the text, where the order of the keys puts it: see `store/schedules/signs.py`.
+    # of the text, where the order of the keys puts it: see `features/schedules/health_rows.py`.
     failing_after: Annotated[int | None, Kept(None, int, key=FAILING_AFTER_KEY, missing=lambda _: None)] = None
     # Who owned a stored workflow when its scheduler was found to be entitled to it; most texts say nothing of it.
     workflow_owner: Annotated[str | None, Kept(None, missing=lambda _: None)] = None

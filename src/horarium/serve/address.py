@@ -15,9 +15,9 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from urllib.parse import quote, urlsplit
 
+from horarium.platform.database.errors import StoreUnavailable
 from horarium.serve.admin import make_data_dir, read_privately, write_privately
 from horarium.settings import Settings
-from horarium.store.errors import StoreUnavailable
 
 
 def address_file(settings: Settings) -> Path:

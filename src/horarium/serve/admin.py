@@ -12,13 +12,13 @@ from pathlib import Path
 
 from horarium.audit import Act
 from horarium.clock import Clock
+from horarium.features.tenants import rows as tenant_rows
 from horarium.ids import id_text
 from horarium.instant import Instant
+from horarium.platform.database import Connection, Database, audit_chain
+from horarium.platform.database.errors import StoreUnavailable
+from horarium.platform.database.schema import DEFAULT_NAMESPACE
 from horarium.settings import Settings
-from horarium.store import audit, tokens
-from horarium.store.database import Connection, Database
-from horarium.store.errors import StoreUnavailable
-from horarium.store.migrate import DEFAULT_NAMESPACE
 
 ADMIN = "admin"
 """Role and principal of the token."""
@@ -57,15 +57,17 @@ def seed_admin_token(settings: Settings, database: Database, clock: Clock) -> Pa
 
 def _opens(database: Database, secret: str | None, clock: Clock) -> bool:
     now = clock.now()
-    row = None if secret is None else database.read(lambda c: tokens.find_by_secret(c, secret, now=now))
+    row = None if secret is None else database.read(lambda c: tenant_rows.find_token_by_secret(c, secret, now=now))
     return row is not None
 
 
-def _another(connection: Connection, *, now: Instant) -> tokens.IssuedToken:
-    tokens.revoke_named(connection, DEFAULT_NAMESPACE, FIRST, now=now)
-    made = tokens.issue(connection, namespace=DEFAULT_NAMESPACE, name=FIRST, role=ADMIN, subject=ADMIN, now=now)
-    told = audit.local_deed(Act.ADMIN_TOKEN_MADE, "service", token_id=id_text(made.token_id))
-    audit.append(connection, DEFAULT_NAMESPACE, [told], now=now)
+def _another(connection: Connection, *, now: Instant) -> tenant_rows.NewToken:
+    tenant_rows.revoke_named_token(connection, DEFAULT_NAMESPACE, FIRST, now=now)
+    made = tenant_rows.issue_token(
+        connection, namespace=DEFAULT_NAMESPACE, name=FIRST, role=ADMIN, subject=ADMIN, now=now
+    )
+    told = audit_chain.local_deed(Act.ADMIN_TOKEN_MADE, "service", token_id=id_text(made.token_id))
+    audit_chain.append(connection, DEFAULT_NAMESPACE, [told], now=now)
     return made
 
 

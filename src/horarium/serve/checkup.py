@@ -20,7 +20,17 @@ from horarium.clock import Clock
 from horarium.decision.process_state import GONE_AFTER_SECONDS, silent_seconds
 from horarium.errors import HorariumError
 from horarium.features.cluster.health import ahead_until
+from horarium.features.history import entry_rows
+from horarium.features.history.entry_rows import FEED_LAG_SECONDS
+from horarium.features.runs import open_rows, step_rows
+from horarium.features.schedules import list_rows as schedule_lists
+from horarium.features.tenants import rows as tenant_rows
+from horarium.features.webhooks import rows as subscriptions
 from horarium.instant import DAY, MINUTE, SECOND, to_rfc3339
+from horarium.platform.database import Connection, Database, open_database, partition_upkeep, processes
+from horarium.platform.database.errors import DATABASE_REMEDY, SchemaMissing, SchemaTooNew, SchemaTooOld
+from horarium.platform.database.schema import Fit, SchemaReport, check_schema
+from horarium.platform.database.sqlite import database_path
 from horarium.recurrence.zone import tzdata_version
 from horarium.schedule.position import Status
 from horarium.serve.address import address_file
@@ -30,17 +40,6 @@ from horarium.serve.launchers import CELERY_REMEDY, has_celery, unreachable_brok
 from horarium.serve.process import AddressTaken, listen
 from horarium.serve.tls import IN_THE_CLEAR_REMEDY, expiry_of, in_the_clear, open_tls
 from horarium.settings import Origin, Settings, as_up_takes_them, origins
-from horarium.store import leases, namespaces, partition_upkeep, tokens
-from horarium.store.database import Connection, Database, open_database
-from horarium.store.database.sqlite import database_path
-from horarium.store.errors import DATABASE_REMEDY, SchemaMissing, SchemaTooNew, SchemaTooOld
-from horarium.store.history import horizon
-from horarium.store.history.horizon import FEED_LAG_SECONDS
-from horarium.store.migrate import SchemaReport, check_schema
-from horarium.store.runs import open_runs, step_changes
-from horarium.store.schedules import lists as schedule_lists
-from horarium.store.schema_state import Fit
-from horarium.store.subscriptions import rows as subscriptions
 
 _OLDEST_PYTHON = (3, 11)
 _MOST_OFFSET = SECOND
@@ -273,7 +272,7 @@ def _token(settings: Settings, database: Database, clock: Clock) -> Check:
     if stat.S_IMODE(path.stat().st_mode) & 0o077:
         return Check("admin token", Level.FAILURE, f"{path} is readable by other users", f"chmod 600 {path}")
     secret, now = path.read_text("utf-8").strip(), clock.now()
-    if database.read(lambda connection: tokens.find_by_secret(connection, secret, now=now)) is None:
+    if database.read(lambda connection: tenant_rows.find_token_by_secret(connection, secret, now=now)) is None:
         return Check(
             "admin token",
             Level.FAILURE,
@@ -285,7 +284,7 @@ def _token(settings: Settings, database: Database, clock: Clock) -> Check:
 
 def _broken(_settings: Settings, database: Database, _clock: Clock) -> Check:
     def count(connection: Connection) -> int:
-        everywhere = namespaces.all_namespaces(connection)
+        everywhere = tenant_rows.all_namespaces(connection)
         return sum(schedule_lists.count_by_status(connection, each.namespace)[Status.BROKEN] for each in everywhere)
 
     broken = database.read(count)
@@ -324,7 +323,7 @@ def _unclaimed(database: Database, clock: Clock) -> Iterator[Check]:
     """Nothing to say where nobody waits: most installations have no queues."""
     before = clock.now() - _LONG_WAIT
     for each in database.read(
-        lambda connection: open_runs.unclaimed(connection, born_before=before, limit=_MOST_SHOWN)
+        lambda connection: open_rows.unclaimed(connection, born_before=before, limit=_MOST_SHOWN)
     ):
         found = f"{each.runs} runs have waited for more than {_LONG_WAIT // MINUTE} minutes"
         where = f"for a worker that handles {each.workflow!r} on queue {each.queue!r} in namespace {each.namespace!r}"
@@ -334,7 +333,7 @@ def _unclaimed(database: Database, clock: Clock) -> Iterator[Check]:
 def _unnoticed(database: Database, clock: Clock) -> Iterator[Check]:
     """A workflow takes note of its steps within a second or so, where an engine runs."""
     before = clock.now() - MINUTE
-    waiting = database.read(lambda connection: step_changes.pending(connection, made_before=before))
+    waiting = database.read(lambda connection: step_rows.count_pending(connection, made_before=before))
     if waiting:
         found = f"{waiting} finished steps have waited for more than a minute for their workflows to advance"
         yield Check(
@@ -344,7 +343,7 @@ def _unnoticed(database: Database, clock: Clock) -> Iterator[Check]:
 
 def _feed(database: Database, clock: Clock) -> Check:
     now = clock.now() + database.clock_offset(clock)
-    lag = database.read(lambda connection: horizon.lag(connection, now))
+    lag = database.read(lambda connection: entry_rows.lag(connection, now))
     if lag.seconds <= FEED_LAG_SECONDS:
         return Check("feed", Level.OK, f"{lag.seconds:.1f} s behind committed changes")
     found = f"{lag.seconds:.0f} s behind committed changes; streams and subscriptions are delayed"
@@ -370,7 +369,7 @@ def _parked(database: Database) -> Iterator[Check]:
 
 def _leases(_settings: Settings, database: Database, clock: Clock) -> Check:
     now = clock.now() + database.clock_offset(clock)
-    rows = database.read(leases.all_leases)
+    rows = database.read(processes.all_leases)
     stale = [row for row in rows if silent_seconds(row.beat_at, now) > GONE_AFTER_SECONDS]
     if not rows:
         return Check("engine", Level.WARNING, "No engine has run yet", "start `horarium up` or `horarium worker`")

@@ -11,9 +11,9 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from horarium.errors import HorariumError
+from horarium.platform.database.errors import StoreUnavailable
 from horarium.serve.admin import make_data_dir
 from horarium.settings import Settings
-from horarium.store.errors import StoreUnavailable
 
 LOCK_FILE = "up.lock"
 # An owner writes its pid at once; until then the file is empty or names a process that is gone.

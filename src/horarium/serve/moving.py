@@ -8,12 +8,12 @@ from contextlib import contextmanager
 from horarium.clock import Clock, SystemClock
 from horarium.decision.process_state import GONE_AFTER_SECONDS, silent_seconds
 from horarium.errors import HorariumError
-from horarium.store.copying import Tell, copy_all, count_rows, first_filled_table
-from horarium.store.database import Database, open_database
-from horarium.store.database.sqlite import database_path
-from horarium.store.errors import SchemaMissing, SchemaTooNew, SchemaTooOld
-from horarium.store.migrate import check_exact_schema, has_tables, migrate
-from horarium.store.processes import process_rows
+from horarium.platform.database import Database, open_database
+from horarium.platform.database.copying import Tell, copy_all, count_rows, first_filled_table
+from horarium.platform.database.errors import SchemaMissing, SchemaTooNew, SchemaTooOld
+from horarium.platform.database.processes import process_rows
+from horarium.platform.database.schema import check_exact_schema, has_tables, migrate
+from horarium.platform.database.sqlite import database_path
 
 
 class MoveRefused(HorariumError):

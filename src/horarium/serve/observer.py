@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from horarium.engine.batch import Tick
-from horarium.engine.janitor import Tidied
-from horarium.engine.partitions import Upkept
+from horarium.engine.janitor import JanitorResult
+from horarium.engine.partitions import UpkeepResult
+from horarium.features.runs.transition_rows import SettledRun, fields_of_run
+from horarium.features.runs.work_rows import RunWork
 from horarium.instant import SECOND, Instant
 from horarium.life.change import Again, End
 from horarium.schedule.run import RunState
-from horarium.store.runs.log_fields import Settled, fields_of_run
-from horarium.store.runs.work import Work
 from horarium.telemetry.telemetry import Telemetry
 
 _GOOD = frozenset({RunState.SUCCEEDED, RunState.CANCELLED, RunState.SKIPPED})
@@ -26,7 +26,7 @@ class TelemetryObserver:
     def ticked(self, tick: Tick, now: Instant) -> None:
         self._telemetry.tick(tick, now)
 
-    def settled(self, runs: Sequence[Settled], now: Instant) -> None:
+    def settled(self, runs: Sequence[SettledRun], now: Instant) -> None:
         for run, change, schedule_id in runs:
             self._telemetry.launched(fired_at=run.created_at, started_at=run.started_at or now)
             if isinstance(change, End):
@@ -40,16 +40,16 @@ class TelemetryObserver:
                     error=_in_short(change.error),
                 )
 
-    def tidied(self, tidied: Tidied, now: Instant) -> None:
+    def tidied(self, tidied: JanitorResult, now: Instant) -> None:
         if tidied.lost_leases:
             self._telemetry.lease_expired(tidied.lost_leases)
         for state in tidied.ended:
             self._telemetry.ended(state)
 
-    def upkept(self, upkept: Upkept, now: Instant) -> None:
+    def upkept(self, upkept: UpkeepResult, now: Instant) -> None:
         self._telemetry.kept_by_weeks(made=upkept.made, dropped=upkept.dropped)
 
-    def _tell_end(self, run: Work, end: End, schedule_id: str | None, now: Instant) -> None:
+    def _tell_end(self, run: RunWork, end: End, schedule_id: str | None, now: Instant) -> None:
         tell = self._log.debug if end.state in _GOOD else self._log.warning
         took = round((now - (run.started_at or now)) / SECOND, 3)
         about = fields_of_run(run.run_id, run.namespace, schedule_id)

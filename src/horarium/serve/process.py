@@ -22,8 +22,9 @@ from typing import Any
 import uvicorn
 from starlette.types import ASGIApp
 
-from horarium.engine.memory import settle_in
+from horarium.engine.loop import settle_in
 from horarium.errors import HorariumError
+from horarium.platform.database.shared_clock import LOOK_SECONDS, SharedClock
 from horarium.platform.http.middleware import Shortages
 from horarium.serve.address import addressed
 from horarium.serve.admin import seed_admin_token
@@ -39,7 +40,6 @@ from horarium.serve.open_files import require_resources
 from horarium.serve.service import Service, open_service, put_templates
 from horarium.serve.tls import IN_THE_CLEAR_REMEDY, Tls, in_the_clear, open_tls
 from horarium.settings import Settings
-from horarium.store.database.shared_clock import LOOK_SECONDS, SharedClock
 
 _SIGNALS = (signal.SIGTERM, signal.SIGINT)
 _BACKLOG = 2_048

@@ -14,7 +14,11 @@ from pathlib import Path
 from horarium.audit import Act
 from horarium.clock import Clock, SystemClock
 from horarium.errors import HorariumError
+from horarium.features.secrets.rows import Resealed, reseal_all
 from horarium.instant import Instant
+from horarium.platform.database import Connection, Database, audit_chain, installation, open_database
+from horarium.platform.database.installation import Sealer
+from horarium.platform.database.schema import DEFAULT_NAMESPACE, check_exact_schema
 from horarium.serve.admin import write_privately
 from horarium.serve.moving import company_on
 from horarium.serve.secret_key import (
@@ -29,11 +33,6 @@ from horarium.serve.secret_key import (
     write_once,
 )
 from horarium.settings import Settings
-from horarium.store import audit, installation
-from horarium.store.database import Connection, Database, open_database
-from horarium.store.migrate import DEFAULT_NAMESPACE, check_exact_schema
-from horarium.store.resealing import Resealed, reseal_all
-from horarium.store.sealing import Sealer
 
 # As many characters as 24 random bytes have in base64; nobody tries out that many.
 _LEAST = 32
@@ -76,7 +75,7 @@ def rekey(settings: Settings, new_key_file: Path | None = None, clock: Clock | N
 
 
 def _replace(connection: Connection, *, old: InstallationKey, new: InstallationKey, now: Instant) -> Resealed:
-    audit.append(connection, DEFAULT_NAMESPACE, [audit.local_deed(Act.SECRET_KEY_REPLACED, "cli")], now=now)
+    audit_chain.append(connection, DEFAULT_NAMESPACE, [audit_chain.local_deed(Act.SECRET_KEY_REPLACED, "cli")], now=now)
     return reseal_all(connection, _sealer(old), _sealer(new))
 
 

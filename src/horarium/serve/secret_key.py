@@ -21,11 +21,10 @@ from hashlib import sha256
 from pathlib import Path
 
 from horarium.errors import HorariumError
+from horarium.platform.database import Connection, Database, installation
+from horarium.platform.database.errors import StoreUnavailable
 from horarium.serve.admin import make_data_dir, read_privately, write_privately
 from horarium.settings import Settings
-from horarium.store import installation
-from horarium.store.database import Connection, Database
-from horarium.store.errors import StoreUnavailable
 
 _BYTES = 32
 

@@ -15,14 +15,17 @@ from typing import Any, TextIO
 from fastapi import FastAPI
 
 from horarium.clock import Clock, SystemClock
+from horarium.engine.capacity import Limits
 from horarium.engine.claimer import DispatcherOptions
 from horarium.engine.deliverer import Deliverer, DelivererOptions
 from horarium.engine.engine import Engine, EngineOptions
 from horarium.engine.retention import RetentionOptions
-from horarium.engine.room import Limits
 from horarium.engine.ticker import TickerOptions
 from horarium.features.bundles.registrations import Registered, namespaces_of_app, register
 from horarium.features.resources import Damages, Resources
+from horarium.features.runs.definition_rows import Definitions
+from horarium.features.tenants import rows as tenant_rows
+from horarium.features.tenants.quota_rows import QuotaBook
 from horarium.ids import id_text, new_id
 from horarium.launchers.a2a.cards import Cards
 from horarium.launchers.a2a.client import A2AClient
@@ -33,6 +36,12 @@ from horarium.launchers.ssrf import Guard
 from horarium.launchers.webhook import WebhookSender
 from horarium.life.report_token import ReportTokens
 from horarium.platform.caller import internal
+from horarium.platform.database import Database, open_database
+from horarium.platform.database.errors import UniqueConflict
+from horarium.platform.database.installation import Sealer
+from horarium.platform.database.processes import About
+from horarium.platform.database.schema import DEFAULT_NAMESPACE, Fit, check_schema, migrate, newest_revision
+from horarium.platform.database.shared_clock import SharedClock
 from horarium.platform.errors import OperationError, QuotaExceeded
 from horarium.policy.limits import RunLimits
 from horarium.policy.limits import parse as amount
@@ -47,16 +56,6 @@ from horarium.serve.launchers import address_policy, make_registry
 from horarium.serve.observer import TelemetryObserver
 from horarium.serve.secret_key import InstallationKey, installation_key
 from horarium.settings import Settings, origins, unknown_variables
-from horarium.store import namespaces
-from horarium.store.database import Database, open_database
-from horarium.store.database.shared_clock import SharedClock
-from horarium.store.errors import Conflict
-from horarium.store.migrate import DEFAULT_NAMESPACE, check_schema, migrate, newest_revision
-from horarium.store.processes import About
-from horarium.store.quotas import QuotaBook
-from horarium.store.runs.definitions import Definitions
-from horarium.store.schema_state import Fit
-from horarium.store.sealing import Sealer
 from horarium.telemetry.log import make_logger
 from horarium.telemetry.telemetry import Telemetry
 
@@ -130,9 +129,9 @@ def open_service(
 
 def _make_namespace(database: Database, name: str, clock: Clock) -> None:
     """The one that requests without a namespace speak for; several processes may start at once."""
-    if database.read(lambda connection: namespaces.find(connection, name)) is None:
-        with suppress(Conflict):
-            database.write(lambda connection: namespaces.insert(connection, name, "", now=clock.now()))
+    if database.read(lambda connection: tenant_rows.find_namespace(connection, name)) is None:
+        with suppress(UniqueConflict):
+            database.write(lambda connection: tenant_rows.insert_namespace(connection, name, "", now=clock.now()))
 
 
 def _application(settings: Settings, given: Application | None) -> Application:

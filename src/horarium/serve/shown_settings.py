@@ -9,8 +9,8 @@ from __future__ import annotations
 import re
 from typing import Any
 
+from horarium.platform.database.postgres import SECRET_PARAMETERS
 from horarium.settings import Settings
-from horarium.store.database.postgres import SECRET_PARAMETERS
 
 HIDDEN = "**********"
 

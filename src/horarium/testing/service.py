@@ -19,31 +19,31 @@ import httpx
 
 from horarium.client.client import Client
 from horarium.features.cluster import verification
+from horarium.features.history import rows as history
 from horarium.features.history import service as histories
 from horarium.features.history.routes import history_event
+from horarium.features.history.rows import HistoryRow
 from horarium.features.resources import Resources
 from horarium.features.runs import reports, views
+from horarium.features.runs import rows as runs_read
 from horarium.features.runs import service as run_service
 from horarium.features.runs.model import Run, RunSummary
+from horarium.features.runs.rows import RunFilter, RunRow
 from horarium.features.schedules import service as schedule_service
 from horarium.features.schedules.model import HistoryEvent
+from horarium.features.schedules.pause_rows import Outlook, look_ahead
+from horarium.features.tenants import rows as tenant_rows
 from horarium.instant import DAY, HOUR, MINUTE, SECOND, Instant, to_rfc3339
 from horarium.launchers.recording import RecordingLauncher, Step
 from horarium.life.outcome import Finished
 from horarium.platform.caller import Caller
+from horarium.platform.database import Connection, open_database
+from horarium.platform.database.schema import migrate
 from horarium.platform.wire import Role
 from horarium.schedule.run import OPEN
 from horarium.serve.application import Application, Bare
 from horarium.serve.service import Service, open_service, put_templates
 from horarium.settings import DATABASE_FILE, Settings
-from horarium.store import namespaces
-from horarium.store.database import Connection, open_database
-from horarium.store.history import events as history
-from horarium.store.history.events import HistoryRow
-from horarium.store.migrate import migrate
-from horarium.store.runs import read as runs_read
-from horarium.store.runs.outlook import Outlook, look_ahead
-from horarium.store.runs.read import RunFilter, RunRow
 from horarium.testing.clock import DEFAULT_START, FakeClock, When, instant_of
 from horarium.testing.http import InProcess
 from horarium.testing.recorder import recording_registry
@@ -224,7 +224,7 @@ class TestService:
         wanted = RunFilter(states=OPEN, with_steps=True)
         return [
             run
-            for each in namespaces.all_namespaces(connection)
+            for each in tenant_rows.all_namespaces(connection)
             for run in runs_read.page_of_namespace(connection, each.namespace, wanted, limit=_MANY).rows
         ]
 

@@ -6,8 +6,8 @@ import pytest
 
 from horarium.ids import id_at, new_id
 from horarium.instant import DAY, SECOND, from_rfc3339
-from horarium.store.cutoffs import row_by_row
-from horarium.store.partitions import (
+from horarium.platform.database.limits import row_by_row
+from horarium.platform.database.partitions import (
     Bound,
     Partition,
     Week,

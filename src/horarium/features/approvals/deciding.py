@@ -27,8 +27,15 @@ from horarium.features.approvals.model import (
 from horarium.features.approvals.request_rows import current_inputs
 from horarium.features.approvals.rows import told_of
 from horarium.features.approvals.service import Asked, principal_of
+from horarium.features.history import rows as history_rows
+from horarium.features.history.rows import Notice
 from horarium.features.resources import Resources
+from horarium.features.runs import open_rows
+from horarium.features.runs import rows as runs_read
+from horarium.features.runs.rows import RunRow
 from horarium.features.runs.service import find_in_namespace
+from horarium.features.runs.transition_rows import record_event
+from horarium.features.schedules import write_rows
 from horarium.features.schedules.bulk import tried
 from horarium.features.schedules.decisions import record_bypass
 from horarium.features.schedules.drafts import check_input
@@ -37,6 +44,9 @@ from horarium.instant import Instant
 from horarium.life.change import End
 from horarium.life.event import ApprovalGiven, ApprovalRefused
 from horarium.platform.caller import Caller
+from horarium.platform.database import Connection
+from horarium.platform.database.columns import from_text
+from horarium.platform.database.wakeups import READY
 from horarium.platform.errors import ApprovalRequired, Forbidden, OperationError, Refused, RunNotFound
 from horarium.platform.wire import Permission
 from horarium.policy.approval import ApprovalDecision, input_hash
@@ -61,16 +71,6 @@ from horarium.schedule.rendering import texts_of
 from horarium.schedule.run import RunState
 from horarium.schedule.secret import KINDS, check_value, names_in
 from horarium.schedule.storable import check_storable
-from horarium.store.database import Connection
-from horarium.store.database.channels import READY
-from horarium.store.database.json_text import from_text
-from horarium.store.history import notices
-from horarium.store.history.notices import Notice
-from horarium.store.runs import open_runs
-from horarium.store.runs import read as runs_read
-from horarium.store.runs.read import RunRow
-from horarium.store.runs.writer import record_event
-from horarium.store.schedules import positions
 
 _ERRORS: dict[Refusal, type[OperationError]] = {
     Refusal.APPROVAL_REQUIRED: ApprovalRequired,
@@ -222,8 +222,8 @@ def _decide(resources: Resources, connection: Connection, caller: Caller, row: Q
 def _locked(connection: Connection, row: QuestionRow) -> tuple[QuestionRow, RunRow]:
     """The position, the run and the question, in the order of everybody who holds them; read again after the wait."""
     if row.schedule_uid is not None:
-        positions.lock(connection, row.schedule_uid)
-    open_runs.lock(connection, row.run_id)
+        write_rows.lock_position(connection, row.schedule_uid)
+    open_rows.lock_run(connection, row.run_id)
     run = runs_read.find(connection, row.namespace, row.run_id)
     again = decision_rows.find(connection, row.namespace, row.approval_id, lock=True)
     if run is None or again is None:
@@ -361,4 +361,4 @@ class _Voice:
         }
         kind = NoticeType.APPROVAL_DECIDED
         notice = Notice(kind, self.row.namespace, self.row.schedule_uid, self.run.run_id, values)
-        notices.append(self.connection, [notice], now=self.now)
+        history_rows.append_notices(self.connection, [notice], now=self.now)

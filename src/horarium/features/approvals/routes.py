@@ -37,6 +37,7 @@ from horarium.features.resources import Resources
 from horarium.ids import id_text
 from horarium.platform.bodies import read_body
 from horarium.platform.caller import Caller
+from horarium.platform.database.columns import from_text, names_from_text
 from horarium.platform.http import examples
 from horarium.platform.http.audited import Audited
 from horarium.platform.http.bodies import log_fields, readable, within_bytes
@@ -53,7 +54,6 @@ from horarium.schedule.agent import Agent
 from horarium.schedule.damage import damage_of, known
 from horarium.schedule.redaction import MASK
 from horarium.schedule.run import Origin
-from horarium.store.database.json_text import from_text, names_from_text
 
 routes = Routes("/api/approvals", tag="approvals")
 run_routes = Routes("/api/runs/{run_id}", tag="approvals")

@@ -7,16 +7,22 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from horarium.errors import InvalidDefinition
+from horarium.features.agents.policy_rows import Key, UnreadableDocument, find_agents
 from horarium.features.approvals import decision_rows
 from horarium.features.approvals.decision_rows import Mine, QuestionFilter, QuestionRow, VoteRow
 from horarium.features.approvals.model import ApprovalNotFound, StatusFilter
 from horarium.features.approvals.request_rows import current_inputs
 from horarium.features.history.service import find_any
 from horarium.features.resources import Resources
+from horarium.features.runs import rows as runs_read
+from horarium.features.runs.detail_rows import NameKey, find_names, workflow_key
+from horarium.features.runs.rows import RunRow
 from horarium.features.runs.service import refuse_schedule_of_all
 from horarium.features.schedules.drafts import require_namespace
 from horarium.ids import id_text, parse_id
 from horarium.platform.caller import Caller, checked_limit, run_principal
+from horarium.platform.database import Connection
+from horarium.platform.database.statements import fitting
 from horarium.platform.wire import Permission, Role
 from horarium.policy.approval import ApprovalDecision
 from horarium.policy.deciding import NotHeard, Question, Vote, Voter, not_heard
@@ -29,12 +35,6 @@ from horarium.schedule.definition import Definition
 from horarium.schedule.envelope import shown_input
 from horarium.schedule.run import Origin
 from horarium.schedule.target import agent_in
-from horarium.store.database import Connection
-from horarium.store.database.page_bytes import fitting
-from horarium.store.names import NameKey, find_names, workflow_key
-from horarium.store.policies import Key, Unreadable, find_agents
-from horarium.store.runs import read as runs_read
-from horarium.store.runs.read import RunRow
 
 _ROW_BYTES = 1_024
 NOBODY = "nobody"
@@ -219,7 +219,7 @@ def _agent_of(run: RunRow) -> Key | None:
     return None if agent_id is None else (run.namespace, agent_id)
 
 
-def _agent(agents: Mapping[Key, Agent | Unreadable], key: Key | None) -> Agent | None:
+def _agent(agents: Mapping[Key, Agent | UnreadableDocument], key: Key | None) -> Agent | None:
     if key is None:
         return None
     found = agents.get(key)

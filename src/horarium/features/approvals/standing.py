@@ -18,11 +18,14 @@ from horarium.features.approvals.service import principal_of
 from horarium.features.approvals.standing_ends import bound_to, ends_of
 from horarium.features.approvals.standing_rows import StandingRow
 from horarium.features.resources import Resources, not_found
+from horarium.features.schedules import lookup_rows
+from horarium.features.schedules import rows as schedules
 from horarium.features.schedules.drafts import hold_namespace, require_namespace
 from horarium.features.schedules.upcoming import written_end
 from horarium.ids import id_text, new_id, parse_id
 from horarium.instant import Instant
 from horarium.platform.caller import Caller, checked_limit
+from horarium.platform.database import Connection
 from horarium.platform.errors import Forbidden
 from horarium.platform.wire import Permission, Role
 from horarium.policy.approval import AGENT_INPUT, NEVER, ApprovalPolicy, parse_approval_policy
@@ -31,9 +34,6 @@ from horarium.policy.names import PolicyError, texts
 from horarium.policy.standing_end import StandingEnd, Terms, expiry_of
 from horarium.schedule.document import from_canonical
 from horarium.schedule.sub_workflows import Use
-from horarium.store.database import Connection
-from horarium.store.schedules import references
-from horarium.store.schedules import rows as schedules
 
 MAX_STANDING = 1_000
 """In one namespace: each question looks at those that may be about it."""
@@ -183,7 +183,7 @@ def _subject(resources: Resources, connection: Connection, caller: Caller, asked
         use = None if row.workflow is None else Use(row.workflow, version if isinstance(version, int) else None)
         return _Subject(row.schedule_uid, None, row.revision, policy, wrote, row.schedule_id, use)
     assert asked.workflow_id is not None  # one of the two is given
-    found = references.workflow_author(connection, caller.namespace, asked.workflow_id)
+    found = lookup_rows.workflow_author(connection, caller.namespace, asked.workflow_id)
     if found is None:
         raise InvalidDefinition({"workflow_id": [f"workflow {asked.workflow_id[:64]!r} not found"]})
     document, created_by = found

@@ -10,17 +10,17 @@ from typing import Any, NamedTuple, Protocol
 import sqlalchemy as sa
 from sqlalchemy import Connection
 
+from horarium.features.runs.work_rows import RunWork
+from horarium.features.workflows.rows import WHOLE, Edition, WorkflowDigests
 from horarium.instant import Instant
+from horarium.platform.database.columns import from_text, to_text
+from horarium.platform.database.statements import rows_with
+from horarium.platform.database.tables import schedule_revisions, schedules, tokens
 from horarium.policy.standing_end import Circumstances, StandingEnd, Terms, end_of
 from horarium.schedule.damage import known
 from horarium.schedule.effective import read_effective
 from horarium.schedule.kinds import WORKFLOW
 from horarium.schedule.sub_workflows import Use
-from horarium.store.database.found import rows_with
-from horarium.store.database.json_text import from_text, to_text
-from horarium.store.runs.work import Work
-from horarium.store.runs.workflow_digests import WHOLE, Edition, WorkflowDigests
-from horarium.store.tables import schedule_revisions, schedules, tokens
 
 
 class Row(Protocol):
@@ -83,7 +83,7 @@ class Unchanged:
         self._connection = connection
         self._read: dict[tuple[str, str, int, str | None], dict[str, str] | None] = {}
 
-    def since(self, row: Row, run: Work) -> bool:
+    def since(self, row: Row, run: RunWork) -> bool:
         """A step is compared by its node, any other run by its whole workflow."""
         workflow, version, node = run.of_workflow, run.of_version, run.node_id or WHOLE
         if workflow is None or version is None:
@@ -96,7 +96,7 @@ class Unchanged:
         agreed = _bound(row).digests.get(workflow, {}).get(node)
         return agreed is not None and agreed == seen.get(node)
 
-    def _digests(self, run: Work, workflow: str, version: int) -> dict[str, str] | None:
+    def _digests(self, run: RunWork, workflow: str, version: int) -> dict[str, str] | None:
         """With the versions of sub-workflows that the run was given when it was created."""
         key = (run.namespace, workflow, version, run.effective)
         if key not in self._read:

@@ -21,12 +21,12 @@ from horarium.features.resources import Resources
 from horarium.features.schedules.references import Lookups
 from horarium.instant import Instant
 from horarium.platform.caller import Caller
+from horarium.platform.database import Connection
+from horarium.platform.database.wrapper import JoinedTransaction
 from horarium.platform.errors import BundleRefused, InvalidBundle, OperationError, OwnedByAnotherBundle
 from horarium.policy.quotas import Quotas
 from horarium.recurrence.spec import Spec
 from horarium.schedule.bundle import Bundle, BundleKind, Difference, Document, Standing, differences, in_order, standing
-from horarium.store.database import Connection
-from horarium.store.database.joined_transaction import JoinedTransaction
 
 _MAX_INVALID = 20
 

@@ -10,11 +10,16 @@ from dataclasses import dataclass, replace
 from datetime import date
 
 from horarium.errors import HorariumError, InvalidCalendar
+from horarium.features.calendars import rows as calendar_rows
+from horarium.features.calendars.rows import CalendarRow
 from horarium.features.resources import Resources
+from horarium.features.schedules import lookup_rows
 from horarium.features.schedules.drafts import hold_namespace, require_namespace
 from horarium.features.tenants.quotas import check_bytes, check_rows
 from horarium.instant import Instant, to_datetime
 from horarium.platform.caller import MAX_LIMIT, Caller, checked_limit
+from horarium.platform.database import Connection, limits
+from horarium.platform.database.errors import CannotRead, UniqueConflict
 from horarium.platform.errors import (
     CalendarAlreadyExists,
     CalendarInUse,
@@ -33,11 +38,6 @@ from horarium.schedule.calendar import (
     to_document,
 )
 from horarium.schedule.damage import Unreadable, unreadable_of
-from horarium.store import calendars, row_limits
-from horarium.store.calendars import CalendarRow
-from horarium.store.database import Connection
-from horarium.store.errors import CannotRead, Conflict
-from horarium.store.schedules import references
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +73,7 @@ def list_calendars(
 
     def look(connection: Connection) -> CalendarPage:
         require_namespace(connection, caller.namespace)
-        rows, more = calendars.list_page(connection, caller.namespace, after_name=next_page_token, limit=limit)
+        rows, more = calendar_rows.list_page(connection, caller.namespace, after_name=next_page_token, limit=limit)
         own = tuple(_listed(row, today) for row in rows)
         if more and rows:
             return CalendarPage(own, rows[-1].name)
@@ -107,7 +107,9 @@ def update(
         calendar = parse_calendar({**row.document, **document})
         now = resources.clock.now()
         changed = to_document(calendar)
-        version = calendars.update(connection, caller.namespace, name, changed, expected_version=row.version, now=now)
+        version = calendar_rows.update(
+            connection, caller.namespace, name, changed, expected_version=row.version, now=now
+        )
         check_bytes(resources, connection, caller.namespace, changed, now, before=row.document)
         warning = coverage_warning(calendar, _today(resources))
         return Kept(calendar, version, now, warning, row.bundle, row.owner)
@@ -121,10 +123,10 @@ def delete(resources: Resources, caller: Caller, name: str) -> None:
 
     def work(connection: Connection) -> None:
         _own(connection, caller, name)
-        users = references.schedules_with_calendar(connection, caller.namespace, [name])
+        users = lookup_rows.schedules_with_calendar(connection, caller.namespace, [name])
         if users:
             raise CalendarInUse(name, tuple(schedule_id for schedule_id, _ in users))
-        calendars.delete(connection, caller.namespace, name)
+        calendar_rows.delete(connection, caller.namespace, name)
 
     resources.database.write(work)
 
@@ -141,13 +143,13 @@ def _insert(resources: Resources, caller: Caller, calendar: Calendar) -> Kept:
     def work(connection: Connection) -> None:
         hold_namespace(connection, caller.namespace)
         document = to_document(calendar)
-        check_rows(connection, row_limits.CALENDARS, caller.namespace)
-        calendars.insert(connection, caller.namespace, calendar.name, document, now=now, owner=caller.principal)
+        check_rows(connection, limits.CALENDARS, caller.namespace)
+        calendar_rows.insert(connection, caller.namespace, calendar.name, document, now=now, owner=caller.principal)
         check_bytes(resources, connection, caller.namespace, document, now)
 
     try:
         resources.database.write(work)
-    except Conflict:
+    except UniqueConflict:
         raise CalendarAlreadyExists(calendar.name) from None
     return Kept(calendar, 1, now, coverage_warning(calendar, _today(resources)), owner=caller.principal)
 
@@ -156,12 +158,12 @@ def _written_once(resources: Resources, work: Callable[[Connection], Kept]) -> K
     """Two edits at once: the second begins again and sees the first."""
     try:
         return resources.database.write(work)
-    except Conflict:
+    except UniqueConflict:
         return resources.database.write(work)
 
 
 def _get(connection: Connection, caller: Caller, name: str, today: date) -> Kept:
-    row = calendars.find(connection, caller.namespace, name)
+    row = calendar_rows.find(connection, caller.namespace, name)
     if row is not None:
         return _kept(row, today)
     try:
@@ -175,7 +177,7 @@ def _get(connection: Connection, caller: Caller, name: str, today: date) -> Kept
 
 def _own(connection: Connection, caller: Caller, name: str) -> CalendarRow:
     """One that the caller may change."""
-    row = calendars.find(connection, caller.namespace, name)
+    row = calendar_rows.find(connection, caller.namespace, name)
     if row is None:
         _get(connection, caller, name, date.min)  # raises CalendarNotFound
         raise CalendarReadOnly(f"the calendar {name!r} is built in and read-only; clone it and edit the copy")

@@ -17,6 +17,7 @@ from horarium.features.cluster import health as probes
 from horarium.features.cluster.health import CheckResult, Figures, Readiness
 from horarium.features.resources import Resources
 from horarium.features.tenants.model import Check, Health
+from horarium.platform.database.errors import shown
 from horarium.platform.http import examples
 from horarium.platform.http.connections import without_base
 from horarium.platform.http.middleware import Shortages
@@ -24,7 +25,6 @@ from horarium.platform.http.requests import ResourcesOf, caller_of
 from horarium.platform.http.responses import Reply
 from horarium.platform.http.routing import OPEN, OPERATIONS, READ, Routes
 from horarium.recurrence.zone import tzdata_version
-from horarium.store.errors import shown
 from horarium.telemetry.metrics import CONTENT_TYPE, Installation
 
 T = TypeVar("T")

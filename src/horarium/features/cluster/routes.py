@@ -13,6 +13,7 @@ from horarium.decision.health_status import HealthStatus, WatchedStatus
 from horarium.decision.process_state import ProcessState
 from horarium.features.cluster import service
 from horarium.features.cluster.model import Cluster, ClusterProcess, ClusterWorker, QueueDepth
+from horarium.features.runs.count_rows import WaitingGroup
 from horarium.features.schedules import health as schedules_health
 from horarium.features.schedules.filters import MAX_TOKEN_LENGTH
 from horarium.features.schedules.health import Examined
@@ -29,7 +30,6 @@ from horarium.platform.wire import time_of
 from horarium.recurrence.zone import tzdata_version
 from horarium.schedule.damage import Unreadable
 from horarium.schedule.run import RunState
-from horarium.store.runs.depth import Waiting
 
 routes = Routes("/api", tag="cluster")
 
@@ -148,7 +148,7 @@ def _worker(each: service.ClusterWorker) -> ClusterWorker:
     return ClusterWorker(name=each.name, state=each.state, runs=each.runs, seconds_ago=round(each.silent_seconds, 3))
 
 
-def _queues(waiting: tuple[Waiting, ...]) -> tuple[QueueDepth, ...]:
+def _queues(waiting: tuple[WaitingGroup, ...]) -> tuple[QueueDepth, ...]:
     """One row for a kind and queue, the fullest first."""
     runs = {(each.state, each.kind, each.queue): each.runs for each in waiting}
     groups = dict.fromkeys((each.kind, each.queue) for each in waiting)

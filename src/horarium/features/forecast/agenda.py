@@ -18,26 +18,25 @@ from horarium.decision.evaluator import FACTS
 from horarium.decision.facts import NO_FACTS, UnreadablePolicies
 from horarium.decision.forecast import Forecast
 from horarium.errors import InvalidDefinition
+from horarium.features.forecast import rows as forecast_rows
+from horarium.features.forecast.rows import AgendaCandidate, OccurrenceEvent
 from horarium.features.forecast.service import HORIZON
 from horarium.features.resources import Resources
+from horarium.features.schedules import fact_rows
+from horarium.features.schedules import list_rows as schedule_lists
 from horarium.features.schedules.drafts import require_namespace
 from horarium.features.schedules.filters import ScheduleFilter
+from horarium.features.schedules.list_rows import Filter, SelectedSchedule
 from horarium.features.schedules.upcoming import seen_signals
 from horarium.instant import DAY, LAST, Instant
 from horarium.platform.caller import Caller
+from horarium.platform.database import Connection
 from horarium.platform.wire import Permission
 from horarium.schedule.event import EventType
 from horarium.schedule.planning import Planning
 from horarium.schedule.position import Status
 from horarium.schedule.reason import Reason
 from horarium.schedule.run import Origin, RunState
-from horarium.store.database import Connection
-from horarium.store.history import occurrences
-from horarium.store.history.occurrences import OccurrenceEvent
-from horarium.store.schedules import coming, facts
-from horarium.store.schedules import lists as schedule_lists
-from horarium.store.schedules.coming import Candidate
-from horarium.store.schedules.lists import Chosen, Filter
 
 DEFAULT_WINDOW = DAY
 DEFAULT_ROWS = 1_000
@@ -157,20 +156,20 @@ def _choose(connection: Connection, namespace: str, wanted: ScheduleFilter | Non
     asked = None if wanted is None else replace(wanted, include_deleted=not wanted.labels).filter()
     if asked is None:
         return None
-    found = schedule_lists.chosen(connection, namespace, asked, MAX_SCHEDULES + 1)
+    found = schedule_lists.selected(connection, namespace, asked, MAX_SCHEDULES + 1)
     return Choice(frozenset(each.schedule_uid for each in found[:MAX_SCHEDULES]), len(found) > MAX_SCHEDULES)
 
 
 def _reaches_back(connection: Connection, choice: Choice | None, start: Instant) -> bool:
-    return choice is None or not choice.are_few or occurrences.reaches_back(connection, list(choice.uids), start)
+    return choice is None or not choice.are_few or forecast_rows.reaches_back(connection, list(choice.uids), start)
 
 
 def shown_of(resources: Resources, connection: Connection, namespace: str, ids: Sequence[str]) -> dict[str, Shown]:
     """Names, states and zones by schedule id; for an id that was used again, those of the live schedule."""
-    found: dict[str, Chosen] = {}
+    found: dict[str, SelectedSchedule] = {}
     for place in range(0, len(ids), _TOGETHER):
         wanted = Filter(schedule_ids=ids[place : place + _TOGETHER], include_deleted=True)
-        for each in schedule_lists.chosen(connection, namespace, wanted, MAX_SCHEDULES):
+        for each in schedule_lists.selected(connection, namespace, wanted, MAX_SCHEDULES):
             known = found.get(each.schedule_id)
             if known is None or _age(known) < _age(each):
                 found[each.schedule_id] = each
@@ -178,7 +177,7 @@ def shown_of(resources: Resources, connection: Connection, namespace: str, ids: 
     return {name: Shown(each.name, each.status, _zone(plannings[each.planning])) for name, each in found.items()}
 
 
-def _age(each: Chosen) -> tuple[bool, bytes]:
+def _age(each: SelectedSchedule) -> tuple[bool, bytes]:
     return each.status is not Status.DELETED, each.schedule_uid
 
 
@@ -221,11 +220,11 @@ def _decided(
     # An occurrence may have two events: a decision, and a release or a backfill. For a reason many are passed over.
     most = 2 * limit + 1 if reason is None else _MOST_SCANNED
     if choice is None:
-        events, known_until = occurrences.in_window(connection, namespace, *window, most)
+        events, known_until = forecast_rows.in_window(connection, namespace, *window, most)
     elif choice.are_few:
-        events, known_until = occurrences.of_some(connection, list(choice.uids), *window, most)
+        events, known_until = forecast_rows.of_some(connection, list(choice.uids), *window, most)
     else:
-        events, known_until = occurrences.in_window(connection, namespace, *window, _MOST_SCANNED, choice.uids)
+        events, known_until = forecast_rows.in_window(connection, namespace, *window, _MOST_SCANNED, choice.uids)
     by_occurrence = combined(events)
     found = [each for each in by_occurrence if reason is None or each.reason == reason]
     return found, known_until
@@ -251,7 +250,7 @@ def _rank(entry: Entry) -> int:
 
 
 def going_on(connection: Connection, namespace: str, start: Instant, choice: Choice | None) -> tuple[Entry, ...]:
-    found = occurrences.under_way(connection, namespace, start, MAX_UNDER_WAY)
+    found = forecast_rows.under_way(connection, namespace, start, MAX_UNDER_WAY)
     return tuple(_entry(each) for each in found if choice is None or each.schedule_uid in choice.uids)
 
 
@@ -288,7 +287,7 @@ def _coming(
     if choice is None:
         nearest, is_cut = _nearest_of_all(resources, connection, namespace, window, limit, now)
     else:
-        among = coming.among(connection, namespace, window[1], list(choice.uids))
+        among = forecast_rows.candidates_among(connection, namespace, window[1], list(choice.uids))
         nearest, is_cut = first_of(resources, connection, among, window, limit, now), choice.is_cut
     chosen = [(first.candidate, first.planning) for first in nearest]
     return list(with_facts(resources, connection, namespace, chosen, window[0], now)), is_cut
@@ -299,7 +298,7 @@ class _First(NamedTuple):
 
     at: Instant
     schedule_id: str
-    candidate: Candidate
+    candidate: AgendaCandidate
     planning: Planning
 
 
@@ -312,15 +311,15 @@ def _nearest_of_all(
     now: Instant,
 ) -> tuple[list[_First], bool]:
     """First rows of a large fleet: read the schedules due first, and the others only if they may come earlier."""
-    at_rest = coming.at_rest(connection, namespace, MAX_SCHEDULES + 1)
-    active = coming.active(connection, namespace, window[1], limit + 1)
+    at_rest = forecast_rows.resting_candidates(connection, namespace, MAX_SCHEDULES + 1)
+    active = forecast_rows.active_candidates(connection, namespace, window[1], limit + 1)
     if len(active) > limit:
         nearest = first_of(resources, connection, [*active, *at_rest[:MAX_SCHEDULES]], window, limit, now)
         due, name = active[-1].next_due, active[-1].schedule_id
-        jitter = coming.longest_jitter(connection)
+        jitter = forecast_rows.longest_jitter(connection)
         if len(nearest) > limit and due is not None and agenda.comes_after(nearest[-1][:2], (due, name), jitter):
             return nearest, False
-        active = coming.active(connection, namespace, window[1], MAX_SCHEDULES + 1)
+        active = forecast_rows.active_candidates(connection, namespace, window[1], MAX_SCHEDULES + 1)
     looked_at = [*active, *at_rest]
     nearest = first_of(resources, connection, looked_at[:MAX_SCHEDULES], window, limit, now)
     return nearest, len(looked_at) > MAX_SCHEDULES
@@ -329,7 +328,7 @@ def _nearest_of_all(
 def first_of(
     resources: Resources,
     connection: Connection,
-    looked_at: Sequence[Candidate],
+    looked_at: Sequence[AgendaCandidate],
     window: tuple[Instant, Instant],
     limit: int,
     now: Instant,
@@ -354,16 +353,17 @@ def with_facts(
     resources: Resources,
     connection: Connection,
     namespace: str,
-    chosen: Sequence[tuple[Candidate, Planning]],
+    chosen: Sequence[tuple[AgendaCandidate, Planning]],
     start: Instant,
     now: Instant,
 ) -> Iterator[Coming]:
     for place in range(0, len(chosen), _TOGETHER):
         part = chosen[place : place + _TOGETHER]
         subjects = [
-            facts.Subject(each.schedule_uid, namespace, planning, each.active, each.held) for each, planning in part
+            fact_rows.DecisionSubject(each.schedule_uid, namespace, planning, each.active, each.held)
+            for each, planning in part
         ]
-        found, shared = facts.gather(
+        found, shared = fact_rows.gather(
             connection,
             subjects,
             now,
@@ -375,7 +375,7 @@ def with_facts(
                 ((each.schedule_uid, namespace, each.schedule_id, planning) for each, planning in part),
                 now,
             ),
-            timed=facts.is_timed,
+            timed=fact_rows.is_timed,
             quotas=resources.quotas,
         )
         for each, planning in part:

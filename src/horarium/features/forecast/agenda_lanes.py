@@ -15,19 +15,19 @@ from horarium.decision import agenda
 from horarium.decision.agenda import Bucket, Coming, Entry, Grid, LaneCounts
 from horarium.errors import InvalidDefinition
 from horarium.features.forecast import agenda as forecast_agenda
+from horarium.features.forecast import lane_rows as decided
+from horarium.features.forecast import rows as candidates
 from horarium.features.forecast.agenda import Agenda, Choice, Lane, Wanted
+from horarium.features.forecast.lane_rows import StoredLane
 from horarium.features.resources import Resources
+from horarium.features.schedules import list_rows as schedule_lists
 from horarium.features.schedules.drafts import require_namespace
 from horarium.features.schedules.filters import ScheduleFilter, fingerprint, make_list_token, read_list_token
+from horarium.features.schedules.list_rows import Cursor, LaneRow
 from horarium.instant import SECOND, Instant
 from horarium.platform.caller import Caller
+from horarium.platform.database import Connection
 from horarium.platform.wire import Permission
-from horarium.store.database import Connection
-from horarium.store.history import lanes as decided
-from horarium.store.history.lanes import Stored
-from horarium.store.schedules import coming as candidates
-from horarium.store.schedules import lists as schedule_lists
-from horarium.store.schedules.lists import Cursor, LaneRow
 
 MAX_LANES: Final = 100
 MAX_BUCKETS: Final = 1_000
@@ -119,7 +119,7 @@ def _page(
     after: Cursor | None,
     lane_limit: int,
     start: Instant,
-) -> tuple[list[_Lane], dict[bytes, Stored], bool]:
+) -> tuple[list[_Lane], dict[bytes, StoredLane], bool]:
     """Choose the lanes of a page, and report whether there are more."""
     asked = filters.filter()
     if asked is None:
@@ -154,7 +154,7 @@ class _Page:
     grid: Grid
     now: Instant
     lanes: Sequence[_Lane]
-    stored: Mapping[bytes, Stored]
+    stored: Mapping[bytes, StoredLane]
 
     def answer(self, limit: int) -> Agenda:
         """Return the lanes with at most `limit` rows of each, and no more of them than the rows of a page allow."""
@@ -204,7 +204,7 @@ class _Page:
         )
 
     def _coming(self, uids: Sequence[bytes]) -> list[Coming]:
-        found = candidates.among(self.connection, self.namespace, self.grid.end, uids)
+        found = candidates.candidates_among(self.connection, self.namespace, self.grid.end, uids)
         window = (self.grid.start, self.grid.end)
         first = forecast_agenda.first_of(self.resources, self.connection, found, window, len(found), self.now)
         chosen = [(each.candidate, each.planning) for each in first]

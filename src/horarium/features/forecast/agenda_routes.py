@@ -20,6 +20,7 @@ from horarium.features.schedules.filters import ScheduleFilter
 from horarium.features.schedules.views import check_texts, labels_of, status_of
 from horarium.ids import id_text
 from horarium.instant import to_datetime
+from horarium.platform.database.statements import fitting
 from horarium.platform.http import examples
 from horarium.platform.http.bodies import within_bytes
 from horarium.platform.http.requests import ALL_NAMESPACES, CallerOf, ListCallerOf, ResourcesOf
@@ -28,7 +29,6 @@ from horarium.platform.http.routing import READ, Routes
 from horarium.platform.wire import encode, time_of
 from horarium.schedule.position import Status
 from horarium.schedule.reason import Reason
-from horarium.store.database.page_bytes import fitting
 
 routes = Routes("/api", tag="previews")
 

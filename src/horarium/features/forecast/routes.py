@@ -29,6 +29,7 @@ from horarium.features.schedules.model import (
 )
 from horarium.features.schedules.upcoming import Written
 from horarium.instant import Instant, from_rfc3339, to_datetime, to_rfc3339
+from horarium.platform.database.statements import MAX_PAGE_BYTES
 from horarium.platform.http import examples
 from horarium.platform.http.requests import CallerOf, ResourcesOf
 from horarium.platform.http.responses import Reply
@@ -36,7 +37,6 @@ from horarium.platform.http.routing import READ, Routes
 from horarium.platform.wire import ExplainedOutcome, ExplainedSource, encode, time_of
 from horarium.schedule.event import EventType
 from horarium.schedule.reason import Reason
-from horarium.store.database.page_bytes import MAX_PAGE_BYTES
 
 routes = Routes("/api/schedules/{schedule_id}", tag="previews")
 

@@ -21,13 +21,22 @@ from horarium.decision.recorded import Recorded
 from horarium.decision.year import FIRST_YEAR, LAST_YEAR, Past, YearOverview
 from horarium.errors import InvalidDefinition
 from horarium.features.approvals.rows import waiting_below
+from horarium.features.forecast import lane_rows
+from horarium.features.history import rows as history
 from horarium.features.history.service import find_any
 from horarium.features.resources import Opened, Resources
+from horarium.features.runs import open_rows
+from horarium.features.runs import rows as runs_read
+from horarium.features.schedules import rows as schedules
 from horarium.features.schedules.decisions import gather_facts
+from horarium.features.schedules.health_rows import waiting_runs
+from horarium.features.schedules.rows import ScheduleRow
 from horarium.features.schedules.upcoming import Written, seen_signals, zone_of
 from horarium.ids import id_text, parse_id
 from horarium.instant import DAY, MINUTE, Instant
 from horarium.platform.caller import Caller
+from horarium.platform.database import Connection
+from horarium.platform.database.errors import CannotRead
 from horarium.platform.errors import ScheduleBroken
 from horarium.platform.wire import Permission
 from horarium.policy.names import PolicyError
@@ -42,15 +51,6 @@ from horarium.schedule.reason import Reason
 from horarium.schedule.rendering import NO_LITERALS, RunFacts, ScheduleName, literals_of, render
 from horarium.schedule.run import Origin
 from horarium.schedule.text_template import Literals, TemplateError
-from horarium.store.database import Connection
-from horarium.store.errors import CannotRead
-from horarium.store.history import events as history
-from horarium.store.history import lanes
-from horarium.store.runs import open_runs
-from horarium.store.runs import read as runs_read
-from horarium.store.schedules import rows as schedules
-from horarium.store.schedules.health import waiting_runs
-from horarium.store.schedules.rows import ScheduleRow
 
 HORIZON: Final = 31 * DAY
 MAX_ROWS: Final = 200
@@ -139,9 +139,9 @@ def look_at_year(resources: Resources, caller: Caller, schedule_id: str, year: i
 
 
 def _past(connection: Connection, row: ScheduleRow) -> Past:
-    lane, whole_since = lanes.newest(connection, row.schedule_uid, row.next_sequence, _MOST_EVENTS)
+    lane, whole_since = lane_rows.newest(connection, row.schedule_uid, row.next_sequence, _MOST_EVENTS)
     since = row.created_at if whole_since is None else max(row.created_at, whole_since)
-    return Past(since, lanes.count_by_reason(connection, lane, since, _QUARTER))
+    return Past(since, lane_rows.count_by_reason(connection, lane, since, _QUARTER))
 
 
 def _forecaster(resources: Resources, connection: Connection, opened: Opened, signal: Signal) -> Forecaster:
@@ -214,7 +214,7 @@ def explain(resources: Resources, caller: Caller, schedule_id: str, moment: Inst
         facts, shared = gather_facts(
             connection, opened, Origin.SCHEDULED, lock=False, signal=signal, quotas=resources.quotas, timed=True
         )
-        running = open_runs.open_run_ids(connection, row.schedule_uid, _SHOWN_RUNS)
+        running = open_rows.open_run_ids(connection, row.schedule_uid, _SHOWN_RUNS)
         return explaining.explain(
             opened.sound,
             row.schedule_uid,

@@ -12,6 +12,8 @@ from starlette.concurrency import run_in_threadpool
 
 from horarium.errors import HorariumError, InvalidDefinition
 from horarium.features.history import service
+from horarium.features.history.entry_rows import START, FeedCursor, cursor_text
+from horarium.features.history.rows import HistoryRow
 from horarium.features.history.service import Entry, FeedPage
 from horarium.features.history.streams import LOOK_SECONDS, EventStream, FeedPages, entry_shown
 from horarium.features.resources import Resources
@@ -27,8 +29,6 @@ from horarium.platform.http.requests import CallerOf, ResourcesOf, caller_again,
 from horarium.platform.http.responses import Reply
 from horarium.platform.http.routing import READ, Routes
 from horarium.platform.wire import Answer
-from horarium.store.history.events import HistoryRow
-from horarium.store.history.feed import START, FeedCursor, cursor_text
 
 
 class Order(StrEnum):

@@ -8,9 +8,15 @@ from horarium.decision.facts import Facts
 from horarium.decision.plan import Birth, Covers, Fire, Skip
 from horarium.decision.trigger import Ended, decide_rerun, rerun_planning
 from horarium.errors import InvalidDefinition
+from horarium.features.history import rows as history_rows
+from horarium.features.history.rows import HistoryRow
 from horarium.features.history.service import find_any
 from horarium.features.resources import Opened, Resources
+from horarium.features.runs import definition_rows
+from horarium.features.runs import rows as runs_read
+from horarium.features.runs.rows import RunFilter, RunRow
 from horarium.features.runs.service import EVERYTHING, Run, find_run, view
+from horarium.features.schedules import rows as schedules
 from horarium.features.schedules.decisions import (
     bypass_on_record,
     gather_facts,
@@ -19,10 +25,12 @@ from horarium.features.schedules.decisions import (
     write_decisions,
 )
 from horarium.features.schedules.drafts import check_input
+from horarium.features.schedules.rows import ScheduleRow
 from horarium.features.schedules.triggers import check_secrets, own_inputs, position_after
 from horarium.ids import id_text, parse_id
 from horarium.instant import Instant
 from horarium.platform.caller import Caller, checked_limit
+from horarium.platform.database import Connection
 from horarium.platform.errors import RunNotEnded, RunNotRepeatable, ScheduleBroken
 from horarium.platform.wire import Permission, TriggerOutcome
 from horarium.policy.approval import NO_SKIPPING
@@ -32,14 +40,6 @@ from horarium.schedule.planning import Planning
 from horarium.schedule.position import Status
 from horarium.schedule.reason import Reason
 from horarium.schedule.run import FINAL, Origin, RunState, instance_id, occurrence_key
-from horarium.store.database import Connection
-from horarium.store.history import skips
-from horarium.store.history.events import HistoryRow
-from horarium.store.runs import read as runs_read
-from horarium.store.runs import renderings
-from horarium.store.runs.read import RunFilter, RunRow
-from horarium.store.schedules import rows as schedules
-from horarium.store.schedules.rows import ScheduleRow
 
 _NOWHERE = "-"
 
@@ -105,7 +105,7 @@ def _skips(connection: Connection, uid: bytes, wanted: RunFilter, before: int | 
     if wanted.states is not None and RunState.SKIPPED not in wanted.states:
         return []
     origins = tuple(Origin) if wanted.origins is None else wanted.origins
-    return skips.newest(connection, uid, origins=origins, before_sequence=before, limit=limit)
+    return history_rows.newest_skips(connection, uid, origins=origins, before_sequence=before, limit=limit)
 
 
 def _merge(
@@ -221,7 +221,7 @@ def rerun(
 
 def _given(connection: Connection, run: RunRow) -> object:
     try:
-        return renderings.given_to(connection, run.run_id)
+        return definition_rows.template_inputs(connection, run.run_id)
     except ValueError as wrong:
         raise RunNotRepeatable(f"{wrong}; send inputs") from None
 

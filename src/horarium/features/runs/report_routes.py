@@ -25,13 +25,13 @@ from horarium.ids import id_text
 from horarium.instant import from_datetime, to_datetime
 from horarium.job.run_log import Stream
 from horarium.platform.bodies import RerunBody, RunLogBody, StartBody, read_body
+from horarium.platform.database.errors import shown
 from horarium.platform.http import examples
 from horarium.platform.http.requests import CallerOf, CarrierOf, Document, ResourcesOf, same_namespace
 from horarium.platform.http.responses import Reply, status_of
 from horarium.platform.http.routing import LOOK, OPERATE, WORK, WRITE, Routes
 from horarium.platform.wire import ReportOutcome, StartOutcome, TriggerOutcome
 from horarium.schedule.run import RunState
-from horarium.store.errors import shown
 
 routes = Routes("/api", tag="runs")
 

@@ -8,11 +8,18 @@ from functools import partial
 from typing import assert_never
 
 from horarium.errors import InvalidDefinition
+from horarium.features.agents import rows as agent_rows
 from horarium.features.approvals.rows import approved_gates
 from horarium.features.resources import Resources
+from horarium.features.runs import claim_rows
+from horarium.features.runs import rows as runs_read
+from horarium.features.runs.event_rows import add_event, count_events
 from horarium.features.runs.service import Run, find_held, find_in_namespace, lease_over, view
+from horarium.features.runs.transition_rows import record_event
+from horarium.features.runs.update_rows import MAX_ERROR
 from horarium.features.schedules.creation import redactor
 from horarium.features.schedules.decisions import record_bypass
+from horarium.features.workflows.graph_rows import node_gates
 from horarium.ids import id_text
 from horarium.instant import SECOND, Instant
 from horarium.life.change import Admit, Again, Begin, Block, Change, End, Nothing, Progress, Wait, Why
@@ -20,6 +27,9 @@ from horarium.life.event import Reported, ReportedState
 from horarium.life.live_run import NO_RULES, rules_for
 from horarium.platform.bodies import ReportBody, names_of
 from horarium.platform.caller import Caller
+from horarium.platform.database import Connection
+from horarium.platform.database.statements import fitting
+from horarium.platform.database.wakeups import READY
 from horarium.platform.errors import ApprovalRequired, Forbidden, ReportUnproven, RunNotFound, RunNotHeld
 from horarium.platform.wire import Permission, ReportOutcome
 from horarium.policy.limits import millionths
@@ -31,16 +41,6 @@ from horarium.schedule.jsonvalue import check_text, checked_object
 from horarium.schedule.redaction import Redactor
 from horarium.schedule.run import FINAL, RunState
 from horarium.schedule.storable import is_storable
-from horarium.store import assignees
-from horarium.store.database import Connection
-from horarium.store.database.channels import READY
-from horarium.store.database.page_bytes import fitting
-from horarium.store.runs import claims
-from horarium.store.runs import read as runs_read
-from horarium.store.runs.changes import MAX_ERROR
-from horarium.store.runs.events import add_event, count_events
-from horarium.store.runs.node_gates import node_gates
-from horarium.store.runs.writer import record_event
 
 MAX_CLAIM = 100
 MAX_TYPES = 100
@@ -123,8 +123,8 @@ class _TooLarge(Exception):
 def _claim(resources: Resources, wish: _Wish, connection: Connection) -> list[Claimed]:
     now, seconds = resources.clock.now(), resources.settings.lease_seconds
     if wish.caller.agent_id:
-        assignees.see(connection, wish.caller.namespace, wish.caller.agent_id, now)
-    taken = claims.claim_queued(
+        agent_rows.set_seen(connection, wish.caller.namespace, wish.caller.agent_id, now)
+    taken = claim_rows.claim_queued(
         connection,
         namespace=wish.caller.namespace,
         queue=wish.queue,
@@ -187,7 +187,7 @@ def heartbeat(resources: Resources, caller: Caller, run_id: str, lease_epoch: in
     def work(connection: Connection) -> Beat:
         held = find_held(connection, caller, run_id, lease_epoch)
         until = resources.clock.now() + resources.settings.lease_seconds * SECOND
-        renewed = claims.renew(connection, [held], until).get((held.run_id, lease_epoch))
+        renewed = claim_rows.renew(connection, [held], until).get((held.run_id, lease_epoch))
         if renewed is None:
             raise lease_over(lease_epoch)
         return Beat(until, renewed.stop_requested)
@@ -271,7 +271,7 @@ def report(resources: Resources, caller: Caller, run_id: str, report: Report) ->
         change = record_event(connection, resources.known, row.run_id, said, rules, now=now, by=caller.context())
         resources.database.notify(connection, READY)  # an end may have released another, a failure waits for its retry
         if said.proven and caller.agent_id is not None and not caller.sees(row):
-            claims.note_worker(connection, row.run_id, caller.agent_id)
+            claim_rows.note_worker(connection, row.run_id, caller.agent_id)
         outcome = outcome_of(connection, caller, row.run_id, said, change, now)
         return Answered(row.run_id, outcome, find_in_namespace(connection, caller, run_id).state)
 

@@ -17,6 +17,7 @@ from horarium.features.runs import examples as runs_examples
 from horarium.features.runs import reports as runs_reports
 from horarium.features.runs.model import ClaimedRuns, Heartbeat, Run, RunEvents, RunList, RunReported, RunStopped
 from horarium.features.runs.occurrences import Skipped
+from horarium.features.runs.rows import RunFilter
 from horarium.features.runs.service import Stopped
 from horarium.features.runs.views import claimed, run_event, shown, skipped, summary
 from horarium.ids import id_text, parse_id
@@ -40,7 +41,6 @@ from horarium.platform.http.routing import LOOK, OPERATE, READ, WORK, Routes
 from horarium.platform.wire import Answer
 from horarium.policy.names import shown as shown_value
 from horarium.schedule.run import STATE_GROUPS, Origin, PublicStatus, RunState, public_status
-from horarium.store.runs.read import RunFilter
 
 routes = Routes("/api", tag="runs")
 

@@ -7,16 +7,36 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from horarium.decision.births import BirthPolicies, Settled, payer, payers, settle
+from horarium.features.agents.policy_rows import move_turns
 from horarium.features.approvals import request_rows
 from horarium.features.resources import Resources
+from horarium.features.runs import open_rows
+from horarium.features.runs import rows as runs_read
+from horarium.features.runs.rows import RunRow
 from horarium.features.schedules.creation import keep_credentials
 from horarium.features.schedules.decisions import births_exceed, bypass_on_record, refuse_skipping_again
 from horarium.features.schedules.drafts import Draft, check_draft, signed
+from horarium.features.schedules.next_run_rows import Birth, gather_policies
 from horarium.features.schedules.triggers import check_key
+from horarium.features.tenants import quota_rows
+from horarium.features.workflows import graph_rows
+from horarium.features.workflows import rows as workflow_rows
+from horarium.features.workflows.graph_rows import newest_versions
 from horarium.ids import id_text, new_id
 from horarium.instant import DAY, SECOND, Instant, to_rfc3339
 from horarium.platform.bodies import StartBody
 from horarium.platform.caller import Caller
+from horarium.platform.database import Connection
+from horarium.platform.database.columns import to_text
+from horarium.platform.database.counters import (
+    add_to_counters,
+    assignee_owner,
+    lock_counters,
+    to_credits,
+    to_millionths,
+)
+from horarium.platform.database.errors import UniqueConflict
+from horarium.platform.database.wakeups import READY
 from horarium.platform.errors import BudgetExceeded, KeyReused, Refused, WorkflowNotFound
 from horarium.platform.wire import Permission, StartOutcome
 from horarium.policy.approval import NO_SKIPPING
@@ -30,18 +50,6 @@ from horarium.schedule.kinds import WORKFLOW
 from horarium.schedule.run import Origin, RunState
 from horarium.schedule.sub_workflows import Use
 from horarium.schedule.target import of_worker
-from horarium.store import usage, workflow_graphs, workflows
-from horarium.store.counters import add_to_counters, assignee_owner, lock_counters, to_credits, to_millionths
-from horarium.store.database import Connection
-from horarium.store.database.channels import READY
-from horarium.store.database.json_text import to_text
-from horarium.store.errors import Conflict
-from horarium.store.policies import move_turns
-from horarium.store.runs import open_runs
-from horarium.store.runs import read as runs_read
-from horarium.store.runs.read import RunRow
-from horarium.store.schedules.birth_policies import Birth, gather_policies
-from horarium.store.workflow_graphs import newest_versions
 
 
 def settle_start(connection: Connection, draft: Draft, run_id: bytes, now: Instant) -> Settled | None:
@@ -52,7 +60,7 @@ def settle_start(connection: Connection, draft: Draft, run_id: bytes, now: Insta
     definition, planning = draft.definition, draft.planning
     namespace, name = definition.namespace, planning.workflow
     stored = planning.kind == WORKFLOW.name and name is not None
-    newest = workflow_graphs.newest_versions(connection, [(namespace, name or "")]) if stored else {}
+    newest = graph_rows.newest_versions(connection, [(namespace, name or "")]) if stored else {}
     version = newest.get((namespace, name or ""))
     if planning.assigned is None and planning.assignment is None and version is None:
         return None
@@ -140,7 +148,7 @@ def start_run(
             row = runs_read.find(connection, caller.namespace, run_id)
             assert row is not None  # it was inserted above
             refuse_skipping_again(connection, caller, row, definition.approval, is_new=True)
-        open_runs.set_requested_by(connection, [started.run_id], caller.context())
+        open_rows.set_requested_by(connection, [started.run_id], caller.context())
         if started.state is RunState.AWAITING_APPROVAL and request_rows.request(connection, [run_id], now):
             return replace(started, state=RunState.READY)  # somebody had said yes beforehand
         return started
@@ -148,7 +156,7 @@ def start_run(
     try:
         with bypass_on_record(resources, caller):
             started = resources.database.write(work)
-    except Conflict as taken:
+    except UniqueConflict as taken:
         if taken.constraint != "runs_by_callers_key":
             raise
         with bypass_on_record(resources, caller):
@@ -219,9 +227,11 @@ def _start(
         **({} if settled is None else _settled_columns(settled, planning.target)),
     }
     document = draft.revision(1).document
-    open_runs.insert_unscheduled(connection, values, document)
+    open_rows.insert_unscheduled(connection, values, document)
     resources.database.notify(connection, READY)
-    usage.add(connection, {draft.definition.namespace: usage.Growth(births=1, bytes=len(to_text(document)))}, now)
+    quota_rows.add_growth(
+        connection, {draft.definition.namespace: quota_rows.Growth(births=1, bytes=len(to_text(document)))}, now
+    )
     return Started(run_id, StartOutcome.STARTED, state, version)
 
 
@@ -236,7 +246,7 @@ def _version(connection: Connection, definition: Definition) -> int | None:
     newest = newest_versions(connection, [(definition.namespace, name)]).get((definition.namespace, name))
     if newest is None or not isinstance(wanted, int):
         return newest
-    if not workflows.uses_of(connection, definition.namespace, [Use(name, wanted)]):
+    if not workflow_rows.uses_of(connection, definition.namespace, [Use(name, wanted)]):
         raise WorkflowNotFound(name, f"version {wanted} does not exist")
     return wanted
 

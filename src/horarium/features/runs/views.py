@@ -8,6 +8,7 @@ from typing import Any
 
 from horarium.features.approvals.rows import AskedApproval
 from horarium.features.runs import model
+from horarium.features.runs.detail_rows import StepRow
 from horarium.features.runs.events import RunEvent
 from horarium.features.runs.model import (
     Covered,
@@ -22,9 +23,11 @@ from horarium.features.runs.model import (
 )
 from horarium.features.runs.occurrences import Skipped
 from horarium.features.runs.reports import Claimed
+from horarium.features.runs.rows import RunRow
 from horarium.features.runs.service import Run, Step
 from horarium.ids import id_text
 from horarium.instant import from_rfc3339, to_datetime
+from horarium.platform.database.errors import CannotRead
 from horarium.platform.http.bodies import readable_row
 from horarium.platform.wire import time_of
 from horarium.policy.approval import NEVER, ApprovalDecision
@@ -38,9 +41,6 @@ from horarium.schedule.run import Origin, RunState, public_status
 from horarium.schedule.target import agent_in
 from horarium.schedule.terms import Terms, terms_of
 from horarium.schedule.told_policies import ToldPolicies, policies_of
-from horarium.store.errors import CannotRead
-from horarium.store.runs.listed_steps import StepRow
-from horarium.store.runs.read import RunRow
 
 
 def summary(run: Run) -> RunSummary:

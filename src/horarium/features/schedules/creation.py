@@ -8,15 +8,24 @@ from typing import Any
 
 from horarium.decision import lifecycle
 from horarium.errors import InvalidDefinition
+from horarium.features.history.rows import Journal
 from horarium.features.resources import Resources, wake_tickers
+from horarium.features.runs.rows import RunRow
+from horarium.features.schedules import rows as schedules
 from horarium.features.schedules.decisions import refuse_skipping_in
 from horarium.features.schedules.drafts import check_draft, signed
 from horarium.features.schedules.references import Lookups
+from horarium.features.schedules.rows import ScheduleRow
 from horarium.features.schedules.upcoming import ScheduleChange
+from horarium.features.schedules.write_rows import NewSchedule
+from horarium.features.secrets import rows as secret_rows
+from horarium.features.secrets.rows import SecretRow
 from horarium.features.secrets.service import seal
 from horarium.ids import new_id
 from horarium.instant import Instant, rfc3339_or_none, to_rfc3339
 from horarium.platform.caller import Caller
+from horarium.platform.database import Connection
+from horarium.platform.database.installation import CannotUnseal, Sealer, require_key
 from horarium.platform.errors import Refused
 from horarium.platform.wire import WriteOutcome
 from horarium.schedule.bundle_kind import BundleKind
@@ -31,15 +40,6 @@ from horarium.schedule.planning import Planning
 from horarium.schedule.position import Position, Status
 from horarium.schedule.redaction import Redactor
 from horarium.schedule.secret import names_in, secret_names
-from horarium.store import secrets
-from horarium.store.database import Connection
-from horarium.store.history.append import Journal
-from horarium.store.runs.read import RunRow
-from horarium.store.schedules import rows as schedules
-from horarium.store.schedules.rows import ScheduleRow
-from horarium.store.schedules.write import NewSchedule
-from horarium.store.sealing import CannotUnseal, Sealer, require_key
-from horarium.store.secrets import SecretRow
 
 SECRETS = "secrets"
 """What is said to have changed where only a value has."""
@@ -54,7 +54,7 @@ def keep_credentials(resources: Resources, connection: Connection, caller: Calle
         raise Refused("this process has no secret key, so it cannot store credentials; set secret_key")
     namespace, sealer = parsed.definition.namespace, resources.sealer
     hosts = hosts_of(parsed.definition.action)
-    known = secrets.find_all(connection, namespace, given)
+    known = secret_rows.find_all(connection, namespace, given)
     written = []
     for name, value in given.items():
         if not _is(known.get(name), sealer, value, hosts):
@@ -87,8 +87,8 @@ def redactor_for(
     names = secret_names(definition) | names_in(definition.action, inputs)
     if not names or resources.sealer is None:
         return Redactor(())
-    found = secrets.find_all(connection, namespace, names)
-    values = secrets.openable(resources.sealer, found.values())
+    found = secret_rows.find_all(connection, namespace, names)
+    values = secret_rows.openable(resources.sealer, found.values())
     if len(values) < len(found):
         require_key(connection, resources.sealer)
     return Redactor(values)

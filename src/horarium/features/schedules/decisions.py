@@ -13,11 +13,26 @@ from horarium.decision.plan import Decision, Missed, Skip
 from horarium.decision.record import Entry, Named, record_decisions
 from horarium.errors import InvalidDefinition
 from horarium.features.approvals import request_rows
+from horarium.features.history import rows as history_rows
+from horarium.features.history.rows import Journal, Notice
 from horarium.features.resources import Opened, Resources
+from horarium.features.runs import open_rows
+from horarium.features.runs import rows as runs_read
+from horarium.features.runs.end_rows import new_ids, settle_side_effects
+from horarium.features.runs.event_rows import add_event, count_events
+from horarium.features.runs.rows import RunRow
+from horarium.features.schedules import fact_rows, write_rows
+from horarium.features.schedules import rows as schedules
+from horarium.features.schedules.decision_rows import ScheduleRecord, write_records
 from horarium.features.schedules.references import any_step_waits, steps_wait
+from horarium.features.tenants import quota_rows
+from horarium.features.tenants.quota_rows import QuotaBook
 from horarium.ids import id_text
 from horarium.instant import MINUTE, SECOND, Instant
 from horarium.platform.caller import Caller
+from horarium.platform.database import Connection
+from horarium.platform.database.columns import to_text
+from horarium.platform.database.wakeups import READY
 from horarium.platform.errors import ApprovalRequired, BundleRefused, QuotaExceeded, ScheduleBroken
 from horarium.policy.approval import BYPASS_EVENT, NO_SKIPPING, ApprovalPolicy, Skipping, detect_bypass
 from horarium.policy.overlap import OverlapPolicy
@@ -32,22 +47,6 @@ from horarium.schedule.reason import Reason
 from horarium.schedule.run import Origin, RunState
 from horarium.schedule.sub_workflows import Use
 from horarium.schedule.text_template import TemplateError
-from horarium.store import usage
-from horarium.store.database import Connection
-from horarium.store.database.channels import READY
-from horarium.store.database.json_text import to_text
-from horarium.store.history import events, notices
-from horarium.store.history.append import Journal
-from horarium.store.history.notices import Notice
-from horarium.store.quotas import QuotaBook
-from horarium.store.runs import open_runs
-from horarium.store.runs import read as runs_read
-from horarium.store.runs.events import add_event, count_events
-from horarium.store.runs.read import RunRow
-from horarium.store.runs.side_effects import new_ids, settle_side_effects
-from horarium.store.schedules import facts, positions
-from horarium.store.schedules import rows as schedules
-from horarium.store.schedules.decisions import ScheduleRecord, write_records
 
 MAX_RECORDED = 20
 """Recorded attempts per run, or in a row per schedule; further attempts are refused but not recorded."""
@@ -114,12 +113,12 @@ def _record(resources: Resources, caller: Caller, schedule_id: str | None, tried
         if row is None:
             told = {**values, "command_context": context}
             notice = Notice(NoticeType.APPROVAL_BYPASS_ATTEMPT, caller.namespace, None, None, told)
-            notices.append(connection, [notice], now=now)
+            history_rows.append_notices(connection, [notice], now=now)
         elif not _filled(connection, row.schedule_uid):
             journal = Journal(row.next_sequence, now, context)
             journal.about(EventType.APPROVAL_BYPASS_ATTEMPT, values)
             following = journal.write(connection, row.schedule_uid, row.namespace)
-            positions.move(connection, row.schedule_uid, next_sequence=following)
+            write_rows.move_position(connection, row.schedule_uid, next_sequence=following)
         return tried
 
     resources.database.write(write)
@@ -127,13 +126,13 @@ def _record(resources: Resources, caller: Caller, schedule_id: str | None, tried
 
 def _filled(connection: Connection, schedule_uid: bytes) -> bool:
     """Tell whether the newest history consists of such attempts only."""
-    newest = events.newest_types(connection, schedule_uid, MAX_RECORDED)
+    newest = history_rows.newest_types(connection, schedule_uid, MAX_RECORDED)
     return len(newest) == MAX_RECORDED and set(newest) == {EventType.APPROVAL_BYPASS_ATTEMPT.value}
 
 
 def record_bypass(connection: Connection, caller: Caller, run: RunRow, attempted: str, now: Instant) -> None:
     """In the caller's transaction, which must be committed though the caller is refused."""
-    place = None if run.schedule_uid is None else positions.lock(connection, run.schedule_uid)
+    place = None if run.schedule_uid is None else write_rows.lock_position(connection, run.schedule_uid)
     if count_events(connection, run.run_id, RunEventType(BYPASS_EVENT)) >= MAX_RECORDED:
         return
     context = caller.context()
@@ -143,12 +142,12 @@ def record_bypass(connection: Connection, caller: Caller, run: RunRow, attempted
     if place is None or run.schedule_uid is None:
         told = {**values, "command_context": context}
         kind = NoticeType.APPROVAL_BYPASS_ATTEMPT
-        notices.append(connection, [Notice(kind, run.namespace, None, run.run_id, told)], now=now)
+        history_rows.append_notices(connection, [Notice(kind, run.namespace, None, run.run_id, told)], now=now)
         return
     journal = Journal(place.next_sequence, now, context)
     journal.about(EventType.APPROVAL_BYPASS_ATTEMPT, values, run_id=run.run_id)
     following = journal.write(connection, run.schedule_uid, run.namespace)
-    positions.move(connection, run.schedule_uid, next_sequence=following)
+    write_rows.move_position(connection, run.schedule_uid, next_sequence=following)
 
 
 # Seconds until somebody whose runs are all open may ask again.
@@ -171,8 +170,8 @@ def gather_facts(
     run cannot be read.
     """
     row = opened.row
-    subject = facts.Subject(row.schedule_uid, row.namespace, opened.sound, row.active, row.held)
-    found, shared = facts.gather(
+    subject = fact_rows.DecisionSubject(row.schedule_uid, row.namespace, opened.sound, row.active, row.held)
+    found, shared = fact_rows.gather(
         connection,
         [subject],
         opened.now,
@@ -180,7 +179,7 @@ def gather_facts(
         lock=lock,
         signals={row.schedule_uid: signal},
         quotas=quotas,
-        timed=facts.is_timed if timed else facts.never,
+        timed=fact_rows.is_timed if timed else fact_rows.never,
     )
     known = found.get(row.schedule_uid, NO_FACTS)
     if isinstance(known.policies, UnreadablePolicies):
@@ -235,15 +234,15 @@ def write_decisions(
     with _values_named():
         rendered = write_records(connection, [record], now=now, origin=origin, given=values)
     for run in entry.runs:
-        open_runs.set_callers_part(connection, run.run_id, external_key=external_key, inputs=inputs, rerun_of=rerun_of)
-    open_runs.set_requested_by(connection, [run.run_id for run in entry.runs], caller.context())
+        open_rows.set_callers_part(connection, run.run_id, external_key=external_key, inputs=inputs, rerun_of=rerun_of)
+    open_rows.set_requested_by(connection, [run.run_id for run in entry.runs], caller.context())
     waiting = settle_side_effects(connection, resources.known, row.namespace, row.schedule_uid, planning, entry, now)
     entry = _let_go(entry, request_rows.request(connection, waiting, now))
     if any(run.state is RunState.READY for run in entry.runs):
         resources.database.notify(connection, READY)
     if entry.runs:
         size = sum(rendered.values()) + (0 if inputs is None else len(entry.runs) * len(to_text(inputs)))
-        usage.add(connection, {row.namespace: usage.Growth(births=len(entry.runs), bytes=size)}, now)
+        quota_rows.add_growth(connection, {row.namespace: quota_rows.Growth(births=len(entry.runs), bytes=size)}, now)
     return entry
 
 

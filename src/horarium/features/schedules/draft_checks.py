@@ -19,6 +19,8 @@ from horarium.errors import (
     InvalidWorkflow,
 )
 from horarium.features.resources import Opened, Resources, not_found
+from horarium.features.schedules import fact_rows as store_facts
+from horarium.features.schedules import rows as schedules
 from horarium.features.schedules.creation import current_definition, wanted
 from horarium.features.schedules.decisions import refuse_skipping_in
 from horarium.features.schedules.drafts import Draft, examine_draft, require_namespace, signed
@@ -26,6 +28,7 @@ from horarium.features.schedules.service import edit_waits, parse_new, planned_e
 from horarium.features.tenants.quotas import check_gap, require_room
 from horarium.instant import Instant
 from horarium.platform.caller import Caller
+from horarium.platform.database import Connection
 from horarium.platform.errors import (
     AlreadyExists,
     ConfirmNeeded,
@@ -42,9 +45,6 @@ from horarium.schedule.document import Parsed, changed_fields, named_in, spec_eq
 from horarium.schedule.patch import Update
 from horarium.schedule.planning import Planning
 from horarium.schedule.position import Position, Status
-from horarium.store.database import Connection
-from horarium.store.schedules import facts as store_facts
-from horarium.store.schedules import rows as schedules
 
 NAMELESS: Final = "new-schedule"
 """Stands for an id that is made when a schedule is."""
@@ -312,7 +312,7 @@ def _live(
     def look(connection: Connection) -> dict[str, Any]:
         opened = _opened(resources, connection, caller, schedule_id)
         row, planning = opened.row, replace(opened.sound, condition=_reading(members))
-        subject = store_facts.Subject(row.schedule_uid, row.namespace, planning, row.active, row.held)
+        subject = store_facts.DecisionSubject(row.schedule_uid, row.namespace, planning, row.active, row.held)
         found, _ = store_facts.gather(
             connection,
             [subject],

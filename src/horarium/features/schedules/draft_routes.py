@@ -22,6 +22,7 @@ from horarium.features.schedules.change_model import (
     ScheduleDraft,
 )
 from horarium.features.schedules.model import Year, YearDay
+from horarium.features.schedules.rows import ScheduleRow
 from horarium.instant import to_datetime
 from horarium.platform.http import examples
 from horarium.platform.http.bodies import within_bytes
@@ -31,7 +32,6 @@ from horarium.platform.http.routing import READ, Routes, ScheduleDocument
 from horarium.schedule.damage import damage_of
 from horarium.schedule.effective import PolicyOrigin
 from horarium.schedule.patch import Update
-from horarium.store.schedules.rows import ScheduleRow
 
 routes = Routes("/api/schedules", tag="previews")
 

@@ -8,7 +8,9 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from horarium.errors import CycleDetected, InvalidCalendar, InvalidDefinition
+from horarium.features.agents.policy_rows import PolicyDocuments, UnreadableDocument
 from horarium.features.resources import Address, Resources, called_by
+from horarium.features.schedules import lookup_rows
 from horarium.features.schedules.references import (
     Lookups,
     attributes_of,
@@ -18,9 +20,13 @@ from horarium.features.schedules.references import (
     lacking_approval,
     retries_of,
 )
+from horarium.features.schedules.write_rows import NewRevision
+from horarium.features.tenants import rows as tenant_rows
+from horarium.features.workflows import rows as workflow_rows
 from horarium.instant import Instant, to_datetime
 from horarium.launchers.served import unserved
 from horarium.platform.caller import Caller
+from horarium.platform.database import Connection
 from horarium.platform.errors import NamespaceNotFound
 from horarium.policy.approval import run_needs_approval
 from horarium.policy.failure import FailureMode
@@ -37,11 +43,6 @@ from horarium.schedule.planning import Planning, compile_once, compile_planning,
 from horarium.schedule.secret import references as references_in
 from horarium.schedule.secret_value import may_go_to, not_allowed
 from horarium.schedule.sub_workflows import Use
-from horarium.store import namespaces, workflows
-from horarium.store.database import Connection
-from horarium.store.policies import Speakers, Unreadable
-from horarium.store.schedules import references
-from horarium.store.schedules.write import Revision
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,9 +60,9 @@ class Draft:
     retries: int | None = None
     """The retries of a failed run or step, by the policy that applies."""
 
-    def revision(self, generation: int) -> Revision:
+    def revision(self, generation: int) -> NewRevision:
         definition = self.definition
-        return Revision(
+        return NewRevision(
             document=to_document(replace(definition, note=None)),  # the note lives beside it
             planning=self.text,
             name=definition.name,
@@ -104,7 +105,7 @@ def examine_draft(
     known = lookups or Lookups(connection, definition.namespace)
     problems: dict[str, list[str]] = {}
     attached: Mapping[str, Calendar | None] = {}
-    speakers: Speakers | None = None
+    speakers: PolicyDocuments | None = None
     with _told_together(problems):
         _check_inputs(definition)
     with _told_together(problems):
@@ -208,13 +209,13 @@ def _unserved(resources: Resources, connection: Connection, definition: Definiti
 
 
 def _missing_version(
-    connection: Connection, definition: Definition, stored: references.WorkflowReference | None
+    connection: Connection, definition: Definition, stored: lookup_rows.WorkflowReference | None
 ) -> tuple[str, ...]:
     """That nobody has put it yet is no error: whoever does may be next."""
     name, version = definition.action.workflow, definition.action.target.get("version")
     if stored is None or name is None or not isinstance(version, int) or version == stored.version:
         return ()
-    if workflows.uses_of(connection, definition.namespace, [Use(name, version)]):
+    if workflow_rows.uses_of(connection, definition.namespace, [Use(name, version)]):
         return ()
     return (
         f"action.version: version {version} of {name!r} not found; runs end in state launch_failed until it exists",
@@ -222,13 +223,13 @@ def _missing_version(
 
 
 def require_namespace(connection: Connection, namespace: str) -> None:
-    if namespaces.find(connection, namespace) is None:
+    if tenant_rows.find_namespace(connection, namespace) is None:
         raise NamespaceNotFound(namespace)
 
 
 def hold_namespace(connection: Connection, namespace: str) -> None:
     """For whoever writes into it: nothing is born in a namespace that another process deletes meanwhile."""
-    if not namespaces.hold(connection, namespace):
+    if not tenant_rows.hold_namespace(connection, namespace):
         raise NamespaceNotFound(namespace)
 
 
@@ -280,7 +281,7 @@ def check_calendars(known: Lookups, definition: Definition) -> dict[str, Calenda
     return found
 
 
-def _check_workflow(known: Lookups, caller: Caller, definition: Definition) -> references.WorkflowReference | None:
+def _check_workflow(known: Lookups, caller: Caller, definition: Definition) -> lookup_rows.WorkflowReference | None:
     """As it is stored. A name that no stored workflow has is no error: a task or a worker may know it."""
     name = definition.action.workflow
     if definition.action.kind != WORKFLOW.name or name is None:
@@ -294,7 +295,7 @@ def _check_workflow(known: Lookups, caller: Caller, definition: Definition) -> r
     return workflow
 
 
-def _check_assigned(known: Lookups, definition: Definition, before: Planning | None) -> Speakers | None:
+def _check_assigned(known: Lookups, definition: Definition, before: Planning | None) -> PolicyDocuments | None:
     """Those who have a word in it; None = nobody. An assignee that it had before may be gone."""
     assignee, assignment_id = definition.assignee, definition.workflow_assignment_id
     if assignee is None and assignment_id is None:
@@ -314,12 +315,12 @@ def _check_assigned(known: Lookups, definition: Definition, before: Planning | N
     return speakers
 
 
-def _wrong_assignment(found: Assignment | Unreadable | None, definition: Definition) -> str | None:
+def _wrong_assignment(found: Assignment | UnreadableDocument | None, definition: Definition) -> str | None:
     name = definition.workflow_assignment_id
     match found:
         case None:
             return f"assignment {name!r} not found"
-        case Unreadable(why):
+        case UnreadableDocument(why):
             return f"the assignment {name!r} cannot be read: {why}"
         case _ if found.workflow_id != definition.action.workflow:
             return f"the assignment {name!r} belongs to the workflow {found.workflow_id!r}"

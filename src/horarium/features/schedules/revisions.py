@@ -19,6 +19,9 @@ from horarium.errors import InvalidDefinition
 from horarium.features.forecast.service import Previewed, with_inputs
 from horarium.features.history.service import find_any
 from horarium.features.resources import Opened, Resources
+from horarium.features.schedules import fact_rows as store_facts
+from horarium.features.schedules import lookup_rows as store
+from horarium.features.schedules import rows
 from horarium.features.schedules.draft_checks import (
     NAMELESS,
     NOBODY,
@@ -30,8 +33,11 @@ from horarium.features.schedules.draft_checks import (
     kept_document,
 )
 from horarium.features.schedules.filters import MalformedPageToken
+from horarium.features.schedules.lookup_rows import Author
+from horarium.features.schedules.rows import RevisionRow, ScheduleRow
 from horarium.instant import Instant
 from horarium.platform.caller import Caller, checked_limit
+from horarium.platform.database import Connection
 from horarium.platform.wire import Permission
 from horarium.recurrence.spec_words import spec_words
 from horarium.schedule.bundle import Difference, differences
@@ -47,12 +53,6 @@ from horarium.schedule.position import Position
 from horarium.schedule.run import Origin
 from horarium.schedule.spec_warnings import spec_warnings
 from horarium.schedule.told_policies import ToldPolicies, policies_of, tell
-from horarium.store.database import Connection
-from horarium.store.schedules import facts as store_facts
-from horarium.store.schedules import revisions as store
-from horarium.store.schedules import rows
-from horarium.store.schedules.revisions import Author
-from horarium.store.schedules.rows import RevisionRow, ScheduleRow
 
 MAX_ROWS: Final = 50
 
@@ -142,7 +142,7 @@ def _facts(connection: Connection, found: Checked, now: Instant, signal: Signal)
     own = Effective(definition.approval, definition.retry, definition.failure, definition.limits)
     planning = replace(found.draft.planning, own_policies=own)
     active, held = (0, 0) if found.opened is None else (found.opened.row.active, found.opened.row.held)
-    subject = store_facts.Subject(found.uid, definition.namespace, planning, active, held)
+    subject = store_facts.DecisionSubject(found.uid, definition.namespace, planning, active, held)
     known, shared = store_facts.gather(
         connection,
         [subject],
@@ -209,7 +209,9 @@ def changes_between(
     """From now on, under the calendars as they are now; None = nobody can say what fired before."""
     sides = {b"before": before, b"after": after}
     subjects = [
-        store_facts.Subject(side, namespace, given[0], 0, 0) for side, given in sides.items() if given is not None
+        store_facts.DecisionSubject(side, namespace, given[0], 0, 0)
+        for side, given in sides.items()
+        if given is not None
     ]
     known, _ = store_facts.gather(connection, subjects, now, lock=False, kinds=frozenset({Fact.CALENDARS}))
     old, new = (
@@ -308,7 +310,7 @@ def read(
 
     def look(connection: Connection) -> RevisionPage:
         row = find_any(connection, caller, schedule_id)
-        found, more = store.read_page(connection, row.schedule_uid, before=before, limit=limit)
+        found, more = store.revision_page(connection, row.schedule_uid, before=before, limit=limit)
         known = _authors(connection, row, found)
         written = tuple(Written(each, known.get(each.revision) or _remembered(row, each)) for each in found)
         return RevisionPage(row, written, str(found[-1].revision) if more and found else None)

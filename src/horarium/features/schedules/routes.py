@@ -9,6 +9,7 @@ from fastapi import Query, Request
 from horarium.errors import InvalidDefinition
 from horarium.features.schedules import lifecycle, lists, service, views
 from horarium.features.schedules.filters import ScheduleFilter, UnsupportedFilter, parse_query
+from horarium.features.schedules.health_rows import SIGNED
 from horarium.features.schedules.model import Schedule, ScheduleList, WriteResult
 from horarium.features.schedules.upcoming import ScheduleChange, written_end
 from horarium.features.schedules.views import assignee_type_of, check_texts, health_of, labels_of, status_of
@@ -22,7 +23,6 @@ from horarium.platform.http.routing import OPERATE, READ, WRITE, Routes, Schedul
 from horarium.platform.wire import WriteOutcome
 from horarium.schedule.patch import Update
 from horarium.schedule.position import Status
-from horarium.store.schedules.signs import SIGNED
 
 routes = Routes("/api/schedules", tag="schedules")
 # Where the monitoring pages of Durable Workflow read.

@@ -14,7 +14,11 @@ from horarium.decision.facts import Fact
 from horarium.decision.guards import facts_needed
 from horarium.decision.storm import released_by_edit
 from horarium.errors import InvalidDefinition
+from horarium.features.history.rows import Journal
 from horarium.features.resources import Opened, Resources, open_schedule, wake_tickers
+from horarium.features.runs import release_rows
+from horarium.features.schedules import rows as schedules
+from horarium.features.schedules import write_rows
 from horarium.features.schedules.creation import (
     SECRETS,
     begin_schedule,
@@ -28,11 +32,16 @@ from horarium.features.schedules.decisions import bypass_on_record, refuse_skipp
 from horarium.features.schedules.drafts import Draft, check_draft
 from horarium.features.schedules.lifecycle import pause_opened, require_somebody, resume_opened
 from horarium.features.schedules.references import note_attribute
+from horarium.features.schedules.rows import PositionChange
 from horarium.features.schedules.upcoming import Planned, ScheduleChange, moved, next_runs, unchanged
+from horarium.features.schedules.write_rows import add_revision, insert_schedule, save_position, set_note
 from horarium.features.tenants.quotas import check_definitions, write_of
 from horarium.ids import id_text, new_id
 from horarium.instant import Instant
 from horarium.platform.caller import Caller, require_confirmed
+from horarium.platform.database import Connection, counters
+from horarium.platform.database.errors import UniqueConflict
+from horarium.platform.database.wakeups import READY
 from horarium.platform.errors import ScheduleAlreadyExists, ScheduleNotFound
 from horarium.platform.wire import Permission, WriteOutcome
 from horarium.policy.approval import run_needs_approval
@@ -44,16 +53,6 @@ from horarium.schedule.event import EventType
 from horarium.schedule.patch import Update
 from horarium.schedule.position import Status
 from horarium.schedule.run import Origin
-from horarium.store import counters
-from horarium.store.database import Connection
-from horarium.store.database.channels import READY
-from horarium.store.errors import Conflict
-from horarium.store.history.append import Journal
-from horarium.store.runs import release
-from horarium.store.schedules import positions
-from horarium.store.schedules import rows as schedules
-from horarium.store.schedules.rows import PositionChange
-from horarium.store.schedules.write import add_revision, insert_schedule, save_position, set_note
 
 _NAMELESS = "schedule"
 _SPOKEN_OF = frozenset(
@@ -77,7 +76,7 @@ def create(resources: Resources, caller: Caller, document: object) -> ScheduleCh
     try:
         with bypass_on_record(resources, caller):
             return resources.database.write(lambda connection: _create(resources, connection, caller, parsed))
-    except Conflict as taken:
+    except UniqueConflict as taken:
         if taken.constraint == "schedules_live_id":
             raise ScheduleAlreadyExists(parsed.definition.schedule_id) from None
         raise
@@ -116,7 +115,7 @@ def upsert(resources: Resources, caller: Caller, document: object, *, update: Up
             return write(put)
     except ScheduleNotFound:
         return write(put)  # somebody has deleted it between the look and the lock
-    except Conflict as taken:
+    except UniqueConflict as taken:
         if taken.constraint != "schedules_live_id":
             raise
         return write(put)  # somebody was faster; now it is there
@@ -287,7 +286,7 @@ def _revise(
     journal = Journal(row.next_sequence, now, caller.context())
     journal.missed(change.superseded)
     journal.add(EventType.UPDATED, changed_fields=list(changed), **told(definition, number, position))
-    positions.move(
+    write_rows.move_position(
         connection,
         row.schedule_uid,
         status=position.status,
@@ -298,7 +297,7 @@ def _revise(
     )
     if not facts_needed(draft.planning, Origin.SCHEDULED).isdisjoint({Fact.SPENDING, Fact.DAILY_RUNS}):
         counters.recount_today(connection, row.schedule_uid, now)
-    if row.held and release.release(connection, resources.known, row.schedule_uid, now=now):
+    if row.held and release_rows.release(connection, resources.known, row.schedule_uid, now=now):
         resources.database.notify(connection, READY)
     if position.next_due != row.next_due:
         wake_tickers(resources, connection, position.next_due)

@@ -10,7 +10,10 @@ from horarium.decision.facts import NO_FACTS, Facts
 from horarium.decision.plan import Birth, Fire, Hold, Skip
 from horarium.decision.trigger import decide_trigger
 from horarium.errors import InvalidDefinition
+from horarium.features.history.rows import Journal
 from horarium.features.resources import Opened, Resources, open_exhausted, open_schedule
+from horarium.features.runs import rows as runs_read
+from horarium.features.runs.rows import RunRow
 from horarium.features.schedules.decisions import (
     bypass_on_record,
     gather_facts,
@@ -23,9 +26,12 @@ from horarium.features.schedules.decisions import (
 from horarium.features.schedules.drafts import check_input
 from horarium.features.schedules.service import update_opened
 from horarium.features.schedules.upcoming import ScheduleChange
+from horarium.features.schedules.write_rows import save_position
 from horarium.ids import id_text
 from horarium.instant import Instant
 from horarium.platform.caller import Caller
+from horarium.platform.database import Connection
+from horarium.platform.database.errors import UniqueConflict
 from horarium.platform.errors import KeyReused, ScheduleNotFound
 from horarium.platform.wire import Permission, TriggerOutcome, WriteOutcome
 from horarium.policy.overlap import OverlapPolicy
@@ -37,12 +43,6 @@ from horarium.schedule.reason import Reason
 from horarium.schedule.rendering import TemplateUse
 from horarium.schedule.run import Origin, RunState, instance_id
 from horarium.schedule.secret import KINDS, check_value
-from horarium.store.database import Connection
-from horarium.store.errors import Conflict
-from horarium.store.history.append import Journal
-from horarium.store.runs import read as runs_read
-from horarium.store.runs.read import RunRow
-from horarium.store.schedules.write import save_position
 
 MAX_KEY_LENGTH = 255
 
@@ -87,7 +87,7 @@ def trigger(
     try:
         with bypass_on_record(resources, caller, schedule_id):
             answer, decided = resources.database.write(wish.fire)
-    except Conflict as taken:
+    except UniqueConflict as taken:
         if taken.constraint == "runs_by_callers_key":
             raise KeyReused("this idempotency key was used to start another run") from None
         raise

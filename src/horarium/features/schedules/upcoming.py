@@ -17,17 +17,17 @@ from horarium.decision.forecast_rows import NOT_TRIGGERABLE, NextRun
 from horarium.decision.guards import reads_signal
 from horarium.errors import InvalidDefinition, InvalidSpec
 from horarium.features.resources import Opened
+from horarium.features.schedules import fact_rows
+from horarium.features.schedules.rows import ScheduleRow
 from horarium.instant import Instant
 from horarium.launchers.signals import Signals
+from horarium.platform.database import Connection
+from horarium.platform.database.errors import is_fault_of_a_row
 from horarium.platform.wire import WriteOutcome
 from horarium.recurrence.moment import exactly, read_moment
 from horarium.recurrence.zone import Zone, load_zone
 from horarium.schedule.planning import Planning
 from horarium.schedule.position import Position, Status
-from horarium.store.database import Connection
-from horarium.store.errors import is_fault_of_a_row
-from horarium.store.schedules import facts
-from horarium.store.schedules.rows import ScheduleRow
 
 NEXT_FIRES = 5
 # What a document holds where a guard may refuse the next occurrence of an active schedule.
@@ -117,13 +117,13 @@ def next_runs(
     """By schedule, with one query for each kind of fact, and none for schedules that nothing can refuse."""
     asking = [each for each in planned if _needs_facts(each)]
     subjects = [
-        facts.Subject(each.schedule_uid, each.namespace, each.planning, each.active, each.held)
+        fact_rows.DecisionSubject(each.schedule_uid, each.namespace, each.planning, each.active, each.held)
         for each in asking
         if isinstance(each.planning, Planning)
     ]
     # Only runs that are open can stand in the way of the next one.
     known, shared = (
-        facts.gather(
+        fact_rows.gather(
             connection,
             subjects,
             now,
@@ -132,7 +132,7 @@ def next_runs(
             signals=seen_signals(
                 signals, ((each.schedule_uid, each.namespace, each.schedule_id, each.planning) for each in asking), now
             ),
-            timed=facts.has_open_runs,
+            timed=fact_rows.has_open_runs,
         )
         if subjects
         else ({}, {})

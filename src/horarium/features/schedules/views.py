@@ -12,7 +12,9 @@ from horarium.decision.health_status import HealthStatus
 from horarium.decision.recent import Recent
 from horarium.errors import HorariumError, InvalidDefinition
 from horarium.features.resources import Resources
+from horarium.features.runs.rows import RunRow
 from horarium.features.schedules.filters import LISTED
+from horarium.features.schedules.health_rows import SIGNED
 from horarium.features.schedules.lists import Described, Listed
 from horarium.features.schedules.model import (
     HeldAction,
@@ -41,8 +43,6 @@ from horarium.schedule.position import Status
 from horarium.schedule.run import instance_id
 from horarium.schedule.source import Source
 from horarium.schedule.told_policies import told
-from horarium.store.runs.read import RunRow
-from horarium.store.schedules.signs import SIGNED
 
 # What a document leaves out, because it says no more than this, and an answer has all the same.
 _ALWAYS_SHOWN: dict[str, Any] = {

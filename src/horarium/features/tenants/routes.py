@@ -24,6 +24,7 @@ from horarium.features.tenants.model import (
     TokenList,
     TokenRevoked,
 )
+from horarium.features.tenants.rows import NamespaceRow, NewToken, TokenRow
 from horarium.features.tenants.session_routes import OwnSessionOf
 from horarium.ids import id_text
 from horarium.instant import from_datetime, to_datetime
@@ -37,9 +38,6 @@ from horarium.platform.http.routing import ADMINISTER, READ, Routes
 from horarium.platform.wire import RemovalOutcome, RevokeOutcome, time_of
 from horarium.policy.quotas import Quota
 from horarium.policy.retention import Retention
-from horarium.store.namespaces import NamespaceRow
-from horarium.store.tokens import IssuedToken as NewToken
-from horarium.store.tokens import TokenRow
 
 routes = Routes("/api/namespaces", tag="namespaces")
 _LIMITED = Namespace(

@@ -9,7 +9,8 @@ import msgspec
 from fastapi import Query
 from starlette.concurrency import run_in_threadpool
 
-from horarium.features.webhooks import service
+from horarium.features.history.entry_rows import cursor_text
+from horarium.features.webhooks import delivery_rows, service
 from horarium.features.webhooks.model import (
     DeadLetter,
     DeadLetterList,
@@ -35,8 +36,6 @@ from horarium.platform.http.responses import IfMatch, Reply, etag, version_of
 from horarium.platform.http.routing import READ, WRITE, Routes
 from horarium.platform.wire import RedeliverOutcome, WriteOutcome, time_of
 from horarium.schedule.damage import damage_of, known
-from horarium.store.history.feed import cursor_text
-from horarium.store.subscriptions import dead_letters
 
 routes = Routes("/api/subscriptions", tag="subscriptions")
 
@@ -243,7 +242,7 @@ def _shown(kept: Kept) -> Subscription:
     )
 
 
-def _letter(letter: dead_letters.DeadLetter) -> DeadLetter:
+def _letter(letter: delivery_rows.DeadLetterRow) -> DeadLetter:
     return DeadLetter(
         dead_letter_id=id_text(letter.dead_letter_id),
         entry=letter.entry,

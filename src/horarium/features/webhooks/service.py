@@ -8,29 +8,28 @@ from typing import Any
 
 from horarium.decision.subscription import Wanted, read_wanted
 from horarium.errors import InvalidDefinition
+from horarium.features.history import entry_rows
 from horarium.features.history.model import cloud_event, message_id
 from horarium.features.resources import Address, Resources
 from horarium.features.schedules.drafts import hold_namespace
 from horarium.features.tenants.model import FeedEntry
+from horarium.features.webhooks import delivery_rows, rows
+from horarium.features.webhooks.delivery_rows import DeadLetterRow
+from horarium.features.webhooks.rows import NO_PROBLEMS, DeliveryProblems, SubscriptionRow
 from horarium.ids import id_text, new_id, parse_id
 from horarium.instant import to_datetime
 from horarium.launchers.webhook import Delivery, Message, Undelivered, check_address, check_secret
 from horarium.platform.caller import Caller, checked_limit
+from horarium.platform.database import Connection
+from horarium.platform.database.errors import UniqueConflict
+from horarium.platform.database.installation import hold_key_fingerprint, seal_in
 from horarium.platform.errors import PreconditionFailed, Refused, SubscriptionAlreadyExists, SubscriptionNotFound
 from horarium.platform.wire import Permission
 from horarium.policy.names import PolicyError
 from horarium.schedule.damage import damage_of
 from horarium.schedule.naming import checked_id
-from horarium.store.database import Connection
-from horarium.store.errors import Conflict
-from horarium.store.history import feed
-from horarium.store.installation import hold_key_fingerprint
-from horarium.store.sealing import seal_in
-from horarium.store.subscriptions import dead_letters, rows
-from horarium.store.subscriptions.dead_letters import DeadLetter
-from horarium.store.subscriptions.rows import NO_PROBLEMS, Problems, SubscriptionRow
 
-MOST_AT_ONCE = dead_letters.KEPT
+MOST_AT_ONCE = delivery_rows.MOST_DEAD_LETTERS
 TEST_KIND = "test"
 _KIND = "subscription"
 
@@ -41,7 +40,7 @@ class Kept:
 
     row: SubscriptionRow
     dead: int
-    problems: Problems = NO_PROBLEMS
+    problems: DeliveryProblems = NO_PROBLEMS
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +51,7 @@ class SubscriptionPage:
 
 @dataclass(frozen=True, slots=True)
 class DeadPage:
-    letters: tuple[DeadLetter, ...]
+    letters: tuple[DeadLetterRow, ...]
     next_page_token: str | None
 
 
@@ -87,7 +86,7 @@ def create(
             version=1,
             created_at=now,
             updated_at=now,
-            cursor=feed.end(connection),
+            cursor=entry_rows.end(connection),
             failures=0,
             retry_at=None,
             delivered_count=0,
@@ -102,7 +101,7 @@ def create(
 
     try:
         return resources.database.write(work)
-    except Conflict:
+    except UniqueConflict:
         raise SubscriptionAlreadyExists(name or "") from None
 
 
@@ -140,7 +139,7 @@ def update(
 
     try:
         return resources.database.write(work)
-    except Conflict:
+    except UniqueConflict:
         raise SubscriptionAlreadyExists(str(changes.get("name"))) from None
 
 
@@ -244,7 +243,7 @@ def list_dead_letters(
 
     def look(connection: Connection) -> DeadPage:
         row = _find(connection, caller, which)
-        found = dead_letters.page(connection, row.subscription_id, before=before, limit=limit + 1)
+        found = delivery_rows.dead_letter_page(connection, row.subscription_id, before=before, limit=limit + 1)
         shown = tuple(found[:limit])
         return DeadPage(shown, id_text(shown[-1].dead_letter_id) if len(found) > limit else None)
 
@@ -262,7 +261,7 @@ def redeliver(
 
     def work(connection: Connection) -> tuple[SubscriptionRow, int]:
         row = _find(connection, caller, which)
-        return row, dead_letters.ask_for(connection, row.subscription_id, wanted, resources.clock.now())
+        return row, delivery_rows.request_redelivery(connection, row.subscription_id, wanted, resources.clock.now())
 
     return resources.database.write(work)
 
@@ -279,7 +278,7 @@ def _find(connection: Connection, caller: Caller, which: str) -> SubscriptionRow
 
 
 def _kept(connection: Connection, found: Sequence[SubscriptionRow]) -> list[Kept]:
-    dead = dead_letters.count(connection, [row.subscription_id for row in found]) if found else {}
+    dead = delivery_rows.count_dead_letters(connection, [row.subscription_id for row in found]) if found else {}
     problems = rows.problems_of(connection, [row.subscription_id for row in found])
     return [
         Kept(row, dead.get(row.subscription_id, 0), problems.get(row.subscription_id, NO_PROBLEMS)) for row in found

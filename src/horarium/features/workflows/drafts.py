@@ -8,6 +8,7 @@ from functools import partial
 from typing import Any, Final
 
 from horarium.errors import InvalidDefinition, InvalidWorkflow
+from horarium.features.agents.policy_rows import find_policy_documents
 from horarium.features.bundles.model import Change
 from horarium.features.bundles.service import apply_bundle
 from horarium.features.resources import Resources, called_by
@@ -15,8 +16,13 @@ from horarium.features.schedules.creation import keep_credentials
 from horarium.features.schedules.drafts import check_calendars
 from horarium.features.schedules.references import Lookups
 from horarium.features.schedules.service import parse_new
+from horarium.features.secrets import rows as secret_rows
+from horarium.features.workflows import rows as workflow_rows
+from horarium.features.workflows.graph_rows import newest_versions
 from horarium.launchers.served import Serves, unserved
 from horarium.platform.caller import Caller
+from horarium.platform.database import Connection
+from horarium.platform.database.wrapper import JoinedTransaction
 from horarium.platform.errors import Forbidden, InvalidBundle, Refused
 from horarium.platform.wire import WriteOutcome
 from horarium.schedule.assignee import AssigneeType
@@ -34,11 +40,6 @@ from horarium.schedule.source import Source
 from horarium.schedule.sub_workflows import MAX_REACHABLE, Stored, Use, check_sub_workflows
 from horarium.schedule.workflow import Trigger, TriggerKind, Workflow, parse_workflow, template_schedule_id
 from horarium.schedule.workflow_document import sub_workflows, template_bundle
-from horarium.store import secrets, workflows
-from horarium.store.database import Connection
-from horarium.store.database.joined_transaction import JoinedTransaction
-from horarium.store.policies import find_speakers
-from horarium.store.workflow_graphs import newest_versions
 
 _MAX_WARNINGS = 50
 # What the workflow itself says of the schedules of its triggers.
@@ -101,7 +102,7 @@ def schedule_documents(workflow: Workflow) -> dict[str, dict[str, Any]]:
     return {document["schedule_id"]: document for document in documents}
 
 
-def settled_owner(caller: Caller, given: str | None, before: workflows.WorkflowRow | None) -> str | None:
+def settled_owner(caller: Caller, given: str | None, before: workflow_rows.WorkflowRow | None) -> str | None:
     """The caller's, unless an admin names another or it is known already. Raises Forbidden."""
     usual = caller.principal if before is None else before.owner
     if given is None or given == usual:
@@ -115,7 +116,7 @@ def check_references(
     connection: Connection,
     caller: Caller,
     workflow: Workflow,
-    before: workflows.WorkflowRow | None,
+    before: workflow_rows.WorkflowRow | None,
     *more: Callable[[], None],
 ) -> None:
     """Check that references of nodes exist and form no cycle.
@@ -161,13 +162,13 @@ def _check_parts(connection: Connection, namespace: str, workflow: Workflow) -> 
 
 
 def _check_assignees(
-    connection: Connection, namespace: str, workflow: Workflow, before: workflows.WorkflowRow | None
+    connection: Connection, namespace: str, workflow: Workflow, before: workflow_rows.WorkflowRow | None
 ) -> None:
     """Raises InvalidWorkflow for work for nobody. Whom the version before had may be gone."""
     named = {index: node.assignee for index, node in enumerate(workflow.nodes) if node.assignee is not None}
     if not named:
         return
-    speakers = find_speakers(connection, [], {(namespace, assignee) for assignee in named.values()})
+    speakers = find_policy_documents(connection, [], {(namespace, assignee) for assignee in named.values()})
     nodes = [] if before is None else before.document.get("nodes", ())
     had = {(node.get("assignee_type"), node.get("assignee_id")) for node in nodes}
     problems = {}
@@ -200,7 +201,7 @@ def _reachable(connection: Connection, namespace: str, first: Sequence[Use]) -> 
     waiting = set(first)
     while waiting:
         asked |= waiting
-        found = workflows.uses_of(connection, namespace, waiting)
+        found = workflow_rows.uses_of(connection, namespace, waiting)
         known |= found
         if len(known) > MAX_REACHABLE:
             raise InvalidWorkflow({"nodes": [f"reference more than {MAX_REACHABLE} workflows in total"]})
@@ -240,7 +241,7 @@ def warnings_of(
     namespace, found = caller.namespace, []
     actions = [(f"nodes.{index}.action", action_of(node), node.input) for index, node in enumerate(workflow.nodes)]
     named = {path: names_in(action, given) for path, action, given in actions}
-    known = secrets.find_names(connection, namespace, set().union(*named.values()))
+    known = secret_rows.find_names(connection, namespace, set().union(*named.values()))
     for path, action, _ in actions:
         [destination] = hosts_of(action) or [""]
         for name in sorted(named[path].difference(will_be_set)):
@@ -259,7 +260,7 @@ def warnings_of(
 def _called(resources: Resources, connection: Connection, namespace: str, workflow: Workflow) -> list[str]:
     """Warn of prompts that reach no agent, and name the addresses that the nodes call."""
     assigned = {(namespace, node.assignee) for node in workflow.nodes if node.assignee is not None}
-    speakers = find_speakers(connection, [], assigned) if assigned else None
+    speakers = find_policy_documents(connection, [], assigned) if assigned else None
     told: list[str] = []
     for index, node in enumerate(workflow.nodes):
         path = f"nodes.{index}"

@@ -25,6 +25,7 @@ from horarium.features.workflows.model import (
     WorkflowVersions,
     WorkflowWritten,
 )
+from horarium.features.workflows.rows import WorkflowSummaryRow as Row
 from horarium.ids import id_text
 from horarium.instant import to_datetime
 from horarium.platform.bodies import read_body
@@ -38,7 +39,6 @@ from horarium.platform.http.routing import READ, WRITE, Routes
 from horarium.platform.wire import WriteOutcome
 from horarium.schedule.run import RunState
 from horarium.schedule.workflow_document import Graph
-from horarium.store.workflows import WorkflowSummary as Row
 
 routes = Routes("/api/workflows", tag="workflows")
 

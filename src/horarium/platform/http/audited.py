@@ -20,21 +20,21 @@ from horarium.audit import Act, Deed, DetailValue
 from horarium.compat.workspaces.model import WorkspaceCallerUnnamed
 from horarium.errors import HorariumError
 from horarium.features.resources import Resources
+from horarium.features.schedules import rows as schedules
 from horarium.features.schedules.upcoming import ScheduleChange
+from horarium.features.tenants import rows as tenant_rows
 from horarium.features.workflows.service import WorkflowChange
 from horarium.ids import id_text
 from horarium.instant import MINUTE, Instant
 from horarium.platform.caller import Caller
+from horarium.platform.database import Connection, Database, audit_chain
+from horarium.platform.database.schema import DEFAULT_NAMESPACE
+from horarium.platform.database.wrapper import DatabaseWrapper
 from horarium.platform.errors import ApprovalRequired, Unauthorized
 from horarium.platform.http.authentication import TokenMissing, end_cookie
 from horarium.platform.http.connections import client_address
 from horarium.platform.http.responses import Reply, on_failed_login, on_refusal, status_of
 from horarium.platform.wire import Permission, WriteOutcome
-from horarium.store import audit, namespaces
-from horarium.store.database import Connection, Database
-from horarium.store.database.wrapper import DatabaseWrapper
-from horarium.store.migrate import DEFAULT_NAMESPACE
-from horarium.store.schedules import rows as schedules
 
 T = TypeVar("T")
 Endpoint = Callable[..., Reply]
@@ -112,7 +112,7 @@ def audited(endpoint: Endpoint, name: str, rule: Audited) -> Endpoint:
             made = _made(result) if rule is not Audited.NAMING_OWNER else _given_away(connection, caller, result)
             if made is not None:
                 told = replace(deed, detail={**deed.detail, **made})
-                audit.append(connection, chain, [told], now=resources.clock.now())
+                audit_chain.append(connection, chain, [told], now=resources.clock.now())
 
         telling = replace(resources, database=_Telling(resources.database, tell))
         return endpoint(resources=telling, caller=caller, **given)
@@ -293,9 +293,9 @@ class Refusals:
     def _write(self, since: Instant, namespace: str, deeds: list[Deed]) -> None:
         def work(connection: Connection) -> None:
             # One that was made since then may be another tenant's, of the same name.
-            found = namespaces.find(connection, namespace)
+            found = tenant_rows.find_namespace(connection, namespace)
             chain = namespace if found is None or found.created_at <= since else DEFAULT_NAMESPACE
-            audit.append(connection, chain, deeds, now=self._resources.clock.now())
+            audit_chain.append(connection, chain, deeds, now=self._resources.clock.now())
 
         try:
             self._resources.database.write(work)

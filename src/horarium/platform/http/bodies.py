@@ -15,9 +15,9 @@ from starlette.types import Message, Receive
 from horarium.errors import HorariumError
 from horarium.features.resources import Resources
 from horarium.ids import id_text
+from horarium.platform.database.statements import fitting
 from horarium.platform.wire import Answer, UnreadableRow, encode
 from horarium.schedule.damage import Unreadable, unreadable_of
-from horarium.store.database.page_bytes import fitting
 
 UNKNOWN_CALLER_BYTES: Final = 65_536
 SHARED_BYTES: Final = 32 * 1_048_576

@@ -15,11 +15,11 @@ from structlog.typing import FilteringBoundLogger
 from horarium.clock import Clock
 from horarium.errors import InvalidDefinition
 from horarium.instant import SECOND
+from horarium.platform.database.schema import DEFAULT_NAMESPACE
 from horarium.platform.errors import Unauthorized
 from horarium.platform.http.remote_keys import KINDS, Key, fitting, own_keys, remote_keys
 from horarium.platform.wire import Role
 from horarium.settings import Settings
-from horarium.store.migrate import DEFAULT_NAMESPACE
 
 MAX_LENGTH = 8_192
 _MAX_NAME = 255
