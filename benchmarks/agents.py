@@ -42,7 +42,6 @@ from process import cpu_seconds, server_cpu_seconds, service
 from rich.table import Table
 from sqlalchemy import Connection, text
 
-from horarium.clock import SystemClock
 from horarium.engine.capacity import Capacity, Limits
 from horarium.engine.claimer import Claimer, DispatcherOptions
 from horarium.engine.loop import settle_in
@@ -53,6 +52,7 @@ from horarium.features.schedules import service as schedule_service
 from horarium.instant import MINUTE, Instant, to_datetime
 from horarium.launchers.a2a.conversation import poll_pause
 from horarium.platform.caller import internal
+from horarium.platform.clock import SystemClock
 from horarium.platform.database import Database
 from horarium.platform.database.schema import DEFAULT_NAMESPACE
 from horarium.serve.service import Service, open_service

@@ -34,9 +34,9 @@ from process import talking
 from rich.table import Table
 from sqlalchemy import Connection
 
-from horarium.clock import SystemClock
 from horarium.features.tenants import rows as tenant_rows
 from horarium.instant import DAY
+from horarium.platform.clock import SystemClock
 from horarium.platform.database import Database, open_database
 
 CONNECTIONS = 8

@@ -22,8 +22,8 @@ from process import service
 from rich.table import Table
 from sqlalchemy import Connection, text
 
-from horarium.clock import SystemClock
 from horarium.instant import SECOND, Instant
+from horarium.platform.clock import SystemClock
 from horarium.platform.database import Database
 
 # Every second a new run, whatever became of the last one.

@@ -18,18 +18,18 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from sqlalchemy import URL, Connection, make_url
 
-from horarium.clock import SystemClock
+from horarium.core.document.document import parse_definition, to_document
+from horarium.core.document.planning import planning_text
 from horarium.engine.ticker import Ticker
 from horarium.features.schedules.write_rows import planning_hash, search_text
 from horarium.features.tenants import rows as tenant_rows
-from horarium.ids import new_id
 from horarium.instant import SECOND, Instant, to_datetime
+from horarium.platform.clock import SystemClock
 from horarium.platform.database import Database, open_database
 from horarium.platform.database.columns import event_text
 from horarium.platform.database.postgres import copy_rows
 from horarium.platform.database.schema import DEFAULT_NAMESPACE, migrate
-from horarium.schedule.document import parse_definition, to_document
-from horarium.schedule.planning import planning_text
+from horarium.platform.ids import new_id
 
 DIALECTS = ("postgresql", "sqlite")
 _CHUNK = 5_000

@@ -23,11 +23,11 @@ from rich.table import Table
 from horarium.features.resources import Resources
 from horarium.features.runs import reports as runs_reports
 from horarium.features.runs.reports import Claimed
-from horarium.ids import id_text
 from horarium.instant import Instant
 from horarium.platform.caller import Caller
 from horarium.platform.database import Database
 from horarium.platform.database.schema import DEFAULT_NAMESPACE
+from horarium.platform.ids import id_text
 from horarium.platform.wire import Role
 from horarium.serve.service import Service, open_service
 from horarium.settings import Settings

@@ -26,18 +26,18 @@ from inside import CALLER, Inside, Question, Took, compared, inside, measured, m
 from rich.table import Table
 from sqlalchemy import Connection, bindparam, text
 
-from horarium.clock import SystemClock
+from horarium.core.document.states import Status
 from horarium.features.forecast import service as forecast_service
 from horarium.features.schedules import due_rows, lists
 from horarium.features.schedules import service as schedule_service
 from horarium.features.schedules.due_rows import Plannings
 from horarium.features.schedules.filters import ScheduleFilter, make_list_token
 from horarium.features.schedules.list_rows import Cursor
-from horarium.ids import id_text, new_id
 from horarium.instant import DAY, HOUR, Instant
+from horarium.platform.clock import SystemClock
 from horarium.platform.database import Database
 from horarium.platform.database.schema import DEFAULT_NAMESPACE
-from horarium.schedule.position import Status
+from horarium.platform.ids import id_text, new_id
 
 SMALL = 30_000
 STORED = (300_000,)

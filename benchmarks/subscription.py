@@ -24,13 +24,13 @@ from ground import console
 from process import talking
 from rich.table import Table
 
-from horarium.decision.record import NewEvent
+from horarium.core.decision.record import NewEvent
+from horarium.core.document.event import EventType
 from horarium.engine.deliverer import Deliverer
 from horarium.features.history.rows import append
-from horarium.ids import new_id
 from horarium.launchers.ssrf import AddressPolicy, Guard
 from horarium.launchers.webhook import WebhookSender
-from horarium.schedule.event import EventType
+from horarium.platform.ids import new_id
 from horarium.testing import TestService, service
 
 _SECRET = base64.b64encode(b"0123456789abcdef01234567").decode()

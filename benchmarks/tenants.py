@@ -37,8 +37,8 @@ from rich.table import Table
 from targets import answering, hanging, read_arrivals
 
 from horarium.client.client import Client
-from horarium.clock import SystemClock
 from horarium.instant import DAY, MINUTE, SECOND, Instant
+from horarium.platform.clock import SystemClock
 from horarium.platform.database import Database
 
 MOST = 3.0

@@ -16,9 +16,9 @@ from rich.table import Table
 from sqlalchemy import Connection, text
 
 from horarium.client.client import Client
-from horarium.clock import SystemClock
 from horarium.engine.ticker import Ticker
 from horarium.instant import MINUTE, SECOND
+from horarium.platform.clock import SystemClock
 from horarium.platform.database import Database
 
 # Milliseconds for a page, and how many times slower a tick may be.

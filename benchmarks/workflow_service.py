@@ -15,9 +15,9 @@ from sqlalchemy import Connection, text
 
 from horarium.client.client import Client
 from horarium.client.inprocess import InProcess
-from horarium.ids import parse_id
 from horarium.launchers.tasks import TaskRegistry
 from horarium.platform.database import Database
+from horarium.platform.ids import parse_id
 from horarium.serve.application import Bare
 from horarium.serve.service import Service, open_service
 from horarium.settings import Settings

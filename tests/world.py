@@ -16,8 +16,8 @@ from pathlib import Path
 import httpx
 import pytest
 
+from horarium.core.lifecycle.outcome import Outcome
 from horarium.instant import SECOND
-from horarium.life.outcome import Outcome
 from horarium.serve.process import Door, listen, url_of
 from horarium.serve.service import Service
 from horarium.serve.tls import Tls

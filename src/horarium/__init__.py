@@ -12,8 +12,8 @@ if TYPE_CHECKING:
     from horarium.client.client import Client
     from horarium.client.worker import Worker
     from horarium.condition import evaluate_condition
-    from horarium.job.job import Job
-    from horarium.recurrence.fires import next_fires
+    from horarium.core.recurrence.spec import next_fires
+    from horarium.platform.job import Job
 
 __all__ = [
     "AsyncClient",
@@ -34,10 +34,10 @@ _LATER = {
     "AsyncWorker": "horarium.client.aio_worker",
     "Client": "horarium.client.client",
     "Horarium": "horarium.app",
-    "Job": "horarium.job.job",
+    "Job": "horarium.platform.job",
     "Worker": "horarium.client.worker",
     "evaluate_condition": "horarium.condition",
-    "next_fires": "horarium.recurrence.fires",
+    "next_fires": "horarium.core.recurrence.spec",
 }
 
 

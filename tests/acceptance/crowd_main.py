@@ -13,6 +13,8 @@ import sqlalchemy as sa
 from sqlalchemy import Connection
 from world import FakeClock
 
+from horarium.core.document.states import FINAL
+from horarium.core.lifecycle.outcome import Finished, Outcome
 from horarium.engine.capacity import Limits
 from horarium.engine.claimer import DispatcherOptions
 from horarium.engine.dispatcher import Dispatcher
@@ -20,10 +22,8 @@ from horarium.engine.janitor import Janitor
 from horarium.engine.ticker import Ticker, TickerOptions
 from horarium.launchers.launcher import Launcher, LaunchRequest
 from horarium.launchers.registry import Registry
-from horarium.life.outcome import Finished, Outcome
 from horarium.platform.database import Database, open_database
 from horarium.platform.database.tables import positions, runs
-from horarium.schedule.run import FINAL
 
 _OPEN = [state.value for state in type(next(iter(FINAL))) if state not in FINAL]
 

@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 
-from horarium.decision.process_state import ProcessState
+from horarium.core.decision.presence import ProcessState
 from horarium.features.cluster import service as cluster_service
 from horarium.features.schedules import service as schedule_service
 from horarium.features.schedules import triggers

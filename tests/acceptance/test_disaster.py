@@ -20,7 +20,7 @@ from engine.builders import START, World, account, insert_all, new_schedule
 from engine.test_engine import Silent
 from world import FakeClock
 
-from horarium.clock import SystemClock
+from horarium.core.lifecycle.outcome import Finished, Outcome
 from horarium.engine.capacity import Limits
 from horarium.engine.claimer import DispatcherOptions
 from horarium.engine.dispatcher import LaunchAnswer
@@ -28,7 +28,7 @@ from horarium.engine.engine import Engine, EngineOptions
 from horarium.launchers.launcher import LaunchRequest
 from horarium.launchers.recording import RecordingLauncher
 from horarium.launchers.registry import Registry
-from horarium.life.outcome import Finished, Outcome
+from horarium.platform.clock import SystemClock
 from horarium.platform.database import Database, open_database
 from horarium.platform.database.errors import StoreUnavailable
 from horarium.platform.database.schema import migrate

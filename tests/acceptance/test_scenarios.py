@@ -17,6 +17,7 @@ from engine.builders import ACTION, START, World, account, reasons
 from operations.desks import TOKENS
 from world import FakeClock
 
+from horarium.core.lifecycle.outcome import Accepted, Finished, Outcome, StillRunning
 from horarium.engine.dispatcher import LaunchAnswer
 from horarium.engine.ticker import TickerOptions
 from horarium.features.cluster.verification import verify
@@ -27,7 +28,6 @@ from horarium.features.schedules import service as schedule_service
 from horarium.instant import HOUR, MINUTE, SECOND, Instant, to_rfc3339
 from horarium.launchers.launcher import LaunchRequest
 from horarium.launchers.recording import RecordingLauncher
-from horarium.life.outcome import Accepted, Finished, Outcome, StillRunning
 from horarium.platform.caller import internal
 from horarium.platform.database import Database
 from horarium.platform.database.tables import runs

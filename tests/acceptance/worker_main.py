@@ -16,11 +16,11 @@ from typing import Any
 from sqlalchemy import event
 from world import FakeClock
 
+from horarium.core.lifecycle.outcome import Finished, Outcome
 from horarium.engine.dispatcher import Dispatcher, LaunchAnswer
 from horarium.engine.ticker import Ticker
 from horarium.launchers.launcher import Launcher, LaunchRequest
 from horarium.launchers.registry import Registry
-from horarium.life.outcome import Finished, Outcome
 from horarium.platform.database import Database, open_database, statements
 from horarium.platform.database import transactions as database_module
 from horarium.platform.database.postgres import copy_rows

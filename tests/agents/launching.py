@@ -11,12 +11,12 @@ from typing import Any
 from agents.house import name
 from launchers.far_ends import request_for
 
-from horarium.clock import SystemClock
+from horarium.core.lifecycle.outcome import Outcome
 from horarium.instant import SECOND
 from horarium.launchers.a2a.launcher import A2ALauncher
 from horarium.launchers.launcher import AgentLine, CardSeen, LaunchRequest
 from horarium.launchers.ssrf import AddressPolicy, Guard
-from horarium.life.outcome import Outcome
+from horarium.platform.clock import SystemClock
 
 # A launch that ends by itself ends long before that.
 ENOUGH = 60.0

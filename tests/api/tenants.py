@@ -13,13 +13,13 @@ import httpx
 from api.worlds import GUARDED, STREAM
 from fastapi.routing import APIRoute
 
-from horarium.audit import Act
+from horarium.core.audit_entries import Act
 from horarium.features.tenants import service as tenant_service
 from horarium.features.webhooks import delivery_rows
 from horarium.features.webhooks.delivery_rows import DeadLetterRow
-from horarium.ids import id_text, new_id, parse_id
 from horarium.platform.caller import Caller
 from horarium.platform.http.routing import OPERATIONS
+from horarium.platform.ids import id_text, new_id, parse_id
 from horarium.platform.wire import Role
 from horarium.serve.api import ROUTES
 from horarium.testing import Accepted, TestService, service

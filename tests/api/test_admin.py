@@ -8,12 +8,12 @@ from typing import Any
 import httpx
 import pytest
 
+from horarium.core.document.states import Status
 from horarium.features.schedules import rows as schedules
 from horarium.features.schedules import write_rows
 from horarium.instant import SECOND
 from horarium.platform.database import processes
 from horarium.platform.http.routing import OPERATIONS
-from horarium.schedule.position import Status
 from horarium.testing import Accepted, Finished, TestService, service
 
 

@@ -8,10 +8,10 @@ import httpx
 import pytest
 import sqlalchemy as sa
 
-from horarium.ids import id_text
+from horarium.core.document.effective_policies import read_effective
 from horarium.platform.database import run_archive
 from horarium.platform.database.tables import agents, runs
-from horarium.schedule.effective import read_effective
+from horarium.platform.ids import id_text
 from horarium.testing import TestService
 
 PULL = {"workflow_type": "brief", "task_queue": "desk"}

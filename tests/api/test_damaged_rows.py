@@ -15,7 +15,6 @@ from api.streams import Listener
 
 from horarium.features.cluster import health
 from horarium.features.tenants import service as tenant_service
-from horarium.ids import parse_id
 from horarium.platform.database import processes
 from horarium.platform.database.processes import About, Process
 from horarium.platform.database.tables import (
@@ -39,6 +38,7 @@ from horarium.platform.database.tables import (
     workflows,
 )
 from horarium.platform.database.tables import tokens as tokens_table
+from horarium.platform.ids import parse_id
 from horarium.testing import TestService, service
 
 DAMAGES = {

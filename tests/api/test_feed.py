@@ -13,6 +13,7 @@ import httpx
 import pytest
 from api.streams import Listener
 
+from horarium.core.document.event import FEED_KINDS, EventType, NoticeType
 from horarium.features.history import routes as history_routes
 from horarium.features.history import service as history_service
 from horarium.features.history import streams
@@ -22,7 +23,6 @@ from horarium.features.history.service import FeedPage, read_cursor
 from horarium.features.resources import Resources
 from horarium.platform.caller import Caller
 from horarium.platform.database import Database
-from horarium.schedule.event import FEED_KINDS, EventType, NoticeType
 from horarium.testing import TestService
 
 
@@ -287,7 +287,7 @@ def latecomer(open_another: Callable[[], Database]) -> Callable[[Callable[[], No
         written, go = threading.Event(), threading.Event()
 
         def work(connection: Any) -> None:
-            from horarium.decision.record import NewEvent
+            from horarium.core.decision.record import NewEvent
 
             event = NewEvent(1, EventType.PAUSED, None, None, None, {"reason": "late"})
             append(connection, [(b"l" * 16, "default", [event])], now=0)

@@ -9,11 +9,11 @@ from typing import Any
 import httpx
 import pytest
 
+from horarium.core.document import document
+from horarium.core.policy.approval import agreed_hash
 from horarium.features.approvals import request_rows
 from horarium.features.runs import end_rows, transition_rows
 from horarium.features.schedules import service as schedule_service
-from horarium.policy.replying import agreed_hash
-from horarium.schedule import document
 from horarium.testing import TestService
 
 HTTP = {"kind": "http", "url": "http://example.com"}

@@ -10,6 +10,7 @@ import pytest
 import sqlalchemy as sa
 
 from horarium.features.bundles import service as bundle_service
+from horarium.features.bundles.document import read_bundle
 from horarium.features.calendars import service as calendar_service
 from horarium.features.schedules import service as schedule_service
 from horarium.features.tenants import removal_rows
@@ -19,7 +20,6 @@ from horarium.platform.database import run_archive
 from horarium.platform.database.tables import metadata
 from horarium.platform.errors import NamespaceNotFound
 from horarium.platform.wire import Role
-from horarium.schedule.bundle import read_bundle
 from horarium.testing import TestService
 
 DOCUMENT = {

@@ -7,12 +7,12 @@ from typing import Any
 import httpx
 import pytest
 
-from horarium.decision.health_status import HealthStatus
+from horarium.core.decision.statuses import HealthStatus
+from horarium.core.document.states import Status
 from horarium.features.cluster import service as cluster_service
 from horarium.features.cluster.model import Overview, ScheduleCounts
 from horarium.features.cluster.service import BOUNDS, JUDGED, RUNS, Bounds
 from horarium.features.schedules import health_rows, lists, write_rows
-from horarium.schedule.position import Status
 from horarium.testing import TestService
 
 ACTION: dict[str, Any] = {"workflow_type": "w", "timeout_seconds": 360_000}

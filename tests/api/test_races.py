@@ -12,13 +12,13 @@ import httpx
 import pytest
 import sqlalchemy as sa
 
+from horarium.core.lifecycle.outcome import Outcome
 from horarium.features.calendars import routes as calendar_routes
 from horarium.features.runs import routes as run_routes
 from horarium.features.schedules import guard_routes as trigger_routes
 from horarium.features.schedules import lifecycle, views
 from horarium.features.schedules import routes as schedule_routes
 from horarium.features.schedules import rows as schedule_rows
-from horarium.life.outcome import Outcome
 from horarium.platform.database.errors import StoreUnavailable
 from horarium.platform.database.tables import history
 from horarium.testing import Accepted, TestService

@@ -7,12 +7,12 @@ from typing import Any
 import httpx
 import pytest
 
+from horarium.core.document.places import COMPUTED, SHIPPED_NAMES
+from horarium.core.document.states import Status
 from horarium.features.schedules import rows as schedule_rows
 from horarium.features.schedules import write_rows
 from horarium.features.schedules.model import ScheduleDetails, ScheduleWithRecent
 from horarium.platform.http import examples
-from horarium.schedule.aliases import COMPUTED, SHIPPED_NAMES
-from horarium.schedule.position import Status
 from horarium.testing import TestService
 
 # One document after the other is written and read: the same lines, over and over.

@@ -7,9 +7,9 @@ from typing import Any
 import httpx
 import pytest
 
-from horarium.decision.recent import MOST_RECENT
+from horarium.core.decision.statuses import MOST_RECENT
+from horarium.core.lifecycle.outcome import Refused
 from horarium.features.forecast import lane_rows
-from horarium.life.outcome import Refused
 from horarium.testing import TestService
 
 

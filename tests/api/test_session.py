@@ -13,10 +13,10 @@ from signing import claims as usual
 
 from horarium.features.tenants import service as tenant_service
 from horarium.features.tenants.rows import NewToken
-from horarium.ids import id_text
 from horarium.instant import SECOND, from_rfc3339
 from horarium.platform.caller import Caller
 from horarium.platform.http.browser_sessions import SessionCookies
+from horarium.platform.ids import id_text
 from horarium.platform.wire import Permission, Role
 from horarium.testing import TestService, service
 

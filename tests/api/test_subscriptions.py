@@ -21,18 +21,18 @@ from client.any_worker import until
 from standardwebhooks import Webhook
 from structlog.testing import capture_logs
 
-from horarium.decision.record import NewEvent
+from horarium.core.decision.record import NewEvent
+from horarium.core.document.event import EventType
 from horarium.engine.deliverer import Deliverer, DelivererOptions
 from horarium.features.history.rows import append as append_history
 from horarium.features.webhooks import delivery_rows
 from horarium.features.webhooks.rows import SubscriptionRow
-from horarium.ids import new_id
 from horarium.launchers.ssrf import AddressPolicy, Guard
 from horarium.launchers.webhook import WebhookSender
 from horarium.platform.database import Connection
 from horarium.platform.database.errors import StoreUnavailable
 from horarium.platform.database.tables import dead_letters, history, schedules, subscriptions
-from horarium.schedule.event import EventType
+from horarium.platform.ids import new_id
 from horarium.testing import TestService, service
 
 SECRET = f"whsec_{base64.b64encode(b'0123456789abcdef01234567').decode()}"

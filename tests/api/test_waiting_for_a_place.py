@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from horarium.cli.run_words import described
+from horarium.core.lifecycle.outcome import Accepted
 from horarium.launchers.recording import Step
-from horarium.life.outcome import Accepted
 from horarium.testing import TestService
 
 

@@ -13,10 +13,10 @@ from archiving import move_all
 from client.any_worker import until
 
 from horarium.cli.main import main
-from horarium.clock import SystemClock
 from horarium.features.history import entry_rows
 from horarium.features.history.entry_rows import FeedCursor, FeedRow
 from horarium.features.secrets import rows as secret_rows
+from horarium.platform.clock import SystemClock
 from horarium.platform.database import Connection, Database, open_database, processes
 from horarium.platform.database import audit_chain as audit_entries
 from horarium.platform.database.copying import first_filled_table

@@ -11,7 +11,7 @@ from cli.served import Server
 
 from horarium.cli.definition import NOT_FLAGS, SHORT, all_flags
 from horarium.cli.naming import renamed
-from horarium.schedule.places import PLACES
+from horarium.core.document.places import PLACES
 
 
 def test_every_field_has_a_flag_or_a_reason() -> None:

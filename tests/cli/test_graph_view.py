@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from horarium.cli.graph_view import NOT_YET, SIGNS, drawn_workflow
-from horarium.schedule.run import RunState
+from horarium.core.document.states import RunState
 
 BRIEF: dict[str, Any] = {
     "nodes": [

@@ -9,10 +9,9 @@ from cli.served import Server
 
 from horarium.cli.main import main
 from horarium.cli.moment import Direction, read_moment
+from horarium.core.recurrence.zone import Wall, load_zone
 from horarium.errors import InvalidSpec
 from horarium.instant import Instant, from_rfc3339, to_rfc3339
-from horarium.recurrence.moment import Wall
-from horarium.recurrence.zone import load_zone
 
 NOW = from_rfc3339("2026-11-15T12:00:00.5Z")  # a Sunday
 PAST, FUTURE = Direction.PAST, Direction.FUTURE

@@ -8,8 +8,8 @@ import pytest
 
 from horarium.cli.present import show
 from horarium.cli.render import Format, Json, local_time
+from horarium.core.recurrence.zone import load_zone
 from horarium.instant import from_rfc3339
-from horarium.recurrence.zone import load_zone
 
 ROWS: list[Json] = [
     {"id": "a", "labels": {"team": "ops"}, "at": ["x", "y"], "none": None},

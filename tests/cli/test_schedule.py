@@ -12,7 +12,7 @@ import pytest
 from cli.served import Server
 
 from horarium.cli.definition import FLAGS, definition
-from horarium.schedule.places import PLACES
+from horarium.core.document.places import PLACES
 
 NIGHTLY = ("schedule", "create", "nightly", "--cron", "0 2 * * *", "--workflow-type", "report")
 

@@ -15,8 +15,8 @@ from horarium.cli.moment import read_span
 from horarium.cli.waiting import Patience, ended_runs
 from horarium.cli.watching import fresh
 from horarium.client.errors import RunNotFound, ServerUnavailable
+from horarium.core.document.states import RunState
 from horarium.errors import InvalidSpec
-from horarium.schedule.run import RunState
 
 WORK = (
     "schedule",

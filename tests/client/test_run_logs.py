@@ -14,7 +14,7 @@ from client.drivers import Driver
 
 from horarium.client import aio_worker
 from horarium.client.job import HeldRun, Job
-from horarium.job.run_log import Batch
+from horarium.platform.run_log import Batch
 from horarium.testing import TestService
 from horarium.testing.service import TOKEN
 

@@ -14,8 +14,8 @@ from contract.published import Process, Published
 from environments import CONTRACT, RegistryUnreachable
 
 from horarium.features.tenants import rows as tenant_rows
-from horarium.ids import id_text, new_id
 from horarium.platform.database import Database, open_database
+from horarium.platform.ids import id_text, new_id
 
 TOKEN = "hor_contract"
 

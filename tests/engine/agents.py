@@ -10,11 +10,11 @@ from engine.builders import World
 from sqlalchemy import Connection
 from world import FakeClock
 
+from horarium.core.lifecycle.outcome import Outcome
 from horarium.engine.claimer import DispatcherOptions
 from horarium.features.agents.rows import AGENTS, TEAMS
 from horarium.launchers.launcher import AgentLine, LaunchRequest
 from horarium.launchers.recording import RecordingLauncher, Step
-from horarium.life.outcome import Outcome
 from horarium.platform.database import Database
 from horarium.platform.database.tables import unwanted_tasks
 

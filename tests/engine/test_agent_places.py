@@ -12,11 +12,11 @@ from engine.agents import Agents, add_agent, add_prompts, world_of
 from engine.builders import World
 from world import FakeClock
 
+from horarium.core.lifecycle.outcome import Asked, Finished
 from horarium.engine.capacity import Limits
 from horarium.engine.claimer import ClaimResult, DispatcherOptions
 from horarium.engine.dispatcher import LaunchAnswer
 from horarium.instant import SECOND
-from horarium.life.outcome import Asked, Finished
 from horarium.platform.database import Database
 from horarium.platform.database.tables import runs
 

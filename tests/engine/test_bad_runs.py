@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 import sqlalchemy as sa
 
+from horarium.core.document.states import RunState
+from horarium.core.lifecycle.outcome import Accepted, Finished, Outcome
 from horarium.engine.claimer import Claimer
-from horarium.ids import parse_id
-from horarium.life.outcome import Accepted, Finished, Outcome
 from horarium.platform.database.tables import run_events, runs, secrets
-from horarium.schedule.run import RunState
+from horarium.platform.ids import parse_id
 from horarium.testing import TestService, service
 
 _DAILY = "0 2 * * *"

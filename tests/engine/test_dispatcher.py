@@ -12,18 +12,8 @@ from engine.builders import ACTION, World
 from structlog.testing import capture_logs
 from world import FakeClock
 
-from horarium.engine import dispatcher as module
-from horarium.engine.capacity import Limits
-from horarium.engine.claimer import Claimer, DispatcherOptions, InFlight
-from horarium.engine.dispatcher import Dispatcher, LaunchAnswer
-from horarium.engine.loop import Pulse
-from horarium.features.runs.definition_rows import Definitions
-from horarium.features.runs.transition_rows import record_events
-from horarium.instant import HOUR, SECOND
-from horarium.launchers.launcher import LaunchRequest
-from horarium.launchers.recording import RecordingLauncher, Step
-from horarium.launchers.registry import Registry
-from horarium.life.outcome import (
+from horarium.core.document.states import delivery_key
+from horarium.core.lifecycle.outcome import (
     Accepted,
     Busy,
     Finished,
@@ -35,10 +25,20 @@ from horarium.life.outcome import (
     Unknown,
     Unreachable,
 )
+from horarium.engine import dispatcher as module
+from horarium.engine.capacity import Limits
+from horarium.engine.claimer import Claimer, DispatcherOptions, InFlight
+from horarium.engine.dispatcher import Dispatcher, LaunchAnswer
+from horarium.engine.loop import Pulse
+from horarium.features.runs.definition_rows import Definitions
+from horarium.features.runs.transition_rows import record_events
+from horarium.instant import HOUR, SECOND
+from horarium.launchers.launcher import LaunchRequest
+from horarium.launchers.recording import RecordingLauncher, Step
+from horarium.launchers.registry import Registry
 from horarium.platform.database import Connection, Database
 from horarium.platform.database.errors import DataError, StoreUnavailable
 from horarium.platform.database.tables import runs, schedule_revisions
-from horarium.schedule.run import delivery_key
 
 ONCE: dict[str, Any] = {"action": ACTION | {"delivery": "at_most_once"}}
 

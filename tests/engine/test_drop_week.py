@@ -13,6 +13,7 @@ from operations.desks import ADMIN, Office
 from structlog.testing import capture_logs
 from world import FakeClock
 
+from horarium.core.document.states import RunState
 from horarium.engine.partitions import PartitionUpkeep, UpkeepResult
 from horarium.engine.retention import RetentionLoop, RetentionOptions
 from horarium.features.cluster.verification import Gap, verify
@@ -31,7 +32,6 @@ from horarium.platform.database.partitions import HISTORY, missing, week_of
 from horarium.platform.database.tables import checkpoints, history, positions
 from horarium.platform.database.tables import schedules as schedules_table
 from horarium.platform.wire import Role
-from horarium.schedule.run import RunState
 
 # Ids carry the machine's time, which must not lie after the times of the test.
 START = week_of(time.time_ns() // 1_000).end + 8 * HOUR

@@ -14,7 +14,6 @@ from world import FakeClock
 from horarium.engine.partitions import PartitionUpkeep, UpkeepResult
 from horarium.engine.retention import RetentionLoop, RetentionOptions
 from horarium.features.runs import retention_rows
-from horarium.ids import id_at
 from horarium.instant import DAY, HOUR, Instant, from_rfc3339
 from horarium.platform.database import Database, partition_upkeep, partitions
 from horarium.platform.database.partition_upkeep import Outcome
@@ -30,6 +29,7 @@ from horarium.platform.database.tables import (
     runs,
     runs_archive,
 )
+from horarium.platform.ids import id_at
 
 pytestmark = pytest.mark.parametrize("dialect", ["postgresql"])
 START = from_rfc3339("2026-11-16T00:00:00Z")

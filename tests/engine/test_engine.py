@@ -12,7 +12,7 @@ import sqlalchemy as sa
 from engine.builders import account, insert_all, new_schedule
 from world import FakeClock
 
-from horarium.clock import SystemClock
+from horarium.core.lifecycle.outcome import Finished, Outcome
 from horarium.engine import engine as engines
 from horarium.engine.batch import Tick
 from horarium.engine.engine import Engine, EngineOptions
@@ -23,7 +23,7 @@ from horarium.instant import SECOND, to_rfc3339
 from horarium.launchers.launcher import LaunchRequest
 from horarium.launchers.recording import RecordingLauncher
 from horarium.launchers.registry import Registry
-from horarium.life.outcome import Finished, Outcome
+from horarium.platform.clock import SystemClock
 from horarium.platform.database import Database, processes
 from horarium.platform.database.errors import StoreUnavailable
 from horarium.platform.database.shared_clock import SharedClock

@@ -15,7 +15,7 @@ from engine.builders import World, new_schedule
 from engine.test_dispatcher import Gate, live, until
 from world import FakeClock
 
-from horarium.clock import SystemClock
+from horarium.core.lifecycle.outcome import Finished, Outcome, RunCancelled, RunFailed
 from horarium.engine.capacity import Limits
 from horarium.engine.claimer import DispatcherOptions
 from horarium.engine.dispatcher import Dispatcher
@@ -28,7 +28,7 @@ from horarium.launchers.launcher import LaunchRequest
 from horarium.launchers.pull import PullLauncher
 from horarium.launchers.recording import RecordingLauncher
 from horarium.launchers.registry import Registry
-from horarium.life.outcome import Finished, Outcome, RunCancelled, RunFailed
+from horarium.platform.clock import SystemClock
 from horarium.platform.database import Database
 from horarium.platform.database.shared_clock import SharedClock
 from horarium.platform.database.tables import runs

@@ -10,7 +10,7 @@ import pytest
 from engine.builders import START
 from world import FakeClock
 
-from horarium.decision.process_state import GONE_AFTER_SECONDS, silent_seconds
+from horarium.core.decision.presence import GONE_AFTER_SECONDS, silent_seconds
 from horarium.engine.chores import TICKER, ProcessHeartbeat
 from horarium.engine.loop import EngineThreads, Pulse
 from horarium.engine.ticker import Ticker

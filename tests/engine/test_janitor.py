@@ -10,6 +10,7 @@ import sqlalchemy as sa
 from engine.builders import ACTION, START, World, poison
 from world import FakeClock
 
+from horarium.core.lifecycle.outcome import Accepted
 from horarium.engine import janitor as module
 from horarium.engine.janitor import Janitor, JanitorResult
 from horarium.engine.requests import key_of
@@ -18,7 +19,6 @@ from horarium.features.runs.transition_rows import record_events
 from horarium.features.runs.work_rows import RunWork
 from horarium.instant import SECOND
 from horarium.launchers.recording import RecordingLauncher
-from horarium.life.outcome import Accepted
 from horarium.platform.database import Database
 from horarium.platform.database.errors import StoreUnavailable
 from horarium.platform.database.tables import runs

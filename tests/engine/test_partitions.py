@@ -13,19 +13,19 @@ import pytest
 from structlog.testing import capture_logs
 from world import FakeClock
 
-from horarium.decision.record import NewEvent
+from horarium.core.decision.record import NewEvent
+from horarium.core.document.event import EventType
+from horarium.core.policy.limits import RetentionSubject
 from horarium.engine.partitions import PartitionUpkeep, UpkeepResult
 from horarium.features.history import rows as history
 from horarium.features.history.rows import append
-from horarium.ids import id_at, new_id
 from horarium.instant import DAY, SECOND, from_rfc3339
 from horarium.platform.database import Connection, Database, partition_upkeep
 from horarium.platform.database.errors import UniqueConflict
 from horarium.platform.database.limits import Cutoffs
 from horarium.platform.database.partition_upkeep import Outcome
 from horarium.platform.database.partitions import TABLES, Partition
-from horarium.policy.retention import Kept
-from horarium.schedule.event import EventType
+from horarium.platform.ids import id_at, new_id
 
 pytestmark = pytest.mark.parametrize("dialect", ["postgresql"])
 MONDAY = from_rfc3339("2026-11-16T00:00:00Z")
@@ -128,7 +128,7 @@ def test_a_week_that_another_process_drops_meanwhile_is_passed_over(
     database: Database, open_another: Callable[[], Database], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def forgetting(on: Database) -> PartitionUpkeep:
-        before = Cutoffs(Kept.RUNS, MONDAY + 9 * DAY, MONDAY + 9 * DAY, MONDAY + 9 * DAY)
+        before = Cutoffs(RetentionSubject.RUNS, MONDAY + 9 * DAY, MONDAY + 9 * DAY, MONDAY + 9 * DAY)
         return PartitionUpkeep(on, FakeClock(MONDAY + 9 * DAY), lambda _now: (None, before))
 
     whole_pass(upkeep(database))

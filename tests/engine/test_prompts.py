@@ -14,6 +14,8 @@ from engine.builders import World
 from engine.workflows import Flow, node, store
 from world import FakeClock
 
+from horarium.core.lifecycle.event import ApprovalGiven, Terminated
+from horarium.core.lifecycle.outcome import Asked, Finished, Outcome, RunCancelled, RunFailed, Unknown
 from horarium.engine.dispatcher import Dispatcher
 from horarium.engine.loop import Pulse
 from horarium.features.runs.retention_rows import delete_runs
@@ -23,8 +25,6 @@ from horarium.features.schedules.due_rows import Plannings
 from horarium.features.secrets import rows as secret_rows
 from horarium.instant import SECOND
 from horarium.launchers.launcher import AgentLine, CardSeen, LaunchRequest
-from horarium.life.event import ApprovalGiven, Terminated
-from horarium.life.outcome import Asked, Finished, Outcome, RunCancelled, RunFailed, Unknown
 from horarium.platform.database import Database
 from horarium.platform.database.errors import StoreUnavailable
 from horarium.platform.database.installation import Sealer

@@ -10,6 +10,7 @@ from operations.desks import NOON, Office
 from sqlalchemy import Connection
 from structlog.testing import capture_logs
 
+from horarium.core.document.states import Status
 from horarium.engine import janitor as repair_chore
 from horarium.engine.janitor import Janitor, Repair, Repaired
 from horarium.features.cluster import repair_rows
@@ -17,7 +18,6 @@ from horarium.instant import MINUTE, to_rfc3339
 from horarium.platform.database import Database
 from horarium.platform.database.counters import key_owner
 from horarium.platform.database.tables import counters, plannings, positions
-from horarium.schedule.position import Status
 
 
 @pytest.fixture

@@ -15,8 +15,9 @@ from operations.desks import ADMIN, Office
 from sqlalchemy import Connection
 from world import FakeClock
 
-from horarium.audit import Deed
-from horarium.clock import SystemClock
+from horarium.core.audit_entries import AuditAction
+from horarium.core.document.states import RunState
+from horarium.core.recurrence.zone import tzdata_version
 from horarium.engine.batch import Tick
 from horarium.engine.engine import Engine, EngineOptions
 from horarium.engine.janitor import JanitorResult
@@ -33,6 +34,7 @@ from horarium.features.schedules import service as schedule_service
 from horarium.features.tenants import service as tenant_service
 from horarium.instant import DAY, HOUR, Instant
 from horarium.launchers.registry import Registry
+from horarium.platform.clock import SystemClock
 from horarium.platform.database import Database, audit_chain, idempotency, installation, processes
 from horarium.platform.database.shared_clock import SharedClock
 from horarium.platform.database.tables import (
@@ -51,8 +53,6 @@ from horarium.platform.database.tables import installation as installation_table
 from horarium.platform.database.tables import leases as leases_table
 from horarium.platform.database.tables import namespaces as namespaces_table
 from horarium.platform.database.tables import schedules as schedules_table
-from horarium.recurrence.zone import tzdata_version
-from horarium.schedule.run import RunState
 
 BOTH = RetentionOptions(keep_history_days=1, keep_runs_days=1)
 
@@ -420,7 +420,7 @@ def do_something(office: Office, schedule_id: str, chance: random.Random) -> Non
 def test_the_audit_goes_by_its_own_setting_and_leaves_a_checkpoint(office: Office) -> None:
     database = office.resources.database
     database.write(
-        lambda connection: audit_chain.append(connection, "default", [Deed("x")] * 3, now=office.clock.now())
+        lambda connection: audit_chain.append(connection, "default", [AuditAction("x")] * 3, now=office.clock.now())
     )
     office.clock.move(2 * 86_400)
     whole_pass(retention(office))

@@ -9,16 +9,16 @@ import sqlalchemy as sa
 from operations.desks import ADMIN, Office
 from world import FakeClock
 
-from horarium.clock import SystemClock
+from horarium.core.document.states import RunState
 from horarium.engine.retention import RetentionLoop, RetentionOptions
 from horarium.features.cluster.verification import verify
 from horarium.features.runs.retention_rows import set_checkpoint
 from horarium.features.schedules import lifecycle
 from horarium.features.schedules.backfills import Backfilled, Filled, backfill
 from horarium.instant import DAY, HOUR, MINUTE, Instant
+from horarium.platform.clock import SystemClock
 from horarium.platform.database import Database
 from horarium.platform.database.tables import positions
-from horarium.schedule.run import RunState
 
 RUNS = RetentionOptions(keep_runs_days=1)
 BOTH = RetentionOptions(keep_runs_days=1, keep_history_days=1)

@@ -11,18 +11,18 @@ import pytest
 from launchers.far_ends import HttpFarEnd, Received, answer
 from world import FakeClock
 
+from horarium.core.lifecycle.outcome import Accepted, Finished
 from horarium.features.runs import service as run_service
 from horarium.features.runs.rows import RunRow
 from horarium.features.schedules import service as schedule_service
 from horarium.features.schedules import triggers
 from horarium.features.secrets import service as secret_service
-from horarium.ids import id_text
 from horarium.launchers.http import HttpLauncher
 from horarium.launchers.recording import RecordingLauncher
 from horarium.launchers.registry import Registry
 from horarium.launchers.ssrf import AddressPolicy, Guard
-from horarium.life.outcome import Accepted, Finished
 from horarium.platform.caller import Caller
+from horarium.platform.ids import id_text
 from horarium.platform.wire import Role
 from horarium.serve.service import Service, open_service
 from horarium.settings import Settings

@@ -12,6 +12,9 @@ from sqlalchemy import Connection
 from structlog.testing import capture_logs
 from world import FakeClock
 
+from horarium.core.document.planning import compile_planning
+from horarium.core.document.states import Status
+from horarium.core.recurrence.zone import Zone, load_zone
 from horarium.engine import chores
 from horarium.engine.chores import TzdataUpgrade
 from horarium.features.cluster import repair_rows
@@ -23,9 +26,6 @@ from horarium.instant import DAY, HOUR, MINUTE, Instant, from_rfc3339, to_rfc333
 from horarium.platform.database import Database, installation
 from horarium.platform.database.tables import checkpoints, plannings, positions
 from horarium.platform.database.tables import installation as installation_table
-from horarium.recurrence.zone import Zone, load_zone
-from horarium.schedule.planning import compile_planning
-from horarium.schedule.position import Status
 
 MIDNIGHT = from_rfc3339("2026-11-15T00:00:00Z")
 NINE_THERE = {"cron_expressions": ["0 9 * * *"], "timezone": "Europe/Istanbul"}
@@ -47,7 +47,7 @@ def upgrade(database: Database, clock: FakeClock, monkeypatch: pytest.MonkeyPatc
         there = Zone("Europe/Istanbul", timezone(timedelta(hours=hours)))  # type: ignore[arg-type]  # a zone made by hand
         monkeypatch.setattr(chores, "tzdata_version", lambda: version)
         monkeypatch.setattr(
-            "horarium.recurrence.spec.load_zone", lambda name: there if name == there.key else load_zone(name)
+            "horarium.core.recurrence.spec.load_zone", lambda name: there if name == there.key else load_zone(name)
         )
         compile_planning.cache_clear()
         return Office.on(database, clock)

@@ -13,6 +13,9 @@ import pytest
 import sqlalchemy as sa
 from engine.workflows import Flow, called, node, store
 
+from horarium.core.document.states import step_key
+from horarium.core.lifecycle.event import Event, Reported, ReportedState, Terminated
+from horarium.core.lifecycle.outcome import Accepted, Finished, RunFailed
 from horarium.engine import advancer, step_drafts
 from horarium.engine.capacity import Limits
 from horarium.engine.claimer import DispatcherOptions
@@ -21,14 +24,11 @@ from horarium.features.runs import step_rows as run_step_rows
 from horarium.features.runs.step_rows import StepChange
 from horarium.features.runs.transition_rows import ReportedEvent, record_event, record_events
 from horarium.features.schedules.due_rows import Plannings
-from horarium.ids import id_text
-from horarium.life.event import Event, Reported, ReportedState, Terminated
-from horarium.life.outcome import Accepted, Finished, RunFailed
 from horarium.platform.database import Connection, Database
 from horarium.platform.database.columns import event_text
 from horarium.platform.database.tables import approvals, runs, workflows
 from horarium.platform.database.wakeups import READY
-from horarium.schedule.run import step_key
+from horarium.platform.ids import id_text
 
 FAILS = RunFailed("it went wrong", "bad_input")
 # Where the databases have nothing to differ about.

@@ -16,6 +16,7 @@ from launchers.agents import Agent
 from launchers.brokers import MEMORY
 from launchers.far_ends import COMMANDS, FOR_EVER, FixedClock, HttpFarEnd, request_for, tasks
 
+from horarium.core.lifecycle.outcome import Finished, Outcome
 from horarium.launchers.a2a.dialect import Dialect
 from horarium.launchers.a2a.launcher import A2ALauncher
 from horarium.launchers.celery.launcher import Broker, CeleryLauncher
@@ -26,7 +27,6 @@ from horarium.launchers.pull import PullLauncher
 from horarium.launchers.python import PythonLauncher
 from horarium.launchers.recording import RecordingLauncher
 from horarium.launchers.ssrf import AddressPolicy, Guard
-from horarium.life.outcome import Finished, Outcome
 
 Target = Mapping[str, Any]
 

@@ -6,6 +6,17 @@ from typing import Any
 
 import pytest
 
+from horarium.core.document.assignee import AgentProtocol
+from horarium.core.lifecycle.outcome import (
+    Asked,
+    Busy,
+    Finished,
+    Refused,
+    RunCancelled,
+    RunFailed,
+    Unknown,
+    Unreachable,
+)
 from horarium.launchers.a2a import outcomes
 from horarium.launchers.a2a.card import Endpoint
 from horarium.launchers.a2a.client import HttpStatus, LostReply, NotSent, TargetForbidden, TooLarge
@@ -30,8 +41,6 @@ from horarium.launchers.a2a.conversation import (
 from horarium.launchers.a2a.dialect import Dialect, Malformed, MessageSeen, RpcFailed, TaskSeen, TasksListed, TaskState
 from horarium.launchers.a2a.ways import Way, moved_back, ways_to, without_address, without_dialect
 from horarium.launchers.payload import MAX_RESULT_BYTES
-from horarium.life.outcome import Asked, Busy, Finished, Refused, RunCancelled, RunFailed, Unknown, Unreachable
-from horarium.schedule.agent_words import AgentProtocol
 
 NOW = 1_700_000_000_000_000
 

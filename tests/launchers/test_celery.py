@@ -16,11 +16,11 @@ from launchers.brokers import MEMORY, fake_redis, received
 from launchers.far_ends import KEY, FixedClock, request_for
 
 from horarium.audience import parse_audience
+from horarium.core.lifecycle.outcome import Accepted, Finished, Outcome, Refused, StillRunning, Unknown, Unreachable
 from horarium.launchers.celery import line
 from horarium.launchers.celery.broker import Link, make_app
 from horarium.launchers.celery.launcher import Broker, CeleryLauncher
 from horarium.launchers.launcher import LaunchRequest
-from horarium.life.outcome import Accepted, Finished, Outcome, Refused, StillRunning, Unknown, Unreachable
 
 T = TypeVar("T")
 TASK = {"task": "t"}

@@ -8,8 +8,16 @@ import orjson
 import pytest
 from launchers.far_ends import KEY, NOW, request_for
 
+from horarium.core.lifecycle.outcome import (
+    Accepted,
+    Finished,
+    Outcome,
+    RunCancelled,
+    RunFailed,
+    RunTimedOut,
+    StillRunning,
+)
 from horarium.instant import SECOND
-from horarium.job.celery_header import RunHeader, read_header
 from horarium.launchers.celery.broker import is_refusal, said, transport_options
 from horarium.launchers.celery.message import (
     BadArguments,
@@ -20,7 +28,7 @@ from horarium.launchers.celery.message import (
     time_limits,
 )
 from horarium.launchers.celery.results import outcome_of
-from horarium.life.outcome import Accepted, Finished, Outcome, RunCancelled, RunFailed, RunTimedOut, StillRunning
+from horarium.platform.job import RunHeader, read_header
 
 
 @pytest.mark.parametrize(

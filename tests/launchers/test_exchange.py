@@ -11,14 +11,14 @@ from typing import Any
 import pytest
 from launchers.far_ends import FixedClock, HttpFarEnd, Received, Route, request_for
 
+from horarium.core.document.definition import Action
+from horarium.core.lifecycle.outcome import Finished, Outcome, Refused, RunFailed, RunTimedOut, Unknown, Unreachable
 from horarium.launchers import answer as answers
 from horarium.launchers.exchange import MAX_HEAD_BYTES, MAX_INTERIM, MAX_PIECES, BadRequest, Exchange
 from horarium.launchers.http import HttpLauncher
 from horarium.launchers.outgoing import BadAction, Outbox, read
 from horarium.launchers.payload import MAX_RESULT_BYTES
 from horarium.launchers.ssrf import AddressPolicy, Guard
-from horarium.life.outcome import Finished, Outcome, Refused, RunFailed, RunTimedOut, Unknown, Unreachable
-from horarium.schedule.definition import Action
 
 
 def saying(*parts: bytes) -> Route:

@@ -12,11 +12,7 @@ import pytest
 from launchers.far_ends import KEY, NOW, STEP, FixedClock, HttpFarEnd, Received, answer, request_for
 from standardwebhooks import Webhook
 
-from horarium.instant import SECOND, to_datetime
-from horarium.launchers.answer import not_done
-from horarium.launchers.http import HttpLauncher
-from horarium.launchers.ssrf import AddressPolicy, Guard
-from horarium.life.outcome import (
+from horarium.core.lifecycle.outcome import (
     Accepted,
     Busy,
     Finished,
@@ -28,6 +24,10 @@ from horarium.life.outcome import (
     Unknown,
     Unreachable,
 )
+from horarium.instant import SECOND, to_datetime
+from horarium.launchers.answer import not_done
+from horarium.launchers.http import HttpLauncher
+from horarium.launchers.ssrf import AddressPolicy, Guard
 
 SECRET = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
 OTHER_SECRET = "whsec_" + "QUJD" * 8

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
+from horarium.core.document.json_values import OUTGOING
 from horarium.launchers.bounds import CancelAsked, DeadlineReached, Ended, run_within
 from horarium.launchers.payload import (
     MAX_RESULT_BYTES,
@@ -18,7 +19,6 @@ from horarium.launchers.payload import (
     keep,
     read,
 )
-from horarium.schedule.json_limits import OUTGOING
 
 
 def nested(depth: int) -> Any:

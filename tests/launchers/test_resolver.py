@@ -13,10 +13,10 @@ import pytest
 from launchers.far_ends import FixedClock, HttpFarEnd, answer, request_for
 from launchers.names import FOUND, PATIENCE, Names, Ticking, patient, until
 
+from horarium.core.lifecycle.outcome import Finished, Outcome, Unreachable
 from horarium.launchers.http import HttpLauncher
 from horarium.launchers.resolver import MAX_KEPT, SystemResolver, numeric_address
 from horarium.launchers.ssrf import AddressPolicy, Guard, Unresolved
-from horarium.life.outcome import Finished, Outcome, Unreachable
 
 
 def run(work: Coroutine[Any, Any, Any]) -> Any:

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 import pytest
 from launchers.far_ends import FixedClock, HttpFarEnd, answer, request_for
 
+from horarium.core.lifecycle.outcome import Finished, Outcome, Refused
 from horarium.launchers.http import HttpLauncher
 from horarium.launchers.ssrf import (
     AddressPolicy,
@@ -22,7 +23,6 @@ from horarium.launchers.ssrf import (
     Verdict,
     range_of,
 )
-from horarium.life.outcome import Finished, Outcome, Refused
 
 
 def answering(*addresses: str) -> Resolver:

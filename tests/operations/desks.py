@@ -10,6 +10,9 @@ from endings import end_run
 from engine.builders import World
 from world import FakeClock
 
+from horarium.core.document.states import RunState
+from horarium.core.lifecycle.event import End
+from horarium.core.lifecycle.outcome import ReportTokens
 from horarium.features.agents import service as agent_service
 from horarium.features.history import service as history_service
 from horarium.features.history.rows import HistoryRow
@@ -19,12 +22,9 @@ from horarium.features.runs.rows import RunRow
 from horarium.features.schedules import service as schedule_service
 from horarium.features.schedules.upcoming import ScheduleChange
 from horarium.instant import from_rfc3339
-from horarium.life.change import End
-from horarium.life.report_token import ReportTokens
 from horarium.platform.caller import Caller
 from horarium.platform.database import Database, processes
 from horarium.platform.wire import Role
-from horarium.schedule.run import RunState
 from horarium.settings import Settings
 from horarium.telemetry.telemetry import Telemetry
 

@@ -8,7 +8,10 @@ import pytest
 import sqlalchemy as sa
 from operations.desks import ADMIN, NOON, Office, without_gaps
 
-from horarium.decision.backfill import occurrences_to_fill
+from horarium.core.decision.decide import occurrences_to_fill
+from horarium.core.document.event import EventType
+from horarium.core.document.states import Origin, RunState, Status
+from horarium.core.policy.queue import OverlapPolicy
 from horarium.errors import BackfillTooLarge, InvalidSpec
 from horarium.features.calendars import service as calendar_service
 from horarium.features.cluster.verification import verify
@@ -23,10 +26,6 @@ from horarium.platform.database import Database
 from horarium.platform.database.tables import runs
 from horarium.platform.errors import ScheduleNotFound
 from horarium.platform.wire import FillOutcome
-from horarium.policy.overlap import OverlapPolicy
-from horarium.schedule.event import EventType
-from horarium.schedule.position import Status
-from horarium.schedule.run import Origin, RunState
 
 
 def _fill(office: Office, minutes: int = 5, **options: Any) -> Backfilled:

@@ -13,6 +13,7 @@ from engine.builders import multiply
 from operations.desks import ADMIN, Office
 from sqlalchemy import Connection
 
+from horarium.core.document.states import RunState
 from horarium.engine.janitor import Janitor
 from horarium.features.runs import claim_rows, reports
 from horarium.features.runs.claim_rows import ReadyTarget
@@ -23,7 +24,6 @@ from horarium.platform.database.errors import CommitUnknown, StoreUnavailable
 from horarium.platform.database.tables import positions, runs
 from horarium.platform.database.wrapper import DatabaseWrapper, JoinedTransaction
 from horarium.platform.errors import ScheduleNotFound
-from horarium.schedule.run import RunState
 
 T = TypeVar("T")
 

@@ -10,7 +10,8 @@ from math import inf
 import pytest
 from operations.desks import ADMIN, ALICE, NOON, VIEWER, Office, document
 
-from horarium.decision.health_status import HealthStatus
+from horarium.core.decision.statuses import HealthStatus
+from horarium.core.document.states import Status
 from horarium.errors import InvalidDefinition
 from horarium.features.cluster import health
 from horarium.features.cluster import probes as cluster_probes
@@ -34,15 +35,14 @@ from horarium.features.schedules import (
     service as schedule_service,
 )
 from horarium.features.tenants import service as tenant_service
-from horarium.ids import id_text, new_id
 from horarium.instant import SECOND, to_rfc3339
 from horarium.platform.caller import Caller
 from horarium.platform.database import processes
 from horarium.platform.database.errors import StoreUnavailable
 from horarium.platform.database.tables import step_changes
 from horarium.platform.errors import Forbidden, NamespaceAlreadyExists, NamespaceNotFound, TokenNotFound
+from horarium.platform.ids import id_text, new_id
 from horarium.platform.wire import Permission, Role
-from horarium.schedule.position import Status
 
 OTHER = Caller("root", Role.ADMIN, "other")
 

@@ -11,6 +11,9 @@ import sqlalchemy as sa
 from operations.desks import ADMIN, NOON, VIEWER, Office, document
 
 from horarium import Horarium
+from horarium.core.document.states import RunState
+from horarium.core.lifecycle.live_run import Unsound
+from horarium.core.policy.votes import Decision
 from horarium.errors import InvalidDefinition
 from horarium.features.approvals import service as approval_service
 from horarium.features.approvals import standing
@@ -26,16 +29,13 @@ from horarium.features.runs.rows import RunRow
 from horarium.features.schedules import service as schedule_service
 from horarium.features.schedules.backfills import backfill
 from horarium.features.schedules.triggers import trigger
-from horarium.ids import id_text
 from horarium.instant import MINUTE
 from horarium.launchers.cloudevent import event_body
 from horarium.launchers.payload import encode
-from horarium.life.soundness import Unsound
 from horarium.platform.database import Connection
 from horarium.platform.database.tables import namespace_usage, run_definitions, schedule_revisions
 from horarium.platform.errors import RunNotRepeatable, ScheduleBroken
-from horarium.policy.deciding import Decision
-from horarium.schedule.run import RunState
+from horarium.platform.ids import id_text
 from horarium.testing import Accepted, Finished, Unreachable, service
 
 HTTP: dict[str, Any] = {"kind": "http", "url": "https://a.example/", "template": True}

@@ -7,16 +7,16 @@ from pathlib import Path
 import pytest
 from world import FakeClock
 
-from horarium.clock import SystemClock
-from horarium.decision.record import NewEvent
+from horarium.core.decision.record import NewEvent
+from horarium.core.document.event import EventType
 from horarium.features.history.rows import append
-from horarium.ids import id_at, new_id
 from horarium.instant import MINUTE, SECOND, from_datetime
+from horarium.platform.clock import SystemClock
 from horarium.platform.database import open_database, partition_upkeep, processes
 from horarium.platform.database.partitions import TABLES, missing
 from horarium.platform.database.postgres import WRITERS
 from horarium.platform.database.tables import step_changes, subscriptions
-from horarium.schedule.event import EventType
+from horarium.platform.ids import id_at, new_id
 from horarium.serve.checkup import Level, examine
 from horarium.settings import Settings
 from horarium.testing import Accepted, TestService

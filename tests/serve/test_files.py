@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from horarium.cli.contexts import Context, Contexts, save_contexts
-from horarium.clock import SystemClock
+from horarium.platform.clock import SystemClock
 from horarium.platform.database.sqlite import database_path
 from horarium.serve.address import addressed
 from horarium.serve.admin import seed_admin_token

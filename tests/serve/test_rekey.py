@@ -13,17 +13,17 @@ from typing import Any
 import pytest
 import sqlalchemy as sa
 
-from horarium.clock import SystemClock
+from horarium.core.lifecycle.outcome import ReportTokens
 from horarium.features.resources import Resources
 from horarium.features.secrets import rows as secret_rows
 from horarium.features.secrets import service as secret_service
 from horarium.features.webhooks import service as webhook_service
-from horarium.ids import new_id
-from horarium.life.report_token import ReportTokens
 from horarium.platform.caller import internal
+from horarium.platform.clock import SystemClock
 from horarium.platform.database import Database, open_database, processes
 from horarium.platform.database.installation import CannotUnseal, KeyReplaced, Sealer
 from horarium.platform.database.tables import audit, metadata
+from horarium.platform.ids import new_id
 from horarium.serve import rekey as rekeying
 from horarium.serve.rekey import RekeyRefused, rekey
 from horarium.serve.secret_key import WrongSecretKey, installation_key

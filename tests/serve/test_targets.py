@@ -11,14 +11,14 @@ import pytest
 from launchers.far_ends import FixedClock, HttpFarEnd, answer, request_for
 
 from horarium.cli.main import main
-from horarium.clock import SystemClock
+from horarium.core.lifecycle.outcome import Finished, Refused
 from horarium.features.schedules import service as schedule_service
 from horarium.instant import HOUR
 from horarium.launchers.ssrf import Guard
 from horarium.launchers.tasks import TaskRegistry
 from horarium.launchers.webhook import Delivered, Message, WebhookSender
-from horarium.life.outcome import Finished, Refused
 from horarium.platform.caller import internal
+from horarium.platform.clock import SystemClock
 from horarium.serve.launchers import address_policy, make_registry
 from horarium.serve.service import open_service
 from horarium.settings import Settings

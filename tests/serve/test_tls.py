@@ -14,8 +14,8 @@ import pytest
 from certificates import DNS, EMAIL, LOOPBACK, URI, Authority, Files
 from world import serving
 
-from horarium.clock import SystemClock
 from horarium.errors import InvalidDefinition
+from horarium.platform.clock import SystemClock
 from horarium.serve.checkup import Level, examine
 from horarium.serve.tls import Tls, in_the_clear, open_tls
 from horarium.settings import Settings

@@ -11,6 +11,9 @@ from run_rows import add_approval
 from sqlalchemy import Connection
 from store.test_retention import CUTOFF, NOW, OLD, YOUNG, count, make_run, make_schedule, put
 
+from horarium.core.document.event import RunEventType
+from horarium.core.document.states import Origin, RunState, Status
+from horarium.core.policy.limits import RetentionSubject
 from horarium.features.cluster import verify_rows
 from horarium.features.runs import archive_rows, detail_rows, event_rows, open_rows, retention_rows
 from horarium.features.runs import rows as run_rows
@@ -19,7 +22,6 @@ from horarium.features.runs.retention_rows import Found
 from horarium.features.runs.rows import RunFilter
 from horarium.features.schedules.due_rows import Plannings
 from horarium.features.tenants import removal_rows
-from horarium.ids import new_id
 from horarium.instant import DAY
 from horarium.platform.database import Database, bytes_stored
 from horarium.platform.database.bytes_stored import CountPosition
@@ -35,10 +37,7 @@ from horarium.platform.database.tables import (
     step_changes,
     unwanted_tasks,
 )
-from horarium.policy.retention import Kept
-from horarium.schedule.event import RunEventType
-from horarium.schedule.position import Status
-from horarium.schedule.run import Origin, RunState
+from horarium.platform.ids import new_id
 
 pytestmark = pytest.mark.parametrize("dialect", ["postgresql"], indirect=True)
 
@@ -228,7 +227,7 @@ def test_days_of_one_s_own_are_kept_in_the_archive_too(database: Database, monke
     put(database, run_events, [{"run_id": old, "sequence": 3, "event_type": "x", "recorded_at": OLD, "payload": "{}"}])
     move(database)
     assert archived(database) == {old, new}
-    never = Cutoffs(Kept.RUNS, None, NOW, NOW)
+    never = Cutoffs(RetentionSubject.RUNS, None, NOW, NOW)
 
     def look(after: bytes = b"") -> list[bytes]:
         page = database.read(
@@ -252,7 +251,7 @@ def test_what_was_left_long_after_its_time_goes(database: Database) -> None:
     move(database)
 
     def look(before: int) -> int:
-        cutoffs = Cutoffs(Kept.RUNS, before, NOW, before)
+        cutoffs = Cutoffs(RetentionSubject.RUNS, before, NOW, before)
         return len(
             database.read(lambda c: archive_rows.archived_left_over(c, finished_before=cutoffs, after=b"", looks=9)).ids
         )

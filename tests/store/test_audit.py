@@ -9,7 +9,7 @@ import pytest
 import sqlalchemy as sa
 from sqlalchemy import Connection
 
-from horarium.audit import BEGINNING, Deed, Link
+from horarium.core.audit_entries import BEGINNING, AuditAction, ChainLink
 from horarium.features.audit.service import Checked, check
 from horarium.features.schedules.due_rows import Plannings
 from horarium.features.tenants import removal_rows
@@ -25,11 +25,11 @@ _TRIGGERS = {"sqlite": "SELECT name, tbl_name FROM sqlite_master WHERE type = 't
 
 
 def write(database: Database, count: int, namespace: str = "default", now: int = 0) -> None:
-    deeds = [Deed("issue_token", f"who{number}", detail={"name": "ci\x00"}) for number in range(count)]
+    deeds = [AuditAction("issue_token", f"who{number}", detail={"name": "ci\x00"}) for number in range(count)]
     database.write(lambda connection: audit_chain.append(connection, namespace, deeds, now=now))
 
 
-def verdict(database: Database, namespace: str = "default", kept: Link | None = None) -> Checked:
+def verdict(database: Database, namespace: str = "default", kept: ChainLink | None = None) -> Checked:
     (found,) = check(database, namespace=namespace, kept=kept)
     return found
 
@@ -115,7 +115,7 @@ def test_many_at_once_make_one_chain(database: Database, open_another: Callable[
 
 def test_an_entry_goes_with_the_transaction_that_it_tells_of(database: Database) -> None:
     def work(connection: Connection) -> None:
-        audit_chain.append(connection, "default", [Deed("x")], now=0)
+        audit_chain.append(connection, "default", [AuditAction("x")], now=0)
         raise RuntimeError
 
     with pytest.raises(RuntimeError):

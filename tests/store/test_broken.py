@@ -8,10 +8,10 @@ import pytest
 import sqlalchemy as sa
 from engine.builders import START, World
 
+from horarium.core.document.states import Status
 from horarium.features.schedules.decision_rows import park
 from horarium.platform.database import Database
 from horarium.platform.database.tables import history, positions
-from horarium.schedule.position import Status
 
 
 def set_aside(world: World, uid: bytes, error: str = "no such zone") -> bool:

@@ -9,14 +9,14 @@ from typing import Any
 import pytest
 from sqlalchemy import Connection
 
-from horarium.clock import SystemClock
 from horarium.errors import InvalidDefinition
-from horarium.ids import new_id
 from horarium.instant import HOUR, SECOND
+from horarium.platform.clock import SystemClock
 from horarium.platform.database import Database, open_database, sqlite, transactions
 from horarium.platform.database.errors import DataError, StoreUnavailable, Transient, UniqueConflict
 from horarium.platform.database.partitions import named_for_all
 from horarium.platform.database.tables import metadata
+from horarium.platform.ids import new_id
 
 OpenAnother = Callable[[], Database]
 

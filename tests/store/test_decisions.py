@@ -12,22 +12,20 @@ import pytest
 import sqlalchemy as sa
 from engine.builders import START, World
 
-from horarium.decision.plan import Covers, Decision, Fire, Hold, Missed, Skip
-from horarium.decision.record import Counts, Entry, Named, NewId, record_decisions
+from horarium.core.decision.facts import Covers, Decision, Fire, Hold, Missed, Skip
+from horarium.core.decision.record import Counts, NewId, ScheduleSubject, ScheduleWrites, record_decisions
+from horarium.core.document.planning import Planning
+from horarium.core.document.states import Origin, Position, Reason, Status
 from horarium.features.schedules import due_rows
 from horarium.features.schedules.decision_rows import ScheduleRecord, write_records
 from horarium.features.schedules.due_rows import Claim, Plannings
-from horarium.ids import id_text, new_id
 from horarium.instant import MINUTE
 from horarium.platform.database import Database
 from horarium.platform.database.columns import event_text
 from horarium.platform.database.errors import DataError, UniqueConflict
 from horarium.platform.database.tables import positions
 from horarium.platform.database.tables import schedules as schedules_table
-from horarium.schedule.planning import Planning
-from horarium.schedule.position import Position, Status
-from horarium.schedule.reason import Reason
-from horarium.schedule.run import Origin
+from horarium.platform.ids import id_text, new_id
 
 NOW = START + 10 * MINUTE
 FIRST, SECOND_, THIRD = START + MINUTE, START + 2 * MINUTE, START + 3 * MINUTE
@@ -45,7 +43,7 @@ def page(claim: Claim, decisions: list[Decision], position: Position, **planning
     plan = claim.planning
     assert isinstance(plan, Planning)
     plan = replace(plan, **planning)
-    named = Named(claim.schedule_id, claim.revision, plan)
+    named = ScheduleSubject(claim.schedule_id, claim.revision, plan)
     entry = record_decisions(named, claim.counts, decisions, position, now=NOW, origin=Origin.SCHEDULED, ids=ids())
     return ScheduleRecord(claim.schedule_uid, claim.namespace, claim.revision, plan, entry)
 
@@ -149,7 +147,7 @@ def test_a_batch_without_births_or_events_moves_the_position_only(database: Data
     uid = world.add()
     (claim,) = claimed(world)
     assert isinstance(claim.planning, Planning)
-    write(world, ScheduleRecord(uid, "default", 1, claim.planning, Entry(AFTER, Counts(), (), ())))
+    write(world, ScheduleRecord(uid, "default", 1, claim.planning, ScheduleWrites(AFTER, Counts(), (), ())))
     assert world.position(uid).decided_until == THIRD
     assert (world.runs(), world.history(uid)) == ([], [])
 

@@ -8,10 +8,10 @@ import pytest
 import sqlalchemy as sa
 from store.rows import NOW, add_run
 
+from horarium.core.document.states import FINAL, OPEN, RunState
 from horarium.features.runs import count_rows
 from horarium.features.runs.count_rows import LeaseHolder, WaitingGroup
 from horarium.platform.database import Connection, Database
-from horarium.schedule.run import FINAL, OPEN, RunState
 
 
 def test_what_waits_is_counted_by_kind_and_queue_the_most_first(database: Database) -> None:

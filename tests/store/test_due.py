@@ -10,12 +10,12 @@ import sqlalchemy as sa
 from engine.builders import START, World, new_schedule
 from sqlalchemy import Connection
 
+from horarium.core.document.states import Status
 from horarium.features.schedules import due_rows
 from horarium.features.schedules.due_rows import Claim, Plannings
 from horarium.instant import MINUTE, SECOND
 from horarium.platform.database import Database
 from horarium.platform.database.tables import plannings, positions
-from horarium.schedule.position import Status
 
 
 def add_many(world: World, minutes: list[int]) -> dict[int, bytes]:

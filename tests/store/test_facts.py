@@ -14,10 +14,12 @@ import sqlalchemy as sa
 from engine.builders import ACTION, START, World, new_schedule
 from sqlalchemy import Connection
 
-from horarium.decision.facts import NO_FACTS, Facts, Shared
+from horarium.core.decision.facts import NO_FACTS, Facts, SharedFacts
+from horarium.core.document.planning import compile_planning
+from horarium.core.document.states import FINAL, Origin, RunState
+from horarium.core.policy.limits import Budget
 from horarium.features.schedules import fact_rows
 from horarium.features.schedules.fact_rows import DecisionSubject
-from horarium.ids import new_id
 from horarium.instant import DAY, HOUR
 from horarium.platform.database import Database
 from horarium.platform.database.counters import (
@@ -29,9 +31,7 @@ from horarium.platform.database.counters import (
 )
 from horarium.platform.database.postgres import WRITERS
 from horarium.platform.database.tables import agents, calendars, counters, runs, schedules, workflows
-from horarium.policy.limits import Budget
-from horarium.schedule.planning import compile_planning
-from horarium.schedule.run import FINAL, Origin, RunState
+from horarium.platform.ids import new_id
 
 TODAY = START // DAY
 KEYED: dict[str, Any] = {"concurrency_key": "agent-1", "overlap_policy": "allow_all"}
@@ -44,7 +44,7 @@ def subject(active: int = 0, held: int = 0, namespace: str = "default", **fields
 
 def gather(
     database: Database, *subjects: DecisionSubject, **given: Any
-) -> tuple[dict[bytes, Facts], dict[str, Shared]]:
+) -> tuple[dict[bytes, Facts], dict[str, SharedFacts]]:
     return database.write(lambda c: fact_rows.gather(c, subjects, START, **given))
 
 
@@ -84,7 +84,7 @@ def test_a_plain_schedule_costs_no_query(database: Database) -> None:
     with asked_of(database) as asked:
         known, shared = gather(database, subject(overlap_policy="allow_all"))
     assert (known, asked) == ({}, [])
-    assert shared == {"default": Shared()}
+    assert shared == {"default": SharedFacts()}
 
 
 def test_counts_of_runs_come_from_the_claim(database: Database) -> None:

@@ -16,18 +16,18 @@ import sqlalchemy as sa
 from sqlalchemy import Connection, make_url
 from store.feeds import eventually, read_feed
 
-from horarium.decision.record import NewEvent
+from horarium.core.decision.record import NewEvent
+from horarium.core.document.event import EventType
 from horarium.features.history import entry_rows
 from horarium.features.history.entry_rows import START, Epoch, FeedCursor, Lock, Running, place
 from horarium.features.history.rows import append as append_events
-from horarium.ids import new_id
 from horarium.instant import SECOND
 from horarium.platform.database import Database, open_database
 from horarium.platform.database.postgres import WRITERS
 from horarium.platform.database.schema import migrate
 from horarium.platform.database.tables import feed_epochs
 from horarium.platform.database.tables import history as history_table
-from horarium.schedule.event import EventType
+from horarium.platform.ids import new_id
 
 # Another server whose transaction ids were far ahead of ours.
 SHIFT = 10_000_000_000

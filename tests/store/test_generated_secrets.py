@@ -9,7 +9,7 @@ from horarium.features.runs import rows as runs_read
 from horarium.features.runs.starts import start_run
 from horarium.features.schedules import rows as schedule_rows
 from horarium.features.secrets import service as secret_service
-from horarium.ids import id_text
+from horarium.platform.ids import id_text
 from horarium.testing import Accepted, TestService, service
 
 ACTION: dict[str, Any] = {"url": "https://api.example.com/", "headers": {"Authorization": "Bearer canary-0001"}}

@@ -6,17 +6,17 @@ from dataclasses import fields
 
 import pytest
 
-from horarium.decision.plan import Missed
-from horarium.decision.record import NewEvent
+from horarium.core.decision.facts import Missed
+from horarium.core.decision.record import NewEvent
+from horarium.core.document.event import CommandContext, EventType
+from horarium.core.document.states import Reason
 from horarium.features.history import rows as history
 from horarium.features.history.rows import HistoryRow, Journal
 from horarium.features.history.rows import append as append_events
-from horarium.ids import new_id
 from horarium.platform.database import Database
 from horarium.platform.database.errors import UniqueConflict
 from horarium.platform.database.tables import history as history_table
-from horarium.schedule.event import CommandContext, EventType
-from horarium.schedule.reason import Reason
+from horarium.platform.ids import new_id
 
 
 def event(

@@ -7,12 +7,12 @@ from store.rows import NOW, add_run
 from horarium.features.runs import event_rows
 from horarium.features.runs.event_rows import NewLines
 from horarium.features.runs.retention_rows import delete_runs
-from horarium.job.run_log import Batch, Line, Stream
 from horarium.platform.database import Database
+from horarium.platform.run_log import Batch, LogLine, Stream
 
 
 def said(run_id: bytes, *texts: str, epoch: int = 0, attempt: int = 0, dropped: int = 0) -> NewLines:
-    lines = tuple(Line(NOW + place, Stream.STDOUT, text) for place, text in enumerate(texts))
+    lines = tuple(LogLine(NOW + place, Stream.STDOUT, text) for place, text in enumerate(texts))
     return NewLines(run_id, epoch, attempt, Batch(dropped, lines, 0))
 
 

@@ -13,14 +13,14 @@ from endings import Asked, end_run, end_runs
 from engine.builders import START, World
 from sqlalchemy import Connection
 
+from horarium.core.document.event import final_event
+from horarium.core.document.states import FINAL, RunState
+from horarium.core.lifecycle.event import End, UsedResources
 from horarium.features.runs import release_rows
 from horarium.features.schedules.write_rows import lock_position
 from horarium.instant import DAY, MINUTE
-from horarium.life.change import End, Used
 from horarium.platform.database import Database, counters
 from horarium.platform.database.tables import positions, runs, schedules
-from horarium.schedule.event import final_event
-from horarium.schedule.run import FINAL, RunState
 
 TODAY = START // DAY
 DONE = End(RunState.SUCCEEDED)
@@ -55,7 +55,7 @@ def started(database: Database, **fields: Any) -> tuple[World, bytes, Any]:
 @pytest.mark.parametrize("state", sorted(FINAL))
 def test_every_end_is_written_with_its_event(database: Database, state: RunState) -> None:
     world, uid, run = started(database)
-    how = End(state, {"n": 2**70}, "why\x00", "timeout", "cause", Used(5, 6, 7), detail={"x": 1})
+    how = End(state, {"n": 2**70}, "why\x00", "timeout", "cause", UsedResources(5, 6, 7), detail={"x": 1})
     assert end(world, run.run_id, how)
     row = world.run(run.run_id)
     assert (row.state, row.finished_at, row.lease_epoch) == (state.value, world.clock.now(), run.lease_epoch + 1)
@@ -183,7 +183,7 @@ def test_what_a_run_cost_takes_the_place_of_its_reserve(database: Database) -> N
     counter = ("spent", counters.schedule_owner(uid), TODAY)
     assert world.counters()[counter] == 2_000_000
     world.clock.move(2 * 86_400)  # the day of its birth is charged, whenever it ends
-    end(world, run.run_id, End(RunState.SUCCEEDED, used=Used(500_000, 0, 0)))
+    end(world, run.run_id, End(RunState.SUCCEEDED, used=UsedResources(500_000, 0, 0)))
     assert world.counters()[counter] == 500_000
 
 
@@ -191,7 +191,7 @@ def test_the_assignee_is_charged_too(database: Database) -> None:
     world, _, run = started(
         database, assignee_type="agent", assignee_id="ada", approval_policy={"requires_approval": False}
     )
-    end(world, run.run_id, End(RunState.SUCCEEDED, used=Used(700_000, 0, 0)))
+    end(world, run.run_id, End(RunState.SUCCEEDED, used=UsedResources(700_000, 0, 0)))
     assert world.counters()["spent", "assignee:default ada", TODAY] == 700_000
 
 
@@ -503,7 +503,7 @@ def test_no_cost_keeps_a_run_from_ending(database: Database) -> None:
     world, uid, _ = started(database, overlap_policy="allow_all", budget={"spending_limit_credits": 10})
     fire(world, 12)
     for run in world.runs(uid):
-        assert end(world, run.run_id, End(RunState.SUCCEEDED, used=Used(10**18, 0, 0)))
+        assert end(world, run.run_id, End(RunState.SUCCEEDED, used=UsedResources(10**18, 0, 0)))
     counted = world.counters()["spent", counters.schedule_owner(uid), TODAY]
     assert isinstance(counted, int)
     assert counted == 2**61

@@ -17,13 +17,13 @@ from later_release import LATER, become_later
 from sqlalchemy import Connection, inspect
 from store.schema import BOOKKEEPING, definitions
 
-from horarium.ids import id_text, new_id
+from horarium.core.recurrence.zone import tzdata_version
 from horarium.instant import from_datetime, from_rfc3339
 from horarium.platform.database import Database, open_database
 from horarium.platform.database.errors import DataError, SchemaMissing, SchemaTooNew, SchemaTooOld, UniqueConflict
 from horarium.platform.database.schema import check_exact_schema, check_schema, migrate
 from horarium.platform.database.tables import metadata, postgres_metadata
-from horarium.recurrence.zone import tzdata_version
+from horarium.platform.ids import id_text, new_id
 
 REVISIONS = ["0021"]
 

@@ -12,14 +12,14 @@ import sqlalchemy as sa
 from sqlalchemy import Connection
 from store.test_retention import add_events, count, make_run, make_schedule, put
 
+from horarium.core.document.event import EventType
 from horarium.features.runs.retention_rows import Found, Swept
 from horarium.features.schedules import rows as schedules
 from horarium.features.schedules.write_rows import NewRevision, insert_revision, planning_hash
 from horarium.features.tenants import removal_rows
-from horarium.ids import new_id
 from horarium.platform.database import Database
 from horarium.platform.database.tables import metadata, plannings, positions, schedule_revisions
-from horarium.schedule.event import EventType
+from horarium.platform.ids import new_id
 
 
 def add_revision(database: Database, uid: bytes, number: int = 1, text: str = "{}") -> None:

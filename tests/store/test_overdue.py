@@ -7,16 +7,16 @@ import sqlalchemy as sa
 from sqlalchemy import Connection
 from store.rows import NOW, add_run
 
+from horarium.core.document.event import RunEventType
+from horarium.core.document.states import FINAL, RunState
 from horarium.features.agents import task_rows
 from horarium.features.agents.task_rows import UnwantedTask
 from horarium.features.runs import work_rows as store
 from horarium.features.runs.event_rows import add_event
-from horarium.ids import new_id
 from horarium.instant import SECOND
 from horarium.platform.database import Database
 from horarium.platform.database.tables import approvals, run_events
-from horarium.schedule.event import RunEventType
-from horarium.schedule.run import FINAL, RunState
+from horarium.platform.ids import new_id
 
 
 def test_lost_leases_are_found_the_longest_lost_first(database: Database) -> None:

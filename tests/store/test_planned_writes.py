@@ -12,15 +12,15 @@ import sqlalchemy as sa
 from sqlalchemy import Connection
 from sqlalchemy.dialects import postgresql, sqlite
 
-from horarium.decision.record import NewEvent
+from horarium.core.decision.record import NewEvent
+from horarium.core.document.event import EventType
 from horarium.features.history import entry_rows
 from horarium.features.history.rows import append
-from horarium.ids import new_id
 from horarium.platform.database import Database, transactions
 from horarium.platform.database.errors import Contended, UniqueConflict
 from horarium.platform.database.tables import calendars, namespaces, schedules
 from horarium.platform.database.wrapper import JoinedTransaction
-from horarium.schedule.event import EventType
+from horarium.platform.ids import new_id
 
 EVENT = NewEvent(1, EventType.TRIGGERED, None, None, None, {})
 NAMES = sa.select(namespaces.c.namespace).order_by(namespaces.c.namespace)

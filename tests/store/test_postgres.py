@@ -10,8 +10,8 @@ import psycopg
 import pytest
 from sqlalchemy import Connection
 
-from horarium.clock import SystemClock
 from horarium.errors import HorariumError
+from horarium.platform.clock import SystemClock
 from horarium.platform.database import Database, open_database, postgres
 from horarium.platform.database.errors import (
     CommitUnknown,

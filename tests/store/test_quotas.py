@@ -11,19 +11,19 @@ import sqlalchemy as sa
 from engine.builders import START, World, new_schedule
 from sqlalchemy import Connection
 
+from horarium.core.document.states import RunState
+from horarium.core.lifecycle.event import End
+from horarium.core.policy.limits import NamespaceUsage, Quota, Quotas
 from horarium.features.runs.transition_rows import change_runs
 from horarium.features.schedules.due_rows import Plannings
 from horarium.features.schedules.write_rows import insert_schedule
 from horarium.features.tenants import quota_rows
 from horarium.features.tenants.quota_rows import QuotaBook
 from horarium.instant import MINUTE, SECOND
-from horarium.life.change import End
 from horarium.platform.database import Database, bytes_stored, limits
 from horarium.platform.database.bytes_stored import BEGIN, CountPosition
 from horarium.platform.database.limits import RowLimit
 from horarium.platform.database.tables import metadata, namespaces
-from horarium.policy.quotas import Quota, Quotas, Usage
-from horarium.schedule.run import RunState
 
 
 def add(database: Database, **growth: Any) -> None:
@@ -110,7 +110,7 @@ def test_the_standing_of_a_namespace_has_its_own_limits(database: Database) -> N
     found = database.read(lambda c: QuotaBook().standing(c, "default", START, exact=True))
     assert found is not None
     assert found.limits == Quotas(schedules=5, open_runs=None)
-    assert found.usage == Usage(schedules=1)
+    assert found.usage == NamespaceUsage(schedules=1)
     assert database.read(lambda c: QuotaBook().standing(c, "nobody", START)) is None
 
 

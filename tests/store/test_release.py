@@ -12,14 +12,14 @@ from endings import end_run
 from engine.builders import World, multiply
 from sqlalchemy import event
 
-from horarium.decision.release import plan_release
+from horarium.core.decision.changes import plan_release
+from horarium.core.document.states import RunState
+from horarium.core.lifecycle.event import End
 from horarium.features.runs import release_rows
 from horarium.features.schedules.due_rows import Plannings
 from horarium.instant import DAY, MINUTE
-from horarium.life.change import End
 from horarium.platform.database import Database
 from horarium.platform.database.tables import positions, runs
-from horarium.schedule.run import RunState
 
 MANY = 1_500
 

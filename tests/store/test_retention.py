@@ -8,13 +8,14 @@ import pytest
 import sqlalchemy as sa
 from sqlalchemy import Connection
 
-from horarium.decision.record import NewEvent
+from horarium.core.decision.record import NewEvent
+from horarium.core.document.event import MAX_RUNS_EXHAUSTED, EventType
+from horarium.core.document.states import FINAL, Position, RunState, Status
 from horarium.features.history import rows as history
 from horarium.features.history.rows import append
 from horarium.features.runs import retention_rows
 from horarium.features.runs.retention_rows import LIFECYCLE, Found, Swept
 from horarium.features.schedules.write_rows import Attribute, NewRevision, NewSchedule, insert_schedule
-from horarium.ids import id_at, new_id
 from horarium.instant import DAY, HOUR
 from horarium.platform.database import Database
 from horarium.platform.database.counters import schedule_owner
@@ -32,9 +33,7 @@ from horarium.platform.database.tables import (
     step_changes,
 )
 from horarium.platform.database.tables import schedules as schedules_table
-from horarium.schedule.event import MAX_RUNS_EXHAUSTED, EventType
-from horarium.schedule.position import Position, Status
-from horarium.schedule.run import FINAL, RunState
+from horarium.platform.ids import id_at, new_id
 
 NOW = 20_000 * DAY
 CUTOFF = NOW - 10 * DAY

@@ -11,14 +11,14 @@ from sqlalchemy import Connection, make_url
 from structlog.testing import capture_logs
 from world import FakeClock
 
+from horarium.core.policy.limits import RetentionSubject
 from horarium.engine.partitions import PartitionUpkeep, UpkeepResult
-from horarium.ids import id_text, new_id
 from horarium.instant import DAY, from_rfc3339
 from horarium.platform.database import Database, open_database, partition_upkeep, schema
 from horarium.platform.database.limits import Cutoffs
 from horarium.platform.database.partitions import TABLES
 from horarium.platform.database.schema import Fit
-from horarium.policy.retention import Kept
+from horarium.platform.ids import id_text, new_id
 
 pytestmark = pytest.mark.parametrize("dialect", ["postgresql"])
 NOW = from_rfc3339("2026-11-18T00:00:00Z")
@@ -61,7 +61,7 @@ def service(empty_url: str, owner: Database, role: str) -> Iterator[Database]:
 
 def _forgets(now: int) -> tuple[Cutoffs, Cutoffs]:
     old = now - 30 * DAY
-    return Cutoffs(Kept.HISTORY, old, now, old), Cutoffs(Kept.RUNS, old, now, old)
+    return Cutoffs(RetentionSubject.HISTORY, old, now, old), Cutoffs(RetentionSubject.RUNS, old, now, old)
 
 
 def test_whoever_was_granted_the_tables_goes_on_after_the_migration(

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from run_rows import add_approval, add_event, add_run, add_step
 
+from horarium.core.document.states import RunState
 from horarium.features.approvals.rows import approved_gates, newest_approvals, outcomes
 from horarium.features.runs import event_rows
 from horarium.features.runs.detail_rows import StepRow, steps_of, steps_that_fit
@@ -15,7 +16,6 @@ from horarium.features.runs.event_rows import EventPlace
 from horarium.platform.database import Database
 from horarium.platform.database.statements import MAX_PAGE_BYTES
 from horarium.platform.database.tables import workflows
-from horarium.schedule.run import RunState
 
 NOTHING = {"kind": "http", "url": "https://example.com"}
 NODES = [

@@ -8,10 +8,10 @@ import pytest
 import sqlalchemy as sa
 
 from horarium.features.schedules.next_run_rows import run_times
-from horarium.ids import new_id
 from horarium.instant import HOUR, MINUTE, SECOND
 from horarium.platform.database import Database
 from horarium.platform.database.tables import positions, runs
+from horarium.platform.ids import new_id
 
 START = 1_700_000_000 * SECOND
 

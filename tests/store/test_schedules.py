@@ -11,7 +11,8 @@ from typing import Any
 import pytest
 from sqlalchemy import Connection
 
-from horarium.decision.record import Counts
+from horarium.core.decision.record import Counts
+from horarium.core.document.states import Position, Status
 from horarium.features.schedules import list_rows as schedule_lists
 from horarium.features.schedules import rows as schedules
 from horarium.features.schedules.list_rows import Cursor, Filter
@@ -26,12 +27,11 @@ from horarium.features.schedules.write_rows import (
     planning_hash,
     save_position,
 )
-from horarium.ids import new_id
 from horarium.platform.database import Database
 from horarium.platform.database.errors import UniqueConflict
 from horarium.platform.database.tables import positions, schedule_attributes
 from horarium.platform.database.tables import schedules as schedules_table
-from horarium.schedule.position import Position, Status
+from horarium.platform.ids import new_id
 
 REVISION = NewRevision(
     document={"spec": {"cron_expressions": ["0 8 * * *"]}, "n": 2**80, "name": "Grüße"},

@@ -9,10 +9,10 @@ import sqlalchemy as sa
 from run_rows import add_event, add_run
 
 from horarium.features.cluster.repair_rows import shorten_waits
-from horarium.ids import new_id
 from horarium.instant import HOUR, MINUTE, SECOND, from_rfc3339
 from horarium.platform.database import Database
 from horarium.platform.database.tables import runs, subscriptions
+from horarium.platform.ids import new_id
 
 NOW = from_rfc3339("2026-03-02T00:00:00Z")
 AHEAD = NOW + HOUR

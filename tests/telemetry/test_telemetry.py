@@ -9,10 +9,9 @@ from typing import Any
 
 import pytest
 
-from horarium.decision.plan import Covers, Decision, Fire, Hold, Missed, Skip
+from horarium.core.decision.facts import Covers, Decision, Fire, Hold, Missed, Skip
+from horarium.core.document.states import FINAL, Origin, Reason, RunState
 from horarium.instant import SECOND, from_rfc3339
-from horarium.schedule.reason import Reason
-from horarium.schedule.run import FINAL, Origin, RunState
 from horarium.telemetry.log import make_logger
 from horarium.telemetry.metrics import Installation, Metrics
 from horarium.telemetry.telemetry import Telemetry

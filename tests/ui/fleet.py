@@ -21,12 +21,12 @@ from typing import Any
 
 import httpx
 
+from horarium.core.lifecycle.outcome import Outcome
 from horarium.features.history import service as history_service
 from horarium.features.schedules import decision_rows
 from horarium.features.tenants import service as tenant_service
 from horarium.instant import DAY, HOUR, MINUTE, SECOND, Instant, to_datetime, to_rfc3339
 from horarium.launchers.launcher import LaunchRequest
-from horarium.life.outcome import Outcome
 from horarium.platform.caller import Caller
 from horarium.platform.database import Connection
 from horarium.platform.wire import Role

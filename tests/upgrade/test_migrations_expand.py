@@ -97,11 +97,11 @@ def test_a_migration_takes_away_only_what_it_names(empty_url: str) -> None:
 _KNOWN = """
 import json
 from horarium.platform.database.tables import metadata
-from horarium.audit import Act
-from horarium.schedule.event import EventType, NoticeType, RunEventType
-from horarium.schedule.position import Status
-from horarium.schedule.reason import Reason
-from horarium.schedule.run import Delivery, Origin, RunState
+from horarium.core.audit_entries import Act
+from horarium.core.document.event import EventType, NoticeType, RunEventType
+from horarium.core.document.states import Status
+from horarium.core.document.states import Reason
+from horarium.core.document.states import Delivery, Origin, RunState
 words = (Act, EventType, NoticeType, RunEventType, Status, Reason, Delivery, Origin, RunState)
 print(json.dumps({
     "columns": sorted(f"{table.name}.{name}" for table in metadata.sorted_tables for name in table.columns.keys()),

@@ -10,9 +10,9 @@ from api.worlds import World, world
 from later_release import LATER, become_later
 from upgrade.story import Chapter, told_everywhere
 
-from horarium.clock import SystemClock
 from horarium.engine.retention import RetentionLoop, RetentionOptions
 from horarium.instant import DAY
+from horarium.platform.clock import SystemClock
 from horarium.platform.database import open_database, schema
 from horarium.platform.database.schema import migrate
 

@@ -15,9 +15,9 @@ import sqlalchemy as sa
 from later_release import HEAD, LATER, become_later, later_source
 from upgrade.programs import OWN_SOURCE, Process, run, started
 
-from horarium.clock import SystemClock
 from horarium.features.cluster.verification import verify
 from horarium.platform.caller import internal
+from horarium.platform.clock import SystemClock
 from horarium.platform.database import Connection, Database, open_database, schema
 from horarium.platform.database.processes import process_rows
 from horarium.platform.database.schema import SchemaState, read_state

@@ -13,9 +13,9 @@ from horarium.celery.sender import Sender
 from horarium.celery.spool import Spool
 from horarium.celery.spool_lines import Destination, line_of
 from horarium.client.errors import ClientError, RateLimited, ServerUnavailable, Unauthorized, UnexpectedAnswer
+from horarium.core.document.states import RunState
 from horarium.features.runs.model import RunReportOutcome
 from horarium.platform.wire import ReportOutcome
-from horarium.schedule.run import RunState
 from horarium.testing.clock import FakeClock
 
 HERE, THERE = (Destination(f"https://{name}.example", "default") for name in ("here", "there"))

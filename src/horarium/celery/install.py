@@ -17,7 +17,7 @@ from horarium.celery.reports import Report
 from horarium.celery.spool import LIMIT_BYTES, log
 from horarium.client.connection import Connection
 from horarium.client.trust import trust_of
-from horarium.job.celery_header import HEADER, RunHeader, read_header
+from horarium.platform.job import HEADER, RunHeader, read_header
 
 _UID = "horarium.report_to"
 

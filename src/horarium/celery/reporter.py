@@ -26,10 +26,10 @@ from horarium.client.errors import ClientError, UnexpectedAnswer
 from horarium.client.exchange import NEVER, Done, Exchange
 from horarium.client.run_calls import RunCalls
 from horarium.client.trust import USUAL, Trust
-from horarium.clock import Clock, SystemClock
 from horarium.errors import InvalidDefinition
 from horarium.features.runs.model import RunReportOutcome
-from horarium.job.celery_header import RunHeader
+from horarium.platform.clock import Clock, SystemClock
+from horarium.platform.job import RunHeader
 from horarium.platform.wire import ReportOutcome
 
 TIMEOUT_SECONDS = 10.0

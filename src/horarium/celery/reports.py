@@ -25,10 +25,10 @@ from reprlib import Repr
 from typing import Any
 from uuid import UUID
 
-from horarium.job.celery_header import RunHeader
-from horarium.policy.names import MAX_TEXT_LENGTH, PolicyError
-from horarium.policy.retry import NOT_REGISTERED, TIME_LIMITS
-from horarium.schedule.jsonvalue import checked_object
+from horarium.core.document.json_values import checked_object
+from horarium.core.policy.names import MAX_TEXT_LENGTH, PolicyError
+from horarium.core.policy.retry import NOT_REGISTERED, TIME_LIMITS
+from horarium.platform.job import RunHeader
 
 MAX_RESULT_BYTES = 262_144
 """Maximum bytes of a result as JSON; only the beginning of a larger result is reported."""

@@ -14,8 +14,8 @@ from horarium.celery.spool import Spool, log
 from horarium.celery.spool_file import SpoolFile
 from horarium.celery.spool_lines import Destination
 from horarium.client.errors import ClientError
-from horarium.clock import Clock
 from horarium.features.runs.model import MAX_REPORTS, RunReportOutcome
+from horarium.platform.clock import Clock
 
 MAX_BATCH_BYTES = 786_432
 LINGER_SECONDS = 0.1

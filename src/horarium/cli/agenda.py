@@ -14,8 +14,8 @@ from horarium.cli.reading import pairs, refuse
 from horarium.cli.remote import Remote, remote_options
 from horarium.cli.render import Format, show_json, talk
 from horarium.cli.times import TIME, Times, time_options
-from horarium.clock import SystemClock
 from horarium.instant import DAY, SECOND, from_rfc3339, to_rfc3339
+from horarium.platform.clock import SystemClock
 
 if TYPE_CHECKING:
     from horarium.features.forecast.model import AgendaLane, AgendaRow

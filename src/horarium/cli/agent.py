@@ -20,7 +20,7 @@ from horarium.cli.remote import ExitCode, Remote, remote_options, with_remote
 from horarium.cli.render import Format, talk
 from horarium.cli.times import TIME, Times, time_options
 from horarium.cli.token import show_issued
-from horarium.schedule.agent_words import AgentSchedules
+from horarium.core.document.assignee import AgentSchedules
 
 app = typer.Typer(
     no_args_is_help=True,

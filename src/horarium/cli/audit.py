@@ -17,7 +17,7 @@ from horarium.cli.service import DatabaseUrl, failing_with_1, settings_of
 from horarium.cli.times import TIME, Times, time_options
 
 if TYPE_CHECKING:
-    from horarium.audit import Link
+    from horarium.core.audit_entries import ChainLink
     from horarium.features.audit.model import AuditEntry
     from horarium.features.audit.service import Checked
 
@@ -117,7 +117,7 @@ def verify_command(
 
     Example: horarium audit verify --database sqlite:///.horarium/horarium.db
     """
-    from horarium.audit import parse_link
+    from horarium.core.audit_entries import parse_link
     from horarium.errors import InvalidDefinition
 
     chosen = of or (remote.client.namespace if database is not None else None)
@@ -133,7 +133,7 @@ def verify_command(
         raise typer.Exit(ExitCode.NO)
 
 
-def _look(database: str, namespace: str | None, kept: Link | None) -> list[Checked]:
+def _look(database: str, namespace: str | None, kept: ChainLink | None) -> list[Checked]:
     from horarium.features.audit.service import check
     from horarium.platform.database import open_database
     from horarium.platform.database.schema import check_schema
@@ -147,10 +147,10 @@ def _look(database: str, namespace: str | None, kept: Link | None) -> list[Check
             opened.close()
 
 
-def _ask(remote: Remote, of: str | None, kept: Link | None) -> Checked:
+def _ask(remote: Remote, of: str | None, kept: ChainLink | None) -> Checked:
     """Check the log page by page; the head is that of the last page."""
-    from horarium.audit import BEGINNING, Broken, check_chain, check_end
     from horarium.client.service_calls import ServiceCalls
+    from horarium.core.audit_entries import BEGINNING, BrokenLink, check_chain, check_end
     from horarium.features.audit.model import read_entry
     from horarium.features.audit.service import Checked, refuse_forgotten
 
@@ -161,19 +161,19 @@ def _ask(remote: Remote, of: str | None, kept: Link | None) -> Checked:
     last, count, name = begin, 0, str(page.raw.get("namespace"))
     while True:
         for step in check_chain(map(read_entry, page), last, kept):
-            if isinstance(step, Broken):
+            if isinstance(step, BrokenLink):
                 return Checked(name, count, last, step, begin)
             last, count = step, count + 1
         following = call.after(page)
         if following is None:
             break
         call, page = following, remote.send(following)
-    end: Link | None = _link(page.raw.get("head"))
+    end: ChainLink | None = _link(page.raw.get("head"))
     return Checked(name, count, last, check_end(last, begin, end, kept), begin)
 
 
-def _link(shown: object) -> Link | None:
-    from horarium.audit import parse_link
+def _link(shown: object) -> ChainLink | None:
+    from horarium.core.audit_entries import parse_link
 
     return parse_link(f"{shown.get('sequence')}:{shown.get('hash')}") if isinstance(shown, dict) else None
 

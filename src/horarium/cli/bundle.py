@@ -1,6 +1,6 @@
 """Read bundles from files and directories, and write them from the answers of a server.
 
-`schedule/bundle.py` defines the lists of a bundle.
+`features/bundles/document.py` defines the lists of a bundle.
 """
 
 from __future__ import annotations
@@ -11,10 +11,10 @@ from typing import Any
 
 from horarium.cli.prompt_files import with_prompts
 from horarium.cli.reading import STDIN, read_object, refuse
-from horarium.schedule.agent import FIELDS as AGENT_FIELDS
-from horarium.schedule.assignee import ASSIGNMENT_FIELDS, TEAM_FIELDS
-from horarium.schedule.bundle import EXHAUSTED, IDENTITIES, PAUSE_REASON, PAUSED_UNTIL, BundleKind
-from horarium.schedule.places import NAMES
+from horarium.core.document.assignee import ASSIGNMENT_FIELDS, TEAM_FIELDS
+from horarium.core.document.places import NAMES
+from horarium.features.agents.definition import FIELDS as AGENT_FIELDS
+from horarium.features.bundles.document import EXHAUSTED, IDENTITIES, PAUSE_REASON, PAUSED_UNTIL, BundleKind
 
 Document = dict[str, Any]
 

@@ -1,8 +1,8 @@
 """Describe the entries and fires of Celery beat; a program for the interpreter of the Celery app.
 
 It is started with `python -c` in the working directory of `celery beat` and writes the description that
-`schedule/celery_entries.py` reads. It imports nothing of this package and supports Python 3.9, because the app may use
-another environment. It does not contact the broker and changes no rows.
+`compat/celery_beat/entries.py` reads. It imports nothing of this package and supports Python 3.9, because the app may
+use another environment. It does not contact the broker and changes no rows.
 """
 
 from __future__ import annotations

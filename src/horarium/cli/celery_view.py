@@ -11,12 +11,11 @@ import typer
 
 from horarium.cli.present import NOTHING, printable, show_columns
 from horarium.cli.render import local_time, talk
+from horarium.compat.celery_beat.differences import BeatComparison, BeatDifference, compare
+from horarium.compat.celery_beat.entries import CeleryApp, Weight
+from horarium.compat.celery_beat.translation import Translation
+from horarium.core.recurrence.zone import Zone, load_zone
 from horarium.instant import SECOND, to_rfc3339
-from horarium.recurrence.zone import Zone, load_zone
-from horarium.schedule.celery_differences import Comparison, Difference, compare
-from horarium.schedule.celery_entries import CeleryApp
-from horarium.schedule.celery_options import Weight
-from horarium.schedule.celery_translation import Translation
 
 # An interval has the same frequency, but its times depend on the start of beat.
 _SAME, _DIFFERS, _SHIFTED = "same", "differs", "shifted"
@@ -29,7 +28,7 @@ class Viewed:
     """An entry, its translation and its comparison."""
 
     translation: Translation
-    comparison: Comparison | None
+    comparison: BeatComparison | None
 
     @property
     def verdict(self) -> str:
@@ -84,7 +83,7 @@ def _entry_document(entry: Viewed) -> dict[str, Any]:
     }
 
 
-def _difference_document(difference: Difference) -> dict[str, Any]:
+def _difference_document(difference: BeatDifference) -> dict[str, Any]:
     return {
         "change": difference.change.value,
         "before": _time(difference.before),

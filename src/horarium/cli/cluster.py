@@ -12,7 +12,7 @@ from horarium.cli.present import NOTHING, printable, show_columns, show_document
 from horarium.cli.reading import refuse
 from horarium.cli.remote import ExitCode, Remote, with_remote
 from horarium.cli.render import Format, talk
-from horarium.decision.process_state import ProcessState
+from horarium.core.decision.presence import ProcessState
 
 if TYPE_CHECKING:
     from horarium.features.cluster.model import Cluster, ClusterProcess

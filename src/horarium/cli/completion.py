@@ -36,31 +36,31 @@ def of_words(words: Callable[[], Iterable[str]]) -> Completer:
 
 
 def _states() -> Iterable[str]:
-    from horarium.schedule.run import STATE_GROUPS, RunState
+    from horarium.core.document.states import STATE_GROUPS, RunState
 
     return [*(each.value for each in RunState), *STATE_GROUPS]
 
 
 def _origins() -> Iterable[str]:
-    from horarium.schedule.run import Origin
+    from horarium.core.document.states import Origin
 
     return [each.value for each in Origin]
 
 
 def _statuses() -> Iterable[str]:
-    from horarium.schedule.position import Status
+    from horarium.core.document.states import Status
 
     return [each.value for each in Status]
 
 
 def _sources() -> Iterable[str]:
-    from horarium.schedule.source import Source
+    from horarium.core.document.states import Source
 
     return [each.value for each in Source]
 
 
 def _overlap_policies() -> Iterable[str]:
-    from horarium.policy.overlap import OverlapPolicy
+    from horarium.core.policy.queue import OverlapPolicy
 
     return [each.value for each in OverlapPolicy]
 
@@ -72,13 +72,13 @@ def _roles() -> Iterable[str]:
 
 
 def _feed_kinds() -> Iterable[str]:
-    from horarium.schedule.event import FEED_KINDS
+    from horarium.core.document.event import FEED_KINDS
 
     return sorted({*FEED_KINDS.values()})
 
 
 def _calendar_kinds() -> Iterable[str]:
-    from horarium.schedule.calendar import CalendarKind
+    from horarium.core.document.calendar import CalendarKind
 
     return [each.value for each in CalendarKind]
 
@@ -90,7 +90,7 @@ def _approval_statuses() -> Iterable[str]:
 
 
 def _zones() -> Iterable[str]:
-    from horarium.recurrence.zone import zone_names
+    from horarium.core.recurrence.zone import zone_names
 
     return sorted(zone_names())
 

@@ -20,7 +20,7 @@ from horarium.cli.reading import json_value, pairs, part_value, read_object, ref
 from horarium.cli.times import TIME, Times
 
 if TYPE_CHECKING:
-    from horarium.schedule.places import Place
+    from horarium.core.document.places import DocumentPlace
 
 _WHEN, _WHAT, _WHO = "Timing", "Action", "Metadata"
 _GUARDS, _POLICIES, _LIMITS = "Rules", "Policies", "Limits per run"
@@ -51,10 +51,10 @@ def _number(name: str, value: float) -> int | float:
 
 def _headers(name: str, texts: list[str]) -> dict[str, Any]:
     """Parse headers; a value may reference a secret: `Authorization={"$secret": "erp-token"}`."""
-    from horarium.schedule.secret import KEY
+    from horarium.core.document.secrets import SECRET_KEY
 
     def read(value: str) -> Any:
-        is_reference = value.lstrip("{ ").startswith(f'"{KEY}"')
+        is_reference = value.lstrip("{ ").startswith(f'"{SECRET_KEY}"')
         return json_value(name, value) if is_reference else value
 
     return {key: read(value) for key, value in pairs(name, texts).items()}
@@ -82,7 +82,7 @@ def _intervals(_name: str, values: list[str]) -> list[dict[str, str]]:
 
 def _iso_duration(text: str) -> str:
     """Write `1h30m` as `PT1H30M`; ISO-8601 is left for the server to check."""
-    from horarium.recurrence.duration import format_duration, read_length
+    from horarium.core.recurrence.zone import format_duration, read_length
 
     if not text or text == "+" or text.upper().startswith("P"):
         return text
@@ -112,7 +112,7 @@ class Flag:
 
     @property
     def parameter(self) -> inspect.Parameter:
-        from horarium.schedule.places import PLACES  # slow to import; needed only to write a schedule
+        from horarium.core.document.places import PLACES  # slow to import; needed only to write a schedule
 
         schema = PLACES[self.place].schema()
         kind = _type(self, schema)
@@ -301,13 +301,13 @@ _PARTS: Mapping[str, tuple[str, str]] = {
 @cache
 def all_flags() -> tuple[Flag, ...]:
     """Return a flag for every field: those of `FLAGS`, then those derived from the table of fields."""
-    from horarium.schedule.places import PLACES
+    from horarium.core.document.places import PLACES
 
     told = {flag.place for flag in FLAGS} | NOT_FLAGS.keys()
     return (*FLAGS, *(_derived(place) for path, place in PLACES.items() if path not in told))
 
 
-def _derived(place: Place) -> Flag:
+def _derived(place: DocumentPlace) -> Flag:
     prefix, panel = _PARTS.get(place.owner, ("", _WHO if place.part is None else _POLICIES))
     kinds = _kinds(place.field.schema)
     read = json_value if "object" in kinds else _number if "number" in kinds else _as_it_is

@@ -9,7 +9,7 @@ import typer
 from horarium.cli.present import show
 from horarium.cli.render import Format, Json
 from horarium.cli.service import App, DatabaseUrl, DataDir, Host, Port, settings_of
-from horarium.clock import SystemClock
+from horarium.platform.clock import SystemClock
 
 
 def doctor_command(

@@ -121,7 +121,7 @@ def _schedules(remote: Remote, source: str | None, bundle: str | None, left_out:
     """Return schedules by ID, and of a free ID the last deleted one; those of workflow triggers are omitted."""
     from horarium.cli.bundle import is_exhausted, written
     from horarium.client.schedule_calls import ScheduleCalls
-    from horarium.schedule.workflow_document import TEMPLATES
+    from horarium.core.document.stored_workflow import TEMPLATES
 
     live: dict[str, Any] = {}
     deleted: dict[str, Any] = {}

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
-from horarium.schedule.graph import topological_order
+from horarium.core.document.workflow_parts import topological_order
 
 GAP = 3
 _SWEEPS = 4

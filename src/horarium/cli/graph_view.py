@@ -12,7 +12,7 @@ from typing import Any
 
 from horarium.cli.graph_drawing import DrawnNode, draw_graph
 from horarium.cli.present import compact, printable
-from horarium.schedule.run import RunState, attempt_number
+from horarium.core.document.states import RunState, attempt_number
 
 _NARROWEST, _MOST_CONDITIONS, _MAX_CONDITION = 40, 50, 200
 NOT_YET = "not started"

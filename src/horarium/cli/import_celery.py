@@ -15,12 +15,18 @@ from horarium.cli.reading import refuse
 from horarium.cli.remote import ExitCode, Remote, with_remote
 from horarium.cli.render import Format, show_json, talk
 from horarium.cli.times import TIME, Times
-from horarium.clock import SystemClock
+from horarium.compat.celery_beat.translation import (
+    DEFAULT_TIMEOUT_SECONDS,
+    TranslationOptions,
+    bundle_of,
+    is_written,
+    translate,
+)
+from horarium.core.document.field import MAX_TIMEOUT_SECONDS
+from horarium.core.policy.names import checked_id
+from horarium.core.recurrence.zone import load_zone
 from horarium.instant import Instant, from_rfc3339
-from horarium.recurrence.zone import load_zone
-from horarium.schedule.celery_translation import DEFAULT_TIMEOUT_SECONDS, Wishes, bundle_of, is_written, translate
-from horarium.schedule.field import MAX_TIMEOUT_SECONDS
-from horarium.schedule.naming import checked_id
+from horarium.platform.clock import SystemClock
 
 if TYPE_CHECKING:
     from horarium.cli.celery_view import Viewed
@@ -142,7 +148,7 @@ def celery_command(
     Example: horarium import celery proj.celery:app --connection jobs
     """
     from horarium.cli.celery_view import is_the_same, show_view, view_document, viewed
-    from horarium.schedule.celery_entries import read_description
+    from horarium.compat.celery_beat.entries import read_description
 
     _check(celery_app, file, prefix, tz)
     document = _description(celery_app, file, django, python, _moment(after), load_timeout)
@@ -150,7 +156,7 @@ def celery_command(
         show_json(document)
         return
     found = read_description(document)
-    wishes = Wishes(prefix, connection, tz, timeout, pause)
+    wishes = TranslationOptions(prefix, connection, tz, timeout, pause)
     entries = viewed(translate(found, wishes))
     bundle = bundle_of(found, [each.translation for each in entries], approximate=approximate)
     view = view_document(found, entries, bundle)

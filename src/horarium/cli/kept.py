@@ -67,7 +67,7 @@ class Writing:
     def _seen(self, remote: Remote, name: str, document: Mapping[str, Any], if_version: int | None) -> int | None:
         """Return the version that was compared, so that nothing is reset that was written meanwhile."""
         from horarium.client.errors import NotFound
-        from horarium.schedule.document_shapes import SHAPES
+        from horarium.features.agents.definition import SHAPES
 
         try:
             found = getattr(remote.client, f"get_{self.noun}")(name).raw

@@ -81,7 +81,7 @@ def _show_version(wanted: bool) -> None:
         import platform
         from importlib.metadata import version as installed_version
 
-        from horarium.recurrence.zone import tzdata_version
+        from horarium.core.recurrence.zone import tzdata_version
 
         typer.echo(
             f"horarium {installed_version('horarium')} (tzdata {tzdata_version()}, Python {platform.python_version()})"

@@ -23,11 +23,9 @@ from datetime import date, datetime, time, timedelta
 from enum import StrEnum
 from typing import NoReturn
 
+from horarium.core.recurrence.zone import MAX_TEXT, Moment, Zone, at_wall, exactly, from_now, load_zone, read_length
 from horarium.errors import InvalidSpec
 from horarium.instant import SECOND, Instant, to_datetime
-from horarium.recurrence.duration import read_length
-from horarium.recurrence.moment import MAX_TEXT, Moment, at_wall, exactly, from_now
-from horarium.recurrence.zone import Zone, load_zone
 
 # Compiled on use: most commands have no time, or RFC 3339.
 _CLOCK = r"(?P<clock>\d{1,2}:\d\d(?::\d\d)?(?:\s*[ap]m)?|\d{1,2}\s*[ap]m|noon|midnight)"

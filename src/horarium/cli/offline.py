@@ -11,15 +11,14 @@ from horarium.cli.present import printable, show
 from horarium.cli.reading import STDIN, part_of, read_json, refuse
 from horarium.cli.render import Format, Json, local_time, show_json, talk
 from horarium.cli.times import TIME, Times
-from horarium.clock import SystemClock
 from horarium.condition import compile_condition, evaluate_condition
+from horarium.core.document.condition_context import is_context, never_there
+from horarium.core.recurrence.parts import DstFold, DstGap
+from horarium.core.recurrence.spec import next_fires, split_zone
+from horarium.core.recurrence.zone import load_zone
 from horarium.errors import ConditionError
 from horarium.instant import Instant, from_datetime, from_rfc3339, to_datetime, to_rfc3339
-from horarium.recurrence.fires import next_fires
-from horarium.recurrence.spec import split_zone
-from horarium.recurrence.wall import DstFold, DstGap
-from horarium.recurrence.zone import load_zone
-from horarium.schedule.context import is_context, never_there
+from horarium.platform.clock import SystemClock
 
 _CALENDAR_ENDS = "calendar_ends"
 
@@ -82,7 +81,7 @@ def explain_command(expr: Expression, tz: TimeZone = None, key: Key = None) -> N
 
     Example: horarium explain-cron "0 9 * * 1-5" --tz Europe/Istanbul
     """
-    from horarium.recurrence.words import describe
+    from horarium.core.recurrence.words import describe
 
     typer.echo(describe(expr, timezone=tz, key=key))
 
@@ -113,7 +112,7 @@ def lint_command(
 
     Example: horarium lint "30 2 * * *" --tz America/New_York --after 2026-12-01T00:00:00Z
     """
-    from horarium.recurrence.lint import lint
+    from horarium.core.recurrence.lint import lint
 
     moment = _moment(expr, tz, after)
     findings = lint(expr, timezone=tz, after=moment, key=key, dst_gap=dst_gap, dst_fold=dst_fold)
@@ -130,7 +129,7 @@ def lint_command(
 
 
 def _ending(names: list[str], now: Instant) -> list[tuple[str, str]]:
-    from horarium.schedule.calendar import coverage_warning, shared_calendar
+    from horarium.core.document.calendar import coverage_warning, shared_calendar
 
     found = []
     for name in names:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from horarium.cli.reading import STDIN, refuse
-from horarium.schedule.org_bundle import CHILDREN, PROMPT_FILE, SCHEDULES
+from horarium.features.bundles.organisation import CHILDREN, PROMPT_FILE, SCHEDULES
 
 MAX_BYTES = 1_000_000
 _DEEPEST = 64

@@ -12,7 +12,7 @@ import typer
 from horarium.instant import SECOND, Instant, to_datetime
 
 if TYPE_CHECKING:
-    from horarium.recurrence.zone import Zone
+    from horarium.core.recurrence.zone import Zone
 
 Json: TypeAlias = "dict[str, Json] | list[Json] | str | int | float | bool | None"
 

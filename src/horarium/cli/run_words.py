@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from horarium.cli.present import NOTHING, cell, labelled, named, text_lines
-from horarium.schedule.run import attempt_number
+from horarium.core.document.states import attempt_number
 
 if TYPE_CHECKING:
     from horarium.features.runs.model import Run

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from horarium.cli.remote import Remote
 from horarium.client.page import Page
-from horarium.decision.health_status import UNWELL
+from horarium.core.decision.statuses import UNWELL
 from horarium.features.schedules.model import ScheduleHealth
 
 _PAGE = 200

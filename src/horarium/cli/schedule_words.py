@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 from horarium.cli.present import NOTHING, cell, compact, labelled, text_lines
 from horarium.cli.render import local_time
+from horarium.core.recurrence.zone import Zone, load_zone
 from horarium.errors import HorariumError
 from horarium.instant import from_datetime, to_rfc3339
-from horarium.recurrence.zone import Zone, load_zone
 
 if TYPE_CHECKING:
     from horarium.features.schedules.model import Moved, PreviewRow, Schedule, WriteResult
@@ -136,7 +136,7 @@ def _when(schedule: Schedule) -> Iterator[str]:
 
 
 def _in_words(expr: str, schedule: Schedule) -> str:
-    from horarium.recurrence.words import describe  # imports the cron parser; not needed for a list
+    from horarium.core.recurrence.words import describe  # imports the cron parser; not needed for a list
 
     try:
         return describe(expr, timezone=schedule.spec.get("timezone"), key=schedule.schedule_id)

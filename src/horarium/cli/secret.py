@@ -16,7 +16,7 @@ from horarium.cli.reading import STDIN, refuse
 from horarium.cli.remote import Remote, with_remote
 from horarium.cli.render import Format, talk
 from horarium.cli.service import DatabaseUrl, DataDir, failing_with_1, settings_of
-from horarium.schedule.secret_value import MAX_VALUE_BYTES
+from horarium.core.document.secret_values import MAX_VALUE_BYTES
 
 app = typer.Typer(
     no_args_is_help=True,

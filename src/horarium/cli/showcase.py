@@ -52,9 +52,9 @@ def showcase_command() -> None:
 
 
 def _lines(exhibit: Exhibit) -> list[tuple[str, str]]:
-    from horarium.recurrence.lint import lint
-    from horarium.recurrence.spec import compile_spec
-    from horarium.recurrence.words import describe
+    from horarium.core.recurrence.lint import lint
+    from horarium.core.recurrence.spec import compile_spec
+    from horarium.core.recurrence.words import describe
 
     after = from_rfc3339(exhibit.after)
     spec = compile_spec(cron_expressions=[exhibit.expr], timezone=exhibit.timezone, key=exhibit.key)

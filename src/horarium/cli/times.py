@@ -19,11 +19,10 @@ import typer
 from horarium.cli import completion
 from horarium.cli.moment import Direction, is_local, read_moment
 from horarium.cli.render import local_time, talk
-from horarium.clock import SystemClock
+from horarium.core.recurrence.zone import Moment, Wall, Zone, load_zone
 from horarium.errors import InvalidSpec
 from horarium.instant import to_rfc3339
-from horarium.recurrence.moment import Moment, Wall
-from horarium.recurrence.zone import Zone, load_zone
+from horarium.platform.clock import SystemClock
 
 if TYPE_CHECKING:
     from horarium.cli.remote import Remote

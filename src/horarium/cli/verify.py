@@ -80,8 +80,8 @@ def _row(finding: Finding) -> tuple[str, str, str]:
         Stray,
         UnsoundRun,
     )
-    from horarium.ids import id_text
     from horarium.instant import to_rfc3339
+    from horarium.platform.ids import id_text
 
     match finding:
         case Miscounted() | UnsoundRun() | DoubleStep():
@@ -108,9 +108,9 @@ def _row(finding: Finding) -> tuple[str, str, str]:
 
 
 def _row_of_run(finding: RunFinding) -> tuple[str, str, str]:
+    from horarium.core.lifecycle.live_run import Unsound
     from horarium.features.cluster.verification import DoubleStep, Miscounted, UnsoundRun
-    from horarium.ids import id_text
-    from horarium.life.soundness import Unsound
+    from horarium.platform.ids import id_text
 
     sentences = {
         Unsound.STUCK: "can neither progress nor end",

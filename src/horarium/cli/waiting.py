@@ -12,8 +12,8 @@ import typer
 
 from horarium.cli.moment import read_span
 from horarium.cli.render import talk
-from horarium.clock import SystemClock
-from horarium.schedule.run import RunState, is_final
+from horarium.core.document.states import RunState, is_final
+from horarium.platform.clock import SystemClock
 
 if TYPE_CHECKING:
     from horarium.client.client import Client

@@ -28,12 +28,12 @@ from horarium.client.exchange import Retries
 from horarium.client.handling import Handler, call_handler, is_async
 from horarium.client.job import NO_HANDLER, HeldRun
 from horarium.client.run_calls import RunCalls
+from horarium.core.policy.retry import RetryCause
 from horarium.errors import HorariumError, InvalidDefinition
 from horarium.features.runs.model import ClaimedRun, RunReported
-from horarium.ids import id_text, new_id
-from horarium.job import capture
-from horarium.job.run_log import KEPT_BYTES
-from horarium.policy.retry import RetryCause
+from horarium.platform import job
+from horarium.platform.ids import id_text, new_id
+from horarium.platform.run_log import KEPT_BYTES
 
 F = TypeVar("F", bound=Handler)
 T = TypeVar("T")
@@ -110,7 +110,7 @@ class AsyncWorker:
         failures = 0
         if not self.handlers:
             _log.warning("worker has no handlers and claims no runs")
-        capture.begin()
+        job.begin_capture()
         try:
             while not self._stopping.is_set():
                 try:
@@ -125,18 +125,18 @@ class AsyncWorker:
                     await self._pause(self._poll)
         finally:
             await self._put_down()
-            capture.end()
+            job.end_capture()
 
     async def drain(self) -> int:
         """Process all waiting runs and the runs that follow from them. Return the number of processed runs."""
         done = 0
-        capture.begin()
+        job.begin_capture()
         try:
             while found := await self._claim():
                 done += found
                 await asyncio.gather(*self._hands)
         finally:
-            capture.end()
+            job.end_capture()
         return done
 
     # ── claiming ─────────────────────────────────────────────────────────────────────────────────

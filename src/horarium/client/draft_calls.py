@@ -13,7 +13,7 @@ from horarium.features.schedules.change_model import ConditionTest, Revision, Re
 from horarium.features.schedules.model import Explanation, PreviewRow, Year
 
 if TYPE_CHECKING:
-    from horarium.schedule.fields import ScheduleFields
+    from horarium.core.document.fields import ScheduleFields
 
 Document = Mapping[str, Any]
 

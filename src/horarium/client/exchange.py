@@ -16,7 +16,7 @@ import httpx
 
 from horarium.client.call import JSON, Call
 from horarium.client.errors import PASSING, ClientError, UnexpectedAnswer, error_of, unreachable
-from horarium.policy.retry import backoff, unit_hash
+from horarium.core.policy.retry import backoff, unit_hash
 
 T = TypeVar("T")
 

@@ -14,7 +14,7 @@ from horarium.client.page import Page
 from horarium.compat.registrar.model import Trigger, TriggerDeleted, TriggerPaused, TriggerRun, TriggerUpserted
 
 if TYPE_CHECKING:
-    from horarium.schedule.fields import ScheduleFields
+    from horarium.core.document.fields import ScheduleFields
 
 Document = Mapping[str, Any]
 

@@ -18,7 +18,7 @@ from horarium.features.schedules.model import Backfilled, HistoryEvent, Schedule
 
 # Only type checkers ask for them, and all that a schedule can be takes longer to import than a call to be answered.
 if TYPE_CHECKING:
-    from horarium.schedule.fields import ScheduleFields
+    from horarium.core.document.fields import ScheduleFields
 
 Document = Mapping[str, Any]
 

@@ -25,7 +25,7 @@ from horarium.client.aio_worker import GRACE_SECONDS, HEARTBEAT_SECONDS, POLL_SE
 from horarium.client.call import Call
 from horarium.client.client import Client
 from horarium.client.handling import Handler
-from horarium.job.run_log import KEPT_BYTES
+from horarium.platform.run_log import KEPT_BYTES
 
 F = TypeVar("F", bound=Handler)
 T = TypeVar("T")

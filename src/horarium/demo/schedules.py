@@ -10,7 +10,6 @@ from typing import Any
 
 from horarium.app import Horarium
 from horarium.client.discover import DEMO_DIR
-from horarium.clock import Clock
 from horarium.demo.prompts import put_prompts, serving
 from horarium.features.agents import service as agent_service
 from horarium.features.agents.teams import ASSIGNMENTS
@@ -18,8 +17,9 @@ from horarium.features.resources import Resources
 from horarium.features.schedules import service as schedule_service
 from horarium.features.workflows import service as workflow_service
 from horarium.instant import MINUTE, Instant
-from horarium.job.job import Job
 from horarium.platform.caller import Caller, internal
+from horarium.platform.clock import Clock
+from horarium.platform.job import Job
 from horarium.serve.admin import make_data_dir
 from horarium.serve.process import UP, run
 from horarium.serve.service import Service

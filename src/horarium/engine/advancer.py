@@ -18,8 +18,15 @@ from typing import NamedTuple
 import structlog
 from structlog.typing import FilteringBoundLogger
 
-from horarium.clock import Clock
-from horarium.decision.advance import first_failure, is_over, results_at_end, run_end
+from horarium.core.decision.advance import first_failure, is_over, results_at_end, run_end
+from horarium.core.document.definition import RunDefinition
+from horarium.core.document.json_values import Json
+from horarium.core.document.kinds import SHIPPED, WORKFLOW, Kinds
+from horarium.core.document.states import RunState
+from horarium.core.lifecycle.event import WaitForTarget, WorkflowEnded
+from horarium.core.lifecycle.live_run import Rules
+from horarium.core.policy.limits import RunLimits
+from horarium.core.policy.retry import UNASKED
 from horarium.engine.step_drafts import Parent, TooMuchAtOnce, asked_version
 from horarium.engine.workflow_runs import Workflows, facts_of_run
 from horarium.features.runs import step_rows
@@ -43,21 +50,13 @@ from horarium.features.workflows import graph_rows
 from horarium.features.workflows.graph_rows import WorkflowVersion
 from horarium.instant import SECOND, Instant
 from horarium.launchers.payload import KEPT_OF_A_CUT_RESULT, MAX_RESULT_BYTES, cut_result
-from horarium.life.change import Wait
-from horarium.life.event import WorkflowEnded
-from horarium.life.live_run import Rules
+from horarium.platform.clock import Clock
 from horarium.platform.database import Connection, Database
 from horarium.platform.database.columns import from_text, to_text
 from horarium.platform.database.errors import is_fault_of_a_row
 from horarium.platform.database.statements import RowUpdate
 from horarium.platform.database.tables import runs
 from horarium.platform.database.wakeups import READY
-from horarium.policy.limits import RunLimits
-from horarium.policy.retry import UNASKED
-from horarium.schedule.definition import RunDefinition
-from horarium.schedule.json_limits import Json
-from horarium.schedule.kinds import SHIPPED, WORKFLOW, Kinds
-from horarium.schedule.run import RunState
 
 # Rows that one step looks at: those of a run are taken all together.
 _BATCH = 400
@@ -304,7 +303,7 @@ def start_workflows(
     return StartedWorkflows([RecordedChange(work, _BEGUN) for work, _, _ in begun], refused)
 
 
-_BEGUN = Wait(None, queued=False)
+_BEGUN = WaitForTarget(None, queued=False)
 _BEGIN = RowUpdate(runs, ("run_id", "workflow_version", "deadline"))
 
 

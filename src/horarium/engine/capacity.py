@@ -21,7 +21,8 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import TypeAlias
 
-from horarium.decision.process_state import SILENT_AFTER_SECONDS, silent_seconds
+from horarium.core.decision.presence import SILENT_AFTER_SECONDS, silent_seconds
+from horarium.core.document.definition import agent_in, connection_in
 from horarium.features.agents import task_rows
 from horarium.features.agents.task_rows import AgentPlaces
 from horarium.features.runs.claim_rows import ClaimCandidate, ReadyTarget
@@ -29,7 +30,6 @@ from horarium.instant import Instant
 from horarium.launchers.served import read_served
 from horarium.platform.database import Connection, Database
 from horarium.platform.database.processes import process_rows
-from horarium.schedule.target import agent_in, connection_in
 
 KindOf: TypeAlias = Callable[[str, str], str | None]
 """Return the kind that a target of a namespace belongs to; None = its launches take no place."""

@@ -27,9 +27,10 @@ from functools import partial
 import structlog
 from structlog.typing import FilteringBoundLogger
 
-from horarium.clock import Clock
-from horarium.decision.health import Health, judge, must_be_told
-from horarium.decision.process_state import BEAT_SECONDS
+from horarium.core.decision.health import HealthReport, judge, must_be_told
+from horarium.core.decision.presence import BEAT_SECONDS
+from horarium.core.document.event import NoticeType
+from horarium.core.recurrence.zone import tzdata_version
 from horarium.engine.loop import EngineThreads, Loop, Pulse, live, sleep_until_woken
 from horarium.engine.ticker import Ticker
 from horarium.errors import HorariumError
@@ -41,13 +42,12 @@ from horarium.features.schedules import health_rows as stored
 from horarium.features.schedules.due_rows import Plannings
 from horarium.features.schedules.rows import ScheduleRow
 from horarium.instant import SECOND, Instant
+from horarium.platform.clock import Clock
 from horarium.platform.database import Connection, Database, bytes_stored, installation, processes
 from horarium.platform.database.bytes_stored import BEGIN, CountPosition
 from horarium.platform.database.processes import About, Process
 from horarium.platform.database.shared_clock import SharedClock
 from horarium.platform.database.wakeups import DUE
-from horarium.recurrence.zone import tzdata_version
-from horarium.schedule.event import NoticeType
 
 _FIRST_BEAT_SECONDS = 0.1
 # How often the clock is looked at; a step back by less changes nothing that matters.
@@ -172,7 +172,7 @@ class HealthWatch:
             return 0
         return self._database.write(lambda connection: _tell(connection, judged, gone, now))
 
-    def _look(self, connection: Connection, now: Instant) -> tuple[list[tuple[ScheduleRow, Health]], list[bytes]]:
+    def _look(self, connection: Connection, now: Instant) -> tuple[list[tuple[ScheduleRow, HealthReport]], list[bytes]]:
         """Those whose health has changed, and those that are remembered and no longer there."""
         remembered = stored.reported_page(connection, after=self._after, limit=MOST)
         self._after = max(remembered) if len(remembered) == MOST else b""
@@ -187,7 +187,9 @@ class HealthWatch:
         return changed, [uid for uid in remembered if uid not in live]
 
 
-def _tell(connection: Connection, judged: list[tuple[ScheduleRow, Health]], gone: list[bytes], now: Instant) -> int:
+def _tell(
+    connection: Connection, judged: list[tuple[ScheduleRow, HealthReport]], gone: list[bytes], now: Instant
+) -> int:
     if not stored.claim_reports(connection):
         return 0  # another process tells it at this moment
     remembered = stored.reported(connection, [row.schedule_uid for row, _ in judged])

@@ -17,7 +17,15 @@ from typing import Final, NamedTuple
 import structlog
 from structlog.typing import FilteringBoundLogger
 
-from horarium.clock import Clock
+from horarium.core.document.definition import RunDefinition
+from horarium.core.document.document import run_part_of
+from horarium.core.document.kinds import PROMPT, WORKFLOW
+from horarium.core.lifecycle.event import LaunchAnswered, WaitForTarget
+from horarium.core.lifecycle.live_run import NO_RULES, Rules
+from horarium.core.lifecycle.outcome import Outcome, Refused, ReportTokens, Unreachable
+from horarium.core.lifecycle.react import react
+from horarium.core.policy.limits import RunLimits
+from horarium.core.policy.retry import LaunchRetry
 from horarium.engine import advancer
 from horarium.engine.capacity import (
     Capacity,
@@ -61,24 +69,14 @@ from horarium.features.runs.work_rows import RunWork
 from horarium.features.secrets.rows import SecretRow
 from horarium.features.tenants import rows as tenant_rows
 from horarium.instant import SECOND, Instant
-from horarium.job.run_log import KEPT_BYTES, RunLog
 from horarium.launchers.launcher import LaunchRequest
 from horarium.launchers.registry import Registry
-from horarium.life.change import Wait
-from horarium.life.event import Answered
-from horarium.life.live_run import NO_RULES, Rules
-from horarium.life.outcome import Outcome, Refused, Unreachable
-from horarium.life.react import react
-from horarium.life.report_token import ReportTokens
+from horarium.platform.clock import Clock
 from horarium.platform.database import Connection, Database
 from horarium.platform.database.errors import is_fault_of_a_row, is_outage
 from horarium.platform.database.installation import Sealer
 from horarium.platform.database.wakeups import READY
-from horarium.policy.limits import RunLimits
-from horarium.policy.retry import LaunchRetry
-from horarium.schedule.definition import RunDefinition
-from horarium.schedule.document import run_part_of
-from horarium.schedule.kinds import PROMPT, WORKFLOW
+from horarium.platform.run_log import KEPT_BYTES, RunLog
 
 # Of those that have something ready a claim looks at so many; the next one goes on behind them.
 _NAMESPACES = 64
@@ -421,8 +419,8 @@ class Claimer:
         for each in (self._in_flight(work, definitions[work.run_id]) for work in at_once):
             if isinstance(each.request, LaunchRequest):
                 outcome: Outcome = self._registry.answer_at_once(each.request)
-                change = react(each.work, Answered(outcome, each.work.lease_epoch), each.rules, now)
-                if isinstance(change, Wait):
+                change = react(each.work, LaunchAnswered(outcome, each.work.lease_epoch), each.rules, now)
+                if isinstance(change, WaitForTarget):
                     handed.append(RecordedChange(each.work, change))
         write_changes(connection, handed, now)
         return handed

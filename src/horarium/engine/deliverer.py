@@ -20,24 +20,31 @@ from typing import Concatenate, NamedTuple, ParamSpec, TypeVar
 import structlog
 from structlog.typing import FilteringBoundLogger
 
-from horarium.clock import Clock
-from horarium.decision.health_status import HealthStatus
-from horarium.decision.subscription import Told, Wanted, has_place, pause_after, read_wanted, wants
+from horarium.core.decision.statuses import HealthStatus
+from horarium.core.document.event import FEED_KINDS, NoticeType
+from horarium.core.document.json_values import unreadable_of
+from horarium.core.document.states import RunState
 from horarium.engine.loop import EngineThreads
 from horarium.errors import HorariumError, InvalidDefinition
 from horarium.features.history.entry_rows import START, FeedCursor, FeedRow, cursor_text
 from horarium.features.history.model import cloud_event, entry_of, message_id
 from horarium.features.webhooks import delivery_rows
 from horarium.features.webhooks.delivery_rows import DeadLetterRow, DeliveryPage
+from horarium.features.webhooks.filters import (
+    FeedNotice,
+    SubscriptionFilter,
+    has_place,
+    is_wanted,
+    pause_after,
+    read_filter,
+)
 from horarium.features.webhooks.rows import SubscriptionRow
-from horarium.ids import id_text, new_id
 from horarium.instant import SECOND
 from horarium.launchers.webhook import Channel, Delivered, Delivery, Message, Undelivered, WebhookSender
+from horarium.platform.clock import Clock
 from horarium.platform.database import Connection, Database
 from horarium.platform.database.installation import Sealer
-from horarium.schedule.damage import unreadable_of
-from horarium.schedule.event import FEED_KINDS, NoticeType
-from horarium.schedule.run import RunState
+from horarium.platform.ids import id_text, new_id
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -78,7 +85,7 @@ class _Serving:
 
     row: SubscriptionRow
     secret: str
-    wanted: Wanted
+    wanted: SubscriptionFilter
     channel: Channel
     delivered: int = 0
     unreadable: list[str] = field(default_factory=list)
@@ -200,7 +207,7 @@ class Deliverer:
             if row.damage is not None:
                 raise InvalidDefinition({"subscription": [f"cannot be read: {row.damage}; edit the subscription"]})
             secret = self._sealer.unseal(row.secret, row.subscription_id)
-            wanted = read_wanted(row.kinds, row.filter)
+            wanted = read_filter(row.kinds, row.filter)
         except HorariumError as wrong:  # only an edit mends it
             now = self._clock.now()
             name = f"{row.namespace}/{row.name}"
@@ -253,7 +260,7 @@ class Deliverer:
         try:
             if wrong is None:
                 schedule_id = page.schedule_ids.get(each.event.schedule_uid or b"")
-                if not wants(serving.wanted, _told(each, schedule_id, page)):
+                if not is_wanted(serving.wanted, _told(each, schedule_id, page)):
                     return None
                 return _Prepared(name, cloud_event(entry_of(each.event, name, schedule_id)))
             why = wrong.detail
@@ -349,11 +356,11 @@ def _log_fields(each: FeedRow, page: DeliveryPage) -> dict[str, str]:
     return {name: value for name, value in found.items() if value is not None}
 
 
-def _told(each: FeedRow, schedule_id: str | None, page: DeliveryPage) -> Told:
+def _told(each: FeedRow, schedule_id: str | None, page: DeliveryPage) -> FeedNotice:
     event = each.event
     state, status = event.payload.get("state"), event.payload.get("status")
     kind = event.event_type
-    return Told(
+    return FeedNotice(
         FEED_KINDS[kind],
         schedule_id,
         page.labels.get(event.schedule_uid or b"", {}),

@@ -15,7 +15,9 @@ from typing import NamedTuple, Protocol
 import structlog
 from structlog.typing import FilteringBoundLogger
 
-from horarium.clock import Clock
+from horarium.core.document.secret_values import Redactor
+from horarium.core.lifecycle.event import GivenBack, LaunchAnswered, UnstorableAnswer
+from horarium.core.lifecycle.outcome import Outcome, ReportTokens, RunCancelled, without_secrets
 from horarium.engine.capacity import Capacity
 from horarium.engine.claimer import Claimer, ClaimResult, DispatcherOptions, InFlight
 from horarium.engine.launch_reports import NO_LINES, LaunchHolder, LaunchReports, UnsavedLines, has_lines
@@ -27,15 +29,11 @@ from horarium.features.schedules.due_rows import Plannings
 from horarium.instant import SECOND, Instant
 from horarium.launchers.launcher import LaunchRequest
 from horarium.launchers.registry import Registry
-from horarium.life.event import Answered, GivenBack, Unstorable
-from horarium.life.outcome import Outcome, RunCancelled
-from horarium.life.redact import without_secrets
-from horarium.life.report_token import ReportTokens
+from horarium.platform.clock import Clock
 from horarium.platform.database import Connection, Database
 from horarium.platform.database.errors import is_fault_of_a_row
 from horarium.platform.database.installation import Sealer
 from horarium.platform.database.wakeups import READY
-from horarium.schedule.redaction import Redactor
 
 # While runs wait for places, a claim waits for so many of them, or so long.
 _GATHERED = 16
@@ -252,8 +250,8 @@ class Dispatcher:
         except Exception as wrong:
             if not is_fault_of_a_row(wrong):
                 raise
-            assert isinstance(one.event, Answered | GivenBack)
-            unstorable = Unstorable(f"{type(wrong).__name__}: {wrong}", one.event.epoch)
+            assert isinstance(one.event, LaunchAnswered | GivenBack)
+            unstorable = UnstorableAnswer(f"{type(wrong).__name__}: {wrong}", one.event.epoch)
         try:
             return await self._write_down([one._replace(event=unstorable)], now)
         except Exception as wrong:  # the run itself cannot be changed: its lease runs out
@@ -381,5 +379,5 @@ class Dispatcher:
 
 def _answered(answer: LaunchAnswer) -> ReportedEvent:
     work, outcome = answer.of.work, answer.outcome
-    event = GivenBack(work.lease_epoch, begun=False) if outcome is None else Answered(outcome, work.lease_epoch)
+    event = GivenBack(work.lease_epoch, begun=False) if outcome is None else LaunchAnswered(outcome, work.lease_epoch)
     return ReportedEvent(work.run_id, event, answer.of.rules)

@@ -14,7 +14,8 @@ from typing import Protocol
 import structlog
 from structlog.typing import FilteringBoundLogger
 
-from horarium.decision.plan import Hold
+from horarium.core.decision.facts import Hold
+from horarium.core.lifecycle.outcome import ReportTokens
 from horarium.engine.advancer import Advancer
 from horarium.engine.batch import Tick
 from horarium.engine.chores import COUNT_SECONDS as USAGE_SECONDS
@@ -51,7 +52,6 @@ from horarium.features.tenants.quota_rows import QuotaBook
 from horarium.instant import SECOND, Instant
 from horarium.launchers.registry import Registry
 from horarium.launchers.signals import Signals
-from horarium.life.report_token import ReportTokens
 from horarium.platform.database import Database
 from horarium.platform.database.installation import Sealer
 from horarium.platform.database.processes import About

@@ -11,7 +11,14 @@ from collections.abc import Sequence
 import structlog
 from structlog.typing import FilteringBoundLogger
 
-from horarium.clock import Clock
+from horarium.core.document.definition import RunDefinition, connection_in
+from horarium.core.document.document import run_part_of
+from horarium.core.document.kinds import CELERY, PROMPT
+from horarium.core.document.secret_values import Redactor
+from horarium.core.lifecycle.event import CancelledOutside, LaunchAnswered, UnstorableAnswer
+from horarium.core.lifecycle.outcome import Outcome, Refused, StillRunning, without_secrets
+from horarium.core.policy.limits import RunLimits
+from horarium.core.policy.retry import LaunchRetry
 from horarium.engine.loop import EngineThreads
 from horarium.engine.requests import build_request, fetch_secrets, find_lines, named_secrets, rules_of
 from horarium.features.agents import task_rows
@@ -25,20 +32,11 @@ from horarium.features.secrets.rows import openable
 from horarium.instant import SECOND
 from horarium.launchers.launcher import AgentLine, CancelsTasks, EndsTasks
 from horarium.launchers.registry import Registry
-from horarium.life.event import Answered, CancelledOutside, Unstorable
-from horarium.life.outcome import Outcome, Refused, StillRunning
-from horarium.life.redact import without_secrets
+from horarium.platform.clock import Clock
 from horarium.platform.database import Connection, Database
 from horarium.platform.database.errors import is_fault_of_a_row
 from horarium.platform.database.installation import Sealer
 from horarium.platform.database.wakeups import READY
-from horarium.policy.limits import RunLimits
-from horarium.policy.retry import LaunchRetry
-from horarium.schedule.definition import RunDefinition
-from horarium.schedule.document import run_part_of
-from horarium.schedule.kinds import CELERY, PROMPT
-from horarium.schedule.redaction import Redactor
-from horarium.schedule.target import connection_in
 
 _BATCH = 50
 # A look at a result costs little, and runs that do not report wait for it.
@@ -125,11 +123,11 @@ class Follower:
     async def _settle(self, work: RunWork, definition: RunDefinition | Exception, outcome: Outcome) -> None:
         rules = rules_of(work, definition, self._launch_retry)
         try:
-            await self._record([ReportedEvent(work.run_id, Answered(outcome, work.lease_epoch), rules)])
+            await self._record([ReportedEvent(work.run_id, LaunchAnswered(outcome, work.lease_epoch), rules)])
         except Exception as wrong:
             if not is_fault_of_a_row(wrong):
                 raise
-            unstorable = Unstorable(f"{type(wrong).__name__}: {wrong}", work.lease_epoch)
+            unstorable = UnstorableAnswer(f"{type(wrong).__name__}: {wrong}", work.lease_epoch)
             await self._record_each([ReportedEvent(work.run_id, unstorable, rules)])
 
     async def _stop(self) -> int:

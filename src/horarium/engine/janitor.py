@@ -15,7 +15,19 @@ from typing import NamedTuple, TypeVar
 import structlog
 from structlog.typing import FilteringBoundLogger
 
-from horarium.clock import Clock
+from horarium.core.document.document import run_part_of
+from horarium.core.document.states import RunState, Status
+from horarium.core.lifecycle.event import (
+    ApprovalExpired,
+    CancelledUnstarted,
+    DeadlinePassed,
+    End,
+    LostLease,
+    WaitedTooLong,
+)
+from horarium.core.lifecycle.live_run import Rules
+from horarium.core.policy.limits import RunLimits
+from horarium.core.policy.retry import LaunchRetry
 from horarium.engine.requests import rules_of
 from horarium.features.cluster import repair_rows
 from horarium.features.cluster.repair_rows import Replanned
@@ -32,17 +44,10 @@ from horarium.features.runs.transition_rows import (
 from horarium.features.runs.work_rows import BEGIN, LookPosition, RunWork, Unanswered
 from horarium.features.schedules.due_rows import Plannings
 from horarium.instant import Instant
-from horarium.life.change import End
-from horarium.life.event import ApprovalExpired, CancelledUnstarted, DeadlineReached, LeaseLost, WaitedTooLong
-from horarium.life.live_run import Rules
+from horarium.platform.clock import Clock
 from horarium.platform.database import Connection, Database
 from horarium.platform.database.errors import is_fault_of_a_row
 from horarium.platform.database.wakeups import DUE, READY
-from horarium.policy.limits import RunLimits
-from horarium.policy.retry import LaunchRetry
-from horarium.schedule.document import run_part_of
-from horarium.schedule.position import Status
-from horarium.schedule.run import RunState
 
 T = TypeVar("T")
 U = TypeVar("U")
@@ -175,8 +180,8 @@ class Janitor:
         unwanted = CancelledUnstarted("Cancelled before it started", "requested")
         rules = self._rules(connection, [*lost, *late])
         return _Found(
-            lost=[ReportedEvent(work.run_id, LeaseLost(work.lease_epoch), rules[work.run_id]) for work in lost],
-            late=[ReportedEvent(work.run_id, DeadlineReached(), rules[work.run_id]) for work in late],
+            lost=[ReportedEvent(work.run_id, LostLease(work.lease_epoch), rules[work.run_id]) for work in lost],
+            late=[ReportedEvent(work.run_id, DeadlinePassed(), rules[work.run_id]) for work in late],
             unwanted=[ReportedEvent(work.run_id, unwanted) for work in stop],
             busy=[ReportedEvent(work.run_id, WaitedTooLong()) for work in busy],
             waiting=release_rows.waiting_schedules(connection, now, _BATCH, after=self._looked_at),

@@ -13,11 +13,14 @@ from typing import Final, NamedTuple
 
 from structlog.typing import FilteringBoundLogger
 
-from horarium.clock import Clock
+from horarium.core.document.definition import agent_in
+from horarium.core.document.json_values import is_storable
+from horarium.core.lifecycle.event import Nothing, NothingCause, TargetAccepted
 from horarium.engine.claimer import InFlight
 from horarium.engine.loop import EngineThreads, sleep_until_woken
 from horarium.features.agents import rows as agent_rows
 from horarium.features.agents import task_rows
+from horarium.features.agents.definition import AgentDefinition
 from horarium.features.agents.policy_rows import find_agents
 from horarium.features.agents.rows import SeenCard
 from horarium.features.agents.task_rows import UnwantedTask
@@ -26,16 +29,12 @@ from horarium.features.runs.event_rows import NewLines
 from horarium.features.runs.transition_rows import record_event
 from horarium.features.schedules.due_rows import Plannings
 from horarium.instant import SECOND, Instant
-from horarium.job.run_log import RunLog
 from horarium.launchers.a2a.card import summary
 from horarium.launchers.launcher import AgentLine, CardSeen, LaunchRequest
-from horarium.life.change import Nothing, Why
-from horarium.life.event import Taken
+from horarium.platform.clock import Clock
 from horarium.platform.database import Connection, Database
 from horarium.platform.database.errors import is_fault_of_a_row
-from horarium.schedule.agent import Agent
-from horarium.schedule.storable import is_storable
-from horarium.schedule.target import agent_in
+from horarium.platform.run_log import RunLog
 
 MAX_REFERENCE: Final = 1_024
 """Maximum characters of a target's reference for a run."""
@@ -63,10 +62,10 @@ class LaunchReports:
         now, work = self._clock.now(), each.work
 
         def write(connection: Connection) -> None:
-            event = Taken(reference, work.lease_epoch)
+            event = TargetAccepted(reference, work.lease_epoch)
             change = record_event(connection, self._known, work.run_id, event, each.rules, now=now)
             agent_id = agent_in(work.target)
-            if change == Nothing(Why.TOO_LATE) and agent_id is not None:
+            if change == Nothing(NothingCause.TOO_LATE) and agent_id is not None:
                 # It has ended while it was being sent: whoever ended it could not know what to call off.
                 left = UnwantedTask(work.run_id, reference, work.namespace, agent_id)
                 task_rows.add_unwanted(connection, [left], now)
@@ -82,7 +81,7 @@ class LaunchReports:
 
         def write(connection: Connection) -> None:
             agent = find_agents(connection, [key]).get(key)
-            if isinstance(agent, Agent) and agent.url == line.url:  # what another address says is not its own
+            if isinstance(agent, AgentDefinition) and agent.url == line.url:  # what another address says is not its own
                 agent_rows.save_card(connection, *key, seen, now)
 
         await self._threads.run(lambda: self._database.write(write))

@@ -24,8 +24,8 @@ from typing import TypeVar
 import structlog
 from structlog.typing import FilteringBoundLogger
 
-from horarium.clock import Clock
 from horarium.instant import Instant
+from horarium.platform.clock import Clock
 from horarium.platform.database.errors import is_outage
 
 _FIRST_BACKOFF_SECONDS = 0.5

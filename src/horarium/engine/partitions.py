@@ -18,12 +18,11 @@ from typing import Protocol, TypeAlias
 import structlog
 from structlog.typing import FilteringBoundLogger
 
-from horarium.clock import Clock
 from horarium.features.history.week_rows import ArchiveWeek, HistoryWeek, WeekOfRuns
 from horarium.features.runs import archive_rows
 from horarium.features.runs.archive_rows import LIMIT, MovedRuns
-from horarium.ids import id_at
 from horarium.instant import DAY, HOUR, Instant
+from horarium.platform.clock import Clock
 from horarium.platform.database import Connection, Database, partition_upkeep
 from horarium.platform.database.errors import SchemaMissing
 from horarium.platform.database.limits import Cutoffs
@@ -40,6 +39,7 @@ from horarium.platform.database.partitions import (
     past,
 )
 from horarium.platform.database.tables import run_events, run_logs, runs_archive
+from horarium.platform.ids import id_at
 
 UPKEEP_SECONDS = 3_600.0
 """Delay after a completed pass."""

@@ -14,34 +14,30 @@ from dataclasses import replace
 from types import MappingProxyType
 from typing import Any, Final, TypeAlias
 
+from horarium.core.decision.run_policies import assignee_document, terms_of
+from horarium.core.document.definition import Action, RunDefinition, agent_in
+from horarium.core.document.envelope import decode_input
+from horarium.core.document.json_values import Json, unreadable_of
+from horarium.core.document.kinds import PROMPT
+from horarium.core.document.secret_values import may_go_to, not_allowed
+from horarium.core.document.secrets import SECRET_KINDS, agent_token_name, names_in, opened_value, resolved_value
+from horarium.core.document.states import Delivery, Origin, delivery_key, instance_id, occurrence_key, step_key
+from horarium.core.lifecycle.live_run import NO_RULES, Rules, rules_for
+from horarium.core.lifecycle.outcome import Refused, ReportTokens
+from horarium.core.policy.queue import inputs_for
+from horarium.core.policy.retry import UNASKED, LaunchRetry
+from horarium.features.agents.definition import AgentDefinition
 from horarium.features.agents.policy_rows import Key, UnreadableDocument, find_agents
 from horarium.features.runs.work_rows import RunWork
 from horarium.features.secrets import rows as secret_rows
 from horarium.features.secrets.rows import SecretRow
-from horarium.ids import id_text
 from horarium.instant import MILLISECOND
-from horarium.job.run_log import RunLog
 from horarium.launchers.launcher import AgentLine, LaunchRequest
 from horarium.launchers.outgoing import destination_of
-from horarium.life.live_run import NO_RULES, Rules, rules_for
-from horarium.life.outcome import Refused
-from horarium.life.report_token import ReportTokens
 from horarium.platform.database import Connection
 from horarium.platform.database.installation import CannotUnseal, Sealer
-from horarium.policy.retry import UNASKED, LaunchRetry
-from horarium.policy.rotation import inputs_for
-from horarium.schedule.agent import Agent
-from horarium.schedule.credentials import agent_token_name
-from horarium.schedule.damage import unreadable_of
-from horarium.schedule.definition import Action, RunDefinition
-from horarium.schedule.envelope import decode_input
-from horarium.schedule.json_limits import Json
-from horarium.schedule.kinds import PROMPT
-from horarium.schedule.run import Delivery, Origin, delivery_key, instance_id, occurrence_key, step_key
-from horarium.schedule.secret import KINDS, names_in, opened, resolved
-from horarium.schedule.secret_value import may_go_to, not_allowed
-from horarium.schedule.target import agent_in
-from horarium.schedule.terms import assignee_document, terms_of
+from horarium.platform.ids import id_text
+from horarium.platform.run_log import RunLog
 
 NO_SECRETS: Final[Mapping[str, str]] = MappingProxyType({})
 _OCCURRENCES = (Origin.SCHEDULED.value, Origin.BACKFILL.value)
@@ -73,7 +69,7 @@ def inputs_of(work: RunWork, definition: RunDefinition) -> Json:
 
 def named_secrets(work: RunWork, definition: RunDefinition | Exception) -> frozenset[str]:
     """The names of the secrets that its launch needs; of what cannot be read there is no launch."""
-    if isinstance(definition, Exception) or definition.action.kind not in KINDS:
+    if isinstance(definition, Exception) or definition.action.kind not in SECRET_KINDS:
         return frozenset()
     try:
         return names_in(definition.action, inputs_of(work, definition))
@@ -120,8 +116,8 @@ def build_request(
     run_id = id_text(work.run_id)
     inputs, action = inputs_of(work, definition), definition.action
     if secrets:
-        inputs = resolved(inputs, secrets)
-        action = opened(action, secrets)
+        inputs = resolved_value(inputs, secrets)
+        action = opened_value(action, secrets)
     return LaunchRequest(
         run_id=run_id,
         namespace=work.namespace,
@@ -229,7 +225,7 @@ def pins_of(names: frozenset[str], rows: Mapping[str, SecretRow]) -> tuple[tuple
     return tuple(tuple(hosts) for hosts in found if hosts is not None)
 
 
-Agents: TypeAlias = Mapping[Key, Agent | UnreadableDocument]
+Agents: TypeAlias = Mapping[Key, AgentDefinition | UnreadableDocument]
 """Agents by namespace and ID; a missing key means that the agent does not exist."""
 
 NO_AGENTS: Final[Agents] = MappingProxyType({})
@@ -285,7 +281,10 @@ def line_of(
 
 
 def line_to(
-    sealer: Sealer | None, agent_id: str, agent: Agent | UnreadableDocument | None, secrets: Mapping[str, SecretRow]
+    sealer: Sealer | None,
+    agent_id: str,
+    agent: AgentDefinition | UnreadableDocument | None,
+    secrets: Mapping[str, SecretRow],
 ) -> AgentLine | Refused:
     if agent is None:
         return Refused(f"Agent {agent_id!r} does not exist")

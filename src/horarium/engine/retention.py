@@ -12,13 +12,14 @@ from dataclasses import dataclass, field
 import structlog
 from structlog.typing import FilteringBoundLogger
 
-from horarium.clock import Clock
+from horarium.core.policy.limits import RetentionSubject
 from horarium.features.history import rows as history_rows
 from horarium.features.runs import archive_rows, retention_rows
 from horarium.features.runs.retention_rows import Found, Swept
 from horarium.features.schedules.due_rows import Plannings
 from horarium.features.tenants import removal_rows
 from horarium.instant import DAY, HOUR, Instant, to_rfc3339
+from horarium.platform.clock import Clock
 from horarium.platform.database import (
     Connection,
     Database,
@@ -31,7 +32,6 @@ from horarium.platform.database import (
 )
 from horarium.platform.database.limits import Before, Cutoffs, Weeks
 from horarium.platform.database.partitions import HISTORY, begun, weeks_of
-from horarium.policy.retention import Kept
 
 PASS_SECONDS = 600.0
 """Delay after a completed pass."""
@@ -158,8 +158,8 @@ class RetentionLoop:
 
         def look(connection: Connection) -> tuple[Cutoffs | None, Cutoffs | None]:
             return (
-                limits.read_cutoffs(connection, Kept.HISTORY, self._options.keep_history_days, now),
-                limits.read_cutoffs(connection, Kept.RUNS, days, now),
+                limits.read_cutoffs(connection, RetentionSubject.HISTORY, self._options.keep_history_days, now),
+                limits.read_cutoffs(connection, RetentionSubject.RUNS, days, now),
             )
 
         return self._database.read(look)

@@ -12,30 +12,33 @@ from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Any, Final, NamedTuple
 
-from horarium.decision.step import CONTRACT_VIOLATED, StepBirth, StepSkip
+from horarium.core.decision.advance import CONTRACT_VIOLATED, StepBirth, StepSkip
+from horarium.core.document.assignee import Assignee, AssigneeType
+from horarium.core.document.definition import Action, Definition, of_worker
+from horarium.core.document.effective_policies import Effective, PolicyOrigin, effective_text
+from horarium.core.document.json_values import MAX_BYTES, DocumentProblems, Json, check_storable
+from horarium.core.document.kinds import WORKFLOW, Kinds
+from horarium.core.document.nodes import NothingFound, UnusableInput, render_step, step_input
+from horarium.core.document.rendering import RunFacts, ScheduleName
+from horarium.core.document.secrets import SECRET_KEY
+from horarium.core.document.states import RunState
+from horarium.core.document.stored_workflow import MAX_DEPTH
+from horarium.core.document.text_template import TemplateError
+from horarium.core.document.workflow import Node
+from horarium.core.document.workflow_steps import CompiledWorkflow
+from horarium.core.policy.approval import (
+    ApprovalMode,
+    ApprovalPolicy,
+    StepWaits,
+    merge_approval_policies,
+    step_needs_approval,
+)
 from horarium.errors import HorariumError
 from horarium.features.agents.policy_rows import PolicyQuestion
 from horarium.features.runs.step_rows import Advancing, NewStep
-from horarium.ids import id_text, new_id
 from horarium.instant import to_rfc3339
 from horarium.platform.database.columns import event_text, from_text, to_text
-from horarium.policy.approval import ApprovalMode, ApprovalPolicy, StepWaits, merge, step_needs_approval
-from horarium.schedule.assignee import Assignee, AssigneeType
-from horarium.schedule.compiled import CompiledWorkflow
-from horarium.schedule.data_flow import NothingFound, Unusable, render_step, step_input
-from horarium.schedule.definition import Action, Definition
-from horarium.schedule.effective import Effective, PolicyOrigin, effective_text
-from horarium.schedule.json_limits import Json
-from horarium.schedule.kinds import WORKFLOW, Kinds
-from horarium.schedule.problems import Problems
-from horarium.schedule.rendering import RunFacts, ScheduleName
-from horarium.schedule.run import RunState
-from horarium.schedule.secret import KEY
-from horarium.schedule.storable import MAX_BYTES, check_storable
-from horarium.schedule.sub_workflows import MAX_DEPTH
-from horarium.schedule.target import of_worker
-from horarium.schedule.text_template import TemplateError
-from horarium.schedule.workflow import Node
+from horarium.platform.ids import id_text, new_id
 
 MAX_STEPS = 5_000
 """Maximum steps of one root run, at all depths: one transaction ends them all, and SQLite has one writer."""
@@ -184,7 +187,7 @@ def create_step(
         return CreatedStep(_never_run(step, RunState.LAUNCH_FAILED, error, "refused"))
     try:
         inputs, texts = given(node, definition.action)
-    except (NothingFound, Unusable, TemplateError, HorariumError) as wrong:
+    except (NothingFound, UnusableInput, TemplateError, HorariumError) as wrong:
         return CreatedStep(_never_run(step, RunState.FAILED, str(wrong), CONTRACT_VIOLATED))
     held = step_needs_approval(_approval(parent, step, definition), node_gates=node.gates)
     waits = isinstance(held, StepWaits) or _asks_first(inner)
@@ -203,7 +206,7 @@ def _never_run(step: NewStep, state: RunState, error: str, error_class: str) -> 
 
 def _approval(parent: Parent, step: NewStep, definition: Definition) -> ApprovalPolicy:
     """Where somebody is assigned, sensitive actions wait unless a policy says otherwise."""
-    policy = merge(definition.approval, parent.workflow.workflow.approval, None, None)
+    policy = merge_approval_policies(definition.approval, parent.workflow.workflow.approval, None, None)
     if policy.mode is None and step.assignee is not None:
         return replace(policy, mode=ApprovalMode.SENSITIVE_ACTIONS)
     return policy
@@ -259,9 +262,9 @@ class StepInputs:
         """
         root = parent.run.work.root_run_id or parent.run_id
         if root in self._full:
-            raise Unusable(f"{_FULL}; {_WAY_OUT}")
+            raise UnusableInput(f"{_FULL}; {_WAY_OUT}")
         if results is None:
-            raise Unusable(f"{_TOO_LARGE}; {_WAY_OUT}")
+            raise UnusableInput(f"{_TOO_LARGE}; {_WAY_OUT}")
         key = parent.run_id, frozenset(results)
         is_alike = not (node.has_input or action.template)
         text, texts = self._known.get(key) if is_alike else None, NO_TEXTS
@@ -282,7 +285,7 @@ class StepInputs:
             self._before[root] = self._open_bytes(root)
         if self._before[root] + new > MAX_OPEN_BYTES:
             self._full.add(root)
-            raise Unusable(f"{_FULL}; {_WAY_OUT}")
+            raise UnusableInput(f"{_FULL}; {_WAY_OUT}")
 
 
 def _inputs(
@@ -291,19 +294,19 @@ def _inputs(
     # Neither what a target answers nor what a caller sends was written by the author of the workflow: no secret is
     # opened for it.
     if _names_secret(parent.inputs):
-        raise Unusable("input: the inputs of the workflow refer to a secret; only its nodes may")
+        raise UnusableInput("input: the inputs of the workflow refer to a secret; only its nodes may")
     known: dict[str, Any] = {}
     for name, text in results.items():
         known[name] = None if text is None else from_text(text)
-        if text is not None and KEY in text and _names_secret(known[name]):
-            raise Unusable(f"input: the result of {name!r} refers to a secret; results may not")
+        if text is not None and SECRET_KEY in text and _names_secret(known[name]):
+            raise UnusableInput(f"input: the result of {name!r} refers to a secret; results may not")
     context = {"inputs": parent.inputs, "results": known, "run": _told_of(parent)}
     texts: Mapping[str, Json] = NO_TEXTS
     if action.template:
         given, texts = render_step(node, action, context, _facts_of(parent))
     else:
         given = step_input(node, context)
-    problems = Problems()
+    problems = DocumentProblems()
     check_storable({"inputs": given}, problems)
     problems.raise_any()
     return event_text(given), texts
@@ -325,7 +328,7 @@ def _names_secret(value: Json) -> bool:
     while waiting:
         item = waiting.pop()
         if isinstance(item, dict):
-            if KEY in item:
+            if SECRET_KEY in item:
                 return True
             waiting.extend(item.values())
         elif isinstance(item, list):

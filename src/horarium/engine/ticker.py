@@ -23,20 +23,19 @@ from time import process_time
 from types import MappingProxyType
 from typing import Final, NamedTuple
 
-from horarium.clock import Clock
-from horarium.decision.facts import Signal
-from horarium.decision.guards import reads_signal
-from horarium.decision.presence import (
-    BEAT_SECONDS,
+from horarium.core.decision.facts import Signal
+from horarium.core.decision.guards import reads_signal
+from horarium.core.decision.presence import (
     GAP_SECONDS,
+    PRESENCE_BEAT_SECONDS,
     Break,
     Presence,
     clock_was_ahead,
     decided_ahead_until,
-    extend,
+    extend_presence,
     short_breaks,
 )
-from horarium.decision.tick import MAX_CATCHUP_PER_TICK, MAX_DECISIONS_PER_BATCH, PlanTime
+from horarium.core.decision.tick import MAX_CATCHUP_PER_TICK, MAX_DECISIONS_PER_BATCH, PlanTime
 from horarium.engine.batch import Tick, decide_claims, together
 from horarium.engine.loop import EngineThreads
 from horarium.features.cluster.repair_rows import shorten_waits
@@ -45,13 +44,14 @@ from horarium.features.schedules.decision_rows import park, park_without_event
 from horarium.features.schedules.due_rows import ClaimTurn, Plannings
 from horarium.features.schedules.pause_rows import Earliest, Paused
 from horarium.features.tenants.quota_rows import QuotaBook
-from horarium.ids import id_text
 from horarium.instant import SECOND, Instant
 from horarium.launchers.signals import Signals
+from horarium.platform.clock import Clock
 from horarium.platform.database import Connection, Database, Dialect, processes
 from horarium.platform.database.errors import StoreUnavailable, is_fault_of_a_row
 from horarium.platform.database.processes import AHEAD_UNTIL, BREAKS, TICKER, another_is_alive, process_rows
 from horarium.platform.database.wakeups import READY
+from horarium.platform.ids import id_text
 
 # Of a whole fleet that was paused until one instant, in one transaction.
 _BATCH = 100
@@ -273,7 +273,7 @@ class Ticker:
         """Count this moment as one at which this ticker is there, also while it waits for its database."""
         with self._observing:
             before, self._worked = self._worked, process_time()
-            self._presence = extend(self._presence, self._clock.now(), worked_seconds=self._worked - before)
+            self._presence = extend_presence(self._presence, self._clock.now(), worked_seconds=self._worked - before)
             return self._presence
 
     def beat(self, *, waits: bool = True) -> None:
@@ -286,7 +286,7 @@ class Ticker:
             return
         try:
             now = self.observe().at
-            if self._beat_at is not None and 0 <= now - self._beat_at < BEAT_SECONDS * SECOND:
+            if self._beat_at is not None and 0 <= now - self._beat_at < PRESENCE_BEAT_SECONDS * SECOND:
                 return
             self._alive = self._database.write_reserved(self._record_beat)
             self._beat_at = now

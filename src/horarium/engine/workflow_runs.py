@@ -9,8 +9,21 @@ from functools import partial
 from types import MappingProxyType
 from typing import NamedTuple
 
-from horarium.decision.advance import advance, left_over
-from horarium.decision.step import Advance, ResultsNeeded, RunFacts, StepFact, Stop
+from horarium.core.decision.advance import Advance, ResultsNeeded, StepFact, Stop, WorkflowRunFacts, advance, left_over
+from horarium.core.document.assignee import AssigneeType
+from horarium.core.document.definition import Definition
+from horarium.core.document.document import from_canonical
+from horarium.core.document.effective_policies import Effective, read_effective
+from horarium.core.document.envelope import decode_input
+from horarium.core.document.json_values import MAX_BYTES, Json
+from horarium.core.document.kinds import Kinds
+from horarium.core.document.nodes import results_read
+from horarium.core.document.states import FINAL, RunState
+from horarium.core.document.workflow_steps import CompiledWorkflow
+from horarium.core.lifecycle.event import UsedResources
+from horarium.core.policy.limits import LimitUsage, RunLimits, credits_of, exceeded_limit
+from horarium.core.policy.names import MAX_LONG
+from horarium.core.policy.queue import inputs_for
 from horarium.engine import step_drafts
 from horarium.engine.step_drafts import Parent, StepInputs
 from horarium.features.agents.policy_rows import NO_CAPS, PolicyQuestion, effective_for, take_turns, teams_among
@@ -22,23 +35,8 @@ from horarium.features.tenants import quota_rows
 from horarium.features.workflows import graph_rows
 from horarium.features.workflows.graph_rows import WorkflowVersion
 from horarium.instant import Instant
-from horarium.life.change import Used
 from horarium.platform.database import Connection
 from horarium.platform.database.columns import from_text, to_text
-from horarium.policy.limits import RunLimits, Usage, credits_of, exceeded
-from horarium.policy.names import MAX_LONG
-from horarium.policy.rotation import inputs_for
-from horarium.schedule.assignee import AssigneeType
-from horarium.schedule.compiled import CompiledWorkflow
-from horarium.schedule.data_flow import results_read
-from horarium.schedule.definition import Definition
-from horarium.schedule.document import from_canonical
-from horarium.schedule.effective import Effective, read_effective
-from horarium.schedule.envelope import decode_input
-from horarium.schedule.json_limits import Json
-from horarium.schedule.kinds import Kinds
-from horarium.schedule.run import FINAL, RunState
-from horarium.schedule.storable import MAX_BYTES
 
 # Each is a megabyte at most, and so is what a step may be given.
 _FEW_RESULTS = 8
@@ -58,9 +56,9 @@ class _Moving:
 
     parent: Parent
     facts: Sequence[StepFact]
-    used: Used
-    more: Used
-    about: RunFacts
+    used: UsedResources
+    more: UsedResources
+    about: WorkflowRunFacts
     plan: Advance | None = None
     known: dict[str, Json] = field(default_factory=dict)
 
@@ -109,7 +107,7 @@ class Workflows:
         running = [each for each in locked if each.work.state == RunState.RUNNING]
         step_ids = {each.step_run_id for each in taken if each.step_run_id is not None}
         facts = run_step_rows.facts(connection, step_ids)
-        more: dict[bytes, Used] = defaultdict(lambda: NOTHING_USED)
+        more: dict[bytes, UsedResources] = defaultdict(lambda: NOTHING_USED)
         for each in taken:
             more[each.run_id] = _sum(more[each.run_id], each.used)
         moving: list[_Moving] = []
@@ -152,7 +150,7 @@ class Workflows:
     def _list_left_over(self, connection: Connection, ended: Sequence[Advancing], now: Instant) -> None:
         """List nodes that never ran, for runs that were ended from outside."""
         made: list[NewStep] = []
-        letters: dict[bytes, tuple[str | None, Used]] = {}
+        letters: dict[bytes, tuple[str | None, UsedResources]] = {}
         for run, parent in self.read(connection, ended) if ended else ():
             if isinstance(parent, Exception) or (
                 run.progress is not None and len(run.progress) != len(parent.workflow.nodes)
@@ -340,13 +338,13 @@ def _parent(
         return wrong
 
 
-def facts_of_run(parent: Parent, used: Used) -> RunFacts:
+def facts_of_run(parent: Parent, used: UsedResources) -> WorkflowRunFacts:
     limits = replace(parent.definition.limits, runtime_seconds=None)  # the deadline of the run sees to that
-    spent = Usage(cost=credits_of(used.cost), tokens=used.tokens, tool_calls=used.tool_calls)
-    return RunFacts(
+    spent = LimitUsage(cost=credits_of(used.cost), tokens=used.tokens, tool_calls=used.tool_calls)
+    return WorkflowRunFacts(
         failure=parent.definition.failure,
         inputs=parent.inputs,
-        cap=exceeded(limits, spent),
+        cap=exceeded_limit(limits, spent),
         cancel_requested=parent.run.work.stop_requested_at is not None,
     )
 
@@ -373,6 +371,6 @@ def _inputs(run: Advancing, definition: Definition) -> Json:
     return decode_input(inputs_for(definition.action.input, definition.inputs_rotation, run.work.rotation_index or 0))
 
 
-def _sum(before: Used, more: Used) -> Used:
+def _sum(before: UsedResources, more: UsedResources) -> UsedResources:
     """Add usage, limited to what a column can hold."""
-    return Used(*(max(0, min(one + other, MAX_LONG)) for one, other in zip(before, more, strict=True)))
+    return UsedResources(*(max(0, min(one + other, MAX_LONG)) for one, other in zip(before, more, strict=True)))

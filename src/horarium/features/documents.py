@@ -7,7 +7,10 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Generic, TypeVar
 
+from horarium.core.document.json_values import DocumentProblems, UnreadableEntry, check_storable
+from horarium.core.policy.names import PolicyError, checked_id
 from horarium.errors import HorariumError, InvalidDefinition
+from horarium.features.agents.definition import DocumentShape
 from horarium.features.agents.rows import NamedDocument, NamedDocuments
 from horarium.features.resources import Resources
 from horarium.features.schedules.drafts import hold_namespace, require_namespace
@@ -18,12 +21,6 @@ from horarium.platform.database import Connection, limits
 from horarium.platform.database.errors import CannotRead, UniqueConflict
 from horarium.platform.errors import AlreadyExists, NotFound, PreconditionFailed
 from horarium.platform.wire import Permission, WriteOutcome
-from horarium.policy.names import PolicyError
-from horarium.schedule.damage import Unreadable
-from horarium.schedule.document_shapes import DocumentShape
-from horarium.schedule.naming import checked_id
-from horarium.schedule.problems import Problems
-from horarium.schedule.storable import check_storable
 
 V = TypeVar("V")
 
@@ -45,7 +42,7 @@ class Kept(Generic[V]):
 class KeptPage(Generic[V]):
     """`next_page_token` is the name of the last one; None = there are no more."""
 
-    found: tuple[Kept[V] | Unreadable, ...]
+    found: tuple[Kept[V] | UnreadableEntry, ...]
     next_page_token: str | None
 
 
@@ -102,11 +99,11 @@ class DocumentKind(Generic[V]):
 
         return resources.database.read(look)
 
-    def _readable(self, row: NamedDocument) -> Kept[V] | Unreadable:
+    def _readable(self, row: NamedDocument) -> Kept[V] | UnreadableEntry:
         try:
             return self.kept(row)
         except CannotRead as wrong:
-            return Unreadable(row.name, wrong.detail)
+            return UnreadableEntry(row.name, wrong.detail)
 
     def get(self, resources: Resources, caller: Caller, name: str) -> Kept[V]:
         caller.require(Permission.READ)
@@ -230,7 +227,7 @@ class DocumentKind(Generic[V]):
 
 def _read(parse: Callable[[object], V], document: object) -> V:
     """Raise InvalidDefinition."""
-    problems = Problems()
+    problems = DocumentProblems()
     check_storable(document, problems)
     problems.raise_any()
     try:

@@ -8,9 +8,19 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple, Protocol
 
-from horarium.clock import Clock
-from horarium.decision.process_state import GONE_AFTER_SECONDS, silent_seconds
+from horarium.core.decision.presence import GONE_AFTER_SECONDS, silent_seconds
+from horarium.core.document.assignee import Assignee, AssigneeType, workers_of
+from horarium.core.document.definition import Action, Definition
+from horarium.core.document.document import Defaults, from_canonical
+from horarium.core.document.kinds import PROMPT, SHIPPED, Kinds
+from horarium.core.document.planning import Planning
+from horarium.core.document.states import Reason
+from horarium.core.lifecycle.outcome import ReportTokens
+from horarium.core.policy.names import PolicyError
+from horarium.core.policy.queue import parse_catchup_policy as parse_catchup
+from horarium.core.policy.queue import parse_overlap_policy as parse_overlap
 from horarium.errors import InvalidDefinition
+from horarium.features.agents.definition import AgentDefinition
 from horarium.features.agents.policy_rows import PolicyDocuments, TeamTurn
 from horarium.features.runs.definition_rows import Definitions
 from horarium.features.schedules import rows as schedules
@@ -26,23 +36,13 @@ from horarium.launchers.served import Served, read_served
 from horarium.launchers.signals import Signals
 from horarium.launchers.ssrf import Forbidden, Guard, Permitted
 from horarium.launchers.webhook import WebhookSender
-from horarium.life.report_token import ReportTokens
 from horarium.platform.caller import Caller
+from horarium.platform.clock import Clock
 from horarium.platform.database import Connection, Database
 from horarium.platform.database.installation import Sealer
 from horarium.platform.database.processes import process_rows
 from horarium.platform.database.wakeups import DUE
 from horarium.platform.errors import PreconditionFailed, ScheduleBroken, ScheduleNotFound
-from horarium.policy.catchup import parse as parse_catchup
-from horarium.policy.names import PolicyError
-from horarium.policy.overlap import parse as parse_overlap
-from horarium.schedule.agent import Agent
-from horarium.schedule.assignee import Assignee, AssigneeType, workers_of
-from horarium.schedule.definition import Action, Definition
-from horarium.schedule.document import Defaults, from_canonical
-from horarium.schedule.kinds import PROMPT, SHIPPED, Kinds
-from horarium.schedule.planning import Planning
-from horarium.schedule.reason import Reason
 from horarium.settings import Settings
 from horarium.telemetry.telemetry import Telemetry
 
@@ -148,14 +148,14 @@ def called_by(
     )
 
 
-def _agents(speakers: PolicyDocuments, namespace: str, assignee: Assignee) -> list[Agent]:
+def _agents(speakers: PolicyDocuments, namespace: str, assignee: Assignee) -> list[AgentDefinition]:
     """Those that may be sent; what is not there or cannot be read is reported elsewhere."""
     names: Sequence[str] = (assignee.id,)
     if assignee.type is AssigneeType.TEAM:
         team = speakers.teams.get((namespace, assignee.id))
         names = workers_of(team.team) if isinstance(team, TeamTurn) else ()
     found = (speakers.agents.get((namespace, name)) for name in names)
-    return [each for each in found if isinstance(each, Agent)]
+    return [each for each in found if isinstance(each, AgentDefinition)]
 
 
 async def judge(

@@ -22,12 +22,12 @@ import asyncio
 from datetime import UTC
 from email.utils import parsedate_to_datetime
 
+from horarium.core.document.json_values import Json
+from horarium.core.lifecycle.outcome import Accepted, Busy, Finished, Outcome, Refused, RunFailed, Unknown, Unreachable
+from horarium.core.policy.retry import RetryCause
 from horarium.instant import SECOND, Instant, from_datetime
 from horarium.launchers.exchange import Answer, Lost
 from horarium.launchers.payload import MAX_RESULT_BYTES, clean_text, read
-from horarium.life.outcome import Accepted, Busy, Finished, Outcome, Refused, RunFailed, Unknown, Unreachable
-from horarium.policy.retry import RetryCause
-from horarium.schedule.json_limits import Json
 
 MAX_REFERENCE = 1_024
 MAX_RETRY_AFTER_SECONDS = 86_400.0

@@ -22,16 +22,15 @@ from dataclasses import dataclass
 from multiprocessing.connection import Connection
 from typing import Any, NamedTuple, TypeAlias
 
-from horarium.job.capture import keep_output
-from horarium.job.job import Job
-from horarium.job.run_log import MAX_LINE, Sink, Stream
+from horarium.core.document.json_values import Json
+from horarium.core.lifecycle.outcome import Finished
+from horarium.core.policy.limits import millionths
+from horarium.core.policy.names import MAX_LONG, PolicyError, whole_or_none
+from horarium.core.policy.retry import RetryCause
 from horarium.launchers.payload import MAX_ERROR_CHARACTERS, NotJson, clean_text, keep
 from horarium.launchers.threads import Threads
-from horarium.life.outcome import Finished
-from horarium.policy.limits import millionths
-from horarium.policy.names import MAX_LONG, PolicyError, whole_or_none
-from horarium.policy.retry import RetryCause
-from horarium.schedule.json_limits import Json
+from horarium.platform.job import Job, keep_output
+from horarium.platform.run_log import MAX_LINE, Sink, Stream
 
 _TRACEBACK_FRAMES = 10
 # Characters of one message from a child.

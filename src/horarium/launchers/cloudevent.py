@@ -10,10 +10,10 @@ from urllib.parse import quote
 
 import orjson
 
+from horarium.core.document.json_values import Json
 from horarium.instant import to_rfc3339
 from horarium.launchers.launcher import LaunchRequest
 from horarium.launchers.payload import check, dump
-from horarium.schedule.json_limits import Json
 
 EVENT_TYPE = "dev.horarium.run.due.v1"
 STRUCTURED = "application/cloudevents+json"

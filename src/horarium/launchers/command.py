@@ -26,18 +26,26 @@ from subprocess import PIPE
 from typing import assert_never
 
 from horarium.audience import USUAL, Audience
-from horarium.clock import Clock
+from horarium.core.document import kinds
+from horarium.core.document.checks import MAX_COMMAND_ARGUMENTS
+from horarium.core.document.json_values import Json
+from horarium.core.lifecycle.outcome import (
+    Finished,
+    Outcome,
+    Refused,
+    RunCancelled,
+    RunFailed,
+    RunTimedOut,
+    Unreachable,
+)
+from horarium.core.policy.retry import RetryCause
 from horarium.instant import to_rfc3339
-from horarium.job.run_log import RunLog, Stream
 from horarium.launchers.bounds import CancelAsked, DeadlineReached, Ended, run_within
 from horarium.launchers.launcher import Launcher, LaunchRequest
 from horarium.launchers.payload import MAX_RESULT_BYTES, clean_text, read
 from horarium.launchers.preflight import Cleared, preflight
-from horarium.life.outcome import Finished, Outcome, Refused, RunCancelled, RunFailed, RunTimedOut, Unreachable
-from horarium.policy.retry import RetryCause
-from horarium.schedule import kinds
-from horarium.schedule.checks import MAX_COMMAND_ARGUMENTS
-from horarium.schedule.json_limits import Json
+from horarium.platform.clock import Clock
+from horarium.platform.run_log import RunLog, Stream
 
 # Processes at once: each is a program of its own.
 CONCURRENCY = 10

@@ -16,7 +16,8 @@ import httpx
 from standardwebhooks import Webhook
 
 from horarium.audience import USUAL, Audience
-from horarium.clock import Clock
+from horarium.core.document import kinds
+from horarium.core.lifecycle.outcome import Outcome, Refused, RunCancelled, RunTimedOut, Unknown, Unreachable
 from horarium.instant import SECOND, to_datetime
 from horarium.launchers.answer import outcome_of
 from horarium.launchers.bounds import CancelAsked, DeadlineReached, Ended, run_within
@@ -27,8 +28,7 @@ from horarium.launchers.outgoing import BadAction, Outbox, Outgoing
 from horarium.launchers.payload import NotJson, clean_text
 from horarium.launchers.preflight import Cleared, preflight
 from horarium.launchers.ssrf import Guard
-from horarium.life.outcome import Outcome, Refused, RunCancelled, RunTimedOut, Unknown, Unreachable
-from horarium.schedule import kinds
+from horarium.platform.clock import Clock
 
 _TIDY_SECONDS = 1.0
 # What an action may say otherwise.

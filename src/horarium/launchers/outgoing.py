@@ -9,12 +9,12 @@ from functools import lru_cache
 
 import httpx
 
+from horarium.core.document.checks import MAX_HEADER_VALUE, METHODS
+from horarium.core.document.definition import Action
+from horarium.core.document.json_values import MAX_URL
+from horarium.core.document.secret_values import DEFAULT_PORTS, pin
 from horarium.launchers.exchange import Place
 from horarium.launchers.payload import clean_text
-from horarium.schedule.checks import MAX_HEADER_VALUE, METHODS
-from horarium.schedule.definition import Action
-from horarium.schedule.json_limits import MAX_URL
-from horarium.schedule.secret_value import DEFAULT_PORTS, pin
 
 WITH_BODY = frozenset({"POST", "PUT", "PATCH"})
 _MAX_REMEMBERED = 1_024

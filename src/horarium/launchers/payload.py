@@ -12,7 +12,7 @@ from typing import Any
 
 import orjson
 
-from horarium.schedule.json_limits import OUTGOING, Json
+from horarium.core.document.json_values import OUTGOING, Json
 
 MAX_RESULT_BYTES = 1_048_576
 MAX_INPUT_BYTES = 4 * 1_048_576

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from horarium.clock import Clock
+from horarium.core.lifecycle.outcome import Refused, RunCancelled, RunTimedOut
 from horarium.launchers.launcher import LaunchRequest
 from horarium.launchers.payload import NotJson, encode
-from horarium.life.outcome import Refused, RunCancelled, RunTimedOut
+from horarium.platform.clock import Clock
 
 
 @dataclass(frozen=True, slots=True)

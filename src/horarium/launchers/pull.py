@@ -6,12 +6,12 @@ and since nothing outside is touched, a launch is a change of that row and may h
 
 from __future__ import annotations
 
-from horarium.clock import Clock
+from horarium.core.document import kinds
+from horarium.core.document.definition import DEFAULT_QUEUE
+from horarium.core.lifecycle.outcome import Accepted, Outcome
 from horarium.launchers.launcher import Launcher, LaunchRequest
 from horarium.launchers.preflight import Cleared, preflight
-from horarium.life.outcome import Accepted, Outcome
-from horarium.schedule import kinds
-from horarium.schedule.target import DEFAULT_QUEUE
+from horarium.platform.clock import Clock
 
 
 class PullLauncher(Launcher):

@@ -19,9 +19,8 @@ from typing import assert_never
 import orjson
 
 from horarium.audience import USUAL, Audience
-from horarium.clock import Clock
-from horarium.job import capture
-from horarium.job.job import Job
+from horarium.core.document import kinds
+from horarium.core.lifecycle.outcome import Busy, Outcome, Refused, RunCancelled, RunFailed, RunTimedOut, Unreachable
 from horarium.launchers.bounds import CancelAsked, DeadlineReached, Ended, run_within
 from horarium.launchers.calls import (
     Call,
@@ -39,8 +38,9 @@ from horarium.launchers.payload import clean_text
 from horarium.launchers.preflight import Cleared, preflight
 from horarium.launchers.tasks import Task, TaskRegistry, job_of
 from horarium.launchers.threads import Threads
-from horarium.life.outcome import Busy, Outcome, Refused, RunCancelled, RunFailed, RunTimedOut, Unreachable
-from horarium.schedule import kinds
+from horarium.platform import job as job_context
+from horarium.platform.clock import Clock
+from horarium.platform.job import Job
 
 CONCURRENCY = 32
 """Concurrent calls: most of them wait for I/O, and a waiting thread is cheap."""
@@ -85,10 +85,10 @@ class PythonLauncher(Launcher):
         return self._tasks.offered(self._usual)
 
     async def start(self) -> None:
-        capture.begin()
+        job_context.begin_capture()
 
     async def close(self) -> None:
-        capture.end()
+        job_context.end_capture()
         for child in list(self._children):
             child.kill()
         self._threads.close()

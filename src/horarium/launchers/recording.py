@@ -11,11 +11,20 @@ from collections import deque
 from collections.abc import Awaitable, Callable, Iterable
 from typing import TypeAlias
 
-from horarium.clock import Clock
+from horarium.core.lifecycle.outcome import (
+    Busy,
+    Finished,
+    Outcome,
+    Refused,
+    RunCancelled,
+    RunTimedOut,
+    StillRunning,
+    Unreachable,
+)
 from horarium.launchers.bounds import CancelAsked, DeadlineReached, Ended, run_within
 from horarium.launchers.launcher import Launcher, LaunchRequest
 from horarium.launchers.preflight import Cleared, preflight
-from horarium.life.outcome import Busy, Finished, Outcome, Refused, RunCancelled, RunTimedOut, StillRunning, Unreachable
+from horarium.platform.clock import Clock
 
 Step: TypeAlias = Outcome | Callable[[LaunchRequest], Outcome | Awaitable[Outcome]]
 

@@ -14,15 +14,15 @@ from importlib.metadata import EntryPoint, entry_points
 import structlog
 
 from horarium.audience import EVERYBODY, Audience
+from horarium.core.document.definition import Action
+from horarium.core.document.field import message_of
+from horarium.core.document.json_values import is_storable
+from horarium.core.document.kinds import PULL, PYTHON, SHIPPED, WORKFLOW, Kind, Kinds
+from horarium.core.lifecycle.outcome import Outcome, Refused, Unknown, Unreachable
 from horarium.errors import InvalidDefinition
 from horarium.launchers.launcher import Launcher, LaunchRequest
 from horarium.launchers.payload import clean_text
 from horarium.launchers.served import Served
-from horarium.life.outcome import Outcome, Refused, Unknown, Unreachable
-from horarium.schedule.definition import Action
-from horarium.schedule.foreign import told
-from horarium.schedule.kinds import PULL, PYTHON, SHIPPED, WORKFLOW, Kind, Kinds
-from horarium.schedule.storable import is_storable
 
 ENTRY_POINT_GROUP = "horarium.launchers"
 
@@ -101,7 +101,7 @@ class Registry:
         return self._resolved(action.kind, action.workflow, namespace)
 
     def kind_of_target(self, target: str, namespace: str) -> str:
-        """The same for a run of which only the target is known (`schedule/target.py`)."""
+        """The same for a run of which only the target is known (`core/document/definition.py`)."""
         kind, _, name = target.partition(":")
         return self._resolved(kind, name or None, namespace)
 
@@ -246,7 +246,7 @@ def _can_be_told(name: object) -> bool:
 
 
 def _failed(launcher: Launcher, error: Exception) -> str:
-    return clean_text(f"the {launcher.kind} launcher failed: {told(error)}", 1_000)
+    return clean_text(f"the {launcher.kind} launcher failed: {message_of(error)}", 1_000)
 
 
 def _no_outcome(launcher: Launcher, answer: object) -> str:
@@ -288,7 +288,7 @@ def discover(points: Iterable[EntryPoint] | None = None) -> Discovered:
             launcher: Launcher = point.load()()
             _check_declared(launcher, point.name, taken={each.kind for each in found})
         except Exception as error:  # foreign code at import: whatever it raises, the others are to be loaded
-            problems.append(clean_text(f"{point.name} ({point.value}): {told(error)}", 500))
+            problems.append(clean_text(f"{point.name} ({point.value}): {message_of(error)}", 500))
         else:
             found.append(launcher)
     return Discovered(tuple(found), tuple(problems))

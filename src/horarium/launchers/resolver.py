@@ -23,8 +23,8 @@ from dataclasses import dataclass, field
 from functools import lru_cache, partial
 from typing import Any, TypeAlias
 
-from horarium.clock import Clock, SystemClock
 from horarium.launchers.threads import Threads
+from horarium.platform.clock import Clock, SystemClock
 
 THREADS = 32
 SHARE_OF_A_GROUP = 4

@@ -11,9 +11,8 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from horarium.audience import Audience, parse_audience
-from horarium.schedule.definition import Action
-from horarium.schedule.kinds import PULL, PYTHON, WORKFLOW, Kinds
-from horarium.schedule.target import DEFAULT_QUEUE
+from horarium.core.document.definition import DEFAULT_QUEUE, Action
+from horarium.core.document.kinds import PULL, PYTHON, WORKFLOW, Kinds
 
 # A row is written every few seconds; a process with more names, or for more namespaces, is taken to know them all.
 MAX_NAMES = 1_000

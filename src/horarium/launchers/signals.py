@@ -19,13 +19,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
-from horarium.clock import Clock, SystemClock
-from horarium.decision.facts import NO_SIGNAL, Signal
+from horarium.core.decision.facts import NO_SIGNAL, Signal
+from horarium.core.document.json_values import DocumentProblems, check_storable
 from horarium.instant import SECOND, Instant
 from horarium.launchers.payload import clean_text
 from horarium.launchers.threads import Threads
-from horarium.schedule.problems import Problems
-from horarium.schedule.storable import check_storable
+from horarium.platform.clock import Clock, SystemClock
 
 THREADS = 16
 MAX_OPEN = 8_000
@@ -213,7 +212,7 @@ def _answered(provider: Provider, namespace: str, schedule_id: str) -> Signal:
     if len(text) > MAX_BYTES:
         return Signal(error=f"the answer is longer than {MAX_BYTES} bytes")
     # A copy: whoever keeps the object may change it while others read.
-    kept, problems = json.loads(text), Problems()
+    kept, problems = json.loads(text), DocumentProblems()
     check_storable(kept, problems)
     return Signal(error="the answer cannot be stored as JSON") if problems.any else Signal(kept)
 

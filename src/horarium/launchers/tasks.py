@@ -18,10 +18,10 @@ from dataclasses import dataclass, field
 from typing import Any, TypeAlias, TypeVar
 
 from horarium.audience import USUAL, Audience
+from horarium.core.document.json_values import Json
 from horarium.instant import to_datetime
-from horarium.job.job import Job
 from horarium.launchers.launcher import LaunchRequest
-from horarium.schedule.json_limits import Json
+from horarium.platform.job import Job
 
 F = TypeVar("F", bound=Callable[..., Any])
 Arguments: TypeAlias = tuple[tuple[Any, ...], dict[str, Any]]

@@ -16,13 +16,13 @@ from typing import TypeAlias
 import httpx
 from standardwebhooks import Webhook
 
-from horarium.clock import Clock
 from horarium.instant import SECOND, to_datetime
 from horarium.launchers.cloudevent import STRUCTURED
 from horarium.launchers.exchange import Answer, BadRequest, Dialler, Exchange, Lost, Place, TargetForbidden, Wire
 from horarium.launchers.outgoing import BadAction, place_of
 from horarium.launchers.payload import clean_text
 from horarium.launchers.ssrf import Guard
+from horarium.platform.clock import Clock
 
 TIMEOUT_SECONDS = 10.0
 MAX_SECRET = 200

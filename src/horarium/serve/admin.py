@@ -10,14 +10,14 @@ import os
 from functools import partial
 from pathlib import Path
 
-from horarium.audit import Act
-from horarium.clock import Clock
+from horarium.core.audit_entries import Act
 from horarium.features.tenants import rows as tenant_rows
-from horarium.ids import id_text
 from horarium.instant import Instant
+from horarium.platform.clock import Clock
 from horarium.platform.database import Connection, Database, audit_chain
 from horarium.platform.database.errors import StoreUnavailable
 from horarium.platform.database.schema import DEFAULT_NAMESPACE
+from horarium.platform.ids import id_text
 from horarium.settings import Settings
 
 ADMIN = "admin"

@@ -16,8 +16,9 @@ from enum import StrEnum
 
 import httpx
 
-from horarium.clock import Clock
-from horarium.decision.process_state import GONE_AFTER_SECONDS, silent_seconds
+from horarium.core.decision.presence import GONE_AFTER_SECONDS, silent_seconds
+from horarium.core.document.states import Status
+from horarium.core.recurrence.zone import tzdata_version
 from horarium.errors import HorariumError
 from horarium.features.cluster.health import ahead_until
 from horarium.features.history import entry_rows
@@ -27,12 +28,11 @@ from horarium.features.schedules import list_rows as schedule_lists
 from horarium.features.tenants import rows as tenant_rows
 from horarium.features.webhooks import rows as subscriptions
 from horarium.instant import DAY, MINUTE, SECOND, to_rfc3339
+from horarium.platform.clock import Clock
 from horarium.platform.database import Connection, Database, open_database, partition_upkeep, processes
 from horarium.platform.database.errors import DATABASE_REMEDY, SchemaMissing, SchemaTooNew, SchemaTooOld
 from horarium.platform.database.schema import Fit, SchemaReport, check_schema
 from horarium.platform.database.sqlite import database_path
-from horarium.recurrence.zone import tzdata_version
-from horarium.schedule.position import Status
 from horarium.serve.address import address_file
 from horarium.serve.admin import token_file
 from horarium.serve.application import load_application

@@ -7,7 +7,6 @@ from concurrent.futures import ThreadPoolExecutor
 from importlib.util import find_spec
 
 from horarium.audience import Audience
-from horarium.clock import Clock
 from horarium.launchers import python
 from horarium.launchers.a2a.launcher import A2ALauncher
 from horarium.launchers.command import CommandLauncher, CommandSpec
@@ -18,6 +17,7 @@ from horarium.launchers.python import PythonLauncher
 from horarium.launchers.registry import Registry, discover
 from horarium.launchers.ssrf import AddressPolicy, Guard
 from horarium.launchers.tasks import TaskRegistry
+from horarium.platform.clock import Clock
 from horarium.settings import Settings, WebhookSecret
 
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 
-from horarium.clock import Clock, SystemClock
-from horarium.decision.process_state import GONE_AFTER_SECONDS, silent_seconds
+from horarium.core.decision.presence import GONE_AFTER_SECONDS, silent_seconds
 from horarium.errors import HorariumError
+from horarium.platform.clock import Clock, SystemClock
 from horarium.platform.database import Database, open_database
 from horarium.platform.database.copying import Tell, copy_all, count_rows, first_filled_table
 from horarium.platform.database.errors import SchemaMissing, SchemaTooNew, SchemaTooOld

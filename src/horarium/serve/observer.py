@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from horarium.core.document.states import RunState
+from horarium.core.lifecycle.event import End, RetryLater
 from horarium.engine.batch import Tick
 from horarium.engine.janitor import JanitorResult
 from horarium.engine.partitions import UpkeepResult
 from horarium.features.runs.transition_rows import SettledRun, fields_of_run
 from horarium.features.runs.work_rows import RunWork
 from horarium.instant import SECOND, Instant
-from horarium.life.change import Again, End
-from horarium.schedule.run import RunState
 from horarium.telemetry.telemetry import Telemetry
 
 _GOOD = frozenset({RunState.SUCCEEDED, RunState.CANCELLED, RunState.SKIPPED})
@@ -32,7 +32,7 @@ class TelemetryObserver:
             if isinstance(change, End):
                 self._telemetry.ended(change.state)
                 self._tell_end(run, change, schedule_id, now)
-            elif isinstance(change, Again):
+            elif isinstance(change, RetryLater):
                 self._log.info(
                     "run_retry_scheduled",
                     **fields_of_run(run.run_id, run.namespace, schedule_id),

@@ -6,12 +6,11 @@ import asyncio
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple, assert_never
 
-from horarium.decision.plan import Decision, Fire, Hold, Missed, Skip
+from horarium.core.decision.facts import Decision, Fire, Hold, Missed, Skip
+from horarium.core.document.states import Origin, Reason, instance_id
 from horarium.engine.batch import Decided
-from horarium.ids import id_text
 from horarium.instant import rfc3339_or_none, to_rfc3339
-from horarium.schedule.reason import Reason
-from horarium.schedule.run import Origin, instance_id
+from horarium.platform.ids import id_text
 from horarium.serve.service import Service
 
 

@@ -11,11 +11,11 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-from horarium.audit import Act
-from horarium.clock import Clock, SystemClock
+from horarium.core.audit_entries import Act
 from horarium.errors import HorariumError
 from horarium.features.secrets.rows import Resealed, reseal_all
 from horarium.instant import Instant
+from horarium.platform.clock import Clock, SystemClock
 from horarium.platform.database import Connection, Database, audit_chain, installation, open_database
 from horarium.platform.database.installation import Sealer
 from horarium.platform.database.schema import DEFAULT_NAMESPACE, check_exact_schema

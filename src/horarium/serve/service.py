@@ -14,7 +14,11 @@ from typing import Any, TextIO
 
 from fastapi import FastAPI
 
-from horarium.clock import Clock, SystemClock
+from horarium.core.document.document import from_canonical
+from horarium.core.document.kinds import PROMPT
+from horarium.core.lifecycle.outcome import ReportTokens
+from horarium.core.policy.limits import Quota, Quotas, RunLimits
+from horarium.core.policy.limits import parse_amount as amount
 from horarium.engine.capacity import Limits
 from horarium.engine.claimer import DispatcherOptions
 from horarium.engine.deliverer import Deliverer, DelivererOptions
@@ -22,11 +26,11 @@ from horarium.engine.engine import Engine, EngineOptions
 from horarium.engine.retention import RetentionOptions
 from horarium.engine.ticker import TickerOptions
 from horarium.features.bundles.registrations import Registered, namespaces_of_app, register
+from horarium.features.bundles.values import fingerprint
 from horarium.features.resources import Damages, Resources
 from horarium.features.runs.definition_rows import Definitions
 from horarium.features.tenants import rows as tenant_rows
 from horarium.features.tenants.quota_rows import QuotaBook
-from horarium.ids import id_text, new_id
 from horarium.launchers.a2a.cards import Cards
 from horarium.launchers.a2a.client import A2AClient
 from horarium.launchers.a2a.launcher import A2ALauncher
@@ -34,8 +38,8 @@ from horarium.launchers.registry import Registry
 from horarium.launchers.signals import Signals
 from horarium.launchers.ssrf import Guard
 from horarium.launchers.webhook import WebhookSender
-from horarium.life.report_token import ReportTokens
 from horarium.platform.caller import internal
+from horarium.platform.clock import Clock, SystemClock
 from horarium.platform.database import Database, open_database
 from horarium.platform.database.errors import UniqueConflict
 from horarium.platform.database.installation import Sealer
@@ -43,12 +47,7 @@ from horarium.platform.database.processes import About
 from horarium.platform.database.schema import DEFAULT_NAMESPACE, Fit, check_schema, migrate, newest_revision
 from horarium.platform.database.shared_clock import SharedClock
 from horarium.platform.errors import OperationError, QuotaExceeded
-from horarium.policy.limits import RunLimits
-from horarium.policy.limits import parse as amount
-from horarium.policy.quotas import Quota, Quotas
-from horarium.schedule.document import from_canonical
-from horarium.schedule.kinds import PROMPT
-from horarium.schedule.release import fingerprint
+from horarium.platform.ids import id_text, new_id
 from horarium.serve.admin import AdminTokenFile, make_data_dir
 from horarium.serve.api import ApiOptions, make_api
 from horarium.serve.application import Application, Bare, load_application, load_provider

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from functools import partial
 
-from horarium.decision.plan import Decision
+from horarium.core.decision.facts import Decision
+from horarium.core.document.states import Origin, RunState
 from horarium.instant import Instant
-from horarium.schedule.run import Origin, RunState
 from horarium.telemetry.telemetry import Telemetry
 
 

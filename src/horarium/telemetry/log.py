@@ -14,9 +14,9 @@ from typing import Any, TextIO
 import structlog
 from structlog.typing import FilteringBoundLogger, Processor
 
-from horarium.clock import Clock
-from horarium.decision.plan import Decision, Fire, Hold, Missed, Skip
+from horarium.core.decision.facts import Decision, Fire, Hold, Missed, Skip
 from horarium.instant import SECOND, Instant, to_rfc3339
+from horarium.platform.clock import Clock
 
 _LEVELS = {"debug": logging.DEBUG, "info": logging.INFO, "warning": logging.WARNING, "error": logging.ERROR}
 _USUAL_NAMESPACE = "default"

@@ -16,8 +16,7 @@ from typing import Final
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, Info, generate_latest
 from prometheus_client.exposition import CONTENT_TYPE_LATEST
 
-from horarium.schedule.reason import Reason
-from horarium.schedule.run import FINAL, Origin, RunState
+from horarium.core.document.states import FINAL, Origin, Reason, RunState
 
 CONTENT_TYPE = CONTENT_TYPE_LATEST
 # From 0 on: a histogram that could be negative has no sum. What is early is counted apart.

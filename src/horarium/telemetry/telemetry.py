@@ -7,12 +7,11 @@ from typing import Protocol
 
 from structlog.typing import FilteringBoundLogger
 
-from horarium.clock import Clock
-from horarium.decision.plan import Decision, Fire, Hold, Missed, Skip
+from horarium.core.decision.facts import Decision, Fire, Hold, Missed, Skip
+from horarium.core.document.states import Origin, Reason, RunState
+from horarium.core.recurrence.zone import tzdata_version
 from horarium.instant import SECOND, Instant
-from horarium.recurrence.zone import tzdata_version
-from horarium.schedule.reason import Reason
-from horarium.schedule.run import Origin, RunState
+from horarium.platform.clock import Clock
 from horarium.telemetry.log import DecisionLog, make_logger
 from horarium.telemetry.metrics import Metrics
 

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from horarium.clock import Clock
+from horarium.core.document.kinds import PYTHON, SHIPPED
+from horarium.core.lifecycle.outcome import Outcome
 from horarium.launchers.launcher import Launcher, LaunchRequest
 from horarium.launchers.python import PythonLauncher
 from horarium.launchers.recording import RecordingLauncher
 from horarium.launchers.registry import Registry
 from horarium.launchers.tasks import TaskRegistry
-from horarium.life.outcome import Outcome
-from horarium.schedule.kinds import PYTHON, SHIPPED
+from horarium.platform.clock import Clock
 from horarium.serve.launchers import kind_audiences
 from horarium.settings import Settings
 

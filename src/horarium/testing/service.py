@@ -18,6 +18,8 @@ from typing import Any, TextIO, TypeVar
 import httpx
 
 from horarium.client.client import Client
+from horarium.core.document.states import OPEN
+from horarium.core.lifecycle.outcome import Finished
 from horarium.features.cluster import verification
 from horarium.features.history import rows as history
 from horarium.features.history import service as histories
@@ -35,12 +37,10 @@ from horarium.features.schedules.pause_rows import Outlook, look_ahead
 from horarium.features.tenants import rows as tenant_rows
 from horarium.instant import DAY, HOUR, MINUTE, SECOND, Instant, to_rfc3339
 from horarium.launchers.recording import RecordingLauncher, Step
-from horarium.life.outcome import Finished
 from horarium.platform.caller import Caller
 from horarium.platform.database import Connection, open_database
 from horarium.platform.database.schema import migrate
 from horarium.platform.wire import Role
-from horarium.schedule.run import OPEN
 from horarium.serve.application import Application, Bare
 from horarium.serve.service import Service, open_service, put_templates
 from horarium.settings import DATABASE_FILE, Settings

@@ -15,9 +15,22 @@ from horarium.compat.workspaces.model import (
     WorkspaceNameTaken,
     WorkspaceRequestInvalid,
 )
-from horarium.decision.workspace_status import last_error
+from horarium.compat.workspaces.request import (
+    RequestError,
+    ScheduleRequest,
+    change_document,
+    new_document,
+    prompt_of,
+    read_change,
+    read_new,
+    refusal,
+)
+from horarium.compat.workspaces.status import last_error
+from horarium.core.document.assignee import AgentSchedules
+from horarium.core.document.states import Reason, RunState, Status
 from horarium.errors import InvalidDefinition
 from horarium.features.agents import rows as agent_rows
+from horarium.features.agents.definition import AgentDefinition
 from horarium.features.agents.model import AgentNotFound
 from horarium.features.agents.policy_rows import find_agents
 from horarium.features.agents.teams import require_peer
@@ -38,21 +51,6 @@ from horarium.platform.database import Connection
 from horarium.platform.database.wrapper import JoinedTransaction
 from horarium.platform.errors import Forbidden, ScheduleNotFound
 from horarium.platform.wire import Permission, Role, TriggerOutcome
-from horarium.schedule.agent import Agent
-from horarium.schedule.agent_words import AgentSchedules
-from horarium.schedule.position import Status
-from horarium.schedule.reason import Reason
-from horarium.schedule.run import RunState
-from horarium.schedule.workspace_request import (
-    Wish,
-    Wrong,
-    change_document,
-    new_document,
-    prompt_of,
-    read_change,
-    read_new,
-    refusal,
-)
 
 MOST_LISTED = 1_000
 MOST_HISTORY = 20
@@ -274,7 +272,7 @@ def _require_writable(
     if caller.agent_id is None:
         return
     found = find_agents(connection, [(caller.namespace, workspace_id)]).get((caller.namespace, workspace_id))
-    allowed = found.schedules if isinstance(found, Agent) else AgentSchedules.OWN
+    allowed = found.schedules if isinstance(found, AgentDefinition) else AgentSchedules.OWN
     if allowed is AgentSchedules.NONE:
         raise Forbidden("this agent may not change schedules, because its setting schedules is none")
     if row is None or allowed is AgentSchedules.ALL:
@@ -325,13 +323,13 @@ def _check_name(
         raise WorkspaceNameTaken(name)
 
 
-def _read(found: Wish | Wrong) -> Wish:
-    if isinstance(found, Wrong):
+def _read(found: ScheduleRequest | RequestError) -> ScheduleRequest:
+    if isinstance(found, RequestError):
         raise WorkspaceRequestInvalid(found.field, found.text)
     return found
 
 
-def _said(wish: Wish, write: Callable[[], ScheduleChange]) -> ScheduleChange:
+def _said(wish: ScheduleRequest, write: Callable[[], ScheduleChange]) -> ScheduleChange:
     """Translate errors about schedules into the terms of this API."""
     try:
         return write()

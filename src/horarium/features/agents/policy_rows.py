@@ -14,37 +14,37 @@ from typing import Final, NamedTuple, TypeVar
 
 from sqlalchemy import Connection, Table, select, update
 
-from horarium.errors import HorariumError
-from horarium.platform.database.columns import from_text
-from horarium.platform.database.statements import rows_with
-from horarium.platform.database.tables import agents, assignments, teams
-from horarium.policy.approval import ApprovalMode, ApprovalPolicy, WhileWaiting
-from horarium.policy.failure import FailurePolicy
-from horarium.policy.limits import RunLimits
-from horarium.policy.queue import QueuePolicy
-from horarium.policy.retry import RetryPolicy
-from horarium.schedule.agent import Agent, parse_agent
-from horarium.schedule.assignee import (
+from horarium.core.document.assignee import (
+    POLICY_NAMES,
     Assignee,
     AssigneeType,
-    Assignment,
-    Team,
+    AssignmentDefinition,
+    TeamDefinition,
     TeamStrategy,
     parse_assignment,
     parse_team,
     resolve_agent,
     workers_of,
 )
-from horarium.schedule.effective import Effective, PolicyOrigin
-from horarium.schedule.merged_policies import Said, merge_policies
-from horarium.schedule.worker_policies import POLICY_NAMES
+from horarium.core.document.effective_policies import Effective, PolicyOrigin, StatedPolicies, merge_policies
+from horarium.core.policy.approval import ApprovalMode, ApprovalPolicy, WhileWaiting
+from horarium.core.policy.limits import RunLimits
+from horarium.core.policy.queue import QueuePolicy
+from horarium.core.policy.retry import FailurePolicy, RetryPolicy
+from horarium.errors import HorariumError
+from horarium.features.agents.definition import AgentDefinition, parse_agent
+from horarium.platform.database.columns import from_text
+from horarium.platform.database.statements import rows_with
+from horarium.platform.database.tables import agents, assignments, teams
 
 T = TypeVar("T")
 Key = tuple[str, str]
 """A namespace, and an id in it."""
 
 NO_CAPS: Final = RunLimits()
-_UNREADABLE: Final = Said(PolicyOrigin.AGENT, ApprovalPolicy(requires_approval=True, mode=ApprovalMode.EVERY_NODE))
+_UNREADABLE: Final = StatedPolicies(
+    PolicyOrigin.AGENT, ApprovalPolicy(requires_approval=True, mode=ApprovalMode.EVERY_NODE)
+)
 
 
 class PolicyQuestion(NamedTuple):
@@ -71,7 +71,7 @@ class PolicyQuestion(NamedTuple):
 class TeamTurn(NamedTuple):
     """A team, and how many runs it was given before."""
 
-    team: Team
+    team: TeamDefinition
     turn: int
 
 
@@ -85,16 +85,16 @@ class UnreadableDocument(NamedTuple):
 class PolicyDocuments:
     """The rows that have a word, by namespace and id; what is not there says nothing."""
 
-    assignments: Mapping[Key, Assignment | UnreadableDocument]
+    assignments: Mapping[Key, AssignmentDefinition | UnreadableDocument]
     teams: Mapping[Key, TeamTurn | UnreadableDocument]
-    agents: Mapping[Key, Agent | UnreadableDocument]
+    agents: Mapping[Key, AgentDefinition | UnreadableDocument]
 
     def assignee_of(self, namespace: str, assignee: Assignee | None, assignment_id: str | None) -> Assignee | None:
         """Its own, or else that of the assignment."""
         if assignee is not None or assignment_id is None:
             return assignee
         found = self.assignments.get((namespace, assignment_id))
-        return found.assignee if isinstance(found, Assignment) else None
+        return found.assignee if isinstance(found, AssignmentDefinition) else None
 
     def member_of(self, namespace: str, assignee: Assignee, turn: int | None = None) -> str | None:
         """Resolve the team member who works; None for an agent, and for a missing or unreadable team."""
@@ -109,7 +109,7 @@ class PolicyDocuments:
             return None
         assignee = self.assignee_of(namespace, asked.assignee, asked.assignment_id)
         said = [
-            Said(
+            StatedPolicies(
                 PolicyOrigin.SCHEDULE,
                 asked.definition_approval,
                 asked.definition_retry,
@@ -122,12 +122,12 @@ class PolicyDocuments:
         if assignee is not None:
             said += self._of_workers(namespace, assignee, asked.member)
         if asked.workflow_approval is not None:
-            said.append(Said(PolicyOrigin.WORKFLOW, asked.workflow_approval))
+            said.append(StatedPolicies(PolicyOrigin.WORKFLOW, asked.workflow_approval))
         merged = merge_policies(said, has_assignee=assignee is not None or asked.assignment_id is not None, caps=caps)
         assignment = self.assignments.get((namespace, asked.assignment_id or ""))
-        return replace(merged, queue=assignment.queue_policy if isinstance(assignment, Assignment) else None)
+        return replace(merged, queue=assignment.queue_policy if isinstance(assignment, AssignmentDefinition) else None)
 
-    def _of_workers(self, namespace: str, assignee: Assignee, member: str | None) -> list[Said]:
+    def _of_workers(self, namespace: str, assignee: Assignee, member: str | None) -> list[StatedPolicies]:
         """The agent that works goes before the team that sends it."""
         if assignee.type is AssigneeType.AGENT:
             return _of_worker(self.agents.get((namespace, assignee.id)))
@@ -137,7 +137,7 @@ class PolicyDocuments:
         return [*own, *_of_worker(team.team if isinstance(team, TeamTurn) else team)]
 
 
-def _of_assignment(found: Assignment | UnreadableDocument | None) -> list[Said]:
+def _of_assignment(found: AssignmentDefinition | UnreadableDocument | None) -> list[StatedPolicies]:
     match found:
         case None:
             return []
@@ -145,10 +145,10 @@ def _of_assignment(found: Assignment | UnreadableDocument | None) -> list[Said]:
             return [_UNREADABLE]
         case _:
             said = (found.approval_policy, found.retry_policy, found.failure_policy)
-            return [Said(PolicyOrigin.ASSIGNMENT, *said)]
+            return [StatedPolicies(PolicyOrigin.ASSIGNMENT, *said)]
 
 
-def _of_worker(found: Agent | Team | UnreadableDocument | None) -> list[Said]:
+def _of_worker(found: AgentDefinition | TeamDefinition | UnreadableDocument | None) -> list[StatedPolicies]:
     match found:
         case None:
             return []
@@ -156,7 +156,7 @@ def _of_worker(found: Agent | Team | UnreadableDocument | None) -> list[Said]:
             return [_UNREADABLE]
         case _:
             said = found.policies
-            return [Said(PolicyOrigin.AGENT, said.approval, said.retry, said.failure, said.limits)]
+            return [StatedPolicies(PolicyOrigin.AGENT, said.approval, said.retry, said.failure, said.limits)]
 
 
 def capacity_of(
@@ -168,7 +168,7 @@ def capacity_of(
     found = None if assignment_id is None else speakers.assignments.get((namespace, assignment_id))
     effective = speakers.effective(namespace, _SILENT._replace(assignment_id=assignment_id, assignee=assignee))
     waiting = None if effective is None else effective.approval.while_waiting
-    return found.queue_policy if isinstance(found, Assignment) else None, waiting
+    return found.queue_policy if isinstance(found, AssignmentDefinition) else None, waiting
 
 
 _SILENT = PolicyQuestion(ApprovalPolicy(), RetryPolicy(), FailurePolicy(), RunLimits(), None, None, None)
@@ -203,7 +203,9 @@ def find_policy_documents(
     With `lock` nobody else gives a turn of these teams until the transaction ends: always before counters are locked.
     """
     given = _assignments(connection, assignment_ids)
-    named = {(namespace, each.assignee) for (namespace, _), each in given.items() if isinstance(each, Assignment)}
+    named = {
+        (namespace, each.assignee) for (namespace, _), each in given.items() if isinstance(each, AssignmentDefinition)
+    }
     everybody = {*assignees, *named}
     found = _teams(connection, {(ns, who.id) for ns, who in everybody if who.type is AssigneeType.TEAM}, lock=lock)
     single = {(ns, who.id) for ns, who in everybody if who.type is AssigneeType.AGENT}
@@ -245,15 +247,15 @@ def move_turns(connection: Connection, taken: Mapping[Key, int]) -> None:
             connection.execute(update(teams).where(*mine).values(turn=teams.c.turn + count))
 
 
-def _assignments(connection: Connection, keys: Collection[Key]) -> dict[Key, Assignment | UnreadableDocument]:
+def _assignments(connection: Connection, keys: Collection[Key]) -> dict[Key, AssignmentDefinition | UnreadableDocument]:
     return {key: _read(_assignment_of, text) for key, text in _texts(connection, assignments, keys)}
 
 
-def find_agents(connection: Connection, keys: Collection[Key]) -> dict[Key, Agent | UnreadableDocument]:
+def find_agents(connection: Connection, keys: Collection[Key]) -> dict[Key, AgentDefinition | UnreadableDocument]:
     return {key: read_agent(key[1], text) for key, text in _texts(connection, agents, keys)}
 
 
-def read_agent(agent_id: str, text: str) -> Agent | UnreadableDocument:
+def read_agent(agent_id: str, text: str) -> AgentDefinition | UnreadableDocument:
     return _read(partial(_agent_of, agent_id), text)
 
 
@@ -286,7 +288,7 @@ def _read(parse: Callable[[str], T], text: str) -> T | UnreadableDocument:
 
 
 @lru_cache(maxsize=1_024)
-def _agent_of(agent_id: str, text: str) -> Agent:
+def _agent_of(agent_id: str, text: str) -> AgentDefinition:
     """Before agents had a door, people wrote rows by hand: without the id, and with policies beside the rest."""
     document = from_text(text)
     beside = {name: document[name] for name in POLICY_NAMES if name in document}
@@ -297,10 +299,10 @@ def _agent_of(agent_id: str, text: str) -> Agent:
 
 
 @lru_cache(maxsize=1_024)
-def _team_of(text: str) -> Team:
+def _team_of(text: str) -> TeamDefinition:
     return parse_team(from_text(text))
 
 
 @lru_cache(maxsize=1_024)
-def _assignment_of(text: str) -> Assignment:
+def _assignment_of(text: str) -> AssignmentDefinition:
     return parse_assignment(from_text(text))

@@ -7,10 +7,18 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, Final
 
+from horarium.core.document.assignee import Assignee, AssigneeType
+from horarium.core.document.definition import pin_of
+from horarium.core.document.json_values import UnreadableEntry
+from horarium.core.document.secrets import agent_token_name
+from horarium.core.document.states import Status
+from horarium.core.policy.names import PolicyError
 from horarium.errors import InvalidDefinition
 from horarium.features.agents import rows as agent_rows
+from horarium.features.agents.definition import AGENT, AgentDefinition, checked_token, parents_of
 from horarium.features.agents.model import AgentAlreadyExists, AgentInUse, AgentNotFound
 from horarium.features.agents.rows import AgentSeen
+from horarium.features.bundles.values import BundleKind
 from horarium.features.documents import DocumentKind, Kept, Written
 from horarium.features.resources import Address, Resources, open_schedule
 from horarium.features.schedules import rows as schedules
@@ -24,15 +32,6 @@ from horarium.platform.database import Connection
 from horarium.platform.database.installation import CannotUnseal
 from horarium.platform.errors import Refused
 from horarium.platform.wire import Permission, Role
-from horarium.policy.names import PolicyError
-from horarium.schedule.agent import Agent, checked_token, parents_of
-from horarium.schedule.assignee import Assignee, AssigneeType
-from horarium.schedule.bundle_kind import BundleKind
-from horarium.schedule.credentials import agent_token_name
-from horarium.schedule.damage import Unreadable
-from horarium.schedule.document_shapes import AGENT
-from horarium.schedule.position import Status
-from horarium.schedule.target import pin_of
 
 _UNSAID: Final = object()
 _NO_URL: Final = "url: is not set; the agent receives no prompts and only claims work from a queue"
@@ -58,7 +57,7 @@ _USERS_NAMED = 20
 class AgentView:
     """An agent with what is known beside its document; `active_runs` None = nobody has asked."""
 
-    kept: Kept[Agent]
+    kept: Kept[AgentDefinition]
     has_token: bool
     seen: AgentSeen
     active_runs: int | None = None
@@ -67,7 +66,7 @@ class AgentView:
 
 @dataclass(frozen=True, slots=True)
 class AgentPage:
-    agents: tuple[AgentView | Unreadable, ...]
+    agents: tuple[AgentView | UnreadableEntry, ...]
     next_page_token: str | None
 
 
@@ -84,14 +83,14 @@ def list_agents(
     resources: Resources, caller: Caller, *, page_size: int | None = None, next_page_token: str | None = None
 ) -> AgentPage:
     page = AGENTS.list_page(resources, caller, page_size, next_page_token)
-    names = [kept.value.agent_id for kept in page.found if not isinstance(kept, Unreadable)]
+    names = [kept.value.agent_id for kept in page.found if not isinstance(kept, UnreadableEntry)]
 
     def look(connection: Connection) -> AgentPage:
         have = secret_rows.find_names(connection, caller.namespace, [token_name(name) for name in names])
         seen = agent_rows.seen_of(connection, caller.namespace, names)
         views = (
             kept
-            if isinstance(kept, Unreadable)
+            if isinstance(kept, UnreadableEntry)
             else AgentView(kept, token_name(kept.value.agent_id) in have, seen.get(kept.value.agent_id, AgentSeen()))
             for kept in page.found
         )
@@ -211,8 +210,8 @@ def _without_token(document: Mapping[str, Any]) -> tuple[dict[str, Any], object]
 
 
 def _check(
-    resources: Resources, connection: Connection, caller: Caller, agent: Agent, *, token: object
-) -> Written[Agent]:
+    resources: Resources, connection: Connection, caller: Caller, agent: AgentDefinition, *, token: object
+) -> Written[AgentDefinition]:
     _check_parent(connection, caller, agent)
     before = agent_rows.AGENTS.find(connection, caller.namespace, agent.agent_id)
     has_moved = before is not None and before.document.get("url") != agent.url
@@ -231,7 +230,7 @@ def _check(
     return Written(columns, has_changed, warnings)
 
 
-def _check_parent(connection: Connection, caller: Caller, agent: Agent) -> None:
+def _check_parent(connection: Connection, caller: Caller, agent: AgentDefinition) -> None:
     if agent.parent_id is None:
         return
     if agent_rows.AGENTS.find(connection, caller.namespace, agent.parent_id) is None:
@@ -243,7 +242,9 @@ def _check_parent(connection: Connection, caller: Caller, agent: Agent) -> None:
         raise InvalidDefinition({wrong.field: [wrong.text]}) from None
 
 
-def _keep_token(resources: Resources, connection: Connection, caller: Caller, agent: Agent, token: object) -> bool:
+def _keep_token(
+    resources: Resources, connection: Connection, caller: Caller, agent: AgentDefinition, token: object
+) -> bool:
     """Keep the token, pinned to scheme, host and port of the agent's url; return whether it has changed."""
     name, namespace = token_name(agent.agent_id), caller.namespace
     destination = pin_of(agent.url)
@@ -270,11 +271,11 @@ def _keep_token(resources: Resources, connection: Connection, caller: Caller, ag
     return True
 
 
-def _shown(resources: Resources, caller: Caller, kept: Kept[Agent]) -> AgentView:
+def _shown(resources: Resources, caller: Caller, kept: Kept[AgentDefinition]) -> AgentView:
     return resources.database.read(lambda connection: _view(connection, caller, kept))
 
 
-def _view(connection: Connection, caller: Caller, kept: Kept[Agent]) -> AgentView:
+def _view(connection: Connection, caller: Caller, kept: Kept[AgentDefinition]) -> AgentView:
     namespace, agent_id = caller.namespace, kept.value.agent_id
     return AgentView(
         kept,

@@ -18,6 +18,9 @@ import sqlalchemy as sa
 from sqlalchemy import Connection, text
 from sqlalchemy.dialects import postgresql, sqlite
 
+from horarium.core.document.definition import agent_in
+from horarium.core.document.states import RunState
+from horarium.features.agents.definition import AgentDefinition
 from horarium.features.agents.policy_rows import read_agent
 from horarium.features.runs.claim_rows import ClaimCandidate, ReadyTarget
 from horarium.instant import SECOND, Instant
@@ -25,9 +28,6 @@ from horarium.platform.database.columns import event_text
 from horarium.platform.database.run_states import PROMPT_OUT, PROMPT_UNMARKED
 from horarium.platform.database.statements import rows_with
 from horarium.platform.database.tables import agents, runs, unwanted_tasks
-from horarium.schedule.agent import Agent
-from horarium.schedule.run import RunState
-from horarium.schedule.target import agent_in
 
 
 class AgentPlaces(NamedTuple):
@@ -71,7 +71,7 @@ def _capacities(connection: Connection, targets: Iterable[ReadyTarget], *, lock:
         connection, rows.with_for_update(skip_locked=True) if lock else rows, columns, named.keys()
     ):
         agent = read_agent(agent_id, document)
-        found[named[namespace, agent_id]] = agent.capacity if isinstance(agent, Agent) else None
+        found[named[namespace, agent_id]] = agent.capacity if isinstance(agent, AgentDefinition) else None
     return found
 
 

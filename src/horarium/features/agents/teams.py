@@ -7,8 +7,13 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Final
 
+from horarium.core.document.assignee import AgentProtocol, Assignee, AssigneeType, AssignmentDefinition, TeamDefinition
+from horarium.core.document.definition import host_in
+from horarium.core.document.secret_values import may_go_to
+from horarium.core.document.secrets import agent_token_name
 from horarium.errors import InvalidDefinition
 from horarium.features.agents import rows as agent_rows
+from horarium.features.agents.definition import ASSIGNMENT, TEAM, AgentDefinition, may_speak
 from horarium.features.agents.model import (
     AssignmentAlreadyExists,
     AssignmentInUse,
@@ -32,19 +37,13 @@ from horarium.platform.caller import Caller
 from horarium.platform.database import Connection
 from horarium.platform.errors import Forbidden, Refused
 from horarium.platform.wire import Permission
-from horarium.schedule.agent import Agent
-from horarium.schedule.agent_words import AgentProtocol
-from horarium.schedule.assignee import Assignee, AssigneeType, Assignment, Team
-from horarium.schedule.credentials import agent_token_name
-from horarium.schedule.document_shapes import ASSIGNMENT, TEAM
-from horarium.schedule.peers import may_speak
-from horarium.schedule.secret_value import may_go_to
-from horarium.schedule.target import host_in
 
 _USERS_NAMED = 20
 
 
-def _check_team(resources: Resources, connection: Connection, caller: Caller, team: Team) -> Written[Team]:
+def _check_team(
+    resources: Resources, connection: Connection, caller: Caller, team: TeamDefinition
+) -> Written[TeamDefinition]:
     """All members are agents that there are."""
     known = agent_rows.AGENTS.find_many(connection, caller.namespace, team.members)
     wrong = {
@@ -80,8 +79,8 @@ def delete_team(resources: Resources, caller: Caller, team_id: str) -> None:
 
 
 def _check_assignment(
-    resources: Resources, connection: Connection, caller: Caller, given: Assignment
-) -> Written[Assignment]:
+    resources: Resources, connection: Connection, caller: Caller, given: AssignmentDefinition
+) -> Written[AssignmentDefinition]:
     """Raise InvalidDefinition unless the namespace stores the workflow and the assignee."""
     problems: dict[str, list[str]] = {}
     if not newest_versions(connection, {(caller.namespace, given.workflow_id)}):
@@ -148,7 +147,7 @@ def line_of(resources: Resources, caller: Caller, agent_id: str) -> AgentLine:
     """Settings for fetching the agent's card, which needs no token. Raises InvalidDefinition if it has no URL."""
     caller.require(Permission.OPERATE)
 
-    def look(connection: Connection) -> tuple[Agent, SecretName | None]:
+    def look(connection: Connection) -> tuple[AgentDefinition, SecretName | None]:
         token = secret_rows.find(connection, caller.namespace, agent_token_name(agent_id))
         return _agent(connection, caller, agent_id), token
 
@@ -236,7 +235,7 @@ def _card(seen: CardSeen) -> Card | None:
         return None
 
 
-def _agent(connection: Connection, caller: Caller, agent_id: str, *, lock: bool = False) -> Agent:
+def _agent(connection: Connection, caller: Caller, agent_id: str, *, lock: bool = False) -> AgentDefinition:
     return AGENTS.kept(AGENTS.find(connection, caller, agent_id, lock=lock)).value
 
 

@@ -21,7 +21,7 @@ from horarium.cli.present import NOTHING, cell, labelled, named, printable, show
 from horarium.cli.reading import STDIN, json_value, read_bytes, refuse
 from horarium.cli.remote import ExitCode, Remote, with_remote
 from horarium.cli.render import Format, show_json, talk
-from horarium.schedule.run import RunState
+from horarium.core.document.states import RunState
 
 if TYPE_CHECKING:
     from horarium.features.approvals.model import Approval, DecidedOne

@@ -12,14 +12,14 @@ from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.ext.compiler import compiles
 from sqlalchemy.sql.compiler import SQLCompiler
 
+from horarium.core.document.json_values import damage_of
+from horarium.core.policy.approval import ApprovalDecision
+from horarium.core.policy.votes import Decision, names_of
 from horarium.instant import Instant
 from horarium.platform.database import run_archive
 from horarium.platform.database.columns import TypedRows, names_from_text, to_text, value_from_text
 from horarium.platform.database.statements import Scope, within_scope
 from horarium.platform.database.tables import approval_votes, approvals, runs, schedules
-from horarium.policy.approval import ApprovalDecision
-from horarium.policy.deciding import Decision, names_of
-from horarium.schedule.damage import damage_of
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,6 +8,24 @@ from typing import Any, NamedTuple
 
 from sqlalchemy import Connection, bindparam, update
 
+from horarium.core.document.definition import Definition
+from horarium.core.document.document import from_canonical
+from horarium.core.document.effective_policies import read_effective
+from horarium.core.document.event import NoticeType, RunEventType
+from horarium.core.document.rendering import texts_of
+from horarium.core.policy.approval import (
+    AGENT_INPUT,
+    MAX_QUESTION,
+    NEVER,
+    TOLD_QUESTION,
+    ApprovalDecision,
+    ApprovalMode,
+    ApprovalPolicy,
+    StepWaits,
+    agreed_hash,
+    step_needs_approval,
+)
+from horarium.core.policy.queue import inputs_for
 from horarium.features.approvals import standing_rows
 from horarium.features.approvals.rows import NewApproval, close_of_ended, told_of
 from horarium.features.history import rows as history_rows
@@ -16,27 +34,11 @@ from horarium.features.runs import event_rows
 from horarium.features.runs.definition_rows import Definitions
 from horarium.features.runs.work_rows import RunWork, lock_works
 from horarium.features.workflows.graph_rows import node_gates
-from horarium.ids import id_text, new_id
 from horarium.instant import Instant, to_rfc3339
 from horarium.platform.database.columns import from_text, kept_text, to_text
 from horarium.platform.database.statements import RowInsert, select_by_ids
 from horarium.platform.database.tables import approvals, runs
-from horarium.policy.approval import (
-    AGENT_INPUT,
-    NEVER,
-    ApprovalDecision,
-    ApprovalMode,
-    ApprovalPolicy,
-    StepWaits,
-    step_needs_approval,
-)
-from horarium.policy.replying import MAX_QUESTION, TOLD_QUESTION, agreed_hash
-from horarium.policy.rotation import inputs_for
-from horarium.schedule.definition import Definition
-from horarium.schedule.document import from_canonical
-from horarium.schedule.effective import read_effective
-from horarium.schedule.event import NoticeType, RunEventType
-from horarium.schedule.rendering import texts_of
+from horarium.platform.ids import id_text, new_id
 
 __all__ = ["close_of_ended", "current_inputs", "request"]
 

@@ -10,7 +10,24 @@ from typing import Any, Final
 import sqlalchemy as sa
 from sqlalchemy import Connection
 
-from horarium.audit import Deed
+from horarium.core.audit_entries import AuditAction
+from horarium.core.document.event import CommandContext, NoticeType
+from horarium.core.document.json_values import UNREADABLE, unreadable_of
+from horarium.core.lifecycle.event import Admit, ApprovalGiven, Change
+from horarium.core.lifecycle.live_run import NO_RULES
+from horarium.core.lifecycle.react import react
+from horarium.core.policy.approval import ApprovalDecision
+from horarium.core.policy.votes import (
+    Approved,
+    Decision,
+    OpenRequest,
+    StandingEnd,
+    StandingGrant,
+    Vote,
+    Voter,
+    count_votes,
+    grant_covers,
+)
 from horarium.features.approvals.rows import NewApproval, told_of
 from horarium.features.approvals.standing_ends import Unchanged, ends_of
 from horarium.features.history import rows as history_rows
@@ -18,21 +35,12 @@ from horarium.features.history.rows import Notice
 from horarium.features.runs import definition_rows
 from horarium.features.runs.update_rows import write_changes
 from horarium.features.runs.work_rows import RunWork
-from horarium.ids import id_text
 from horarium.instant import Instant
-from horarium.life.change import Admit, Change
-from horarium.life.event import ApprovalGiven
-from horarium.life.live_run import NO_RULES
-from horarium.life.react import react
 from horarium.platform.database import audit_chain
 from horarium.platform.database.columns import TypedRows, from_text, names_from_text, to_text
 from horarium.platform.database.statements import RowInsert
 from horarium.platform.database.tables import approval_votes, approvals, schedules, standing_approvals
-from horarium.policy.approval import ApprovalDecision
-from horarium.policy.deciding import Agreed, Decision, Question, Standing, Vote, Voter, count, covers
-from horarium.policy.standing_end import StandingEnd
-from horarium.schedule.damage import UNREADABLE, unreadable_of
-from horarium.schedule.event import CommandContext, NoticeType
+from horarium.platform.ids import id_text
 
 SOURCE = "standing"
 ENDED: Final = "end_standing_approval"
@@ -132,14 +140,14 @@ def answer(
             if not _is_about(row, made) or any(vote.principal == row.made_by for vote in heard):
                 continue
             brings = run.inputs is not None or run.run_id in given
-            about = partial(covers, revision=made.revision, whole_run=whole_run, brings_inputs=brings)
+            about = partial(grant_covers, revision=made.revision, whole_run=whole_run, brings_inputs=brings)
             if not unchanged.since(row, run):
                 continue
             if about(yes, question, gates=gates, now=now):
                 uses[row.standing_id] += 1
                 heard.append(Vote(row.made_by, made.input_hash))
                 votes.append(_vote(made, row, now))
-                if isinstance(count(question, heard), Agreed):
+                if isinstance(count_votes(question, heard), Approved):
                     agreed.append((run, made, row))
                     break
     _VOTES.run(connection, votes)
@@ -188,7 +196,7 @@ def _record_ends(connection: Connection, ended: Sequence[tuple[StandingRow, Stan
         own = sa.update(standing_approvals).where(standing_approvals.c.standing_id == row.standing_id)
         connection.execute(own.values(ended_at=now, ended_reason=end.value))
         detail = {"standing_id": id_text(row.standing_id), "reason": end.value, "made_by": row.made_by}
-        audit_chain.append(connection, row.namespace, [Deed(ENDED, source=SOURCE, detail=detail)], now=now)
+        audit_chain.append(connection, row.namespace, [AuditAction(ENDED, source=SOURCE, detail=detail)], now=now)
 
 
 def _is_about(row: StandingRow, made: NewApproval) -> bool:
@@ -199,13 +207,13 @@ def _is_about(row: StandingRow, made: NewApproval) -> bool:
     return row.workflow_id is not None and row.workflow_id == made.workflow
 
 
-def _standing(row: StandingRow, uses: int, run: RunWork) -> Standing:
+def _standing(row: StandingRow, uses: int, run: RunWork) -> StandingGrant:
     maker = Voter(row.made_by, row.made_role, permitted=True, is_worker=run.claimed_by == row.made_by)
-    return Standing(frozenset(row.gates), maker, row.revision, row.until, row.max_uses, uses)
+    return StandingGrant(frozenset(row.gates), maker, row.revision, row.until, row.max_uses, uses)
 
 
-def _question(made: NewApproval) -> Question:
-    return Question(
+def _question(made: NewApproval) -> OpenRequest:
+    return OpenRequest(
         made.input_hash,
         made.expires_at,
         approvals_required=made.approvals_required,

@@ -6,11 +6,16 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
+from horarium.core.document.calendar import BUILT_IN, parse_calendar, shared_calendar, to_document
+from horarium.core.document.holidays import is_rule_name
+from horarium.core.document.secret_values import MASK
+from horarium.core.document.stored_workflow import workflow_document
 from horarium.errors import InvalidCalendar
 from horarium.features.agents import service as agent_service
 from horarium.features.agents import teams as agents_teams
 from horarium.features.agents.service import AGENTS
 from horarium.features.agents.teams import ASSIGNMENTS, TEAMS
+from horarium.features.bundles.document import BundleKind, Document, DocumentDifference
 from horarium.features.bundles.steps import Applying, BundledDocuments, Stored, Written
 from horarium.features.calendars import rows as calendar_rows
 from horarium.features.documents import DocumentKind, Kept
@@ -24,11 +29,6 @@ from horarium.platform.caller import Caller
 from horarium.platform.database import Connection, limits
 from horarium.platform.errors import CalendarInUse
 from horarium.platform.wire import WriteOutcome
-from horarium.schedule.bundle import BundleKind, Difference, Document
-from horarium.schedule.calendar import BUILT_IN, parse_calendar, shared_calendar, to_document
-from horarium.schedule.holidays import is_rule_name
-from horarium.schedule.redaction import MASK
-from horarium.schedule.workflow_document import workflow_document
 
 TOKEN = "token"
 
@@ -70,7 +70,7 @@ class BundledAssignees:
         is_same = there is not None and self.read(applying, name, document, there) == there.document
         if not is_same or done.outcome is WriteOutcome.UNCHANGED:
             return Written(warnings=done.warnings)
-        return Written((Difference(TOKEN, MASK, MASK),), done.warnings)
+        return Written((DocumentDifference(TOKEN, MASK, MASK),), done.warnings)
 
     def set_bundle(self, applying: Applying, name: str) -> None:
         self.of.rows.set_bundle(applying.connection, applying.caller.namespace, name, applying.bundle.name)
@@ -189,13 +189,13 @@ class BundledWorkflows:
         if there is None:
             return told
         diff = tuple(
-            Difference(f"schedules.{each.schedule_id}", None, each.outcome.value)
+            DocumentDifference(f"schedules.{each.schedule_id}", None, each.outcome.value)
             for each in done.schedules
             if each.outcome is not WriteOutcome.UNCHANGED
         )
         # Where the document is the same, only a credential can have changed.
         if done.outcome is WriteOutcome.UPDATED and done.version == there.version:
-            diff += (Difference("secrets", MASK, MASK),)
+            diff += (DocumentDifference("secrets", MASK, MASK),)
         return replace(told, diff=diff)
 
     def set_bundle(self, applying: Applying, name: str) -> None:

@@ -7,10 +7,15 @@ from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Any
 
+from horarium.core.document.states import Status
+from horarium.core.document.stored_workflow import template_bundle
+from horarium.core.document.workflow import WorkflowDefinition
 from horarium.errors import InvalidDefinition
 from horarium.features.bundles import rows as bundle_rows
+from horarium.features.bundles.document import Bundle, BundleKind
 from horarium.features.bundles.model import Change
 from horarium.features.bundles.service import apply_bundle
+from horarium.features.bundles.values import ReleaseOrder, declared_no_more, release_order
 from horarium.features.resources import Resources, open_schedule
 from horarium.features.schedules import rows as schedule_rows
 from horarium.features.schedules.lifecycle import pause_opened, resume_opened
@@ -23,11 +28,6 @@ from horarium.platform.database import Connection
 from horarium.platform.database.wrapper import JoinedTransaction
 from horarium.platform.errors import NamespaceNotFound
 from horarium.platform.wire import WriteOutcome
-from horarium.schedule.bundle import Bundle, BundleKind
-from horarium.schedule.position import Status
-from horarium.schedule.release import Turn, declared_no_more, turn_of
-from horarium.schedule.workflow import Workflow
-from horarium.schedule.workflow_document import template_bundle
 
 Templates = Mapping[str, Mapping[str, Any]]
 """Documents by id."""
@@ -71,7 +71,7 @@ def register(
         inside = replace(resources, database=JoinedTransaction(resources.database, connection))
         turn = None if app is None else _turn(connection, caller.namespace, app, release)
         # An older release that starts again would put its version after that of the newer one.
-        put = [] if turn is Turn.OLDER else asked
+        put = [] if turn is ReleaseOrder.OLDER else asked
         others, triggered = _put_workflows(inside, connection, caller, app, put)
         there = schedule_rows.lock_live(connection, caller.namespace, templates)
         foreign = tuple(name for name, (row, _) in there.items() if row.bundle not in (None, app))
@@ -80,16 +80,16 @@ def register(
         kept = tuple(step.name for step in steps if step.change is Change.KEEP)
         if app is None or turn is None:
             return Registered(kept, foreign, foreign_workflows=others)
-        gone = _gone(connection, caller.namespace, app, templates, declared) if turn is Turn.FIRST else set()
+        gone = _gone(connection, caller.namespace, app, templates, declared) if turn is ReleaseOrder.FIRST else set()
         paused = _pause_gone(inside, connection, caller, app, gone)
-        found = [] if turn is Turn.OLDER else [*ours, *triggered]
+        found = [] if turn is ReleaseOrder.OLDER else [*ours, *triggered]
         resumed = _resume_found(inside, connection, caller, app, found)
         return Registered(kept, foreign, paused, resumed, others)
 
     return resources.database.write_planned(work)
 
 
-def _read(resources: Resources, caller: Caller, app: str | None, declared: Templates) -> list[Workflow]:
+def _read(resources: Resources, caller: Caller, app: str | None, declared: Templates) -> list[WorkflowDefinition]:
     owned = ((name, {"owner": owner_of(app), **document}) for name, document in declared.items())
     return [read_document(resources, caller, document, name) for name, document in owned]
 
@@ -99,12 +99,12 @@ def owner_of(app: str | None) -> str:
     return APPLICATION if app is None else f"{APPLICATION}:{app}"
 
 
-def _turn(connection: Connection, namespace: str, app: str, release: str) -> Turn:
+def _turn(connection: Connection, namespace: str, app: str, release: str) -> ReleaseOrder:
     known = bundle_rows.release_numbers(connection, namespace, app)
     if not known and schedule_rows.ids_of_bundle(connection, namespace, app, 1):
         raise InvalidDefinition({"name": [f"{app!r} is the name of an applied bundle; choose another name"]})
-    turn, number = turn_of(release, known)
-    if turn is Turn.FIRST:
+    turn, number = release_order(release, known)
+    if turn is ReleaseOrder.FIRST:
         bundle_rows.add_release(connection, namespace, app, release, number)
     return turn
 
@@ -117,7 +117,7 @@ def namespaces_of_app(connection: Connection, app: str) -> list[str]:
 
 
 def _put_workflows(
-    resources: Resources, connection: Connection, caller: Caller, app: str | None, asked: Sequence[Workflow]
+    resources: Resources, connection: Connection, caller: Caller, app: str | None, asked: Sequence[WorkflowDefinition]
 ) -> tuple[tuple[str, ...], list[str]]:
     """The ids of those that are somebody else's and were left alone; and the schedules of the others' triggers."""
     others, triggered = [], []

@@ -5,9 +5,25 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from horarium.decision.storm import due_within_a_minute
+from horarium.core.decision.changes import due_within_a_minute
+from horarium.core.document.canonical import UpdateMode
+from horarium.core.document.definition import Definition
+from horarium.core.document.document import to_document
+from horarium.core.document.secret_values import MASK
+from horarium.core.document.states import Source, Status
+from horarium.core.document.stored_workflow import TEMPLATES
+from horarium.core.recurrence.spec import Spec
 from horarium.errors import InvalidDefinition, InvalidSpec
 from horarium.features.bundles import rows as bundle_rows
+from horarium.features.bundles.document import (
+    Bundle,
+    BundleAccess,
+    BundleKind,
+    Document,
+    DocumentDifference,
+    differences,
+    initial_state,
+)
 from horarium.features.bundles.model import Change
 from horarium.features.bundles.steps import (
     MAX_DELETED,
@@ -45,15 +61,6 @@ from horarium.platform.database import Connection
 from horarium.platform.database.errors import UniqueConflict
 from horarium.platform.errors import NamespaceNotFound, OwnedByAnotherBundle
 from horarium.platform.wire import Permission, WriteOutcome
-from horarium.recurrence.spec import Spec
-from horarium.schedule.bundle import Bundle, BundleKind, Difference, Document, Standing, beginning, differences
-from horarium.schedule.definition import Definition
-from horarium.schedule.document import to_document
-from horarium.schedule.patch import Update
-from horarium.schedule.position import Status
-from horarium.schedule.redaction import MASK
-from horarium.schedule.source import Source
-from horarium.schedule.workflow_document import TEMPLATES
 
 _KIND = BundleKind.SCHEDULE
 
@@ -119,7 +126,7 @@ def _check_quotas(applying: Applying, begun: list[Begun]) -> None:
 def _begin(applying: Applying, schedule_id: str, document: Document, begun: list[Begun], *, was_there: bool) -> Step:
     """Prepare a schedule with a free id. It is written later, together with the others."""
     resources, connection = applying.resources, applying.connection
-    state, left = beginning(document)
+    state, left = initial_state(document)
     left["source"] = Source.TEMPLATE.value
     if was_there:
         over = same_exhausted(resources, connection, applying.caller, schedule_id, left)
@@ -156,13 +163,13 @@ def _change(applying: Applying, document: Document, row: ScheduleRow, stored: An
     bundle, name = applying.bundle.name, row.schedule_id
     by_hand = row.source != Source.TEMPLATE
     standing = applying.standing(_KIND, name, row.bundle, by_hand=by_hand)
-    if standing is Standing.KEPT:
+    if standing is BundleAccess.KEPT:
         return Step(Change.KEEP, _KIND, name)
     applying.caller.require_owner(row.owner, f"the schedule {name!r}")
     base = current(row, stored)
-    _, left = beginning(document)
+    _, left = initial_state(document)
     left["source"] = Source.TEMPLATE.value
-    parsed = wanted(applying.resources, applying.caller, base, left, Update.WHOLE, applying.now, may_be_over=True)
+    parsed = wanted(applying.resources, applying.caller, base, left, UpdateMode.WHOLE, applying.now, may_be_over=True)
     moves = row.bundle != bundle
     replaced = keep_credentials(applying.resources, applying.connection, applying.caller, parsed)
     done = change_opened(
@@ -177,9 +184,9 @@ def _change(applying: Applying, document: Document, row: ScheduleRow, stored: An
     if done.outcome is WriteOutcome.UNCHANGED:
         return Step(Change.UNCHANGED, _KIND, name, warnings=parsed.warnings)
     diff = differences(to_document(base), to_document(parsed.definition))
-    diff += tuple(Difference(f"{SECRETS}.{each}", MASK, MASK) for each in replaced)
+    diff += tuple(DocumentDifference(f"{SECRETS}.{each}", MASK, MASK) for each in replaced)
     if moves:
-        diff += (Difference("bundle", row.bundle, bundle),)
+        diff += (DocumentDifference("bundle", row.bundle, bundle),)
     if moves or by_hand:
         set_bundle(applying.connection, row.schedule_uid, bundle, Source.TEMPLATE.value)
     moved = None if row.status is Status.PAUSED else (_spec(base), _spec(parsed.definition))

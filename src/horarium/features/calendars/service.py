@@ -9,6 +9,16 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from datetime import date
 
+from horarium.core.document.calendar import (
+    LISTED,
+    CalendarDefinition,
+    clone,
+    coverage_warning,
+    parse_calendar,
+    shared_calendar,
+    to_document,
+)
+from horarium.core.document.json_values import UnreadableEntry, unreadable_of
 from horarium.errors import HorariumError, InvalidCalendar
 from horarium.features.calendars import rows as calendar_rows
 from horarium.features.calendars.rows import CalendarRow
@@ -28,23 +38,13 @@ from horarium.platform.errors import (
     PreconditionFailed,
 )
 from horarium.platform.wire import Permission
-from horarium.schedule.calendar import (
-    LISTED,
-    Calendar,
-    clone,
-    coverage_warning,
-    parse_calendar,
-    shared_calendar,
-    to_document,
-)
-from horarium.schedule.damage import Unreadable, unreadable_of
 
 
 @dataclass(frozen=True, slots=True)
 class Kept:
     """`version` is None for a built-in calendar. `warning` says that its data ends soon. `owner` None = nobody's."""
 
-    calendar: Calendar
+    calendar: CalendarDefinition
     version: int | None = None
     updated_at: Instant | None = None
     warning: str | None = None
@@ -56,7 +56,7 @@ class Kept:
 class CalendarPage:
     """`next_page_token` None = this is the last, with the built-in ones at its end."""
 
-    calendars: tuple[Kept | Unreadable, ...]
+    calendars: tuple[Kept | UnreadableEntry, ...]
     next_page_token: str | None
 
 
@@ -137,7 +137,7 @@ def clone_calendar(resources: Resources, caller: Caller, name: str, new_name: st
     return _insert(resources, caller, clone(get(resources, caller, name).calendar, new_name))
 
 
-def _insert(resources: Resources, caller: Caller, calendar: Calendar) -> Kept:
+def _insert(resources: Resources, caller: Caller, calendar: CalendarDefinition) -> Kept:
     now = resources.clock.now()
 
     def work(connection: Connection) -> None:
@@ -193,17 +193,17 @@ def _kept(row: CalendarRow, today: date) -> Kept:
     return Kept(calendar, row.version, row.updated_at, coverage_warning(calendar, today), row.bundle, row.owner)
 
 
-def _listed(row: CalendarRow, today: date) -> Kept | Unreadable:
+def _listed(row: CalendarRow, today: date) -> Kept | UnreadableEntry:
     found = unreadable_of(row)
     if found is not None:
         return found
     try:
         return _kept(row, today)
     except CannotRead as wrong:
-        return Unreadable(row.name, wrong.detail)
+        return UnreadableEntry(row.name, wrong.detail)
 
 
-def _shared(calendar: Calendar, today: date) -> Kept:
+def _shared(calendar: CalendarDefinition, today: date) -> Kept:
     return Kept(replace(calendar, read_only=True), warning=coverage_warning(calendar, today))
 
 

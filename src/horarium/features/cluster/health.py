@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from math import inf
 
-from horarium.decision.presence import GAP_SECONDS
+from horarium.core.decision.presence import GAP_SECONDS
 from horarium.errors import HorariumError
 from horarium.features.history import entry_rows
 from horarium.features.history.entry_rows import FEED_LAG_SECONDS

@@ -12,6 +12,7 @@ from typing import Any, Generic, TypeVar
 
 from fastapi import Request, Response
 
+from horarium.core.recurrence.zone import tzdata_version
 from horarium.errors import HorariumError
 from horarium.features.cluster import health as probes
 from horarium.features.cluster.health import CheckResult, Figures, Readiness
@@ -24,7 +25,6 @@ from horarium.platform.http.middleware import Shortages
 from horarium.platform.http.requests import ResourcesOf, caller_of
 from horarium.platform.http.responses import Reply
 from horarium.platform.http.routing import OPEN, OPERATIONS, READ, Routes
-from horarium.recurrence.zone import tzdata_version
 from horarium.telemetry.metrics import CONTENT_TYPE, Installation
 
 T = TypeVar("T")

@@ -8,9 +8,12 @@ from typing import Annotated, Any
 from fastapi import Query
 
 from horarium.compat.workspaces.model import WatchedSchedule
-from horarium.decision.health import watched_status
-from horarium.decision.health_status import HealthStatus, WatchedStatus
-from horarium.decision.process_state import ProcessState
+from horarium.core.decision.health import watched_status
+from horarium.core.decision.presence import ProcessState
+from horarium.core.decision.statuses import HealthStatus, WatchedStatus
+from horarium.core.document.json_values import UnreadableEntry
+from horarium.core.document.states import RunState
+from horarium.core.recurrence.zone import tzdata_version
 from horarium.features.cluster import service
 from horarium.features.cluster.model import Cluster, ClusterProcess, ClusterWorker, QueueDepth
 from horarium.features.runs.count_rows import WaitingGroup
@@ -27,9 +30,6 @@ from horarium.platform.http.requests import CallerOf, IdentityOf, ListCallerOf, 
 from horarium.platform.http.responses import Reply
 from horarium.platform.http.routing import ADMINISTER, LOOK, READ, Routes
 from horarium.platform.wire import time_of
-from horarium.recurrence.zone import tzdata_version
-from horarium.schedule.damage import Unreadable
-from horarium.schedule.run import RunState
 
 routes = Routes("/api", tag="cluster")
 
@@ -107,7 +107,7 @@ def get_cluster(resources: ResourcesOf, caller: CallerOf) -> Reply:
     are missing. `gone`: no heartbeat for 30 seconds.
     """
     found = service.cluster(resources, caller)
-    listed: tuple[service.ClusterProcess | Unreadable, ...] = (*found.processes, *found.unreadable)
+    listed: tuple[service.ClusterProcess | UnreadableEntry, ...] = (*found.processes, *found.unreadable)
     rows: Any = tuple(readable(resources, "process", listed, _process, lambda each: each.row.owner))
     return Reply(
         Cluster(

@@ -7,9 +7,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from horarium.decision.health import judge
-from horarium.decision.health_status import HealthStatus
-from horarium.decision.process_state import GONE_AFTER_SECONDS, ProcessState, Seen, notes, process_state, silent_seconds
+from horarium.core.decision.health import judge
+from horarium.core.decision.presence import GONE_AFTER_SECONDS, ProcessState, Seen, notes, process_state, silent_seconds
+from horarium.core.decision.statuses import HealthStatus
+from horarium.core.document.json_values import UnreadableEntry
+from horarium.core.document.states import RunState, Status
 from horarium.features.resources import Resources
 from horarium.features.runs import count_rows
 from horarium.features.runs.count_rows import MOST_COUNTED, MOST_GROUPS, BoundedCount, LeaseHolder, WaitingGroup
@@ -22,9 +24,6 @@ from horarium.platform.database.processes import ProcessRow, listed_processes, p
 from horarium.platform.database.schema import read_state
 from horarium.platform.database.statements import Scope
 from horarium.platform.wire import Permission
-from horarium.schedule.damage import Unreadable
-from horarium.schedule.position import Status
-from horarium.schedule.run import RunState
 
 TICKER = "ticker"
 # Loops that rest long between two steps; all others step every few seconds.
@@ -159,7 +158,7 @@ class Cluster:
     waiting: tuple[WaitingGroup, ...]
     more: bool
     notes: tuple[str, ...]
-    unreadable: tuple[Unreadable, ...]
+    unreadable: tuple[UnreadableEntry, ...]
 
 
 def cluster(resources: Resources, caller: Caller) -> Cluster:
@@ -170,8 +169,8 @@ def cluster(resources: Resources, caller: Caller) -> Cluster:
 def _look(resources: Resources, connection: Connection) -> Cluster:
     now = resources.clock.now()
     listed = listed_processes(connection)
-    damaged = [row for row in listed if isinstance(row, Unreadable)]
-    found = (row for row in listed if not isinstance(row, Unreadable))
+    damaged = [row for row in listed if isinstance(row, UnreadableEntry)]
+    found = (row for row in listed if not isinstance(row, UnreadableEntry))
     rows = sorted(found, key=lambda row: row.beat_at, reverse=True)
     held = {each.owner: each for each in count_rows.lease_holders(connection)}
     shown = sorted(

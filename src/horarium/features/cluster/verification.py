@@ -7,6 +7,12 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TypeAlias
 
+from horarium.core.document.event import MAX_RUNS_EXHAUSTED, EventType
+from horarium.core.document.json_values import unreadable_of
+from horarium.core.document.planning import Planning
+from horarium.core.document.states import Origin, Status
+from horarium.core.lifecycle.live_run import Unsound, unsound
+from horarium.core.recurrence.spec import Spec
 from horarium.features.cluster import repair_rows, verify_rows
 from horarium.features.cluster.verify_rows import Scope
 from horarium.features.history import rows as history
@@ -14,20 +20,13 @@ from horarium.features.history.rows import HistoryRow
 from horarium.features.resources import Resources
 from horarium.features.schedules import rows as schedules
 from horarium.features.schedules.rows import ScheduleRow
-from horarium.ids import id_text
 from horarium.instant import Instant, from_rfc3339
-from horarium.life.soundness import Unsound, unsound
 from horarium.platform.caller import Caller
 from horarium.platform.database import Connection
 from horarium.platform.database.counters import key_owner
 from horarium.platform.database.errors import is_fault_of_a_row
+from horarium.platform.ids import id_text
 from horarium.platform.wire import Permission
-from horarium.recurrence.spec import Spec
-from horarium.schedule.damage import unreadable_of
-from horarium.schedule.event import MAX_RUNS_EXHAUSTED, EventType
-from horarium.schedule.planning import Planning
-from horarium.schedule.position import Status
-from horarium.schedule.run import Origin
 
 _PAGE = 500
 _MAX_RUN_FINDINGS = 1_000

@@ -9,13 +9,18 @@ from typing import Any
 import sqlalchemy as sa
 from sqlalchemy import Connection
 
+from horarium.core.document.definition import Definition
+from horarium.core.document.document import from_canonical
+from horarium.core.document.rendering import texts_of
+from horarium.core.document.states import RunState
+from horarium.core.lifecycle.live_run import RecordedApproval, StoredRunFacts
+from horarium.core.policy.approval import ApprovalDecision, agreed_hash, proposed_reply
 from horarium.features.approvals.request_rows import current_inputs
 from horarium.features.history import rows as streams
 from horarium.features.history.rows import HistoryRow
 from horarium.features.runs.definition_rows import Definitions
 from horarium.features.runs.retention_rows import LIFECYCLE
 from horarium.instant import Instant
-from horarium.life.soundness import Answer, RunFacts
 from horarium.platform.database import run_archive
 from horarium.platform.database.columns import TypedRows, from_text
 from horarium.platform.database.run_states import FINAL_NAMES
@@ -29,12 +34,6 @@ from horarium.platform.database.tables import (
     schedules,
     step_changes,
 )
-from horarium.policy.approval import ApprovalDecision
-from horarium.policy.replying import agreed_hash, proposed_reply
-from horarium.schedule.definition import Definition
-from horarium.schedule.document import from_canonical
-from horarium.schedule.rendering import texts_of
-from horarium.schedule.run import RunState
 
 _PAGE = 500
 
@@ -135,7 +134,7 @@ class Scope:
 class CheckedRun:
     run_id: bytes
     schedule_id: str | None
-    facts: RunFacts | None
+    facts: StoredRunFacts | None
     """None = the row cannot be read."""
 
 
@@ -198,15 +197,15 @@ _FACTS = (
 )
 
 
-def _facts(row: Any, definitions: Mapping[bytes, Definition | Exception]) -> RunFacts | None:
+def _facts(row: Any, definitions: Mapping[bytes, Definition | Exception]) -> StoredRunFacts | None:
     try:
         return _read_facts(row, definitions)
     except (ValueError, TypeError, LookupError, AttributeError):
         return None
 
 
-def _read_facts(row: Any, definitions: Mapping[bytes, Definition | Exception]) -> RunFacts:
-    return RunFacts(
+def _read_facts(row: Any, definitions: Mapping[bytes, Definition | Exception]) -> StoredRunFacts:
+    return StoredRunFacts(
         RunState(row.state),
         is_step=row.parent_run_id is not None,
         parent=None if row.parent_state is None else RunState(row.parent_state),
@@ -220,8 +219,8 @@ def _read_facts(row: Any, definitions: Mapping[bytes, Definition | Exception]) -
     )
 
 
-def _answer(row: Any, definitions: Mapping[bytes, Definition | Exception]) -> Answer:
-    return Answer(
+def _answer(row: Any, definitions: Mapping[bytes, Definition | Exception]) -> RecordedApproval:
+    return RecordedApproval(
         yes=row.answered in _YES,
         same_run=row.answered_about == row.run_id,
         same_inputs=_hash(row, definitions.get(row.run_id)) in (None, row.answered_hash),

@@ -12,11 +12,14 @@ from dataclasses import dataclass, field, replace
 from operator import itemgetter
 from typing import Final, NamedTuple
 
-from horarium.decision import agenda
-from horarium.decision.agenda import MAX_ROWS, Bucket, Coming, Entry, LaneCounts
-from horarium.decision.evaluator import FACTS
-from horarium.decision.facts import NO_FACTS, UnreadablePolicies
-from horarium.decision.forecast import Forecast
+from horarium.core.decision import agenda
+from horarium.core.decision.agenda import MAX_ROWS, AgendaEntry, AgendaSource, Bucket, LaneCounts
+from horarium.core.decision.evaluator import FACTS
+from horarium.core.decision.facts import NO_FACTS, UnreadablePolicies
+from horarium.core.decision.statuses import Forecast
+from horarium.core.document.event import EventType
+from horarium.core.document.planning import Planning
+from horarium.core.document.states import Origin, Reason, RunState, Status
 from horarium.errors import InvalidDefinition
 from horarium.features.forecast import rows as forecast_rows
 from horarium.features.forecast.rows import AgendaCandidate, OccurrenceEvent
@@ -32,11 +35,6 @@ from horarium.instant import DAY, LAST, Instant
 from horarium.platform.caller import Caller
 from horarium.platform.database import Connection
 from horarium.platform.wire import Permission
-from horarium.schedule.event import EventType
-from horarium.schedule.planning import Planning
-from horarium.schedule.position import Status
-from horarium.schedule.reason import Reason
-from horarium.schedule.run import Origin, RunState
 
 DEFAULT_WINDOW = DAY
 DEFAULT_ROWS = 1_000
@@ -83,11 +81,11 @@ class Agenda:
 
     start: Instant
     end: Instant
-    rows: tuple[Entry, ...]
+    rows: tuple[AgendaEntry, ...]
     buckets: tuple[Bucket, ...]
     truncated: bool
     schedules: Mapping[str, Shown] = field(default_factory=dict)
-    under_way: tuple[Entry, ...] = ()
+    under_way: tuple[AgendaEntry, ...] = ()
     lanes: tuple[Lane, ...] | None = None
     next_page_token: str | None = None
 
@@ -131,7 +129,7 @@ def look(
     def work(connection: Connection) -> Agenda:
         choice = _choose(connection, caller.namespace, wanted.schedules)
         decided, known_until = _decided(connection, caller.namespace, (first, last), limit, choice, wanted.reason)
-        found: list[Coming] = []
+        found: list[AgendaSource] = []
         is_cut = choice is not None and choice.is_cut
         if wanted.reason is None:
             found, is_cut = _coming(resources, connection, caller.namespace, (first, last), limit, now, choice)
@@ -215,7 +213,7 @@ def _decided(
     limit: int,
     choice: Choice | None,
     reason: Reason | None,
-) -> tuple[list[Entry], Instant | None]:
+) -> tuple[list[AgendaEntry], Instant | None]:
     """And up to where all of it was read; None = to the end."""
     # An occurrence may have two events: a decision, and a release or a backfill. For a reason many are passed over.
     most = 2 * limit + 1 if reason is None else _MOST_SCANNED
@@ -230,13 +228,13 @@ def _decided(
     return found, known_until
 
 
-def combined(events: Iterable[OccurrenceEvent]) -> list[Entry]:
+def combined(events: Iterable[OccurrenceEvent]) -> list[AgendaEntry]:
     """Return one entry for each occurrence, which may have several events.
 
     A run comes before a skip: what was skipped and filled in later has run. A missed one that was skipped later was
     missed.
     """
-    found: dict[tuple[bytes, Instant], Entry] = {}
+    found: dict[tuple[bytes, Instant], AgendaEntry] = {}
     for event in events:
         key, entry = (event.schedule_uid, event.nominal), _entry(event)
         known = found.get(key)
@@ -245,19 +243,19 @@ def combined(events: Iterable[OccurrenceEvent]) -> list[Entry]:
     return list(found.values())
 
 
-def _rank(entry: Entry) -> int:
+def _rank(entry: AgendaEntry) -> int:
     return 2 if entry.decision is Forecast.DISPATCH else int(entry.reason in agenda.MISSED_REASONS)
 
 
-def going_on(connection: Connection, namespace: str, start: Instant, choice: Choice | None) -> tuple[Entry, ...]:
+def going_on(connection: Connection, namespace: str, start: Instant, choice: Choice | None) -> tuple[AgendaEntry, ...]:
     found = forecast_rows.under_way(connection, namespace, start, MAX_UNDER_WAY)
     return tuple(_entry(each) for each in found if choice is None or each.schedule_uid in choice.uids)
 
 
-def _entry(event: OccurrenceEvent) -> Entry:
+def _entry(event: OccurrenceEvent) -> AgendaEntry:
     ran = event.event_type in (EventType.TRIGGERED, EventType.BUFFERED)
     count = event.payload.get("count", 1) if event.event_type is EventType.MISSED else 1
-    return Entry(
+    return AgendaEntry(
         event.nominal,
         event.schedule_id,
         Forecast.DISPATCH if ran else Forecast.SKIP,
@@ -282,7 +280,7 @@ def _coming(
     limit: int,
     now: Instant,
     choice: Choice | None,
-) -> tuple[list[Coming], bool]:
+) -> tuple[list[AgendaSource], bool]:
     """Those that can be among the first `limit` rows, and whether there were more than can be looked at."""
     if choice is None:
         nearest, is_cut = _nearest_of_all(resources, connection, namespace, window, limit, now)
@@ -356,7 +354,7 @@ def with_facts(
     chosen: Sequence[tuple[AgendaCandidate, Planning]],
     start: Instant,
     now: Instant,
-) -> Iterator[Coming]:
+) -> Iterator[AgendaSource]:
     for place in range(0, len(chosen), _TOGETHER):
         part = chosen[place : place + _TOGETHER]
         subjects = [
@@ -382,7 +380,7 @@ def with_facts(
             told = found.get(each.schedule_uid, NO_FACTS)
             if isinstance(told.policies, UnreadablePolicies):
                 continue  # it will be set aside, as one that cannot be planned
-            yield Coming(
+            yield AgendaSource(
                 each.schedule_uid,
                 each.schedule_id,
                 planning,

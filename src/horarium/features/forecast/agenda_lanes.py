@@ -11,8 +11,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
-from horarium.decision import agenda
-from horarium.decision.agenda import Bucket, Coming, Entry, Grid, LaneCounts
+from horarium.core.decision import agenda
+from horarium.core.decision.agenda import AgendaEntry, AgendaSource, Bucket, Grid, LaneCounts
 from horarium.errors import InvalidDefinition
 from horarium.features.forecast import agenda as forecast_agenda
 from horarium.features.forecast import lane_rows as decided
@@ -167,7 +167,7 @@ class _Page:
         return replace(self, lanes=lanes)._answer(counts, complete, coming)
 
     def _answer(
-        self, counts: Mapping[str, Mapping[int, LaneCounts]], complete: set[str], coming: Sequence[Coming]
+        self, counts: Mapping[str, Mapping[int, LaneCounts]], complete: set[str], coming: Sequence[AgendaSource]
     ) -> Agenda:
         grid = self.grid
         choice = Choice(frozenset(each.schedule_uid for lane in self.lanes for each in lane.schedules), is_cut=False)
@@ -203,7 +203,7 @@ class _Page:
             ),
         )
 
-    def _coming(self, uids: Sequence[bytes]) -> list[Coming]:
+    def _coming(self, uids: Sequence[bytes]) -> list[AgendaSource]:
         found = candidates.candidates_among(self.connection, self.namespace, self.grid.end, uids)
         window = (self.grid.start, self.grid.end)
         first = forecast_agenda.first_of(self.resources, self.connection, found, window, len(found), self.now)
@@ -212,7 +212,7 @@ class _Page:
             forecast_agenda.with_facts(self.resources, self.connection, self.namespace, chosen, window[0], self.now)
         )
 
-    def _counts(self, schedules: Sequence[LaneRow], coming: Sequence[Coming]) -> dict[str, dict[int, LaneCounts]]:
+    def _counts(self, schedules: Sequence[LaneRow], coming: Sequence[AgendaSource]) -> dict[str, dict[int, LaneCounts]]:
         """Count by id and bucket."""
         names = {each.schedule_uid: each.schedule_id for each in schedules}
         found: dict[str, dict[int, LaneCounts]] = {name: {} for name in names.values()}
@@ -227,7 +227,7 @@ class _Page:
                 lane[place] = lane.get(place, LaneCounts()).plus(counted)
         return found
 
-    def _rows(self, complete: set[str], coming: Sequence[Coming]) -> tuple[Entry, ...]:
+    def _rows(self, complete: set[str], coming: Sequence[AgendaSource]) -> tuple[AgendaEntry, ...]:
         grid = self.grid
         stored = [
             self.stored[each.schedule_uid]

@@ -17,15 +17,15 @@ from typing import Any, Final, NamedTuple
 import sqlalchemy as sa
 from sqlalchemy import Connection
 
-from horarium.decision.agenda import MISSED_REASONS, Grid, LaneCounts
-from horarium.decision.recent import HAPPENED, MOST_RECENT, Happened, Recent
+from horarium.core.decision.agenda import MISSED_REASONS, Grid, LaneCounts
+from horarium.core.decision.statuses import HAPPENED, MOST_RECENT, Happened, Recent
+from horarium.core.document.event import EventType
+from horarium.core.document.states import UNSUCCESSFUL, Origin, RunState
 from horarium.features.forecast.rows import OccurrenceEvent, events_of, window
 from horarium.features.history.rows import told_from
 from horarium.instant import DAY, LAST, Instant
 from horarium.platform.database import run_archive
 from horarium.platform.database.tables import history, runs
-from horarium.schedule.event import EventType
-from horarium.schedule.run import UNSUCCESSFUL, Origin, RunState
 
 _SHORT: Final = 2_000
 """Histories up to this length are read whole."""

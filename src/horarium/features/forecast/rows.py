@@ -9,6 +9,8 @@ from typing import Any, Final, NamedTuple
 import sqlalchemy as sa
 from sqlalchemy import Connection
 
+from horarium.core.document.event import EventType
+from horarium.core.document.states import Position, RunState, Status
 from horarium.features.history.rows import told_from
 from horarium.features.schedules.health_rows import ACTIVE
 from horarium.instant import LAST, MILLISECOND, Instant
@@ -16,9 +18,6 @@ from horarium.platform.database import run_archive
 from horarium.platform.database.columns import object_from_text
 from horarium.platform.database.run_states import OPEN_ROOT
 from horarium.platform.database.tables import history, plannings, positions, runs, schedules
-from horarium.schedule.event import EventType
-from horarium.schedule.position import Position, Status
-from horarium.schedule.run import RunState
 
 MOST_OF_ONE: Final = 5_000
 """Of one schedule's history the newest numbers are looked at, where only some schedules are asked about."""

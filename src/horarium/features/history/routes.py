@@ -19,7 +19,6 @@ from horarium.features.history.streams import LOOK_SECONDS, EventStream, FeedPag
 from horarium.features.resources import Resources
 from horarium.features.schedules.model import History, HistoryEvent
 from horarium.features.tenants.model import Feed
-from horarium.ids import id_text, parse_id
 from horarium.instant import to_datetime
 from horarium.platform.caller import Caller
 from horarium.platform.errors import OperationError
@@ -28,6 +27,7 @@ from horarium.platform.http.bodies import readable, within_bytes
 from horarium.platform.http.requests import CallerOf, ResourcesOf, caller_again, resources_of
 from horarium.platform.http.responses import Reply
 from horarium.platform.http.routing import READ, Routes
+from horarium.platform.ids import id_text, parse_id
 from horarium.platform.wire import Answer
 
 

@@ -14,15 +14,15 @@ from typing import Any, NamedTuple, TypeAlias, assert_never
 import sqlalchemy as sa
 from sqlalchemy import Connection
 
-from horarium.decision.plan import Missed
-from horarium.decision.record import NewEvent, missed_values
+from horarium.core.decision.facts import Missed
+from horarium.core.decision.record import NewEvent, missed_values
+from horarium.core.document.event import CommandContext, EventType, NoticeType, checked_payload, notice_payload
+from horarium.core.document.states import Origin
 from horarium.instant import DAY, Instant
 from horarium.platform.database.columns import TypedRows, event_text, object_from_text
 from horarium.platform.database.limits import Before, cutoff, latest
 from horarium.platform.database.statements import Row, RowInsert, load_by, page_within_bytes, sized
 from horarium.platform.database.tables import history
-from horarium.schedule.event import CommandContext, EventType, NoticeType, checked_payload, notice_payload
-from horarium.schedule.run import Origin
 
 
 @dataclass(frozen=True, slots=True)

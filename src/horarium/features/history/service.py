@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from horarium.core.document.event import FEED_KINDS
 from horarium.errors import InvalidDefinition
 from horarium.features.history import entry_rows
 from horarium.features.history import rows as history
@@ -18,7 +19,6 @@ from horarium.platform.caller import Caller, checked_limit
 from horarium.platform.database import Connection
 from horarium.platform.errors import ScheduleNotFound
 from horarium.platform.wire import Permission
-from horarium.schedule.event import FEED_KINDS
 
 DEFAULT_LIMIT = 100
 MAX_LIMIT = 500

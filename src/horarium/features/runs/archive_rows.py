@@ -18,16 +18,16 @@ from typing import Any
 import sqlalchemy as sa
 from sqlalchemy import Connection
 
+from horarium.core.document.states import FINAL
+from horarium.core.policy.limits import FOR_EVER, MAX_DAYS
 from horarium.features.runs.retention_rows import Found, Swept, delete_runs, overtaken_runs
-from horarium.ids import born_at, id_at
 from horarium.instant import DAY, Instant
 from horarium.platform.database.limits import Cutoffs, cutoff
 from horarium.platform.database.partitions import Week, week_of
 from horarium.platform.database.run_archive import has_archive
 from horarium.platform.database.statements import select_by_ids
 from horarium.platform.database.tables import archived_columns, namespaces, runs_archive
-from horarium.policy.retention import FOR_EVER, MAX_DAYS
-from horarium.schedule.run import FINAL
+from horarium.platform.ids import created_at, id_at
 
 LIMIT = 500
 """Rows that one transaction moves, at most, unless a single tree has more."""
@@ -80,7 +80,7 @@ def move(connection: Connection, found: Found) -> MovedRuns:
     members = _settled(connection, roots, steps) if roots else []
     if members:
         connection.exec_driver_sql(_MOVE, (members,))
-    weeks = frozenset(week_of(born_at(run_id)) for run_id in members)
+    weeks = frozenset(week_of(created_at(run_id)) for run_id in members)
     return MovedRuns(len(members), roots[-1] if len(roots) < len(found.ids) else found.after, weeks)
 
 

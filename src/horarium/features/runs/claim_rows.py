@@ -17,15 +17,15 @@ from typing import NamedTuple
 
 from sqlalchemy import Connection, TextClause, text, update
 
+from horarium.core.document.event import RunEventType
+from horarium.core.document.kinds import CELERY
+from horarium.core.document.states import RunState
 from horarium.features.runs import event_rows
 from horarium.features.runs.work_rows import COLUMNS, RunWork, as_works, run_works
 from horarium.instant import MILLISECOND, SECOND, Instant
 from horarium.platform.database import run_archive
 from horarium.platform.database.columns import event_text
 from horarium.platform.database.tables import runs
-from horarium.schedule.event import RunEventType
-from horarium.schedule.kinds import CELERY
-from horarium.schedule.run import RunState
 
 
 class ReadyTarget(NamedTuple):

@@ -12,6 +12,9 @@ from typing import Any, NamedTuple
 import sqlalchemy as sa
 from sqlalchemy import Connection, func, select, text
 
+from horarium.core.document.event import EventType
+from horarium.core.document.states import HANDED_OUT, OPEN, UNSUCCESSFUL, Origin, Reason, RunState, Status
+from horarium.core.policy.approval import ApprovalDecision
 from horarium.features.history.rows import told_from
 from horarium.features.schedules.health_rows import ACTIVE, AT_REST
 from horarium.instant import Instant
@@ -19,11 +22,6 @@ from horarium.platform.database import run_archive
 from horarium.platform.database.run_states import ENDED_BADLY, HANDED_OUT_LIST, OPEN_ROOT, WAITING_ROOT
 from horarium.platform.database.statements import Scope, count_up_to, within_each_of_scope
 from horarium.platform.database.tables import approvals, history, positions, runs
-from horarium.policy.approval import ApprovalDecision
-from horarium.schedule.event import EventType
-from horarium.schedule.position import Status
-from horarium.schedule.reason import Reason
-from horarium.schedule.run import HANDED_OUT, OPEN, UNSUCCESSFUL, Origin, RunState
 
 WAITING = (RunState.READY, RunState.QUEUED, RunState.HELD)
 MOST_COUNTED = 50_000

@@ -17,22 +17,26 @@ from typing import Any, Final, Generic, NamedTuple, Protocol, TypeAlias, TypeVar
 
 from sqlalchemy import Connection
 
+from horarium.core.document.document import run_part_of
+from horarium.core.document.effective_policies import read_effective
+from horarium.core.document.json_values import Json, damage_of
+from horarium.core.document.rendering import RunFacts, ScheduleName, literals_of, render, rendered_action
+from horarium.core.document.workflow_steps import (
+    CompiledWorkflow,
+    step_definition,
+    with_changes,
+    with_limits,
+    with_policies,
+)
+from horarium.core.policy.limits import RunLimits
+from horarium.core.recurrence.spec import Spec
 from horarium.features.workflows import graph_rows
 from horarium.features.workflows.graph_rows import WorkflowVersion
-from horarium.ids import id_text
 from horarium.instant import Instant
 from horarium.platform.database.columns import from_text, object_from_text, to_text
 from horarium.platform.database.statements import RowInsert, select_by_ids
 from horarium.platform.database.tables import run_definitions
-from horarium.policy.limits import RunLimits
-from horarium.recurrence.spec import Spec
-from horarium.schedule.compiled import CompiledWorkflow
-from horarium.schedule.damage import damage_of
-from horarium.schedule.document import run_part_of
-from horarium.schedule.effective import read_effective
-from horarium.schedule.json_limits import Json
-from horarium.schedule.rendering import RunFacts, ScheduleName, literals_of, render, rendered_action
-from horarium.schedule.step_definition import step_definition, with_changes, with_limits, with_policies
+from horarium.platform.ids import id_text
 
 D = TypeVar("D")
 

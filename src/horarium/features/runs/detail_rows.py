@@ -13,6 +13,10 @@ from typing import Any, Final, NamedTuple, Protocol
 import sqlalchemy as sa
 from sqlalchemy import Connection, Table
 
+from horarium.core.document.assignee import AssigneeType
+from horarium.core.document.json_values import UnreadableEntry
+from horarium.core.document.states import RunState
+from horarium.core.document.workflow import MAX_NODES
 from horarium.features.workflows import graph_rows
 from horarium.features.workflows.graph_rows import WorkflowVersion
 from horarium.instant import Instant
@@ -20,10 +24,6 @@ from horarium.platform.database import run_archive
 from horarium.platform.database.columns import from_text, value_from_text
 from horarium.platform.database.statements import MAX_PAGE_BYTES, sized
 from horarium.platform.database.tables import agents, runs, teams, workflows
-from horarium.schedule.assignee import AssigneeType
-from horarium.schedule.damage import Unreadable
-from horarium.schedule.run import RunState
-from horarium.schedule.workflow import MAX_NODES
 
 # A node has its step, and one more where somebody else took its place.
 MAX_STEPS = 2 * MAX_NODES
@@ -70,7 +70,7 @@ _RESULTS = sa.select(runs.c.run_id, runs.c.result).where(runs.c.run_id.in_(sa.bi
 
 def steps_of(
     connection: Connection, run_id: bytes, namespace: str, workflow: str, version: int
-) -> list[StepRow | Unreadable]:
+) -> list[StepRow | UnreadableEntry]:
     """In topological order; a step that took the place of another stands after it.
 
     Results are listed as far as they fit in a page, the first ones first.
@@ -89,12 +89,12 @@ def steps_of(
     return [_step(row, is_shown, loaded) for row, is_shown in zip(rows, shown, strict=True)]
 
 
-def _step(row: Sequence[Any], is_shown: bool, loaded: Mapping[bytes, str | None]) -> StepRow | Unreadable:
+def _step(row: Sequence[Any], is_shown: bool, loaded: Mapping[bytes, str | None]) -> StepRow | UnreadableEntry:
     *values, small, size = row
     named = dict(zip(_NAMES, values, strict=True))
     text = (small if small is not None else loaded.get(bytes(named["run_id"]))) if is_shown else None
     if named["state"] not in _STATES:
-        return Unreadable(bytes(named["run_id"]), f"state: {named['state']!r} is unknown"[:200])
+        return UnreadableEntry(bytes(named["run_id"]), f"state: {named['state']!r} is unknown"[:200])
     return StepRow(
         **{**named, "state": RunState(named["state"]), "node_id": named["node_id"] or ""},
         result=value_from_text(text),

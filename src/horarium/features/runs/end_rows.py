@@ -16,11 +16,27 @@ from typing import NamedTuple
 import sqlalchemy as sa
 from sqlalchemy import Connection, update
 
-from horarium.decision.births import payers
-from horarium.decision.facts import Fact
-from horarium.decision.guards import facts_needed
-from horarium.decision.lifecycle import pause
-from horarium.decision.record import Entry, NewId, NewRun
+from horarium.core.decision.changes import pause_position
+from horarium.core.decision.facts import Fact
+from horarium.core.decision.guards import facts_needed
+from horarium.core.decision.record import NewId, NewRun, ScheduleWrites
+from horarium.core.decision.run_policies import payers
+from horarium.core.document.event import EventType, RecordedOutcome
+from horarium.core.document.planning import Planning
+from horarium.core.document.states import OPEN, Origin, Position, RunState, Status, instance_id
+from horarium.core.lifecycle.event import (
+    ApprovalExpired,
+    CancelledUnstarted,
+    End,
+    Event,
+    Progress,
+    RetryLater,
+    Terminated,
+    UsedResources,
+)
+from horarium.core.lifecycle.live_run import NO_RULES
+from horarium.core.lifecycle.react import react
+from horarium.core.policy.votes import SUPERSEDED
 from horarium.features.agents.policy_rows import move_turns
 from horarium.features.history.rows import Journal
 from horarium.features.runs import step_rows
@@ -30,21 +46,12 @@ from horarium.features.runs.work_rows import COLUMNS, RunWork, as_works, lock_wo
 from horarium.features.schedules.due_rows import Plannings
 from horarium.features.schedules.rows import LockedPosition
 from horarium.features.schedules.write_rows import move_version
-from horarium.ids import id_text, new_id
 from horarium.instant import DAY, Instant, to_rfc3339
-from horarium.life.change import Again, End, Progress, Used
-from horarium.life.event import ApprovalExpired, CancelledUnstarted, Event, Terminated
-from horarium.life.live_run import NO_RULES
-from horarium.life.react import react
 from horarium.platform.database import counters
 from horarium.platform.database.run_states import ACTIVE_LIST, ACTIVE_NAMES, NOT_STARTED_NAMES, WAITING_ROOT, sql_list
 from horarium.platform.database.statements import select_by_ids
 from horarium.platform.database.tables import runs
-from horarium.policy.deciding import SUPERSEDED
-from horarium.schedule.event import EventType, TriggerOutcome
-from horarium.schedule.planning import Planning
-from horarium.schedule.position import Position, Status
-from horarium.schedule.run import OPEN, Origin, RunState, instance_id
+from horarium.platform.ids import id_text, new_id
 
 # Deeper than workflows may be nested.
 _MOST_LEVELS = 16
@@ -76,7 +83,7 @@ def end_below(
     if not parents or not levels:
         return Below(list(ended), set())
     apart |= {run.run_id for run, _ in ended}
-    more: defaultdict[bytes, Used] = defaultdict(lambda: NOTHING_USED)
+    more: defaultdict[bytes, UsedResources] = defaultdict(lambda: NOTHING_USED)
     noted = [
         *step_rows.take_changes(connection, parents, finish=False),
         *step_rows.take_changes(connection, parents, finish=True),
@@ -104,13 +111,13 @@ def _is_cut_short(run: RunWork, end: End) -> bool:
     return run.state == RunState.RUNNING and end.state is not RunState.SUCCEEDED
 
 
-def used_more(run: RunWork, change: End | Again | Progress) -> Used:
+def used_more(run: RunWork, change: End | RetryLater | Progress) -> UsedResources:
     """By how much, than was known of the run before."""
-    return Used(*(after - before for after, before in zip(change.used or run.used, run.used, strict=True)))
+    return UsedResources(*(after - before for after, before in zip(change.used or run.used, run.used, strict=True)))
 
 
-def _added(first: Used, second: Used) -> Used:
-    return Used(*(one + other for one, other in zip(first, second, strict=True)))
+def _added(first: UsedResources, second: UsedResources) -> UsedResources:
+    return UsedResources(*(one + other for one, other in zip(first, second, strict=True)))
 
 
 def _ended_by(
@@ -215,7 +222,7 @@ def pause_after_failures(
     """As a pause by hand: what was due and undecided is accounted for."""
     before = Position(position.decided_until, position.next_due, Status(position.status), position.generation)
     journal = Journal(position.next_sequence, now)
-    journal.missed(pause(planning, before, now=now).superseded if before.status is Status.ACTIVE else None)
+    journal.missed(pause_position(planning, before, now=now).superseded if before.status is Status.ACTIVE else None)
     journal.add(EventType.PAUSED, reason=reason, paused_at=to_rfc3339(now))
     move_version(connection, position.schedule_uid, updated_at=now)
     return position._replace(
@@ -249,7 +256,7 @@ def tell_released(journal: Journal, schedule_id: str, planning: Planning, run: R
     values = {
         "workflow_instance_id": instance_id(schedule_id, origin, run.nominal, text),
         "workflow_run_id": text,
-        "outcome": TriggerOutcome.DRAINED.value,
+        "outcome": RecordedOutcome.DRAINED.value,
         "effective_overlap_policy": planning.overlap.policy.value,
         "trigger_number": number,
         "occurrence_time": to_rfc3339(run.nominal),
@@ -274,7 +281,7 @@ def settle_side_effects(
     namespace: str,
     schedule_uid: bytes,
     planning: Planning,
-    entry: Entry,
+    entry: ScheduleWrites,
     now: Instant,
 ) -> list[bytes]:
     """Apply what few plans need beyond their three rows: counters, and the end of runs that are replaced.
@@ -304,7 +311,7 @@ def _is_counted(planning: Planning) -> bool:
 
 
 def births_to_count(
-    namespace: str, schedule_uid: bytes, planning: Planning, entry: Entry, now: Instant
+    namespace: str, schedule_uid: bytes, planning: Planning, entry: ScheduleWrites, now: Instant
 ) -> Mapping[counters.Counter, int]:
     """Changes of watched counters by the new runs of an entry."""
     needed = facts_needed(planning, Origin.SCHEDULED)
@@ -330,7 +337,7 @@ def _owners(namespace: str, schedule_uid: bytes, planning: Planning, run: NewRun
     return [counters.schedule_owner(schedule_uid), *(counters.assignee_owner(namespace, each) for each in who)]
 
 
-def _give_turns(connection: Connection, namespace: str, entry: Entry) -> None:
+def _give_turns(connection: Connection, namespace: str, entry: ScheduleWrites) -> None:
     """The teams are locked already, where a turn was asked for."""
     taken: Counter[tuple[str, str]] = Counter()
     for run in entry.runs:

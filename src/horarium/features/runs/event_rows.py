@@ -15,14 +15,14 @@ import sqlalchemy as sa
 from sqlalchemy import Connection, Table, bindparam, func, select, update
 from sqlalchemy.sql.dml import ReturningUpdate
 
-from horarium.ids import born_at
+from horarium.core.document.event import RunEventType
 from horarium.instant import Instant
-from horarium.job.run_log import Batch, Line
 from horarium.platform.database import run_archive
 from horarium.platform.database.columns import event_text, from_text, object_from_text
 from horarium.platform.database.statements import RowInsert
 from horarium.platform.database.tables import run_events, run_logs, runs, runs_archive
-from horarium.schedule.event import RunEventType
+from horarium.platform.ids import created_at
+from horarium.platform.run_log import Batch, LogLine
 
 NewRunEvent: TypeAlias = tuple[bytes, int, RunEventType, Mapping[str, Any]]
 """The run, the number of the event, what happened, and the payload."""
@@ -209,7 +209,7 @@ def _rows(said: NewLines, before: int, most: int) -> Iterator[tuple[bytes, int, 
     """Several rows where it is much, so that little goes when the oldest goes."""
     room = max(_LEAST_ROW_BYTES, most // _ROWS_OF_ALL)
     number = before + said.batch.dropped
-    some: list[Line] = []
+    some: list[LogLine] = []
     size = 0
     for line in said.batch.lines:
         if some and size + len(line.text) > room:
@@ -222,7 +222,7 @@ def _rows(said: NewLines, before: int, most: int) -> Iterator[tuple[bytes, int, 
         yield _row(said, number, some)
 
 
-def _row(said: NewLines, number: int, lines: Sequence[Line]) -> tuple[bytes, int, int, int, str]:
+def _row(said: NewLines, number: int, lines: Sequence[LogLine]) -> tuple[bytes, int, int, int, str]:
     text = event_text([[line.at, line.stream, line.text] for line in lines])
     return said.run_id, number, said.attempt, len(text.encode()), text
 
@@ -253,7 +253,7 @@ def read_lines(connection: Connection, run_id: bytes, *, after: int = 0) -> list
         except (ValueError, TypeError) as wrong:
             # Those before it are missing, as what was dropped is; it says why.
             told = f"lines up to {sequence} cannot be read: {wrong}"
-            kept.append(LogLineRow(sequence, attempt, kept[-1].at if kept else born_at(run_id), "stderr", told))
+            kept.append(LogLineRow(sequence, attempt, kept[-1].at if kept else created_at(run_id), "stderr", told))
     return kept
 
 

@@ -6,7 +6,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from horarium.decision.record import FIRST_STORED_EVENT
+from horarium.core.decision.record import FIRST_STORED_EVENT
+from horarium.core.document.event import RunEventType, make_lineage_payload
+from horarium.core.document.states import FINAL, Origin
+from horarium.core.lifecycle.outcome import Fence
 from horarium.errors import InvalidDefinition, InvalidSpec
 from horarium.features.resources import Resources
 from horarium.features.runs import event_rows
@@ -14,16 +17,13 @@ from horarium.features.runs import rows as runs_read
 from horarium.features.runs.event_rows import EventPlace, LogLineRow, NewLines
 from horarium.features.runs.rows import RunEventRow, RunRow
 from horarium.features.runs.service import Run, find_held, find_run, view
-from horarium.ids import id_text, parse_id
 from horarium.instant import Instant, from_rfc3339, to_rfc3339
-from horarium.job.run_log import RunLog, Stream
-from horarium.life.report_token import Fence
 from horarium.platform.caller import Caller
 from horarium.platform.database import Connection
 from horarium.platform.database.wakeups import PUSHED
+from horarium.platform.ids import id_text, parse_id
+from horarium.platform.run_log import RunLog, Stream
 from horarium.platform.wire import Permission
-from horarium.schedule.event import RunEventType, make_lineage_payload
-from horarium.schedule.run import FINAL, Origin
 
 MAX_EVENTS = 1_000
 _MAX_EVENT_NUMBER = 2**63 - 1

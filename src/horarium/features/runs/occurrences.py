@@ -4,9 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from horarium.decision.facts import Facts
-from horarium.decision.plan import Birth, Covers, Fire, Skip
-from horarium.decision.trigger import Ended, decide_rerun, rerun_planning
+from horarium.core.decision.decide import EndedRun, decide_rerun, rerun_planning
+from horarium.core.decision.facts import Birth, Covers, Facts, Fire, Skip
+from horarium.core.document.json_values import damage_of
+from horarium.core.document.planning import Planning
+from horarium.core.document.states import FINAL, Origin, Reason, RunState, Status, instance_id, occurrence_key
+from horarium.core.policy.approval import NO_SKIPPING
+from horarium.core.policy.queue import OverlapPolicy
 from horarium.errors import InvalidDefinition
 from horarium.features.history import rows as history_rows
 from horarium.features.history.rows import HistoryRow
@@ -27,19 +31,12 @@ from horarium.features.schedules.decisions import (
 from horarium.features.schedules.drafts import check_input
 from horarium.features.schedules.rows import ScheduleRow
 from horarium.features.schedules.triggers import check_secrets, own_inputs, position_after
-from horarium.ids import id_text, parse_id
 from horarium.instant import Instant
 from horarium.platform.caller import Caller, checked_limit
 from horarium.platform.database import Connection
 from horarium.platform.errors import RunNotEnded, RunNotRepeatable, ScheduleBroken
+from horarium.platform.ids import id_text, parse_id
 from horarium.platform.wire import Permission, TriggerOutcome
-from horarium.policy.approval import NO_SKIPPING
-from horarium.policy.overlap import OverlapPolicy
-from horarium.schedule.damage import damage_of
-from horarium.schedule.planning import Planning
-from horarium.schedule.position import Status
-from horarium.schedule.reason import Reason
-from horarium.schedule.run import FINAL, Origin, RunState, instance_id, occurrence_key
 
 _NOWHERE = "-"
 
@@ -300,11 +297,11 @@ def _sound(row: ScheduleRow, planning: Planning | Exception) -> Planning:
     return planning
 
 
-def _ended(run: RunRow) -> Ended:
+def _ended(run: RunRow) -> EndedRun:
     covers = None
     if run.covers_first is not None and run.covers_last is not None and run.covers_count is not None:
         covers = Covers(run.covers_first, run.covers_last, run.covers_count)
-    return Ended(run.nominal, run.rotation_index, covers, run.needs_approval)
+    return EndedRun(run.nominal, run.rotation_index, covers, run.needs_approval)
 
 
 def _refused(run: RunRow, opened: Opened, decision: Skip) -> Rerun:

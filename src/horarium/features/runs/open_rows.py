@@ -13,6 +13,9 @@ from typing import Any, NamedTuple
 import sqlalchemy as sa
 from sqlalchemy import Connection
 
+from horarium.core.document.event import CommandContext, EventType
+from horarium.core.document.kinds import CELERY
+from horarium.core.document.states import Origin, RunState
 from horarium.features.runs.definition_rows import insert_own
 from horarium.features.runs.retention_rows import LIFECYCLE
 from horarium.features.runs.step_rows import add_stops
@@ -32,9 +35,6 @@ from horarium.platform.database.tables import (
     schedule_attributes,
     schedules,
 )
-from horarium.schedule.event import CommandContext, EventType
-from horarium.schedule.kinds import CELERY
-from horarium.schedule.run import Origin, RunState
 
 KEY_OF_ONE = "runs_by_callers_key"
 """The index that lets no two runs of a namespace have the same key of a caller's."""

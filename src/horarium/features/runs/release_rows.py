@@ -12,9 +12,16 @@ from collections.abc import Sequence
 
 from sqlalchemy import ColumnElement, Connection, TextClause, bindparam, case, func, or_, select, text, update
 
-from horarium.decision.births import under_queue, under_waiting
-from horarium.decision.facts import Shared
-from horarium.decision.release import ActiveRun, HeldRun, plan_release
+from horarium.core.decision.changes import ActiveRun, BufferedRun, plan_release
+from horarium.core.decision.facts import SharedFacts
+from horarium.core.decision.run_policies import under_queue, under_waiting
+from horarium.core.document.event import RunEventType
+from horarium.core.document.planning import Planning
+from horarium.core.document.states import Origin, RunState, Status
+from horarium.core.lifecycle.event import End, Terminated
+from horarium.core.lifecycle.live_run import NO_RULES
+from horarium.core.lifecycle.react import react
+from horarium.core.policy.approval import WhileWaiting
 from horarium.features.agents.policy_rows import capacity_of
 from horarium.features.approvals import request_rows
 from horarium.features.history.rows import Journal
@@ -26,22 +33,13 @@ from horarium.features.runs.work_rows import RunWork, lock_works
 from horarium.features.schedules import write_rows
 from horarium.features.schedules.due_rows import Plannings
 from horarium.features.schedules.rows import LockedPosition
-from horarium.ids import id_text
 from horarium.instant import Instant
-from horarium.life.change import End
-from horarium.life.event import Terminated
-from horarium.life.live_run import NO_RULES
-from horarium.life.react import react
 from horarium.platform.database.counters import add_to_counters, key_owner, lock_counters
 from horarium.platform.database.run_states import TO_STOP
 from horarium.platform.database.statements import select_by_ids
 from horarium.platform.database.tables import positions as table
 from horarium.platform.database.tables import runs
-from horarium.policy.approval import WhileWaiting
-from horarium.schedule.event import RunEventType
-from horarium.schedule.planning import Planning
-from horarium.schedule.position import Status
-from horarium.schedule.run import Origin, RunState
+from horarium.platform.ids import id_text
 
 # Of the schedules that wait for one key; the janitor looks at the others.
 _MOST_TRIED = 10
@@ -112,7 +110,9 @@ def _asked_to_stop(connection: Connection, schedule_uid: bytes) -> dict[bytes, A
     return {run_id: ActiveRun(id_text(run_id), asked_at) for run_id, asked_at in rows}
 
 
-def _held(connection: Connection, schedule_uid: bytes, status: Status, now: Instant, most: int) -> dict[bytes, HeldRun]:
+def _held(
+    connection: Connection, schedule_uid: bytes, status: Status, now: Instant, most: int
+) -> dict[bytes, BufferedRun]:
     """The oldest buffered runs that may start next: they are due, and no stop was requested."""
     columns = (runs.c.run_id, runs.c.nominal, runs.c.ready_at, runs.c.stop_requested_at, runs.c.origin)
     mine: list[ColumnElement[bool] | TextClause] = [runs.c.schedule_uid == schedule_uid, text(_HELD)]
@@ -128,7 +128,7 @@ def _held(connection: Connection, schedule_uid: bytes, status: Status, now: Inst
     first = select(oldest.c.run_id, oldest.c.nominal, oldest.c.ready_at, oldest.c.origin).where(*usable)
     rows = connection.execute(first.order_by(*turn).limit(most))
     return {
-        run_id: HeldRun(id_text(run_id), nominal, ready_at, origin == _BACKFILL)
+        run_id: BufferedRun(id_text(run_id), nominal, ready_at, origin == _BACKFILL)
         for run_id, nominal, ready_at, origin in rows
     }
 
@@ -151,8 +151,8 @@ def _others(planning: Planning, count: int) -> list[ActiveRun]:
     return [ActiveRun("")] * min(count, 1 if capacity is None else capacity)
 
 
-def _shared(connection: Connection, position: LockedPosition, planning: Planning) -> Shared:
-    shared = Shared()
+def _shared(connection: Connection, position: LockedPosition, planning: Planning) -> SharedFacts:
+    shared = SharedFacts()
     if planning.concurrency_key is not None:
         counter = ("key", key_owner(position.namespace, planning.concurrency_key), 0)
         shared.active_by_key[planning.concurrency_key] = lock_counters(connection, [counter])[counter]

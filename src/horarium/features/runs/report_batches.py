@@ -11,6 +11,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
+from horarium.core.document.definition import Definition
+from horarium.core.document.states import FINAL, RunState
+from horarium.core.lifecycle.event import Change, Nothing, NothingCause, Reported
+from horarium.core.lifecycle.live_run import NO_RULES, Rules, rules_for
+from horarium.core.lifecycle.react import react
 from horarium.errors import HorariumError, InvalidDefinition
 from horarium.features.resources import Resources
 from horarium.features.runs import claim_rows, reports
@@ -20,21 +25,15 @@ from horarium.features.runs.reports import Answered, Report
 from horarium.features.runs.transition_rows import change_runs
 from horarium.features.runs.work_rows import RunWork, find_works, states_of
 from horarium.features.schedules.creation import redactor_for
-from horarium.ids import parse_id
 from horarium.instant import Instant
-from horarium.life.change import Change, Nothing, Why
-from horarium.life.event import Reported
-from horarium.life.live_run import NO_RULES, Rules, rules_for
-from horarium.life.react import react
 from horarium.platform.caller import Caller, run_principal
 from horarium.platform.database import Connection
 from horarium.platform.database.columns import from_text
 from horarium.platform.database.errors import DataError, is_fault_of_a_row
 from horarium.platform.database.wakeups import READY
 from horarium.platform.errors import OperationError, Refused, RunNotFound, Unauthorized
+from horarium.platform.ids import parse_id
 from horarium.platform.wire import Permission, ReportOutcome, Role
-from horarium.schedule.definition import Definition
-from horarium.schedule.run import FINAL, RunState
 
 Outcome: TypeAlias = Answered | HorariumError
 """The outcome of one report, or its error."""
@@ -219,7 +218,7 @@ def _recorded(resources: Resources, connection: Connection, heard: Sequence[_Hea
             return react(run, each.said, each.rules, now)
         except HorariumError as wrong:  # about this run alone
             refused[run.run_id] = wrong
-            return Nothing(Why.NOT_SO)
+            return Nothing(NothingCause.NOT_SO)
 
     judged = [(each.run.run_id, lambda run, each=each: judge(each, run)) for each in heard]
     by = {each.run.run_id: each.speaker.context() for each in heard}
@@ -229,7 +228,7 @@ def _recorded(resources: Resources, connection: Connection, heard: Sequence[_Hea
     outcomes: dict[int, Outcome] = {}
     came: dict[int, tuple[_Heard, ReportOutcome]] = {}
     for each in heard:
-        run_id, change = each.run.run_id, changes.get(each.run.run_id, Nothing(Why.NOT_SO))
+        run_id, change = each.run.run_id, changes.get(each.run.run_id, Nothing(NothingCause.NOT_SO))
         try:
             if run_id in refused:
                 raise refused[run_id]

@@ -17,8 +17,9 @@ import sqlalchemy as sa
 from sqlalchemy import Connection
 from sqlalchemy.dialects import postgresql, sqlite
 
+from horarium.core.document.event import MAX_RUNS_EXHAUSTED, EventType
+from horarium.core.document.states import Origin, Source, Status
 from horarium.features.secrets.rows import forget_of_runs, forget_of_schedules
-from horarium.ids import id_at
 from horarium.instant import Instant
 from horarium.platform.database import run_archive
 from horarium.platform.database.counters import schedule_owner
@@ -42,10 +43,7 @@ from horarium.platform.database.tables import (
     step_changes,
     unwanted_tasks,
 )
-from horarium.schedule.event import MAX_RUNS_EXHAUSTED, EventType
-from horarium.schedule.position import Status
-from horarium.schedule.run import Origin
-from horarium.schedule.source import Source
+from horarium.platform.ids import id_at
 
 LIMIT = 500
 """Rows that one transaction deletes, at most."""

@@ -9,15 +9,15 @@ from typing import Any
 import sqlalchemy as sa
 from sqlalchemy import Connection
 
+from horarium.core.document.assignee import AssigneeType
+from horarium.core.document.json_values import damage_of
+from horarium.core.document.states import FINAL, Delivery, Origin, RunState
 from horarium.instant import Instant
 from horarium.platform.database import run_archive
 from horarium.platform.database.columns import TypedRows, object_from_text, value_from_text
 from horarium.platform.database.run_states import ENDED_BADLY, NOT_SUCCEEDED
 from horarium.platform.database.statements import Scope, byte_size, within_each_of_scope, within_scope
 from horarium.platform.database.tables import run_definitions, run_events, runs, schedule_revisions, schedules
-from horarium.schedule.assignee import AssigneeType
-from horarium.schedule.damage import damage_of
-from horarium.schedule.run import FINAL, Delivery, Origin, RunState
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,6 +6,22 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from horarium.core.document.definition import Definition, agent_in
+from horarium.core.document.envelope import shown_input
+from horarium.core.document.event import RunEventType
+from horarium.core.document.json_values import UnreadableEntry, damage_of
+from horarium.core.document.states import (
+    FINAL,
+    NOT_STARTED,
+    Origin,
+    RunState,
+    delivery_key,
+    instance_id,
+    occurrence_key,
+    step_key,
+)
+from horarium.core.lifecycle.event import CancelledUnstarted, End, Terminated
+from horarium.core.policy.queue import inputs_for
 from horarium.errors import InvalidDefinition
 from horarium.features.agents import task_rows
 from horarium.features.agents.task_rows import AgentPlaces
@@ -21,31 +37,13 @@ from horarium.features.runs.rows import RunFilter, RunRow
 from horarium.features.runs.transition_rows import record_event
 from horarium.features.runs.work_rows import RunWork
 from horarium.features.schedules import write_rows
-from horarium.ids import id_text, parse_id
 from horarium.instant import SECOND, Instant
-from horarium.life.change import End
-from horarium.life.event import CancelledUnstarted, Terminated
 from horarium.platform.caller import Caller, checked_limit
 from horarium.platform.database import Connection
 from horarium.platform.database.wakeups import READY
 from horarium.platform.errors import RunNotFound, RunNotHeld
+from horarium.platform.ids import id_text, parse_id
 from horarium.platform.wire import Permission, StopOutcome
-from horarium.policy.rotation import inputs_for
-from horarium.schedule.damage import Unreadable, damage_of
-from horarium.schedule.definition import Definition
-from horarium.schedule.envelope import shown_input
-from horarium.schedule.event import RunEventType
-from horarium.schedule.run import (
-    FINAL,
-    NOT_STARTED,
-    Origin,
-    RunState,
-    delivery_key,
-    instance_id,
-    occurrence_key,
-    step_key,
-)
-from horarium.schedule.target import agent_in
 
 _SHOWN_RERUNS = 100
 _FAILED = frozenset({RunState.FAILED, RunState.TIMED_OUT})
@@ -73,7 +71,7 @@ class Run:
     asked: AskedApproval | None
     seen_at: Instant
     reruns: tuple[bytes, ...] = ()
-    steps: tuple[Step | Unreadable, ...] | None = None
+    steps: tuple[Step | UnreadableEntry, ...] | None = None
     waits_at: AgentPlaces | None = None
     names: DisplayNames = NO_NAMES
 
@@ -132,7 +130,7 @@ def get(resources: Resources, caller: Caller, run_id: str) -> Run:
         steps, names = _steps(connection, run.row), run.names
         if steps:
             own = keys_of(run.row.namespace, run.row)
-            readable = [each.row for each in steps if not isinstance(each, Unreadable)]
+            readable = [each.row for each in steps if not isinstance(each, UnreadableEntry)]
             names = find_names(connection, own.union(*(keys_of(run.row.namespace, each) for each in readable)))
         return replace(run, reruns=again, steps=steps, waits_at=waits_at, names=names)
 
@@ -234,7 +232,7 @@ def _inputs(row: RunRow, definition: Definition | None) -> Any:
     return None if damage_of(inputs) is not None else shown_input(inputs)
 
 
-def _steps(connection: Connection, row: RunRow) -> tuple[Step | Unreadable, ...] | None:
+def _steps(connection: Connection, row: RunRow) -> tuple[Step | UnreadableEntry, ...] | None:
     """None for what is no run of a stored workflow."""
     if row.workflow is None or row.workflow_version is None:
         return None

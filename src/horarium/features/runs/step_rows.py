@@ -14,19 +14,19 @@ from typing import Any, NamedTuple, TypeAlias
 import sqlalchemy as sa
 from sqlalchemy import Connection
 
-from horarium.decision.step import StepFact
+from horarium.core.decision.advance import StepFact
+from horarium.core.document.event import RunEventType
+from horarium.core.document.states import FINAL, OPEN, Origin, RunState
+from horarium.core.lifecycle.event import UsedResources
 from horarium.features.approvals import request_rows
 from horarium.features.runs import event_rows
 from horarium.features.runs.work_rows import COLUMNS, RunWork
 from horarium.features.schedules.decision_rows import ZEROS
-from horarium.ids import id_at, new_id
 from horarium.instant import Instant
-from horarium.life.change import Used
 from horarium.platform.database.run_states import sql_list
 from horarium.platform.database.statements import RowInsert, RowUpdate, select_by_ids
 from horarium.platform.database.tables import runs, step_changes
-from horarium.schedule.event import RunEventType
-from horarium.schedule.run import FINAL, OPEN, Origin, RunState
+from horarium.platform.ids import id_at, new_id
 
 NodeOf: TypeAlias = tuple[bytes, str]
 """The run of a workflow, and a node of it."""
@@ -234,12 +234,12 @@ def sizes(connection: Connection, run_ids: Sequence[bytes]) -> dict[bytes, int]:
 _MOVE = RowUpdate(runs, ("run_id", "progress", "cost", "tokens", "tool_calls"))
 
 
-def move(connection: Connection, moved: Mapping[bytes, tuple[str | None, Used]]) -> None:
+def move(connection: Connection, moved: Mapping[bytes, tuple[str | None, UsedResources]]) -> None:
     """The letters of each run, and what it has used in all; the caller holds the locks."""
     _MOVE.run(connection, [(run_id, progress, *used) for run_id, (progress, used) in sorted(moved.items())])
 
 
-NOTHING_USED = Used(0, 0, 0)
+NOTHING_USED = UsedResources(0, 0, 0)
 _ROWS = RowInsert(step_changes, ("change_id", "run_id", "step_run_id", "cost", "tokens", "tool_calls", "finish"))
 
 
@@ -248,7 +248,7 @@ class StepChange(NamedTuple):
 
     run_id: bytes
     step_run_id: bytes | None = None
-    used: Used = NOTHING_USED
+    used: UsedResources = NOTHING_USED
     finish: bool = False
 
 
@@ -294,7 +294,7 @@ def take_changes(connection: Connection, run_ids: Sequence[bytes], *, finish: bo
         return []
     statement = _TAKE.format(which="finish" if finish else "NOT finish")
     rows = select_by_ids(connection, statement, run_ids, _TAKEN)
-    return [StepChange(run_id, step, Used(*used), finish) for run_id, step, *used in rows]
+    return [StepChange(run_id, step, UsedResources(*used), finish) for run_id, step, *used in rows]
 
 
 def delete_changes_of_missing(connection: Connection, run_ids: Sequence[bytes]) -> None:

@@ -19,8 +19,29 @@ from typing import NamedTuple, TypeAlias
 import sqlalchemy as sa
 from sqlalchemy import Connection
 
-from horarium.decision.ending import plan_ending
-from horarium.decision.last_status import empties_after
+from horarium.core.decision.changes import plan_ending
+from horarium.core.decision.statuses import empties_after
+from horarium.core.document.event import CommandContext
+from horarium.core.document.planning import Planning
+from horarium.core.document.states import Obstacle, RunState, Status, check_transition, dispatch_status
+from horarium.core.lifecycle.event import (
+    Admit,
+    Begin,
+    Block,
+    Change,
+    End,
+    Event,
+    LaunchAnswered,
+    Nothing,
+    NothingCause,
+    Progress,
+    RetryLater,
+    TargetAccepted,
+    WaitForTarget,
+)
+from horarium.core.lifecycle.live_run import Rules
+from horarium.core.lifecycle.outcome import Accepted
+from horarium.core.lifecycle.react import react
 from horarium.errors import HorariumError
 from horarium.features.approvals import request_rows
 from horarium.features.runs import step_rows
@@ -33,23 +54,13 @@ from horarium.features.schedules import write_rows
 from horarium.features.schedules.due_rows import Plannings
 from horarium.features.schedules.rows import LockedPosition
 from horarium.features.tenants import quota_rows
-from horarium.ids import id_text
 from horarium.instant import Instant
-from horarium.life.change import Admit, Again, Begin, Block, Change, End, Nothing, Progress, Wait, Why
-from horarium.life.event import Answered, Event, Taken
-from horarium.life.live_run import Rules
-from horarium.life.outcome import Accepted
-from horarium.life.react import react
 from horarium.platform.database import Database
 from horarium.platform.database.columns import event_text
 from horarium.platform.database.run_archive import rows_by_ids_everywhere
 from horarium.platform.database.statements import select_by_ids
 from horarium.platform.database.tables import schedules
-from horarium.schedule.event import CommandContext
-from horarium.schedule.planning import Planning
-from horarium.schedule.position import Status
-from horarium.schedule.reason import Obstacle, dispatch_status
-from horarium.schedule.run import RunState, check_transition
+from horarium.platform.ids import id_text
 
 _DEFAULT_RULES = Rules()
 # Bytes of results that are worth a statement of their own.
@@ -89,7 +100,7 @@ def record_event(
     by: CommandContext | None = None,
 ) -> Change:
     recorded = record_events(connection, known, [ReportedEvent(run_id, event, rules, by)], now=now)
-    return recorded[0].change if recorded else Nothing(Why.NOT_SO)
+    return recorded[0].change if recorded else Nothing(NothingCause.NOT_SO)
 
 
 def record_events(
@@ -140,7 +151,7 @@ def change_runs(
         run = runs.get(run_id)
         if run is None:
             continue
-        change = Nothing(Why.TOO_LATE) if run_id in changed else judge(run)
+        change = Nothing(NothingCause.TOO_LATE) if run_id in changed else judge(run)
         if not isinstance(change, Nothing):
             _check(run, change)
             changed.add(run_id)
@@ -148,7 +159,7 @@ def change_runs(
     ends = [(run, change) for run, change in recorded if isinstance(change, End)]
     below = end_below(connection, ends, now)
     whole: dict[bytes, Change] = {run.run_id: end for run, end in below.ended}
-    whole |= dict.fromkeys(below.gone, Nothing(Why.TOO_LATE))  # the workflow has just ended, and this with it
+    whole |= dict.fromkeys(below.gone, Nothing(NothingCause.TOO_LATE))  # the workflow has just ended, and this with it
     recorded = [
         each if isinstance(each.change, Nothing) else each._replace(change=whole.get(each.run.run_id, each.change))
         for each in recorded
@@ -170,7 +181,9 @@ def _large_results(recorded: Sequence[RecordedChange]) -> dict[str, quota_rows.G
 
 
 def _may_end(event: Event) -> bool:
-    return not (isinstance(event, Taken) or (isinstance(event, Answered) and isinstance(event.outcome, Accepted)))
+    return not (
+        isinstance(event, TargetAccepted) or (isinstance(event, LaunchAnswered) and isinstance(event.outcome, Accepted))
+    )
 
 
 def _check(run: RunWork, change: Change) -> None:
@@ -185,9 +198,9 @@ def _state_after(change: Change) -> RunState:
     match change:
         case End(state):
             return state
-        case Again() | Admit():
+        case RetryLater() | Admit():
             return RunState.READY
-        case Wait(_, queued):
+        case WaitForTarget(_, queued):
             return RunState.QUEUED if queued else RunState.RUNNING
         case Progress() | Begin():  # unless nobody holds it any more, and it stays where it was
             return RunState.RUNNING
@@ -221,7 +234,7 @@ def _follow_up(
 
 def _noted(run: RunWork, change: Change) -> StepChange | None:
     """Note for the workflow of a step: that the step has ended, or has used more."""
-    if run.parent_run_id is None or not isinstance(change, End | Again | Progress):
+    if run.parent_run_id is None or not isinstance(change, End | RetryLater | Progress):
         return None
     more = used_more(run, change)
     return StepChange(run.parent_run_id, run.run_id, more) if isinstance(change, End) or any(more) else None
@@ -340,4 +353,4 @@ def settled(connection: Connection, recorded: Sequence[RecordedChange]) -> list[
 
 
 def _is_failure(change: Change) -> bool:
-    return isinstance(change, Again) or (isinstance(change, End) and change.state is not RunState.SUCCEEDED)
+    return isinstance(change, RetryLater) or (isinstance(change, End) and change.state is not RunState.SUCCEEDED)

@@ -12,7 +12,14 @@ from typing import Any
 
 from sqlalchemy import Connection
 
-from horarium.decision.births import payers
+from horarium.core.decision.run_policies import payers
+from horarium.core.document.assignee import Assignee, AssigneeType
+from horarium.core.document.definition import agent_in, connection_in
+from horarium.core.document.event import CommandContext, NoticeType, RunEventType, final_event
+from horarium.core.document.kinds import CELERY
+from horarium.core.document.states import RunState
+from horarium.core.lifecycle.event import Admit, Begin, Block, Change, End, Nothing, Progress, RetryLater, WaitForTarget
+from horarium.core.lifecycle.live_run import is_left_behind, is_to_be_ended
 from horarium.features.agents import task_rows
 from horarium.features.agents.task_rows import UnwantedTask
 from horarium.features.approvals import rows as approval_rows
@@ -21,19 +28,12 @@ from horarium.features.history.rows import Notice
 from horarium.features.runs import event_rows
 from horarium.features.runs.event_rows import NewRunEvent
 from horarium.features.runs.work_rows import RunWork
-from horarium.ids import id_text
 from horarium.instant import DAY, SECOND, Instant, rfc3339_or_none, to_rfc3339
-from horarium.life.change import Admit, Again, Begin, Block, Change, End, Nothing, Progress, Wait
-from horarium.life.left_behind import is_left_behind, is_to_be_ended
 from horarium.platform.database import counters
 from horarium.platform.database.columns import event_text, kept_text
 from horarium.platform.database.statements import RowUpdate
 from horarium.platform.database.tables import runs
-from horarium.schedule.assignee import Assignee, AssigneeType
-from horarium.schedule.event import CommandContext, NoticeType, RunEventType, final_event
-from horarium.schedule.kinds import CELERY
-from horarium.schedule.run import RunState
-from horarium.schedule.target import agent_in, connection_in
+from horarium.platform.ids import id_text
 
 # Of what a target said, characters: on the run, and in the feed.
 MAX_ERROR = 4_000
@@ -53,8 +53,8 @@ def _update(names: str) -> RowUpdate:
 # What each kind of change may touch.
 _UPDATES: dict[type[Change], RowUpdate] = {
     End: _update(f"{_LEASE} attempt started_at finished_at result error error_class cause {_USED}"),
-    Wait: _update(f"{_LEASE} reference queue started_at"),
-    Again: _update(
+    WaitForTarget: _update(f"{_LEASE} reference queue started_at"),
+    RetryLater: _update(
         f"{_LEASE} ready_at deadline ends_by attempt launches busy_since reference heard started_at error error_class "
         f"{_USED} {_EARLIER}"
     ),
@@ -117,9 +117,9 @@ def _after(run: RunWork, change: Change, now: Instant) -> dict[str, Any]:
     match change:
         case End():
             return _ended(run, change, now)
-        case Again():
+        case RetryLater():
             return _again(run, change)
-        case Wait(reference, queued):
+        case WaitForTarget(reference, queued):
             return {
                 "state": (RunState.QUEUED if queued else RunState.RUNNING).value,
                 **_released(run.lease_epoch),
@@ -182,7 +182,7 @@ def _ended(run: RunWork, end: End, now: Instant) -> dict[str, Any]:
     }
 
 
-def _again(run: RunWork, again: Again) -> dict[str, Any]:
+def _again(run: RunWork, again: RetryLater) -> dict[str, Any]:
     used, earlier = again.used or run.used, run.earlier
     if again.known:
         earlier = used
@@ -229,7 +229,7 @@ def _events(run: RunWork, change: Change, by: CommandContext | None) -> list[tup
 
 
 def _began_unseen(run: RunWork, change: Change) -> bool:
-    over = (isinstance(change, End) and change.state in _DONE) or (isinstance(change, Again) and change.known)
+    over = (isinstance(change, End) and change.state in _DONE) or (isinstance(change, RetryLater) and change.known)
     return over and run.state == RunState.LAUNCHING
 
 
@@ -242,16 +242,16 @@ def _event(run: RunWork, change: Change) -> tuple[RunEventType, dict[str, Any]] 
         case End():
             kind = final_event(change.state, is_step=run.parent_run_id is not None)
             return kind, _said({**_went_wrong(change), "cause": change.cause, **change.detail})
-        case Again() if change.known:
+        case RetryLater() if change.known:
             return _kind(run, RunEventType.RUN_RETRIED), _said({"attempt": change.attempt, **_went_wrong(change)})
-        case Again() if change.told:
+        case RetryLater() if change.told:
             return RunEventType.RUN_REDELIVERED, _said({"launches": change.launches, **_went_wrong(change)})
         case Block(gate):
             return _kind(run, RunEventType.RUN_BLOCKED), {"gate": gate}
         case Admit(approval_id, modified=modified):
             kind = RunEventType.RUN_MODIFIED if modified else RunEventType.RUN_APPROVED
             return kind, {"approval_id": id_text(approval_id)}
-        case Progress(begins=True) | Wait(queued=False):
+        case Progress(begins=True) | WaitForTarget(queued=False):
             return _kind(run, RunEventType.RUN_STARTED), {}
         case Begin(held=True) if run.state != RunState.RUNNING:
             return _kind(run, RunEventType.RUN_STARTED), {}
@@ -270,7 +270,7 @@ def _kind(run: RunWork, event: RunEventType) -> RunEventType:
     return event if run.parent_run_id is None else _OF_STEPS[event]
 
 
-def _went_wrong(change: End | Again) -> dict[str, Any]:
+def _went_wrong(change: End | RetryLater) -> dict[str, Any]:
     return {"error": kept_error(change.error), "error_class": change.error_class}
 
 

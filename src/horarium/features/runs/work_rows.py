@@ -13,15 +13,15 @@ from typing import Any, NamedTuple
 
 from sqlalchemy import Connection, TextClause, bindparam, select, text, tuple_, update
 
+from horarium.core.document.kinds import CELERY
+from horarium.core.document.states import RunState
+from horarium.core.lifecycle.event import UsedResources
+from horarium.core.lifecycle.react import BUSY_SECONDS
 from horarium.instant import SECOND, Instant
-from horarium.life.change import Used
-from horarium.life.react import BUSY_SECONDS
 from horarium.platform.database.run_archive import lock_archived, rows_by_ids_everywhere
 from horarium.platform.database.run_states import HANDED_OUT_LIST, IS_NOT_STARTED, PROMPT_BUSY
 from horarium.platform.database.statements import RowUpdate, select_by_ids
 from horarium.platform.database.tables import approvals, runs
-from horarium.schedule.kinds import CELERY
-from horarium.schedule.run import RunState
 
 
 class RunWork(NamedTuple):
@@ -85,12 +85,12 @@ class RunWork(NamedTuple):
     priority: int = 0
 
     @property
-    def used(self) -> Used:
-        return Used(self.cost, self.tokens, self.tool_calls)
+    def used(self) -> UsedResources:
+        return UsedResources(self.cost, self.tokens, self.tool_calls)
 
     @property
-    def earlier(self) -> Used:
-        return Used(self.earlier_cost, self.earlier_tokens, self.earlier_tool_calls)
+    def earlier(self) -> UsedResources:
+        return UsedResources(self.earlier_cost, self.earlier_tokens, self.earlier_tool_calls)
 
     @property
     def allowed_ms(self) -> int:

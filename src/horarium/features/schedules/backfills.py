@@ -5,9 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import assert_never
 
-from horarium.decision.backfill import BackfillPlan, occurrences_to_fill, plan_backfill, remark
-from horarium.decision.facts import Facts
-from horarium.decision.plan import Birth, Detail, Fire, Hold, Skip
+from horarium.core.decision.decide import BackfillPlan, occurrences_to_fill, plan_backfill, remark
+from horarium.core.decision.facts import Birth, Detail, Facts, Fire, Hold, Skip
+from horarium.core.document.states import Origin, Position, Reason, Status, instance_id
+from horarium.core.policy.queue import OverlapPolicy
 from horarium.features.resources import Opened, Resources, open_schedule
 from horarium.features.runs import open_rows, release_rows
 from horarium.features.runs.open_rows import PastRuns
@@ -19,17 +20,13 @@ from horarium.features.schedules.decisions import (
     under_policies,
     write_decisions,
 )
-from horarium.ids import id_text
 from horarium.instant import Instant
 from horarium.platform.caller import Caller
 from horarium.platform.database import Connection
 from horarium.platform.database.wakeups import READY
 from horarium.platform.errors import ScheduleNotFound
+from horarium.platform.ids import id_text
 from horarium.platform.wire import FillOutcome, Permission
-from horarium.policy.overlap import OverlapPolicy
-from horarium.schedule.position import Position, Status
-from horarium.schedule.reason import Reason
-from horarium.schedule.run import Origin, instance_id
 
 
 @dataclass(frozen=True, slots=True)

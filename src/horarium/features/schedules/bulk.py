@@ -7,7 +7,11 @@ from dataclasses import dataclass
 from hashlib import sha256
 from typing import TypeVar, assert_never
 
-from horarium.decision.storm import released_at_once
+from horarium.core.decision.changes import released_at_once
+from horarium.core.document.canonical import UpdateMode
+from horarium.core.document.checks import entry_key, label
+from horarium.core.document.states import OPEN, RunState, Status
+from horarium.core.policy.names import PolicyError
 from horarium.errors import HorariumError, InvalidDefinition
 from horarium.features.resources import Resources
 from horarium.features.runs import open_rows
@@ -24,18 +28,13 @@ from horarium.features.schedules.change_model import (
 )
 from horarium.features.schedules.drafts import require_namespace
 from horarium.features.schedules.filters import LISTED, ScheduleFilter, make_list_token, read_list_token
-from horarium.ids import id_text, parse_id
 from horarium.instant import Instant, to_rfc3339
 from horarium.platform.caller import Caller, require_confirmed
 from horarium.platform.database import Connection
 from horarium.platform.database.errors import is_fault_of_a_row
 from horarium.platform.errors import OperationError, RunNotFound, ScheduleNotFound
+from horarium.platform.ids import id_text, parse_id
 from horarium.platform.wire import Permission
-from horarium.policy.names import PolicyError
-from horarium.schedule.checks import entry_key, label
-from horarium.schedule.patch import Update
-from horarium.schedule.position import Status
-from horarium.schedule.run import OPEN, RunState
 
 T = TypeVar("T")
 
@@ -238,7 +237,7 @@ def _done(resources: Resources, caller: Caller, asked: Bulk, schedule_id: str) -
             done = lifecycle.delete(resources, caller, schedule_id, reason=asked.reason)
         case BulkAction.LABEL:
             changes = {"labels": dict(asked.labels or {})}
-            done = service.update(resources, caller.because(asked.reason), schedule_id, changes, how=Update.MERGE)
+            done = service.update(resources, caller.because(asked.reason), schedule_id, changes, how=UpdateMode.MERGE)
         case BulkAction.TRIGGER:
             return _triggered(resources, caller, asked, schedule_id)
         case _:

@@ -12,8 +12,13 @@ from typing import Any, NamedTuple
 
 from sqlalchemy import Connection
 
-from horarium.decision.births import Settled
-from horarium.decision.record import Entry, NewRun, first_stored_event
+from horarium.core.decision.record import NewRun, ScheduleWrites, first_stored_event
+from horarium.core.decision.run_policies import RunColumns
+from horarium.core.document.definition import of_worker
+from horarium.core.document.event import EventType
+from horarium.core.document.json_values import Json
+from horarium.core.document.planning import Planning
+from horarium.core.document.states import Obstacle, Origin, Status, dispatch_status
 from horarium.features.history.rows import Journal, append, last_sequence
 from horarium.features.runs import definition_rows
 from horarium.features.schedules import write_rows
@@ -24,13 +29,6 @@ from horarium.platform.database.columns import kept_text
 from horarium.platform.database.counters import to_millionths
 from horarium.platform.database.statements import RowInsert
 from horarium.platform.database.tables import runs
-from horarium.schedule.event import EventType
-from horarium.schedule.json_limits import Json
-from horarium.schedule.planning import Planning
-from horarium.schedule.position import Status
-from horarium.schedule.reason import Obstacle, dispatch_status
-from horarium.schedule.run import Origin
-from horarium.schedule.target import of_worker
 
 
 class ScheduleRecord(NamedTuple):
@@ -40,7 +38,7 @@ class ScheduleRecord(NamedTuple):
     namespace: str
     revision: int
     planning: Planning
-    entry: Entry
+    entry: ScheduleWrites
 
 
 # What a run that has just been born has none of.
@@ -148,7 +146,7 @@ def _run_constants(planning: Planning) -> tuple[Any, ...]:
     )
 
 
-def _settled(planning: Planning, settled: Settled) -> tuple[Any, ...]:
+def _settled(planning: Planning, settled: RunColumns) -> tuple[Any, ...]:
     """The same for a run in which others than its schedule have a word."""
     return (
         planning.workflow,

@@ -7,6 +7,21 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any
 
+from horarium.core.document.assignee import AssigneeType, AssignmentDefinition
+from horarium.core.document.calendar import CalendarDefinition, coverage_warning, shared_calendar, zone_warning
+from horarium.core.document.canonical import to_document
+from horarium.core.document.condition_context import into_signal
+from horarium.core.document.definition import Definition
+from horarium.core.document.envelope import decode_input
+from horarium.core.document.kinds import WORKFLOW
+from horarium.core.document.planning import Planning, compile_once, compile_planning, planning_text
+from horarium.core.document.secret_values import may_go_to, not_allowed
+from horarium.core.document.secrets import hosts_of
+from horarium.core.document.secrets import references as references_in
+from horarium.core.document.stored_workflow import WorkflowUse
+from horarium.core.policy.approval import run_needs_approval
+from horarium.core.policy.names import PolicyError
+from horarium.core.policy.retry import FailureMode
 from horarium.errors import CycleDetected, InvalidCalendar, InvalidDefinition
 from horarium.features.agents.policy_rows import PolicyDocuments, UnreadableDocument
 from horarium.features.resources import Address, Resources, called_by
@@ -28,21 +43,6 @@ from horarium.launchers.served import unserved
 from horarium.platform.caller import Caller
 from horarium.platform.database import Connection
 from horarium.platform.errors import NamespaceNotFound
-from horarium.policy.approval import run_needs_approval
-from horarium.policy.failure import FailureMode
-from horarium.policy.names import PolicyError
-from horarium.schedule.assignee import AssigneeType, Assignment
-from horarium.schedule.calendar import Calendar, coverage_warning, shared_calendar, zone_warning
-from horarium.schedule.canonical import to_document
-from horarium.schedule.context import into_signal
-from horarium.schedule.credentials import hosts_of
-from horarium.schedule.definition import Definition
-from horarium.schedule.envelope import decode_input
-from horarium.schedule.kinds import WORKFLOW
-from horarium.schedule.planning import Planning, compile_once, compile_planning, planning_text
-from horarium.schedule.secret import references as references_in
-from horarium.schedule.secret_value import may_go_to, not_allowed
-from horarium.schedule.sub_workflows import Use
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +104,7 @@ def examine_draft(
     """As `check_draft`, for whoever writes nothing; `secrets_given` are names whose values come with the document."""
     known = lookups or Lookups(connection, definition.namespace)
     problems: dict[str, list[str]] = {}
-    attached: Mapping[str, Calendar | None] = {}
+    attached: Mapping[str, CalendarDefinition | None] = {}
     speakers: PolicyDocuments | None = None
     with _told_together(problems):
         _check_inputs(definition)
@@ -141,7 +141,9 @@ def examine_draft(
     return Draft(definition, text, planning, warnings, told, called.addresses, retries)
 
 
-def _calendar_warnings(attached: Mapping[str, Calendar | None], timezone: str, now: Instant) -> tuple[str, ...]:
+def _calendar_warnings(
+    attached: Mapping[str, CalendarDefinition | None], timezone: str, now: Instant
+) -> tuple[str, ...]:
     """Calendars in another zone than the schedule's, and calendars whose data ends soon."""
     today = to_datetime(now).date()
     found = [
@@ -215,7 +217,7 @@ def _missing_version(
     name, version = definition.action.workflow, definition.action.target.get("version")
     if stored is None or name is None or not isinstance(version, int) or version == stored.version:
         return ()
-    if workflow_rows.uses_of(connection, definition.namespace, [Use(name, version)]):
+    if workflow_rows.uses_of(connection, definition.namespace, [WorkflowUse(name, version)]):
         return ()
     return (
         f"action.version: version {version} of {name!r} not found; runs end in state launch_failed until it exists",
@@ -258,7 +260,7 @@ def _check_inputs(definition: Definition) -> None:
         raise InvalidDefinition(problems)
 
 
-def check_calendars(known: Lookups, definition: Definition) -> dict[str, Calendar | None]:
+def check_calendars(known: Lookups, definition: Definition) -> dict[str, CalendarDefinition | None]:
     """The attached calendars, by name; None = the calendar exists and its row cannot be read."""
     if not definition.calendars:
         return {}
@@ -315,7 +317,7 @@ def _check_assigned(known: Lookups, definition: Definition, before: Planning | N
     return speakers
 
 
-def _wrong_assignment(found: Assignment | UnreadableDocument | None, definition: Definition) -> str | None:
+def _wrong_assignment(found: AssignmentDefinition | UnreadableDocument | None, definition: Definition) -> str | None:
     name = definition.workflow_assignment_id
     match found:
         case None:

@@ -17,13 +17,12 @@ from typing import Any, NamedTuple
 
 from sqlalchemy import Connection, bindparam, func, select
 
-from horarium.decision.record import Counts
-from horarium.decision.tick import Due
-from horarium.decision.turns import RECENT, Lane, old_shares, recent_shares, shares_of_the_rest
+from horarium.core.decision.record import Counts
+from horarium.core.decision.tick import RECENT, Due, DueLane, old_shares, recent_shares, shares_of_the_rest
+from horarium.core.document.planning import Planning, compile_planning
+from horarium.core.document.states import Position, Status
 from horarium.instant import Instant
 from horarium.platform.database.tables import plannings, positions
-from horarium.schedule.planning import Planning, compile_planning
-from horarium.schedule.position import Position, Status
 
 _NAMED = ("schedule_uid", "namespace", "schedule_id", "revision", "planning")
 COLUMNS = ", ".join((*_NAMED, *Position._fields, *Counts._fields))
@@ -154,7 +153,7 @@ class ClaimTurn(NamedTuple):
     claims: list[Claim]
     more: bool
     after: str = ""
-    lanes: tuple[Lane, ...] = ()
+    lanes: tuple[DueLane, ...] = ()
     batches: int = 0
 
 
@@ -175,7 +174,7 @@ def _look_and_claim(connection: Connection, known: Plannings, now: Instant, limi
         # What is due may belong to the namespaces beyond those that were looked at.
         claims = claim(connection, known, now, limit)
         return ClaimTurn(claims, len(claims) == limit, following)
-    batch = _Batch(connection, now, [Lane(name, is_recent) for name in names for is_recent in (False, True)])
+    batch = _Batch(connection, now, [DueLane(name, is_recent) for name in names for is_recent in (False, True)])
     batch.take(old_shares(names, limit))
     batch.take(recent_shares(names, batch.taken, limit))
     batch.take_the_rest(limit)
@@ -188,13 +187,13 @@ def _look_and_claim(connection: Connection, known: Plannings, now: Instant, limi
 class _Batch:
     """Rows that have been claimed so far, by their uid; `unfinished` are the lanes that may have more."""
 
-    def __init__(self, connection: Connection, now: Instant, lanes: Sequence[Lane]) -> None:
+    def __init__(self, connection: Connection, now: Instant, lanes: Sequence[DueLane]) -> None:
         self._connection, self._now = connection, now
         self.rows: dict[bytes, Sequence[Any]] = {}
         self.taken: dict[str, int] = {}
         self.unfinished = list(lanes)
 
-    def take(self, shares: Mapping[Lane, int]) -> None:
+    def take(self, shares: Mapping[DueLane, int]) -> None:
         if not shares:
             return
         edge = self._now - RECENT
@@ -216,7 +215,7 @@ class _Batch:
         rows = sorted(self.rows.values(), key=lambda row: (row[_DUE_COLUMN] <= edge, row[_DUE_COLUMN]))
         return to_claims(self._connection, known, rows)
 
-    def _claim(self, shares: Mapping[Lane, int]) -> Sequence[Sequence[Any]]:
+    def _claim(self, shares: Mapping[DueLane, int]) -> Sequence[Sequence[Any]]:
         edge = self._now - RECENT
         bounds = [(edge, self._now) if lane.is_recent else (_LONG_AGO, edge) for lane in shares]
         names, counts, mine = [lane.namespace for lane in shares], list(shares.values()), list(self.rows)

@@ -13,16 +13,21 @@ from typing import Any, NamedTuple, assert_never
 
 from sqlalchemy import ColumnElement, Connection, and_, func, select, text
 
-from horarium.decision.births import BirthPolicies, payer
-from horarium.decision.certainty import is_independent
-from horarium.decision.facts import NO_FACTS, Fact, Facts, Shared, Signal, UnreadablePolicies
-from horarium.decision.guards import context_needed, facts_needed, is_given
+from horarium.core.decision.certainty import is_independent
+from horarium.core.decision.facts import NO_FACTS, Fact, Facts, SharedFacts, Signal, UnreadablePolicies
+from horarium.core.decision.guards import context_needed, facts_needed, is_given
+from horarium.core.decision.run_policies import CreationPolicies, payer
+from horarium.core.document.calendar import CalendarDefinition, parse_calendar, shared_calendar
+from horarium.core.document.condition_context import ContextMember, DayCount
+from horarium.core.document.planning import Planning, remembered
+from horarium.core.document.states import Origin, RunState, result_status
+from horarium.core.policy.approval import WhileWaiting
+from horarium.core.policy.limits import Budget
 from horarium.errors import HorariumError
 from horarium.features.runs.count_rows import waiting_roots
 from horarium.features.schedules.next_run_rows import Birth, Gathered, gather_policies, run_times
 from horarium.features.tenants.quota_rows import QuotaBook
 from horarium.features.workflows.graph_rows import NO_FINDINGS, WorkflowFindings, graphs_of
-from horarium.ids import id_at
 from horarium.instant import DAY, MINUTE, Instant
 from horarium.platform.database.columns import from_text
 from horarium.platform.database.counters import (
@@ -37,12 +42,7 @@ from horarium.platform.database.counters import (
 from horarium.platform.database.run_states import FINAL_NAMES
 from horarium.platform.database.statements import rows_with
 from horarium.platform.database.tables import calendars, runs
-from horarium.policy.approval import WhileWaiting
-from horarium.policy.limits import Budget
-from horarium.schedule.calendar import Calendar, parse_calendar, shared_calendar
-from horarium.schedule.context import ContextMember, DayCount
-from horarium.schedule.planning import Planning, remembered
-from horarium.schedule.run import Origin, RunState, result_status
+from horarium.platform.ids import id_at
 
 _NO_SIGNALS: Mapping[bytes, Signal] = MappingProxyType({})
 _FAILED = frozenset({RunState.FAILED, RunState.TIMED_OUT, RunState.LAUNCH_FAILED})
@@ -73,7 +73,7 @@ def gather(
     signals: Mapping[bytes, Signal] = _NO_SIGNALS,
     quotas: QuotaBook | None = None,
     timed: Callable[[DecisionSubject], bool] = never,
-) -> tuple[dict[bytes, Facts], dict[str, Shared]]:
+) -> tuple[dict[bytes, Facts], dict[str, SharedFacts]]:
     """Facts by schedule, and what schedules share by namespace: names of keys mean nothing outside one.
 
     Without `lock` counters are only read, for whoever looks and decides nothing; `kinds` are those it asks about.
@@ -83,7 +83,7 @@ def gather(
     """
     graphs = graphs_of(connection, subjects) if Fact.GRAPH in kinds else {}
     curious = [each for each in subjects if _asks_us(each.planning, origin) or each.schedule_uid in graphs]
-    shared = {namespace: Shared() for namespace in {subject.namespace for subject in subjects}}
+    shared = {namespace: SharedFacts() for namespace in {subject.namespace for subject in subjects}}
     if quotas is not None:
         for namespace, room in quotas.rooms(connection, shared, now).items():
             shared[namespace].room = room
@@ -120,7 +120,7 @@ def has_open_runs(subject: DecisionSubject) -> bool:
 def _tells_waiting_apart(subject: DecisionSubject, known: Mapping[bytes, Facts]) -> bool:
     """By its own word, or by that of whoever does the work."""
     policies = known[subject.schedule_uid].policies
-    said = policies.while_waiting() if isinstance(policies, BirthPolicies) else None
+    said = policies.while_waiting() if isinstance(policies, CreationPolicies) else None
     return (said or subject.planning.while_waiting) is not WhileWaiting.COUNT
 
 
@@ -147,7 +147,7 @@ def _look_up(
     connection: Connection,
     subjects: Sequence[DecisionSubject],
     graphs: Mapping[bytes, WorkflowFindings],
-    shared: dict[str, Shared],
+    shared: dict[str, SharedFacts],
     now: Instant,
     origin: Origin,
     kinds: frozenset[Fact],
@@ -197,11 +197,13 @@ def _counted(counted: Mapping[Counter, int], kind: str, subject: DecisionSubject
 # ── calendars ────────────────────────────────────────────────────────────────────────────────────────
 
 
-def own_calendars(connection: Connection, names: Collection[tuple[str, str]]) -> dict[tuple[str, str], Calendar]:
+def own_calendars(
+    connection: Connection, names: Collection[tuple[str, str]]
+) -> dict[tuple[str, str], CalendarDefinition]:
     """Calendars by namespace and name, without those that nobody has or that cannot be read."""
     statement = select(calendars.c.namespace, calendars.c.name, calendars.c.document)
     rows = rows_with(connection, statement, (calendars.c.namespace, calendars.c.name), names)
-    found: dict[tuple[str, str], Calendar] = {}
+    found: dict[tuple[str, str], CalendarDefinition] = {}
     for namespace, name, document in rows:
         # One that cannot be read is as good as gone: its schedules are told so, the others go on.
         with suppress(HorariumError, ValueError):
@@ -209,9 +211,11 @@ def own_calendars(connection: Connection, names: Collection[tuple[str, str]]) ->
     return found
 
 
-def _calendars_of(subject: DecisionSubject, own: Mapping[tuple[str, str], Calendar]) -> dict[str, Calendar]:
+def _calendars_of(
+    subject: DecisionSubject, own: Mapping[tuple[str, str], CalendarDefinition]
+) -> dict[str, CalendarDefinition]:
     """A name that nobody has stays out: the guard then says no."""
-    found: dict[str, Calendar] = {}
+    found: dict[str, CalendarDefinition] = {}
     for name in subject.planning.calendars:
         calendar = own.get((subject.namespace, name)) or shared_calendar(name)
         if calendar is not None:
@@ -317,7 +321,7 @@ def _policies(
 _NO_POLICIES = Gathered({}, {}, {})
 
 
-def _payers(policies: BirthPolicies | UnreadablePolicies) -> tuple[str, ...]:
+def _payers(policies: CreationPolicies | UnreadablePolicies) -> tuple[str, ...]:
     """Everybody whose budget the next runs may be counted against."""
     if isinstance(policies, UnreadablePolicies) or policies.assignee is None:
         return ()
@@ -352,7 +356,7 @@ def _counters(
 
 def _share(
     subjects: Sequence[DecisionSubject],
-    by_namespace: Mapping[str, Shared],
+    by_namespace: Mapping[str, SharedFacts],
     counted: Mapping[Counter, int],
     owners: Mapping[bytes, tuple[str, ...]],
     day: int,

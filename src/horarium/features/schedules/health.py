@@ -7,8 +7,12 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Final, TypeAlias
 
-from horarium.decision.health import Health, Vitals, judge
-from horarium.decision.health_status import NEEDS_SOMEBODY
+from horarium.compat.workspaces.request import cron_of
+from horarium.core.decision.health import HealthFacts, HealthReport, judge
+from horarium.core.decision.statuses import NEEDS_SOMEBODY
+from horarium.core.document.assignee import AssigneeType
+from horarium.core.document.calendar import CalendarDefinition, coverage_warning, shared_calendar
+from horarium.core.document.planning import Planning
 from horarium.errors import InvalidCalendar
 from horarium.features.agents import rows as agent_rows
 from horarium.features.agents.rows import AGENTS, NamedDocument
@@ -23,16 +27,12 @@ from horarium.features.schedules.filters import fingerprint, make_list_token, re
 from horarium.features.schedules.list_rows import Cursor
 from horarium.features.schedules.lookup_rows import WorkspaceKey
 from horarium.features.schedules.rows import ScheduleRow
-from horarium.ids import id_text, parse_id
 from horarium.instant import Instant, to_datetime
 from horarium.platform.caller import Caller, checked_limit
 from horarium.platform.database import Connection
 from horarium.platform.errors import Refused, ScheduleNotFound
+from horarium.platform.ids import id_text, parse_id
 from horarium.platform.wire import Permission
-from horarium.schedule.assignee import AssigneeType
-from horarium.schedule.calendar import Calendar, coverage_warning, shared_calendar
-from horarium.schedule.planning import Planning
-from horarium.schedule.workspace_request import cron_of
 
 MOST_UNWELL = 1_000
 """Maximum schedules in a list of unhealthy schedules."""
@@ -44,7 +44,7 @@ class Examined:
 
     row: ScheduleRow
     document: Mapping[str, Any]
-    health: Health
+    health: HealthReport
     agent_name: str | None = None
     warnings: tuple[str, ...] = ()
 
@@ -150,10 +150,10 @@ def _examine(
     ]
 
 
-_Calendars: TypeAlias = Mapping[tuple[str, str], Calendar]
+_Calendars: TypeAlias = Mapping[tuple[str, str], CalendarDefinition]
 
 
-def _calendars(connection: Connection, rows: Sequence[ScheduleRow], vitals: Sequence[Vitals]) -> _Calendars:
+def _calendars(connection: Connection, rows: Sequence[ScheduleRow], vitals: Sequence[HealthFacts]) -> _Calendars:
     """Calendars that are not built in and that the schedules of a page name, with one query."""
     planned = [(row.namespace, each.planning) for row, each in zip(rows, vitals, strict=True) if each.planning]
     return own_calendars(connection, {(namespace, name) for namespace, of in planned for name in of.calendars})
@@ -191,7 +191,7 @@ _AT_ONCE = 100
 class Watched:
     row: ScheduleRow
     cron_expr: str
-    health: Health
+    health: HealthReport
     workspace_name: str | None
 
 

@@ -15,22 +15,21 @@ from typing import Any, Final
 import sqlalchemy as sa
 from sqlalchemy import Connection
 
-from horarium.decision.health import MAX_FAILED_SHOWN, FailedRun, Vitals, Waiting
-from horarium.decision.health_status import NEEDS_SOMEBODY, HealthStatus
+from horarium.core.decision.health import MAX_FAILED_SHOWN, AwaitingApprovals, FailedRun, HealthFacts
+from horarium.core.decision.statuses import NEEDS_SOMEBODY, HealthStatus
+from horarium.core.document.json_values import unreadable_of
+from horarium.core.document.planning import FAILING_AFTER_DIGITS, FAILING_AFTER_KEY, Planning
+from horarium.core.document.states import UNSUCCESSFUL, RunState, Status
+from horarium.core.policy.approval import ApprovalDecision
 from horarium.features.schedules.due_rows import Plannings
 from horarium.features.schedules.rows import ROWS, SELECT_ROWS, SELECT_WITH_DOCUMENT, ScheduleRow, listed_with_document
-from horarium.ids import id_text
 from horarium.instant import Instant
 from horarium.platform.database import run_archive
 from horarium.platform.database.run_states import OPEN_ROOT, sql_list
 from horarium.platform.database.statements import RowInsert, Scope, count_up_to
 from horarium.platform.database.tables import approvals, plannings, positions, runs, schedules, unwell_schedules
 from horarium.platform.database.tables.schedules import FAILED
-from horarium.policy.approval import ApprovalDecision
-from horarium.schedule.damage import unreadable_of
-from horarium.schedule.planning import FAILING_AFTER_DIGITS, FAILING_AFTER_KEY, Planning
-from horarium.schedule.position import Status
-from horarium.schedule.run import UNSUCCESSFUL, RunState
+from horarium.platform.ids import id_text
 
 # As text: PostgreSQL takes a partial index only for a condition that it can read.
 AT_REST: Final = sa.text("status <> 'active' AND status <> 'deleted'")
@@ -119,7 +118,7 @@ def vitals_of(
     failing_after: int,
     *,
     with_failed: bool = True,
-) -> list[Vitals]:
+) -> list[HealthFacts]:
     """Gather the vitals of the rows, in their order, with four queries.
 
     `failing_after` is the setting. `with_failed` reads the failed runs that a sentence names.
@@ -148,14 +147,14 @@ def with_sign(
 def _vitals(
     row: ScheduleRow,
     planning: Planning | Exception,
-    waiting: dict[bytes, Waiting],
+    waiting: dict[bytes, AwaitingApprovals],
     failing_after: int,
-) -> Vitals:
+) -> HealthFacts:
     unreadable = unreadable_of(row)
     if unreadable is not None:
         planning = ValueError(unreadable.detail)
     broken = isinstance(planning, Exception)
-    return Vitals(
+    return HealthFacts(
         uid=row.schedule_uid,
         status=row.status,
         planning=None if isinstance(planning, Exception) else planning,
@@ -173,11 +172,11 @@ def _vitals(
     )
 
 
-def waiting_runs(connection: Connection, uids: Collection[bytes]) -> dict[bytes, Waiting]:
+def waiting_runs(connection: Connection, uids: Collection[bytes]) -> dict[bytes, AwaitingApprovals]:
     """Count root runs awaiting approval, and steps of runs that do, by schedule that has any."""
     if not uids:
         return {}
-    steps = {uid: Waiting(0, since, count) for uid, count, since in connection.execute(_waiting_steps(uids))}
+    steps = {uid: AwaitingApprovals(0, since, count) for uid, count, since in connection.execute(_waiting_steps(uids))}
     statement = (
         sa.select(runs.c.schedule_uid, sa.func.count(), sa.func.min(runs.c.created_at))
         # The condition of the index `runs_open`, as text, so that both databases see that it is the one to use.
@@ -188,9 +187,9 @@ def waiting_runs(connection: Connection, uids: Collection[bytes]) -> dict[bytes,
         )
         .group_by(runs.c.schedule_uid)
     )
-    roots = {uid: Waiting(count, since) for uid, count, since in connection.execute(statement)}
+    roots = {uid: AwaitingApprovals(count, since) for uid, count, since in connection.execute(statement)}
     both = {
-        uid: Waiting(root.count, min(root.since, steps[uid].since), steps[uid].steps)
+        uid: AwaitingApprovals(root.count, min(root.since, steps[uid].since), steps[uid].steps)
         for uid, root in roots.items()
         if uid in steps
     }

@@ -7,9 +7,15 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
-from horarium.decision import lifecycle
-from horarium.decision.plan import Missed
-from horarium.decision.storm import released_at_once
+from horarium.core.decision import changes
+from horarium.core.decision.changes import released_at_once
+from horarium.core.decision.facts import Missed
+from horarium.core.document.assignee import AssigneeType
+from horarium.core.document.event import EventType
+from horarium.core.document.kinds import WORKFLOW
+from horarium.core.document.planning import Planning
+from horarium.core.document.states import Obstacle, Status, dispatch_status
+from horarium.core.lifecycle.event import CancelledUnstarted
 from horarium.errors import CycleDetected, InvalidDefinition
 from horarium.features.agents.policy_rows import find_policy_documents
 from horarium.features.history.rows import Journal
@@ -33,7 +39,6 @@ from horarium.features.schedules.upcoming import (
 from horarium.features.schedules.write_rows import mark_deleted, save_position, set_note
 from horarium.features.secrets.rows import forget_of_schedule
 from horarium.instant import Instant, rfc3339_or_none, to_rfc3339
-from horarium.life.event import CancelledUnstarted
 from horarium.platform.caller import Caller, require_confirmed
 from horarium.platform.database import Connection
 from horarium.platform.database.errors import CommitUnknown, StoreUnavailable
@@ -41,12 +46,6 @@ from horarium.platform.database.wakeups import READY
 from horarium.platform.database.wrapper import JoinedTransaction
 from horarium.platform.errors import Refused
 from horarium.platform.wire import Permission, WriteOutcome
-from horarium.schedule.assignee import AssigneeType
-from horarium.schedule.event import EventType
-from horarium.schedule.kinds import WORKFLOW
-from horarium.schedule.planning import Planning
-from horarium.schedule.position import Status
-from horarium.schedule.reason import Obstacle, dispatch_status
 
 # Runs that a delete cancels in one transaction, and in how many: whoever asks over HTTP waits for it.
 _AT_ONCE = 500
@@ -177,7 +176,7 @@ def resume_opened(
         return unchanged(connection, opened)
     _check_workflow(connection, row, opened.sound)
     require_confirmed(caller, released_at_once(opened.sound, active=row.active, held=row.held))
-    position = lifecycle.resume(opened.sound, row.schedule_uid, row.position(), now=now).position
+    position = changes.resume_position(opened.sound, row.schedule_uid, row.position(), now=now).position
     journal = Journal(row.next_sequence, now, caller.context())
     journal.missed(_overtaken(opened))
     journal.add(EventType.RESUMED, next_fire_at=rfc3339_or_none(position.next_due), generation=position.generation)
@@ -271,4 +270,4 @@ def _overtaken(opened: Opened) -> Missed | None:
     """The occurrences up to now that no tick has decided; a clock that stands still has none."""
     if opened.row.status not in (Status.ACTIVE, Status.BROKEN) or not isinstance(opened.planning, Planning):
         return None
-    return lifecycle.pause(opened.planning, opened.row.position(), now=opened.now).superseded
+    return changes.pause_position(opened.planning, opened.row.position(), now=opened.now).superseded

@@ -11,7 +11,8 @@ from typing import Any, NamedTuple
 import sqlalchemy as sa
 from sqlalchemy import Connection
 
-from horarium.decision.health_status import HealthStatus
+from horarium.core.decision.statuses import HealthStatus
+from horarium.core.document.states import Status
 from horarium.features.history.rows import told_from
 from horarium.features.schedules.health_rows import sign
 from horarium.features.schedules.rows import ROWS, SELECT_WITH_DOCUMENT, ScheduleRow, listed_with_document
@@ -19,7 +20,6 @@ from horarium.features.schedules.write_rows import Attribute
 from horarium.instant import Instant
 from horarium.platform.database.statements import Row, page_within_bytes, sized, within_scope
 from horarium.platform.database.tables import positions, schedule_attributes, schedule_revisions, schedules
-from horarium.schedule.position import Status
 
 
 @dataclass(frozen=True, slots=True)

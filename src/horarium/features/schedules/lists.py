@@ -6,9 +6,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from horarium.decision.forecast_rows import NOT_TRIGGERABLE, NextRun
-from horarium.decision.health import judge
-from horarium.decision.recent import Recent, in_order
+from horarium.core.decision.forecast import NOT_TRIGGERABLE, NextRun
+from horarium.core.decision.health import judge
+from horarium.core.decision.statuses import Recent, in_order
+from horarium.core.document.definition import Definition
+from horarium.core.document.document import from_canonical
+from horarium.core.document.states import RunState, Status, instance_id
+from horarium.core.policy.queue import QueuePolicy
 from horarium.errors import InvalidDefinition
 from horarium.features.agents.policy_rows import capacity_of
 from horarium.features.forecast import lane_rows
@@ -36,16 +40,11 @@ from horarium.features.schedules.references import Lookups, effective_of, retrie
 from horarium.features.schedules.rows import ScheduleRow
 from horarium.features.schedules.upcoming import NextFire, is_plain, next_due, next_fires, next_runs, planned_row
 from horarium.features.workflows.graph_rows import stored_workflows
-from horarium.ids import id_text
 from horarium.instant import Instant
 from horarium.platform.caller import Caller, checked_limit
 from horarium.platform.database import Connection
+from horarium.platform.ids import id_text
 from horarium.platform.wire import Permission
-from horarium.policy.queue import QueuePolicy
-from horarium.schedule.definition import Definition
-from horarium.schedule.document import from_canonical
-from horarium.schedule.position import Status
-from horarium.schedule.run import RunState, instance_id
 
 RECENT_RUNS = 10
 MAX_HELD_SHOWN = 100

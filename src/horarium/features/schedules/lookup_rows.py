@@ -13,6 +13,8 @@ from typing import Any, Final, NamedTuple
 import sqlalchemy as sa
 from sqlalchemy import Connection
 
+from horarium.core.document.event import EventType
+from horarium.core.document.secrets import SECRET_KEY
 from horarium.features.schedules.rows import (
     REVISIONS,
     ROWS,
@@ -26,8 +28,6 @@ from horarium.instant import Instant
 from horarium.platform.database.columns import cycle_from_text, from_text, object_from_text, to_text
 from horarium.platform.database.statements import Row, page_within_bytes, sized
 from horarium.platform.database.tables import history, schedule_revisions, schedules, workflows
-from horarium.schedule.event import EventType
-from horarium.schedule.secret import KEY
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +95,7 @@ def schedules_with_secret(connection: Connection, namespace: str, name: str, *, 
         schedule_revisions.c.revision == schedules.c.revision,
     )
     # Documents are kept as `to_text` spells them, and quotes inside of a text have a backslash: this is a reference.
-    spelled = f"{to_text(KEY)}:{to_text(name)}"
+    spelled = f"{to_text(SECRET_KEY)}:{to_text(name)}"
     statement = (
         sa.select(schedules.c.schedule_id)
         .join_from(schedules, schedule_revisions, newest)

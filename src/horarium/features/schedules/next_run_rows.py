@@ -19,9 +19,19 @@ from typing import Any, Final, NamedTuple
 
 from sqlalchemy import Connection, select
 
-from horarium.decision.births import BirthPolicies, Bundle
-from horarium.decision.facts import OpenRun, RunTimes, UnreadablePolicies
+from horarium.core.decision.facts import OpenRunFacts, RunTimes, UnreadablePolicies
+from horarium.core.decision.run_policies import CreationPolicies, PolicyBundle
+from horarium.core.document.assignee import Assignee, AssigneeType, AssignmentDefinition, workers_of
+from horarium.core.document.document import from_canonical
+from horarium.core.document.effective_policies import Effective, effective_text
+from horarium.core.document.kinds import WORKFLOW
+from horarium.core.document.planning import Planning
+from horarium.core.document.states import Origin, RunState
+from horarium.core.document.workflow_parts import WorkflowDefinition
+from horarium.core.policy.approval import ApprovalPolicy
+from horarium.core.policy.limits import Budget
 from horarium.errors import HorariumError
+from horarium.features.agents.definition import AgentDefinition
 from horarium.features.agents.policy_rows import (
     Key,
     PolicyDocuments,
@@ -32,23 +42,13 @@ from horarium.features.agents.policy_rows import (
 )
 from horarium.features.workflows import graph_rows
 from horarium.features.workflows.graph_rows import WorkflowVersion
-from horarium.ids import id_text
 from horarium.instant import Instant
 from horarium.platform.database import run_archive
 from horarium.platform.database.columns import from_text
 from horarium.platform.database.run_states import OPEN_ROOT
 from horarium.platform.database.statements import rows_with
 from horarium.platform.database.tables import schedule_revisions, schedules
-from horarium.policy.approval import ApprovalPolicy
-from horarium.policy.limits import Budget
-from horarium.schedule.agent import Agent
-from horarium.schedule.assignee import Assignee, AssigneeType, Assignment, workers_of
-from horarium.schedule.document import from_canonical
-from horarium.schedule.effective import Effective, effective_text
-from horarium.schedule.kinds import WORKFLOW
-from horarium.schedule.planning import Planning
-from horarium.schedule.run import Origin, RunState
-from horarium.schedule.workflow_parts import Workflow
+from horarium.platform.ids import id_text
 
 _NO_BUDGET = Budget()
 # Of sub-workflows below a root.
@@ -75,7 +75,7 @@ class Birth(NamedTuple):
 class Gathered(NamedTuple):
     """By schedule; `turns` are those of the teams, by namespace and team."""
 
-    policies: Mapping[bytes, BirthPolicies | UnreadablePolicies]
+    policies: Mapping[bytes, CreationPolicies | UnreadablePolicies]
     budgets: Mapping[bytes, Budget]
     turns: Mapping[Key, int]
 
@@ -90,13 +90,13 @@ def gather_policies(connection: Connection, births: Sequence[Birth], *, lock: bo
     floors, versions = _workflows(connection, births)
     asked = [each for each in births if each.workflow in floors or versions.get(each.schedule_uid) or _is_given(each)]
     own = _own_policies(connection, asked)
-    policies: dict[bytes, BirthPolicies | UnreadablePolicies] = {}
+    policies: dict[bytes, CreationPolicies | UnreadablePolicies] = {}
     budgets: dict[bytes, Budget] = {}
     for each in births:
         floor = floors.get(each.workflow) if each.workflow is not None else None
         found = _of_one(speakers, each, own.get(each.schedule_uid), floor, versions.get(each.schedule_uid, {}))
         policies[each.schedule_uid] = found
-        if isinstance(found, BirthPolicies) and found.assignee is not None:
+        if isinstance(found, CreationPolicies) and found.assignee is not None:
             budgets[each.schedule_uid] = _budget_of(speakers, each.namespace, found.assignee)
     turns = {key: found.turn for key, found in speakers.teams.items() if isinstance(found, TeamTurn)}
     return Gathered(policies, budgets, turns)
@@ -108,7 +108,7 @@ def _of_one(
     own: Effective | UnreadablePolicies | None,
     floor: ApprovalPolicy | None,
     versions: Mapping[str, int],
-) -> BirthPolicies | UnreadablePolicies:
+) -> CreationPolicies | UnreadablePolicies:
     namespace, planning = birth.namespace, birth.planning
     assignee = speakers.assignee_of(namespace, planning.assigned, planning.assignment)
     unreadable = own if isinstance(own, UnreadablePolicies) else _unreadable(speakers, namespace, planning, assignee)
@@ -126,12 +126,12 @@ def _of_one(
         )
         bundles[member] = _bundle(speakers, namespace, asked, said, versions, assignee)
     assignment = speakers.assignments.get((namespace, planning.assignment or ""))
-    return BirthPolicies(
+    return CreationPolicies(
         assignee,
         bundles,
         team.team if isinstance(team, TeamTurn) else None,
         None if birth.workflow is None else birth.workflow.version,
-        assignment.queue_policy if isinstance(assignment, Assignment) else None,
+        assignment.queue_policy if isinstance(assignment, AssignmentDefinition) else None,
     )
 
 
@@ -142,7 +142,7 @@ def _bundle(
     own: Effective,
     versions: Mapping[str, int],
     assignee: Assignee | None,
-) -> Bundle:
+) -> PolicyBundle:
     effective = speakers.effective(namespace, asked)
     if effective is None and versions:
         effective = speakers.effective(namespace, asked._replace(workflow_approval=ApprovalPolicy()))
@@ -150,7 +150,7 @@ def _bundle(
         effective = replace(effective, versions=versions)
     member = None if asked.member is None else _agent(speakers, namespace, asked.member)
     worker = member if assignee is None or _is_team(assignee) else _agent(speakers, namespace, assignee.id)
-    return Bundle(
+    return PolicyBundle(
         effective,
         None if effective is None else effective_text(effective),
         (None if member is None else member.policies.budget) or _NO_BUDGET,
@@ -158,7 +158,7 @@ def _bundle(
     )
 
 
-def _agent(speakers: PolicyDocuments, namespace: str, agent_id: str) -> Agent | None:
+def _agent(speakers: PolicyDocuments, namespace: str, agent_id: str) -> AgentDefinition | None:
     """None also for one that cannot be read: that is told of its own."""
     found = speakers.agents.get((namespace, agent_id))
     return None if isinstance(found, UnreadableDocument) else found
@@ -219,7 +219,7 @@ def _workflows(
     return floors, versions
 
 
-def _versions_below(connection: Connection, namespace: str, root: Workflow) -> dict[str, int]:
+def _versions_below(connection: Connection, namespace: str, root: WorkflowDefinition) -> dict[str, int]:
     """The newest versions of sub-workflows that are asked for as the latest, level by level."""
     found: dict[str, int] = {}
     level = [root]
@@ -236,7 +236,7 @@ def _versions_below(connection: Connection, namespace: str, root: Workflow) -> d
     return found
 
 
-def _sub_workflows(workflow: Workflow) -> Iterator[tuple[str, int | None]]:
+def _sub_workflows(workflow: WorkflowDefinition) -> Iterator[tuple[str, int | None]]:
     """Their names, with the version where a number is asked for."""
     for node in workflow.nodes:
         name, version = node.action.get("workflow_id") or node.action.get("workflow_type"), node.action.get("version")
@@ -323,9 +323,9 @@ def _times(rows: Sequence[Any], now: Instant) -> RunTimes:
     return RunTimes(tuple(_open(row, now) for row in open_runs), median_low(durations) if durations else None)
 
 
-def _open(row: Any, now: Instant) -> OpenRun:
+def _open(row: Any, now: Instant) -> OpenRunFacts:
     is_held = row.state == RunState.HELD.value
-    return OpenRun(
+    return OpenRunFacts(
         run_id=id_text(bytes(row.run_id)),
         since=row.created_at if row.started_at is None else row.started_at,
         nominal=row.nominal,

@@ -7,7 +7,9 @@ from typing import NamedTuple
 import sqlalchemy as sa
 from sqlalchemy import Connection
 
-from horarium.decision import lifecycle
+from horarium.core.decision import changes
+from horarium.core.document.event import CommandContext, EventType
+from horarium.core.document.states import OPEN, Position, Status
 from horarium.features.history.rows import Journal
 from horarium.features.runs import release_rows
 from horarium.features.schedules import rows as schedules
@@ -19,9 +21,6 @@ from horarium.instant import Instant, rfc3339_or_none, to_rfc3339
 from horarium.platform.database.columns import kept_text
 from horarium.platform.database.run_states import OPEN_ROOT, sql_list
 from horarium.platform.database.tables import positions as table
-from horarium.schedule.event import CommandContext, EventType
-from horarium.schedule.position import Position, Status
-from horarium.schedule.run import OPEN
 
 _MAX_ERROR = 1_000
 # As text: PostgreSQL takes a partial index only for a condition that it can read.
@@ -76,7 +75,7 @@ def end(connection: Connection, known: Plannings, paused: Paused, *, now: Instan
         # Due at once: the tick that cannot plan it sets it aside, as it does with all of them.
         position = row.position()._replace(status=Status.ACTIVE, next_due=until)
     else:
-        position = lifecycle.end_pause(planning, uid, row.position(), until=until)
+        position = changes.end_pause(planning, uid, row.position(), until=until)
     journal = Journal(row.next_sequence, now, CommandContext(row.paused_by, source="engine", reason=row.pause_reason))
     journal.add(
         EventType.RESUMED,

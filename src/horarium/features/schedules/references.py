@@ -7,6 +7,26 @@ from dataclasses import replace
 from hashlib import sha256
 from typing import Any, Final
 
+from horarium.core.document.assignee import Assignee
+from horarium.core.document.calendar import CalendarDefinition, parse_calendar
+from horarium.core.document.definition import Definition
+from horarium.core.document.effective_policies import Effective
+from horarium.core.document.kinds import WORKFLOW
+from horarium.core.document.stored_workflow import WorkflowUse, sub_workflows
+from horarium.core.document.workflow_parts import Node
+from horarium.core.document.workflow_steps import CompiledWorkflow
+from horarium.core.policy.approval import (
+    ROLE_PREFIX,
+    ApprovalMode,
+    ApprovalPolicy,
+    StepWaits,
+    merge_approval_policies,
+    run_needs_approval,
+    step_needs_approval,
+)
+from horarium.core.policy.limits import RunLimits
+from horarium.core.policy.retry import FailurePolicy, RetryPolicy
+from horarium.core.policy.votes import names_of
 from horarium.errors import HorariumError
 from horarium.features.agents.policy_rows import PolicyDocuments, PolicyQuestion, effective_for, find_policy_documents
 from horarium.features.agents.rows import AGENTS, TEAMS
@@ -25,28 +45,6 @@ from horarium.instant import Instant
 from horarium.platform.caller import Caller, roles_with
 from horarium.platform.database import Connection
 from horarium.platform.wire import Permission, Role
-from horarium.policy.approval import (
-    ROLE_PREFIX,
-    ApprovalMode,
-    ApprovalPolicy,
-    StepWaits,
-    merge,
-    run_needs_approval,
-    step_needs_approval,
-)
-from horarium.policy.deciding import names_of
-from horarium.policy.failure import FailurePolicy
-from horarium.policy.limits import RunLimits
-from horarium.policy.retry import RetryPolicy
-from horarium.schedule.assignee import Assignee
-from horarium.schedule.calendar import Calendar, parse_calendar
-from horarium.schedule.compiled import CompiledWorkflow
-from horarium.schedule.definition import Definition
-from horarium.schedule.effective import Effective
-from horarium.schedule.kinds import WORKFLOW
-from horarium.schedule.sub_workflows import Use
-from horarium.schedule.workflow_document import sub_workflows
-from horarium.schedule.workflow_parts import Node
 from horarium.settings import Settings
 
 
@@ -56,10 +54,10 @@ class Lookups:
     def __init__(self, connection: Connection, namespace: str) -> None:
         self._connection, self._namespace = connection, namespace
         self._found: dict[tuple[str, str], Any] = {}
-        self._calendars: dict[str, Calendar | None] = {}
+        self._calendars: dict[str, CalendarDefinition | None] = {}
         self._no_calendars: set[str] = set()
 
-    def calendars(self, names: Sequence[str]) -> Mapping[str, Calendar | None]:
+    def calendars(self, names: Sequence[str]) -> Mapping[str, CalendarDefinition | None]:
         """Calendars of the namespace, by name; None = its row cannot be read."""
         unknown = [name for name in names if name not in self._calendars and name not in self._no_calendars]
         rows = calendar_rows.find_many(self._connection, self._namespace, unknown) if unknown else {}
@@ -96,7 +94,7 @@ class Lookups:
         return self._found[kind, name]
 
 
-def _calendar(row: CalendarRow) -> Calendar | None:
+def _calendar(row: CalendarRow) -> CalendarDefinition | None:
     try:
         return parse_calendar(row.document)
     except (HorariumError, ValueError, TypeError, AttributeError):
@@ -151,7 +149,7 @@ def steps_wait(connection: Connection, definition: Definition, policy: ApprovalP
     if action.kind != WORKFLOW.name or action.workflow is None:
         return policy.mode is ApprovalMode.EVERY_NODE
     version = action.target.get("version")
-    root = Use(action.workflow, version if isinstance(version, int) else None)
+    root = WorkflowUse(action.workflow, version if isinstance(version, int) else None)
     has_assignee = definition.assignee is not None or definition.workflow_assignment_id is not None
     return any_step_waits(connection, definition.namespace, root, policy, has_assignee=has_assignee)
 
@@ -166,7 +164,7 @@ def workflow_floor(connection: Connection, definition: Definition, newest: int) 
 
 
 def any_step_waits(
-    connection: Connection, namespace: str, root: Use, policy: ApprovalPolicy, *, has_assignee: bool
+    connection: Connection, namespace: str, root: WorkflowUse, policy: ApprovalPolicy, *, has_assignee: bool
 ) -> bool:
     """Check whether a step, also of a sub-workflow, would await approval under the policy of the run.
 
@@ -178,7 +176,7 @@ def any_step_waits(
         newest = graph_rows.newest_versions(
             connection, {(namespace, use.name) for use, _ in level if use.version is None}
         )
-        following: set[tuple[Use, ApprovalPolicy]] = set()
+        following: set[tuple[WorkflowUse, ApprovalPolicy]] = set()
         for use, above in level:
             version = use.version or newest.get((namespace, use.name))
             if version is None or (use.name, version, above) in seen:
@@ -193,10 +191,10 @@ def any_step_waits(
             floor = compiled.workflow.approval
             if use is not root and floor is not None and floor.requires_approval is True:
                 return True
-            own = merge(above, floor)
+            own = merge_approval_policies(above, floor)
             if any(_waits(connection, namespace, node, own, has_assignee=has_assignee) for node in compiled.nodes):
                 return True
-            following |= {(Use(sub.name, sub.version), own) for sub in sub_workflows(compiled.workflow)}
+            following |= {(WorkflowUse(sub.name, sub.version), own) for sub in sub_workflows(compiled.workflow)}
         level = following
     return False
 

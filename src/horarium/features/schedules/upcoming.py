@@ -8,13 +8,15 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Any, NamedTuple
 
-from horarium.decision.calendar_spans import CalendarSpans
-from horarium.decision.certainty import is_guarded, is_independent
-from horarium.decision.evaluator import FACTS, Forecaster
-from horarium.decision.facts import NO_FACTS, Facts, Shared, Signal, UnreadablePolicies
-from horarium.decision.forecast import NoRun
-from horarium.decision.forecast_rows import NOT_TRIGGERABLE, NextRun
-from horarium.decision.guards import reads_signal
+from horarium.core.decision.certainty import is_guarded, is_independent
+from horarium.core.decision.evaluator import FACTS, Forecaster
+from horarium.core.decision.facts import NO_FACTS, Facts, SharedFacts, Signal, UnreadablePolicies
+from horarium.core.decision.forecast import NOT_TRIGGERABLE, NextRun
+from horarium.core.decision.guards import CalendarSpans, reads_signal
+from horarium.core.decision.statuses import NoRun
+from horarium.core.document.planning import Planning
+from horarium.core.document.states import Position, Status
+from horarium.core.recurrence.zone import Zone, exactly, load_zone, read_moment
 from horarium.errors import InvalidDefinition, InvalidSpec
 from horarium.features.resources import Opened
 from horarium.features.schedules import fact_rows
@@ -24,10 +26,6 @@ from horarium.launchers.signals import Signals
 from horarium.platform.database import Connection
 from horarium.platform.database.errors import is_fault_of_a_row
 from horarium.platform.wire import WriteOutcome
-from horarium.recurrence.moment import exactly, read_moment
-from horarium.recurrence.zone import Zone, load_zone
-from horarium.schedule.planning import Planning
-from horarium.schedule.position import Position, Status
 
 NEXT_FIRES = 5
 # What a document holds where a guard may refuse the next occurrence of an active schedule.
@@ -166,7 +164,7 @@ def _can_run(each: Planned) -> bool:
 
 
 def _next_run(
-    each: Planned, known: Facts, shared: Shared | None, spans: CalendarSpans, now: Instant, *, look: bool
+    each: Planned, known: Facts, shared: SharedFacts | None, spans: CalendarSpans, now: Instant, *, look: bool
 ) -> NextRun:
     planning, position = each.planning, each.position
     # What cannot be read will be set aside by the tick.

@@ -16,7 +16,9 @@ import sqlalchemy as sa
 from sqlalchemy import Connection
 from sqlalchemy.dialects import postgresql, sqlite
 
-from horarium.decision.record import Counts
+from horarium.core.decision.record import Counts
+from horarium.core.document.kinds import workspace_of
+from horarium.core.document.states import Position, Status
 from horarium.features.schedules import lookup_rows
 from horarium.features.schedules.rows import LockedPosition, PositionChange, ScheduleRow
 from horarium.instant import Instant
@@ -25,8 +27,6 @@ from horarium.platform.database.errors import UniqueConflict
 from horarium.platform.database.statements import RowInsert, RowUpdate, select_by_ids
 from horarium.platform.database.tables import plannings, positions, schedule_attributes, schedule_revisions, schedules
 from horarium.platform.database.tables import positions as positions_table
-from horarium.schedule.position import Position, Status
-from horarium.schedule.workspace import workspace_of
 
 _LOCKED = f"SELECT {', '.join(LockedPosition._fields)} FROM positions WHERE schedule_uid"
 # What a decision moves: the generation stays, and the status is written by its name.

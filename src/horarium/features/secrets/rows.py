@@ -21,7 +21,7 @@ import sqlalchemy as sa
 from sqlalchemy import Connection, Row, Table
 from sqlalchemy.dialects import postgresql, sqlite
 
-from horarium.ids import id_text
+from horarium.core.document.secrets import SECRET_KEY, found_in, is_generated_for, of_run, of_schedule
 from horarium.instant import Instant
 from horarium.platform.database import run_archive
 from horarium.platform.database.columns import TypedRows, from_text, to_text
@@ -34,8 +34,7 @@ from horarium.platform.database.tables import (
     secrets,
     subscriptions,
 )
-from horarium.schedule.credentials import is_generated_for, of_run, of_schedule
-from horarium.schedule.secret import KEY, found_in
+from horarium.platform.ids import id_text
 
 
 def _hosts(text: str | None) -> tuple[str, ...] | None:
@@ -176,7 +175,7 @@ def _named(namespace: str, name: str) -> tuple[sa.ColumnElement[bool], ...]:
 
 # Of one schedule, the newest: each may have a megabyte.
 _MOST_REVISIONS = 50
-_NAMES_ONE = f'%"{KEY}"%'
+_NAMES_ONE = f'%"{SECRET_KEY}"%'
 
 
 def forget_of_schedule(connection: Connection, uid: bytes, namespace: str, schedule_id: str) -> None:
@@ -218,7 +217,7 @@ def forget_of_runs(connection: Connection, run_ids: Collection[bytes]) -> None:
 
 
 def _forget(connection: Connection, namespace: str, owner: str, texts: Sequence[str]) -> None:
-    named = {str(each[KEY]) for text in texts for _, each in found_in(from_text(text))}
+    named = {str(each[SECRET_KEY]) for text in texts for _, each in found_in(from_text(text))}
     names = [name for name in named if is_generated_for(owner, name)]
     if names:
         mine = (secrets.c.namespace == namespace, secrets.c.generated, secrets.c.name.in_(names))

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from horarium.core.document.secret_values import checked_hosts, checked_value
+from horarium.core.policy.names import PolicyError, checked_id
 from horarium.errors import InvalidDefinition
 from horarium.features.resources import Resources
 from horarium.features.schedules.drafts import hold_namespace, require_namespace
@@ -18,9 +20,6 @@ from horarium.platform.database import Connection
 from horarium.platform.database.installation import Sealer
 from horarium.platform.errors import Forbidden, Refused, SecretInUse, SecretNotFound
 from horarium.platform.wire import Permission, Role
-from horarium.policy.names import PolicyError
-from horarium.schedule.naming import checked_id
-from horarium.schedule.secret_value import checked_hosts, checked_value
 
 _USERS_NAMED = 20
 

@@ -21,12 +21,12 @@ import sqlalchemy as sa
 from sqlalchemy import Connection
 from sqlalchemy.dialects import postgresql, sqlite
 
-from horarium.ids import new_id
+from horarium.core.policy.limits import BYTES_OF_A_RUN, NamespaceUsage, QuotaRoom, Quotas, room_for_runs
 from horarium.instant import MINUTE, SECOND, Instant
 from horarium.platform.database.columns import from_text
 from horarium.platform.database.run_states import OPEN_ROOT
 from horarium.platform.database.tables import namespace_usage, namespaces, runs, schedules
-from horarium.policy.quotas import BYTES_OF_A_RUN, Quotas, Room, Usage, room_for_runs
+from horarium.platform.ids import new_id
 
 # A batch of a tick bears no more than this.
 _NEAR = 1_000
@@ -39,7 +39,7 @@ class QuotaUsage:
     """The limits of a namespace, and what it has."""
 
     limits: Quotas
-    usage: Usage
+    usage: NamespaceUsage
 
 
 class _Sums(NamedTuple):
@@ -123,14 +123,14 @@ class QuotaBook:
         self._open = _Gauge(_grouped(runs, sa.text(OPEN_ROOT)))
         self._live = _Gauge(_grouped(schedules, schedules.c.deleted_at.is_(None)))
 
-    def rooms(self, connection: Connection, names: Iterable[str], now: Instant) -> dict[str, Room]:
+    def rooms(self, connection: Connection, names: Iterable[str], now: Instant) -> dict[str, QuotaRoom]:
         """For births. What nobody limits is not counted."""
         sums = self._sums(connection, list(names), now)
         opened = self._open.read(
             connection, {name: (each.limits.open_runs, each.births) for name, each in sums.items()}, now
         )
         return {
-            name: room_for_runs(each.limits, Usage(0, each.born, opened[name], each.bytes_stored))
+            name: room_for_runs(each.limits, NamespaceUsage(0, each.born, opened[name], each.bytes_stored))
             for name, each in sums.items()
         }
 
@@ -146,7 +146,7 @@ class QuotaBook:
         opened = {name: 0}
         if exact:
             opened = self._open.read(connection, {name: (limits.open_runs, sums.births)}, now, exact=True)
-        return QuotaUsage(limits, Usage(live[name], sums.born, opened[name], sums.bytes_stored))
+        return QuotaUsage(limits, NamespaceUsage(live[name], sums.born, opened[name], sums.bytes_stored))
 
     def _sums(self, connection: Connection, names: Collection[str], now: Instant) -> dict[str, _Sums]:
         rows = connection.execute(_SUMS, {"names": names, "minute": now // MINUTE})

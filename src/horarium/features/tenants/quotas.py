@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol, TypeVar
 
+from horarium.core.policy.limits import Quotas, definitions_exceed, gap_exceeds
+from horarium.core.recurrence.lint import shortest_gap
+from horarium.core.recurrence.spec import Spec
 from horarium.features.resources import Resources
 from horarium.features.schedules.write_rows import NewRevision
 from horarium.features.tenants import quota_rows
@@ -14,9 +17,6 @@ from horarium.platform.database import limits as database_limits
 from horarium.platform.database.columns import to_text
 from horarium.platform.database.limits import RowLimit
 from horarium.platform.errors import QuotaExceeded, Refused
-from horarium.policy.quotas import Quotas, definitions_exceed, gap_exceeds
-from horarium.recurrence.gaps import shortest_gap
-from horarium.recurrence.spec import Spec
 
 # Occurrences are whole seconds: no spec is closer than that.
 _ALWAYS = 1

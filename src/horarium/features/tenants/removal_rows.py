@@ -17,12 +17,13 @@ from enum import Enum, auto
 import sqlalchemy as sa
 from sqlalchemy import Connection
 
+from horarium.core.document.states import OPEN
+from horarium.core.lifecycle.event import Terminated
 from horarium.features.runs.retention_rows import LIMIT, Found, Swept, delete_runs, delete_some
 from horarium.features.runs.transition_rows import ReportedEvent, record_events
 from horarium.features.schedules import write_rows
 from horarium.features.schedules.due_rows import Plannings
 from horarium.instant import Instant
-from horarium.life.event import Terminated
 from horarium.platform.database import run_archive
 from horarium.platform.database.counters import assignee_owner, key_owner, schedule_owner
 from horarium.platform.database.run_states import OPEN_ROOT, sql_list
@@ -42,7 +43,6 @@ from horarium.platform.database.tables import (
     tokens,
 )
 from horarium.platform.database.tables import positions as positions_table
-from horarium.schedule.run import OPEN
 
 # Every column that names a planning text, read off the tables: one that is forgotten here would lose its texts. The
 # revisions first, since they name nearly all and have an index for it.

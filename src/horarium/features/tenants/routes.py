@@ -7,6 +7,7 @@ from typing import Annotated, Any
 from fastapi import Query
 from msgspec import structs
 
+from horarium.core.policy.limits import Quota, RetentionPolicy
 from horarium.features.resources import Resources
 from horarium.features.tenants import service
 from horarium.features.tenants.model import (
@@ -26,7 +27,6 @@ from horarium.features.tenants.model import (
 )
 from horarium.features.tenants.rows import NamespaceRow, NewToken, TokenRow
 from horarium.features.tenants.session_routes import OwnSessionOf
-from horarium.ids import id_text
 from horarium.instant import from_datetime, to_datetime
 from horarium.platform.bodies import NamespaceBody, NamespaceChange, read_body
 from horarium.platform.caller import Caller
@@ -35,9 +35,8 @@ from horarium.platform.http.bodies import readable
 from horarium.platform.http.requests import CallerOf, Document, ResourcesOf
 from horarium.platform.http.responses import Reply
 from horarium.platform.http.routing import ADMINISTER, READ, Routes
+from horarium.platform.ids import id_text
 from horarium.platform.wire import RemovalOutcome, RevokeOutcome, time_of
-from horarium.policy.quotas import Quota
-from horarium.policy.retention import Retention
 
 routes = Routes("/api/namespaces", tag="namespaces")
 _LIMITED = Namespace(
@@ -160,8 +159,8 @@ def _whole(resources: Resources, caller: Caller, name: str) -> Namespace:
         )
         for quota in Quota
     }
-    settings = Retention(resources.settings.keep_runs_days, resources.settings.keep_history_days)
-    kept = Retention(row.keep_runs_days, row.keep_history_days).in_force(settings)
+    settings = RetentionPolicy(resources.settings.keep_runs_days, resources.settings.keep_history_days)
+    kept = RetentionPolicy(row.keep_runs_days, row.keep_history_days).in_force(settings)
     return structs.replace(
         _namespace(row),
         quotas=NamespaceQuotas(**uses),

@@ -14,13 +14,13 @@ from hashlib import sha256
 import sqlalchemy as sa
 from sqlalchemy import Connection
 
-from horarium.ids import new_id
+from horarium.core.policy.limits import Overrides
 from horarium.instant import Instant
 from horarium.platform.database import audit_chain
 from horarium.platform.database.columns import TypedRows, from_text, to_text
 from horarium.platform.database.schema import DEFAULT_NAMESPACE
 from horarium.platform.database.tables import namespaces, tokens
-from horarium.policy.quotas import Overrides
+from horarium.platform.ids import new_id
 
 
 @dataclass(frozen=True, slots=True)

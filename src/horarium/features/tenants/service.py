@@ -7,6 +7,8 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any
 
+from horarium.core.policy.limits import RetentionPolicy, changed_quotas, changed_retention
+from horarium.core.policy.names import PolicyError, checked_id, parse_name, text
 from horarium.errors import InvalidDefinition
 from horarium.features.agents.service import AGENTS
 from horarium.features.approvals import standing_rows
@@ -17,7 +19,6 @@ from horarium.features.tenants.quota_rows import QuotaUsage
 from horarium.features.tenants.quotas import check_rows
 from horarium.features.tenants.removal_rows import LiveRows
 from horarium.features.tenants.rows import NamespaceRow, NewToken, TokenRow
-from horarium.ids import id_text, parse_id
 from horarium.instant import SECOND, Instant
 from horarium.platform.caller import Caller
 from horarium.platform.database import Connection, limits
@@ -33,11 +34,8 @@ from horarium.platform.errors import (
     TokenNotFound,
     TokenNotLive,
 )
+from horarium.platform.ids import id_text, parse_id
 from horarium.platform.wire import Permission, RemovalOutcome, Role
-from horarium.policy.names import PolicyError, parse_name, text
-from horarium.policy.quotas import changed_quotas
-from horarium.policy.retention import Retention, changed_retention
-from horarium.schedule.naming import checked_id
 
 MAX_DESCRIPTION = 1_000
 # Transactions that whoever asks over HTTP waits for; the rest is done by itself.
@@ -115,7 +113,7 @@ def change_namespace(
             raise NamespaceNotFound(name)
         row = rows.find_namespace(connection, name)
         assert row is not None  # it is locked
-        own = Retention(row.keep_runs_days, row.keep_history_days)
+        own = RetentionPolicy(row.keep_runs_days, row.keep_history_days)
         kept = own if retention is None else changed_retention(own, retention)
         changed = replace(
             row,

@@ -8,6 +8,7 @@ from typing import Annotated, Any, Final
 
 from fastapi import Depends, Request, Response
 
+from horarium.core.recurrence.spec import DEFAULT_ZONE
 from horarium.errors import InvalidDefinition
 from horarium.features.resources import Resources
 from horarium.features.tenants.model import Session, SessionBody, SignInLink
@@ -46,7 +47,6 @@ from horarium.platform.http.requests import CallerOf, ResourcesOf, caller_for, j
 from horarium.platform.http.responses import Reply
 from horarium.platform.http.routing import LOOK, OPEN, Routes
 from horarium.platform.wire import Permission, Role, time_of
-from horarium.recurrence.spec import DEFAULT_ZONE
 
 routes = Routes("/api/session", tag="session")
 

@@ -9,6 +9,7 @@ import msgspec
 from fastapi import Query
 from starlette.concurrency import run_in_threadpool
 
+from horarium.core.document.json_values import damage_of, known
 from horarium.features.history.entry_rows import cursor_text
 from horarium.features.webhooks import delivery_rows, service
 from horarium.features.webhooks.model import (
@@ -24,7 +25,6 @@ from horarium.features.webhooks.model import (
     SubscriptionTested,
 )
 from horarium.features.webhooks.service import Kept
-from horarium.ids import id_text
 from horarium.instant import to_datetime
 from horarium.launchers.webhook import Delivered
 from horarium.platform.bodies import read_body
@@ -34,8 +34,8 @@ from horarium.platform.http.bodies import readable, within_bytes
 from horarium.platform.http.requests import CallerOf, Document, ListCallerOf, ResourcesOf
 from horarium.platform.http.responses import IfMatch, Reply, etag, version_of
 from horarium.platform.http.routing import READ, WRITE, Routes
+from horarium.platform.ids import id_text
 from horarium.platform.wire import RedeliverOutcome, WriteOutcome, time_of
-from horarium.schedule.damage import damage_of, known
 
 routes = Routes("/api/subscriptions", tag="subscriptions")
 

@@ -9,12 +9,12 @@ from typing import Any
 import sqlalchemy as sa
 from sqlalchemy import Connection
 
+from horarium.core.document.json_values import damage_of
 from horarium.features.history.entry_rows import START, FeedCursor, cursor_text, parse_cursor
 from horarium.instant import Instant
 from horarium.platform.database.columns import TypedRows, names_from_text, object_from_text, to_text
 from horarium.platform.database.statements import Scope, within_scope
 from horarium.platform.database.tables import dead_letters, subscriptions
-from horarium.schedule.damage import damage_of
 
 _AT_ONCE = 900
 

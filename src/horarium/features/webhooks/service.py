@@ -6,7 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from horarium.decision.subscription import Wanted, read_wanted
+from horarium.core.document.json_values import damage_of
+from horarium.core.policy.names import PolicyError, checked_id
 from horarium.errors import InvalidDefinition
 from horarium.features.history import entry_rows
 from horarium.features.history.model import cloud_event, message_id
@@ -15,8 +16,8 @@ from horarium.features.schedules.drafts import hold_namespace
 from horarium.features.tenants.model import FeedEntry
 from horarium.features.webhooks import delivery_rows, rows
 from horarium.features.webhooks.delivery_rows import DeadLetterRow
+from horarium.features.webhooks.filters import SubscriptionFilter, read_filter
 from horarium.features.webhooks.rows import NO_PROBLEMS, DeliveryProblems, SubscriptionRow
-from horarium.ids import id_text, new_id, parse_id
 from horarium.instant import to_datetime
 from horarium.launchers.webhook import Delivery, Message, Undelivered, check_address, check_secret
 from horarium.platform.caller import Caller, checked_limit
@@ -24,10 +25,8 @@ from horarium.platform.database import Connection
 from horarium.platform.database.errors import UniqueConflict
 from horarium.platform.database.installation import hold_key_fingerprint, seal_in
 from horarium.platform.errors import PreconditionFailed, Refused, SubscriptionAlreadyExists, SubscriptionNotFound
+from horarium.platform.ids import id_text, new_id, parse_id
 from horarium.platform.wire import Permission
-from horarium.policy.names import PolicyError
-from horarium.schedule.damage import damage_of
-from horarium.schedule.naming import checked_id
 
 MOST_AT_ONCE = delivery_rows.MOST_DEAD_LETTERS
 TEST_KIND = "test"
@@ -285,12 +284,12 @@ def _kept(connection: Connection, found: Sequence[SubscriptionRow]) -> list[Kept
     ]
 
 
-def _checked(kinds: object, narrowed: object, name: object, url: object, secret: str | None) -> Wanted:
+def _checked(kinds: object, narrowed: object, name: object, url: object, secret: str | None) -> SubscriptionFilter:
     """Raises InvalidDefinition with every problem; whether an address may be called is judged when it is."""
     errors: dict[str, list[str]] = {}
-    wanted: Wanted | None = None
+    wanted: SubscriptionFilter | None = None
     try:
-        wanted = read_wanted(kinds, narrowed)
+        wanted = read_filter(kinds, narrowed)
     except InvalidDefinition as wrong:
         errors |= {field: list(texts) for field, texts in wrong.errors.items()}
     if name is not None:

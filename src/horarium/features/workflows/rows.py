@@ -13,16 +13,16 @@ from typing import Any, Final, NamedTuple
 import sqlalchemy as sa
 from sqlalchemy import Connection
 
+from horarium.core.document.effective_policies import read_effective
+from horarium.core.document.kinds import WORKFLOW
+from horarium.core.document.secrets import SECRET_KEY
+from horarium.core.document.stored_workflow import MAX_DEPTH, MAX_REACHABLE, StoredUses, WorkflowUse
 from horarium.features.workflows.graph_rows import newest_versions
 from horarium.instant import Instant
 from horarium.platform.database.columns import TypedRows, from_text, object_from_text, to_text
 from horarium.platform.database.run_states import OPEN_ROOT
 from horarium.platform.database.statements import rows_with
 from horarium.platform.database.tables import runs, schedule_revisions, schedules, secrets, workflows
-from horarium.schedule.effective import read_effective
-from horarium.schedule.kinds import WORKFLOW
-from horarium.schedule.secret import KEY
-from horarium.schedule.sub_workflows import MAX_DEPTH, MAX_REACHABLE, Stored, Use
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +41,7 @@ class WorkflowSummaryRow:
     created_by: str | None
     name: str | None
     nodes: int | None
-    uses: tuple[Use, ...]
+    uses: tuple[WorkflowUse, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,8 +49,8 @@ class WorkflowRow(WorkflowSummaryRow):
     document: dict[str, Any]
 
 
-def _uses(text: str | None) -> tuple[Use, ...]:
-    return tuple(Use(name, version) for name, version in from_text(text) or ())
+def _uses(text: str | None) -> tuple[WorkflowUse, ...]:
+    return tuple(WorkflowUse(name, version) for name, version in from_text(text) or ())
 
 
 _SUMMARIES = TypedRows(WorkflowSummaryRow, workflows, key="workflow_id", uses=_uses)
@@ -97,7 +97,7 @@ def find_many(connection: Connection, namespace: str, ids: Collection[str]) -> d
     return {row.workflow_id: row for row in map(_ROWS.read, wanted)}
 
 
-def uses_of(connection: Connection, namespace: str, wanted: Iterable[Use]) -> dict[Use, Stored]:
+def uses_of(connection: Connection, namespace: str, wanted: Iterable[WorkflowUse]) -> dict[WorkflowUse, StoredUses]:
     """Find the stored versions of used workflows, with their own uses."""
     asked = set(wanted)
     newest = newest_versions(connection, {(namespace, use.name) for use in asked if use.version is None})
@@ -107,7 +107,7 @@ def uses_of(connection: Connection, namespace: str, wanted: Iterable[Use]) -> di
     keys = {(namespace, use.name, version) for use, version in exact.items() if version}
     found = {(name, version): _uses(uses) for name, version, uses in rows_with(connection, statement, columns, keys)}
     there = {use: (use.name, version) for use, version in exact.items() if (use.name, version) in found}
-    return {use: Stored(key[1], found[key]) for use, key in there.items()}
+    return {use: StoredUses(key[1], found[key]) for use, key in there.items()}
 
 
 def list_page(
@@ -210,9 +210,9 @@ def open_runs_with_workflow(connection: Connection, namespace: str, workflow_id:
     # As text, so that both databases see that the index of open runs is the one to use.
     wanted = (runs.c.namespace == namespace, sa.text(OPEN_ROOT), runs.c.workflow_version.is_not(None))
     alike = sa.select(*which, sa.func.count()).where(*wanted).group_by(*which)
-    found, known = 0, dict[Use, tuple[Use, ...]]()
+    found, known = 0, dict[WorkflowUse, tuple[WorkflowUse, ...]]()
     for name, version, effective, count in connection.execute(alike).all():
-        if _comes_to(connection, namespace, workflow_id, Use(name, version), _settled(effective), known):
+        if _comes_to(connection, namespace, workflow_id, WorkflowUse(name, version), _settled(effective), known):
             found += count
     return min(found, most)
 
@@ -228,22 +228,22 @@ def _comes_to(
     connection: Connection,
     namespace: str,
     workflow_id: str,
-    root: Use,
+    root: WorkflowUse,
     settled: Mapping[str, int],
-    known: dict[Use, tuple[Use, ...]],
+    known: dict[WorkflowUse, tuple[WorkflowUse, ...]],
 ) -> bool:
     """Level by level; `settled` are versions that were the latest when the run was born, `known` what was read before.
 
     A newer version of a workflow in between may have dropped it: the run keeps the one that it was born with.
     """
-    level, seen = {root}, set[Use]()
+    level, seen = {root}, set[WorkflowUse]()
     while level and all(use.name != workflow_id for use in level):
         unread = level - known.keys()
         stored = uses_of(connection, namespace, unread) if unread else {}
         known |= {use: stored[use].uses if use in stored else () for use in unread}
         seen |= level
         below = {use for above in level for use in known[above]}
-        level = {Use(use.name, use.version or settled.get(use.name)) for use in below} - seen
+        level = {WorkflowUse(use.name, use.version or settled.get(use.name)) for use in below} - seen
     return bool(level)
 
 
@@ -257,7 +257,7 @@ def workflows_with_workflow(connection: Connection, namespace: str, workflow_id:
 def workflows_with_secret(connection: Connection, namespace: str, name: str, *, most: int) -> list[str]:
     """Those whose newest version names the secret, by id."""
     # Documents are kept as `to_text` spells them, and quotes inside of a text have a backslash: this is a reference.
-    reference = f"{to_text(KEY)}:{to_text(name)}"
+    reference = f"{to_text(SECRET_KEY)}:{to_text(name)}"
     mine = (workflows.c.namespace == namespace, _IS_NEWEST)
     statement = sa.select(workflows.c.workflow_id).where(
         *mine, workflows.c.document.contains(reference, autoescape=True)
@@ -283,13 +283,13 @@ _CHARS: Final = 32
 class NodeDigest(NamedTuple):
     own: str
     gates: frozenset[str]
-    uses: tuple[Use, ...]
+    uses: tuple[WorkflowUse, ...]
 
 
 class Edition(NamedTuple):
     """One stored version; `nodes` has an entry for `WHOLE`."""
 
-    uses: tuple[Use, ...]
+    uses: tuple[WorkflowUse, ...]
     nodes: Mapping[str, NodeDigest]
 
 
@@ -300,17 +300,17 @@ class WorkflowDigests:
         self._connection = connection
         self._namespace = namespace
         self._versions = versions or {}
-        self._found: dict[Use, Edition | None] = {}
-        self._below: dict[Use, str] = {}
+        self._found: dict[WorkflowUse, Edition | None] = {}
+        self._below: dict[WorkflowUse, str] = {}
 
-    def find(self, use: Use) -> Edition | None:
-        use = Use(use.name, use.version or self._versions.get(use.name))
+    def find(self, use: WorkflowUse) -> Edition | None:
+        use = WorkflowUse(use.name, use.version or self._versions.get(use.name))
         if use not in self._found:
             row = find(self._connection, self._namespace, *use)
             self._found[use] = None if row is None else _edition(row.uses, row.document)
         return self._found[use]
 
-    def tree(self, root: Use) -> dict[str, Edition]:
+    def tree(self, root: WorkflowUse) -> dict[str, Edition]:
         """The workflow and those that it leads to, by name; of several versions of one the first that is met."""
         found: dict[str, Edition] = {}
         level = [root]
@@ -331,7 +331,7 @@ class WorkflowDigests:
             return node.own
         return _digest([node.own, *(self._of_use(use, depth + 1) for use in node.uses)])
 
-    def _of_use(self, use: Use, depth: int) -> str:
+    def _of_use(self, use: WorkflowUse, depth: int) -> str:
         """One that is not stored has the digest of its name: it is a task's, until it is stored."""
         if use not in self._below:
             edition = self.find(use)
@@ -339,13 +339,13 @@ class WorkflowDigests:
         return self._below[use]
 
 
-def _edition(uses: Sequence[Use], document: Mapping[str, Any]) -> Edition:
+def _edition(uses: Sequence[WorkflowUse], document: Mapping[str, Any]) -> Edition:
     written = [node for node in document.get("nodes", ()) if isinstance(node, Mapping)]
     nodes = {str(node.get("id")): _node(node, uses) for node in written}
     return Edition(tuple(uses), {**nodes, WHOLE: NodeDigest(_digest(document), frozenset(), tuple(uses))})
 
 
-def _node(node: Mapping[str, Any], uses: Sequence[Use]) -> NodeDigest:
+def _node(node: Mapping[str, Any], uses: Sequence[WorkflowUse]) -> NodeDigest:
     action = node.get("action")
     named = [each for each in action.values() if isinstance(each, str)] if isinstance(action, Mapping) else []
     gates = frozenset(each for each in node.get("gates", ()) if isinstance(each, str))

@@ -10,6 +10,18 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, TypeVar
 
+from horarium.core.document.json_values import same_json
+from horarium.core.document.secrets import of_workflow
+from horarium.core.document.stored_workflow import (
+    NodeOrder,
+    WorkflowUse,
+    graph_of,
+    sub_workflows,
+    template_bundle,
+    workflow_document,
+)
+from horarium.core.document.workflow import WorkflowDefinition, parse_workflow
+from horarium.core.policy.names import PolicyError, checked_id, shown
 from horarium.errors import InvalidDefinition, InvalidWorkflow
 from horarium.features.approvals import standing_rows
 from horarium.features.resources import Resources
@@ -36,19 +48,6 @@ from horarium.platform.database import Connection, limits
 from horarium.platform.database.errors import UniqueConflict
 from horarium.platform.errors import NamespaceNotFound, PreconditionFailed, WorkflowInUse, WorkflowNotFound
 from horarium.platform.wire import Permission, WriteOutcome
-from horarium.policy.names import PolicyError, shown
-from horarium.schedule.credentials import of_workflow
-from horarium.schedule.naming import checked_id
-from horarium.schedule.storable import same_json
-from horarium.schedule.sub_workflows import Use
-from horarium.schedule.workflow import Workflow, parse_workflow
-from horarium.schedule.workflow_document import (
-    Graph,
-    graph_of,
-    sub_workflows,
-    template_bundle,
-    workflow_document,
-)
 
 T = TypeVar("T")
 
@@ -72,7 +71,7 @@ class Checked:
     """`document` as it would be kept."""
 
     document: Mapping[str, Any]
-    graph: Graph
+    graph: NodeOrder
     warnings: tuple[str, ...]
 
 
@@ -81,7 +80,7 @@ class Kept:
     """`graph` None = the row was damaged, and is shown as it is."""
 
     row: WorkflowRow
-    graph: Graph | None
+    graph: NodeOrder | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,7 +113,7 @@ def put_read(
     resources: Resources,
     connection: Connection,
     caller: Caller,
-    asked: Workflow,
+    asked: WorkflowDefinition,
     *,
     bundle: str | None = None,
     if_version: int | None = None,
@@ -161,7 +160,7 @@ def _insert(
     resources: Resources,
     connection: Connection,
     caller: Caller,
-    workflow: Workflow,
+    workflow: WorkflowDefinition,
     document: dict[str, Any],
     bundle: str | None,
 ) -> None:
@@ -176,7 +175,7 @@ def _insert(
         created_by=caller.principal,
         name=workflow.name,
         nodes=len(workflow.nodes),
-        uses=tuple(dict.fromkeys(Use(sub.name, sub.version) for sub in sub_workflows(workflow))),
+        uses=tuple(dict.fromkeys(WorkflowUse(sub.name, sub.version) for sub in sub_workflows(workflow))),
         document=document,
     )
     check_rows(connection, limits.WORKFLOWS, caller.namespace)
@@ -249,7 +248,7 @@ def get(resources: Resources, caller: Caller, workflow_id: str, version: str | i
     return resources.database.read(look)
 
 
-def read_row(row: WorkflowRow) -> Workflow:
+def read_row(row: WorkflowRow) -> WorkflowDefinition:
     """Raises InvalidWorkflow for a row that somebody damaged."""
     return parse_workflow({**row.document, "workflow_id": row.workflow_id, "version": row.version})
 

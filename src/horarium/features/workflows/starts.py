@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from horarium.core.document.kinds import WORKFLOW
+from horarium.core.document.states import RunState
 from horarium.errors import InvalidDefinition
 from horarium.features.resources import Resources
 from horarium.features.runs import starts
@@ -16,8 +18,6 @@ from horarium.platform.caller import Caller
 from horarium.platform.database import Connection
 from horarium.platform.errors import WorkflowNotFound
 from horarium.platform.wire import Permission, StartOutcome
-from horarium.schedule.kinds import WORKFLOW
-from horarium.schedule.run import RunState
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,12 +13,12 @@ from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 from urllib.parse import urlsplit
 
+from horarium.core.document.json_values import MAX_URL, Json
+from horarium.core.document.secret_values import may_go_to
 from horarium.launchers.a2a.dialect import Dialect
 from horarium.launchers.launcher import AgentLine
 from horarium.launchers.outgoing import BadAction, destination_of, place_of
 from horarium.launchers.payload import clean_text
-from horarium.schedule.json_limits import MAX_URL, Json
-from horarium.schedule.secret_value import may_go_to
 
 MAX_CARD_BYTES: Final = 262_144
 WELL_KNOWN: Final = "/.well-known/agent-card.json"

@@ -11,11 +11,11 @@ from collections import OrderedDict
 from dataclasses import dataclass, replace
 from typing import TypeAlias
 
-from horarium.clock import Clock
 from horarium.launchers.a2a.card import CardError, card_urls, read_card
 from horarium.launchers.a2a.client import A2AClient, CardFailed, CardFetched, CardUnchanged
 from horarium.launchers.launcher import AgentLine, CardSeen
 from horarium.launchers.payload import clean_text
+from horarium.platform.clock import Clock
 
 KEPT_SECONDS = 300.0
 KEPT_FAILED_SECONDS = 60.0

@@ -17,7 +17,7 @@ from typing import Final, TypeAlias
 import httpx
 import orjson
 
-from horarium.clock import Clock
+from horarium.core.document.json_values import Json
 from horarium.launchers.a2a.card import MAX_CARD_BYTES
 from horarium.launchers.a2a.dialect import (
     OTHER_DIALECT_CODES,
@@ -35,7 +35,7 @@ from horarium.launchers.exchange import TargetForbidden as AddressForbidden
 from horarium.launchers.outgoing import BadAction, place_of
 from horarium.launchers.payload import NotJson, check, clean_text, encode
 from horarium.launchers.ssrf import Guard
-from horarium.schedule.json_limits import Json
+from horarium.platform.clock import Clock
 
 MAX_REPLY_BYTES: Final = 2 * 1_048_576
 """A result of one MiB, what JSON adds to its spelling, and the history round it."""

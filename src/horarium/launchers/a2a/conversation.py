@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import TypeAlias
 
+from horarium.core.lifecycle.outcome import Outcome, Refused, Unknown, Unreachable
 from horarium.instant import Instant
 from horarium.launchers.a2a import outcomes
 from horarium.launchers.a2a.client import Called, HttpStatus, LostReply, NotSent, TargetForbidden, TooLarge
@@ -32,7 +33,6 @@ from horarium.launchers.a2a.dialect import (
     TaskState,
 )
 from horarium.launchers.answer import not_done
-from horarium.life.outcome import Outcome, Refused, Unknown, Unreachable
 
 FIRST_PAUSE_SECONDS = 0.1
 LONGEST_PAUSE_SECONDS = 5.0

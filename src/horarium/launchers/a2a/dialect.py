@@ -19,8 +19,8 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, Final, TypeAlias
 
+from horarium.core.document.json_values import Json
 from horarium.launchers.payload import NotJson, check, clean_text, dump
-from horarium.schedule.json_limits import Json
 
 VERSION_HEADER: Final = "A2A-Version"
 MAX_ID: Final = 1_024

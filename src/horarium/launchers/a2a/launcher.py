@@ -11,7 +11,8 @@ from __future__ import annotations
 import asyncio
 import ssl
 
-from horarium.clock import Clock
+from horarium.core.document import kinds
+from horarium.core.lifecycle.outcome import Outcome, Refused, RunCancelled, RunTimedOut, Unreachable
 from horarium.launchers.a2a.cards import Cards
 from horarium.launchers.a2a.client import A2AClient
 from horarium.launchers.a2a.conversation import SETTLING_SECONDS
@@ -23,8 +24,7 @@ from horarium.launchers.bounds import CancelAsked, DeadlineReached, Ended, run_w
 from horarium.launchers.launcher import AgentLine, Launcher, LaunchRequest
 from horarium.launchers.preflight import Cleared, preflight
 from horarium.launchers.ssrf import Guard
-from horarium.life.outcome import Outcome, Refused, RunCancelled, RunTimedOut, Unreachable
-from horarium.schedule import kinds
+from horarium.platform.clock import Clock
 
 CONCURRENCY = 10
 _TIDY_SECONDS = 1.0

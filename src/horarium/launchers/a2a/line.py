@@ -6,7 +6,8 @@ import asyncio
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from horarium.clock import Clock
+from horarium.core.document.json_values import Json
+from horarium.core.lifecycle.outcome import Asked, Outcome, RunCancelled
 from horarium.launchers.a2a import outcomes
 from horarium.launchers.a2a.card import Card, CardError, endpoints, read_card
 from horarium.launchers.a2a.cards import Cards
@@ -25,8 +26,7 @@ from horarium.launchers.a2a.dialect import (
 from horarium.launchers.a2a.hints import Hints
 from horarium.launchers.a2a.ways import Way, moved_back, ways_to, without_address, without_dialect
 from horarium.launchers.launcher import AgentLine, CardSeen
-from horarium.life.outcome import Asked, Outcome, RunCancelled
-from horarium.schedule.json_limits import Json
+from horarium.platform.clock import Clock
 
 POLL_SECONDS = 10.0
 # For telling an agent to stop, beyond the deadline of the run.

@@ -14,13 +14,13 @@ from __future__ import annotations
 from hashlib import sha256
 from typing import Final
 
+from horarium.core.document.assignee import AgentContext
+from horarium.core.document.json_values import Json
+from horarium.core.document.states import begun_key
 from horarium.instant import to_rfc3339
 from horarium.launchers.a2a.dialect import OutgoingMessage
 from horarium.launchers.launcher import LaunchRequest
 from horarium.launchers.payload import NotJson, check
-from horarium.schedule.agent_words import AgentContext
-from horarium.schedule.json_limits import Json
-from horarium.schedule.run import begun_key
 
 CALLER: Final = "system:scheduler"
 CALLER_HEADER: Final = "X-Workspace-ID"

@@ -19,13 +19,12 @@ from __future__ import annotations
 
 from typing import Final
 
+from horarium.core.document.json_values import Json
+from horarium.core.lifecycle.outcome import Asked, Finished, Outcome, Refused, RunCancelled, RunFailed, Unknown
+from horarium.core.policy.approval import AGENT_AUTH, AGENT_INPUT, MAX_QUESTION
+from horarium.core.policy.retry import AgentFault, RetryCause
 from horarium.launchers.a2a.dialect import MessageSeen, RpcFailed, TaskSeen, TaskState
 from horarium.launchers.payload import MAX_RESULT_BYTES, NotJson, clean_text, dump
-from horarium.life.outcome import Asked, Finished, Outcome, Refused, RunCancelled, RunFailed, Unknown
-from horarium.policy.approval import AGENT_AUTH, AGENT_INPUT
-from horarium.policy.replying import MAX_QUESTION
-from horarium.policy.retry import AgentFault, RetryCause
-from horarium.schedule.json_limits import Json
 
 NO_SUCH_TASK: Final = -32001
 NOT_CANCELABLE: Final = -32002

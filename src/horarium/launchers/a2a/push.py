@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import ipaddress
 
+from horarium.core.document.definition import host_in
+from horarium.core.lifecycle.outcome import push_token, push_url
 from horarium.launchers.a2a.dialect import Push
 from horarium.launchers.launcher import LaunchRequest
-from horarium.life.report_token import push_token, push_url
-from horarium.schedule.target import host_in
 
 
 def push_for(request: LaunchRequest) -> Push | None:

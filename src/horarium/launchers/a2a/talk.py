@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 from dataclasses import replace
 
+from horarium.core.lifecycle.outcome import Outcome
 from horarium.launchers.a2a.client import Called, NotSent, TargetForbidden
 from horarium.launchers.a2a.conversation import (
     Done,
@@ -41,7 +42,6 @@ from horarium.launchers.a2a.line import CALL_OFF_SECONDS, POLL_SECONDS, Line, Me
 from horarium.launchers.a2a.message import context_of, headers_of, is_fresh
 from horarium.launchers.a2a.push import push_for
 from horarium.launchers.launcher import AgentLine, LaunchRequest
-from horarium.life.outcome import Outcome
 
 
 class Talk:

@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from horarium.core.document.assignee import AgentProtocol
 from horarium.launchers.a2a.card import Endpoint
 from horarium.launchers.a2a.dialect import Dialect
-from horarium.schedule.agent_words import AgentProtocol
 
 # A card may list many addresses, and each that does not answer costs a connection.
 _MAX_ADDRESSES = 4

@@ -12,7 +12,10 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from horarium.audience import USUAL, Audience
-from horarium.clock import Clock
+from horarium.core.document import kinds
+from horarium.core.document.definition import DEFAULT_CONNECTION, connection_in
+from horarium.core.document.json_values import is_storable
+from horarium.core.lifecycle.outcome import Outcome, Refused, StillRunning, Unknown, Unreachable
 from horarium.launchers.celery.broker import ANSWER_SECONDS, make_app, said
 from horarium.launchers.celery.line import FIRST_REST_SECONDS, Line, Parcel, Revocation
 from horarium.launchers.celery.message import BadArguments, message_of
@@ -20,10 +23,7 @@ from horarium.launchers.celery.results import Results
 from horarium.launchers.launcher import Launcher, LaunchRequest
 from horarium.launchers.payload import NotJson, clean_text
 from horarium.launchers.preflight import Cleared, preflight
-from horarium.life.outcome import Outcome, Refused, StillRunning, Unknown, Unreachable
-from horarium.schedule import kinds
-from horarium.schedule.storable import is_storable
-from horarium.schedule.target import DEFAULT_CONNECTION, connection_in
+from horarium.platform.clock import Clock
 
 # How often somebody looks for parcels that are not wanted any more, or wait for too long.
 _LOOK_SECONDS: Final = 0.25

@@ -18,9 +18,9 @@ from typing import Any, Final
 import structlog
 from celery import Celery
 
+from horarium.core.lifecycle.outcome import Accepted, Outcome, Refused, Unknown, Unreachable
 from horarium.launchers.celery.broker import Link, Lost, NotSent, connect, is_refusal, said
 from horarium.launchers.celery.message import Message
-from horarium.life.outcome import Accepted, Outcome, Refused, Unknown, Unreachable
 
 # Messages that go out in one go: where that goes wrong, it is unknown of all of them whether they arrived.
 TOGETHER: Final = 100

@@ -7,11 +7,11 @@ from dataclasses import dataclass, field
 from math import ceil
 from typing import Any, Final
 
+from horarium.core.document.json_values import Json
 from horarium.instant import SECOND, Instant, to_rfc3339
-from horarium.job.celery_header import HEADER, RunHeader
 from horarium.launchers.launcher import LaunchRequest
 from horarium.launchers.payload import encode
-from horarium.schedule.json_limits import Json
+from horarium.platform.job import HEADER, RunHeader
 
 LOWEST_PRIORITY: Final = 0
 HIGHEST_PRIORITY: Final = 9

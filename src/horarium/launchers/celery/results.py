@@ -11,10 +11,18 @@ from celery import Celery
 from celery.exceptions import SecurityError
 from kombu.exceptions import SerializationError, SerializerNotInstalled
 
-from horarium.clock import Clock
+from horarium.core.lifecycle.outcome import (
+    Accepted,
+    Finished,
+    Outcome,
+    RunCancelled,
+    RunFailed,
+    RunTimedOut,
+    StillRunning,
+)
+from horarium.core.policy.retry import TIME_LIMITS
 from horarium.launchers.payload import NotJson, clean_text, keep
-from horarium.life.outcome import Accepted, Finished, Outcome, RunCancelled, RunFailed, RunTimedOut, StillRunning
-from horarium.policy.retry import TIME_LIMITS
+from horarium.platform.clock import Clock
 
 _EXPIRED: Final = "expired"
 _AT_ONCE: Final = 4

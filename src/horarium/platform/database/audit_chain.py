@@ -16,7 +16,16 @@ import sqlalchemy as sa
 from sqlalchemy import Connection
 from sqlalchemy.dialects import postgresql, sqlite
 
-from horarium.audit import BEGINNING, Act, Deed, DetailValue, Entry, Link, check_chain, make_entry
+from horarium.core.audit_entries import (
+    BEGINNING,
+    Act,
+    AuditAction,
+    ChainEntry,
+    ChainLink,
+    DetailValue,
+    check_chain,
+    make_entry,
+)
 from horarium.instant import Instant
 from horarium.platform.database.columns import from_text, kept_text, to_text
 from horarium.platform.database.tables import audit, audit_heads
@@ -33,8 +42,8 @@ class ChainHead:
     had this name before.
     """
 
-    end: Link
-    trimmed: Link
+    end: ChainLink
+    trimmed: ChainLink
     own_after: int
 
 
@@ -54,7 +63,7 @@ EVERYTHING = EntryFilter()
 # ── writing ──────────────────────────────────────────────────────────────────────────────────────────
 
 
-def append(connection: Connection, namespace: str, deeds: Sequence[Deed], *, now: Instant) -> None:
+def append(connection: Connection, namespace: str, deeds: Sequence[AuditAction], *, now: Instant) -> None:
     """In the transaction of what they tell, as its last statements."""
     if not deeds:
         return
@@ -63,19 +72,19 @@ def append(connection: Connection, namespace: str, deeds: Sequence[Deed], *, now
     for deed in deeds:
         entry = make_entry(last, namespace, _storable(deed), now)
         rows.append(_row(entry))
-        last = Link(entry.sequence, entry.hash)
+        last = ChainLink(entry.sequence, entry.hash)
     connection.execute(sa.insert(audit), rows)
     mine = sa.update(audit_heads).where(audit_heads.c.namespace == namespace)
     connection.execute(mine.values(sequence=last.sequence, hash=last.hash))
 
 
-def local_deed(act: Act, source: str, **detail: DetailValue) -> Deed:
+def local_deed(act: Act, source: str, **detail: DetailValue) -> AuditAction:
     """Describe an act of a local user, who needs no token on the machine itself."""
     try:
         principal = f"os:{getpass.getuser()}"
     except (KeyError, OSError):  # a container may run as a number without a name
         principal = None
-    return Deed(act, principal, source=source, detail=detail)
+    return AuditAction(act, principal, source=source, detail=detail)
 
 
 def begin_anew(connection: Connection, namespace: str) -> None:
@@ -101,7 +110,7 @@ def trim(connection: Connection, *, recorded_before: Instant, limit: int) -> int
     return 0
 
 
-def _end_of_old(connection: Connection, namespace: str, recorded_before: Instant, limit: int) -> Link | None:
+def _end_of_old(connection: Connection, namespace: str, recorded_before: Instant, limit: int) -> ChainLink | None:
     """In their order, so that a clock that was set back opens no gap; and no further than the chain is whole.
 
     A checkpoint behind an entry that somebody has changed would hide it for ever.
@@ -109,11 +118,11 @@ def _end_of_old(connection: Connection, namespace: str, recorded_before: Instant
     begin = _head(connection, namespace).trimmed
     page = read_page(connection, namespace, after=begin.sequence, limit=limit)
     old = takewhile(lambda entry: entry.recorded_at < recorded_before, page)
-    whole = [step for step in check_chain(old, begin) if isinstance(step, Link)]
+    whole = [step for step in check_chain(old, begin) if isinstance(step, ChainLink)]
     return whole[-1] if whole else None
 
 
-def _locked_end(connection: Connection, namespace: str) -> Link:
+def _locked_end(connection: Connection, namespace: str) -> ChainLink:
     """On SQLite the write transaction is the lock."""
     look = sa.select(audit_heads.c.sequence, audit_heads.c.hash).where(audit_heads.c.namespace == namespace)
     found = connection.execute(look.with_for_update()).one_or_none()
@@ -123,17 +132,17 @@ def _locked_end(connection: Connection, namespace: str) -> Link:
         begun = insert(audit_heads).values(namespace=namespace, sequence=0, hash=BEGINNING.hash, **new)
         connection.execute(begun.on_conflict_do_nothing())
         found = connection.execute(look.with_for_update()).one()
-    return Link(found.sequence, found.hash)
+    return ChainLink(found.sequence, found.hash)
 
 
-def _storable(deed: Deed) -> Deed:
+def _storable(deed: AuditAction) -> AuditAction:
     """Truncate external input before it is stored: the hash covers the stored text."""
     detail = {
         kept_text(name, _MAX_TEXT): kept_text(value, _MAX_TEXT) if isinstance(value, str) else value
         for name, value in list(deed.detail.items())[:_MAX_MEMBERS]
         if value is not None
     }
-    return Deed(
+    return AuditAction(
         kept_text(deed.act, _MAX_TEXT),
         _kept(deed.principal),
         _kept(deed.address),
@@ -147,7 +156,7 @@ def _kept(text: str | None) -> str | None:
     return None if text is None else kept_text(text, _MAX_TEXT)
 
 
-def _row(entry: Entry) -> dict[str, Any]:
+def _row(entry: ChainEntry) -> dict[str, Any]:
     deed = entry.deed
     return {
         "namespace": entry.namespace,
@@ -177,14 +186,14 @@ def head(connection: Connection, namespace: str) -> ChainHead | None:
     found = connection.execute(sa.select(audit_heads).where(audit_heads.c.namespace == namespace)).one_or_none()
     if found is None:
         return None
-    trimmed = Link(found.trimmed_sequence, found.trimmed_hash)
-    return ChainHead(Link(found.sequence, found.hash), trimmed, found.own_after)
+    trimmed = ChainLink(found.trimmed_sequence, found.trimmed_hash)
+    return ChainHead(ChainLink(found.sequence, found.hash), trimmed, found.own_after)
 
 
-def link_at(connection: Connection, namespace: str, sequence: int) -> Link | None:
+def link_at(connection: Connection, namespace: str, sequence: int) -> ChainLink | None:
     look = sa.select(audit.c.hash).where(audit.c.namespace == namespace, audit.c.sequence == sequence)
     found = connection.execute(look).scalar_one_or_none()
-    return None if found is None else Link(sequence, found)
+    return None if found is None else ChainLink(sequence, found)
 
 
 def read_page(
@@ -196,7 +205,7 @@ def read_page(
     before: int | None = None,
     newest_first: bool = False,
     limit: int = _PAGE,
-) -> list[Entry]:
+) -> list[ChainEntry]:
     """Between two sequences, neither of which is meant."""
     where = [audit.c.namespace == namespace, audit.c.sequence > after, *_conditions(wanted)]
     if before is not None:
@@ -205,7 +214,7 @@ def read_page(
     return [_entry(row) for row in connection.execute(sa.select(audit).where(*where).order_by(order).limit(limit))]
 
 
-def walk(connection: Connection, namespace: str, after: int) -> Iterator[Entry]:
+def walk(connection: Connection, namespace: str, after: int) -> Iterator[ChainEntry]:
     """All of them, oldest first, a page at a time."""
     while page := read_page(connection, namespace, after=after):
         yield from page
@@ -231,9 +240,9 @@ def _head(connection: Connection, namespace: str) -> ChainHead:
     return found
 
 
-def _entry(row: Any) -> Entry:
-    deed = Deed(row.act, row.principal, row.address, row.request_id, row.source, _detail(row.detail))
-    return Entry(row.namespace, row.sequence, row.recorded_at, deed, row.hash)
+def _entry(row: Any) -> ChainEntry:
+    deed = AuditAction(row.act, row.principal, row.address, row.request_id, row.source, _detail(row.detail))
+    return ChainEntry(row.namespace, row.sequence, row.recorded_at, deed, row.hash)
 
 
 def _detail(text: str) -> dict[str, Any]:

@@ -19,10 +19,10 @@ from typing import Any, Generic, TypeVar, cast
 import orjson
 from sqlalchemy import Column, Connection, Executable, Table, select
 
+from horarium.core.document.json_values import UNREADABLE, MarkedRow, UnreadableEntry, damaged, mark_unreadable
+from horarium.core.policy.approval import NEVER
 from horarium.instant import LAST
 from horarium.platform.database.errors import CannotRead
-from horarium.policy.approval import NEVER
-from horarium.schedule.damage import UNREADABLE, Marked, Unreadable, damaged, mark
 
 # As many digits as an integer beyond 64 bits has at least: the faster reader would make a float of it. Looked for in
 # bytes whose digits are all zeros, which takes a tenth of the time of a pattern.
@@ -135,7 +135,7 @@ class TypedRows(Generic[R]):
         columns: dict[str, Any] = {column.name: column for table in tables for column in table.columns}
         columns |= {name: column.label(name) for name, column in (renamed or {}).items()}
         self._kind = kind
-        self._marked: type[Marked] = type(f"Unreadable{kind.__name__}", (kind, Marked), {})
+        self._marked: type[MarkedRow] = type(f"Unreadable{kind.__name__}", (kind, MarkedRow), {})
         self._names = names
         self._parsers = [(names.index(name), parse) for name, parse in parsers.items()]
         self._stand_ins = {name: _stand_in(parse) for name, parse in parsers.items()} | dict(stand_ins or {})
@@ -171,7 +171,7 @@ class TypedRows(Generic[R]):
         marked = self._marked.__new__(self._marked)
         for name, value in zip(self._names, row, strict=True):
             object.__setattr__(marked, name, value)
-        mark(marked, Unreadable(row[self._key], "; ".join(wrong)))
+        mark_unreadable(marked, UnreadableEntry(row[self._key], "; ".join(wrong)))
         return cast("R", marked)
 
     def one(self, connection: Connection, statement: Executable, values: Mapping[str, Any] | None = None) -> R | None:

@@ -13,7 +13,7 @@ from typing import Any, TypeAlias
 import sqlalchemy as sa
 from sqlalchemy import Connection, Table
 
-from horarium.audit import Act
+from horarium.core.audit_entries import Act
 from horarium.errors import HorariumError
 from horarium.instant import Instant
 from horarium.platform.database import Database, audit_chain, run_archive

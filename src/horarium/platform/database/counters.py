@@ -12,12 +12,12 @@ from decimal import Decimal
 from sqlalchemy import Connection, case, func, select, update
 from sqlalchemy.dialects import postgresql, sqlite
 
-from horarium.ids import id_at
+from horarium.core.policy.limits import MILLIONTHS
 from horarium.instant import DAY, Instant
 from horarium.platform.database.run_states import FINAL_NAMES
 from horarium.platform.database.statements import rows_with
 from horarium.platform.database.tables import counters, runs
-from horarium.policy.limits import MILLIONTHS
+from horarium.platform.ids import id_at
 
 Counter = tuple[str, str, int]
 """Its kind, its owner and the day."""
@@ -40,7 +40,7 @@ def schedule_owner(schedule_uid: bytes) -> str:
 
 
 def assignee_owner(namespace: str, payer: str) -> str:
-    """`payer` as `decision/births.py` names them: an agent by its id, so that older counters stay good."""
+    """`payer` as `core/decision/run_policies.py` names them: an agent by its id, so that older counters stay good."""
     return f"assignee:{namespace} {payer}"
 
 

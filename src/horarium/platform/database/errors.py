@@ -20,7 +20,7 @@ from __future__ import annotations
 from sqlalchemy.exc import SQLAlchemyError
 
 from horarium.errors import HorariumError, InvalidTransition
-from horarium.ids import id_text
+from horarium.platform.ids import id_text
 
 DATABASE_REMEDY = "check that the database is running, reachable and not locked, and has free disk space"
 

@@ -15,10 +15,10 @@ from typing import Final, TypeAlias
 import sqlalchemy as sa
 from sqlalchemy import ColumnElement, Connection
 
+from horarium.core.policy.limits import FOR_EVER, MAX_DAYS, RetentionSubject
 from horarium.instant import DAY, Instant
 from horarium.platform.database.partitions import FIRST_MONDAY, WEEK, week_of
 from horarium.platform.database.tables import agents, assignments, calendars, namespaces, teams, tokens, workflows
-from horarium.policy.retention import FOR_EVER, MAX_DAYS, Kept
 
 # Before all time: nothing is older.
 _NEVER: Instant = -(2**62)
@@ -34,7 +34,7 @@ class Cutoffs:
     `weeks` begin and end at these instants: what lies in one goes with the whole of it, and not row by row.
     """
 
-    kept: Kept
+    kept: RetentionSubject
     usual: Instant | None
     now: Instant
     latest: Instant
@@ -45,7 +45,7 @@ Before: TypeAlias = Instant | Cutoffs
 """The same for all, or by namespace."""
 
 
-def read_cutoffs(connection: Connection, kept: Kept, days: int | None, now: Instant) -> Cutoffs | None:
+def read_cutoffs(connection: Connection, kept: RetentionSubject, days: int | None, now: Instant) -> Cutoffs | None:
     """`days` are those of the settings. None = nobody wants anything forgotten."""
     own = namespaces.c[kept.value]
     fewest = connection.execute(sa.select(sa.func.min(own)).where(own > FOR_EVER)).scalar_one()
@@ -56,7 +56,7 @@ def read_cutoffs(connection: Connection, kept: Kept, days: int | None, now: Inst
     return None if latest is None else Cutoffs(kept, usual, now, latest)
 
 
-def own_days(connection: Connection, kept: Kept) -> dict[str, int]:
+def own_days(connection: Connection, kept: RetentionSubject) -> dict[str, int]:
     """Retention days of the namespaces that set their own."""
     own = namespaces.c[kept.value]
     rows = connection.execute(sa.select(namespaces.c.namespace, own).where(own.is_not(None)))

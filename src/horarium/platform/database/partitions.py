@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from datetime import date
 from typing import TypeAlias
 
-from horarium.ids import id_at
 from horarium.instant import DAY, Instant
+from horarium.platform.ids import id_at
 
 WEEK: Instant = 7 * DAY
 AHEAD = 4

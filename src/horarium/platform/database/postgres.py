@@ -26,8 +26,8 @@ from sqlalchemy.engine import ExceptionContext
 from sqlalchemy.exc import ArgumentError, DisconnectionError
 from sqlalchemy.pool import ConnectionPoolEntry
 
-from horarium.clock import Clock
 from horarium.errors import HorariumError, InvalidDefinition
+from horarium.platform.clock import Clock
 from horarium.platform.database.errors import DataError, SchemaMissing, StoreUnavailable, Transient, UniqueConflict
 from horarium.platform.database.partitions import named_for_all
 from horarium.platform.database.wakeups import Bell, PostgresListener, Told, Wake, WakeupListener

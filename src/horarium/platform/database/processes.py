@@ -17,12 +17,11 @@ from typing import Any
 import sqlalchemy as sa
 from sqlalchemy import Connection
 
-from horarium.decision.presence import Presence, join
-from horarium.decision.process_state import BEAT_SECONDS, GONE_AFTER_SECONDS, silent_seconds
+from horarium.core.decision.presence import BEAT_SECONDS, GONE_AFTER_SECONDS, Presence, join_presences, silent_seconds
+from horarium.core.document.json_values import UnreadableEntry, unreadable_of
 from horarium.instant import LAST, SECOND, Instant
 from horarium.platform.database.columns import TypedRows, object_from_text, to_text
 from horarium.platform.database.tables import leases
-from horarium.schedule.damage import Unreadable, unreadable_of
 
 TICKER = "ticker"
 """The name that all tickers keep alive together."""
@@ -92,7 +91,7 @@ def beat_lease(
     """
     before = last_beat(connection, name, lock=True)
     recorded = None if before is None else Presence(before.since, before.beat_at)
-    joined = join(recorded, now, since, gap_seconds)
+    joined = join_presences(recorded, now, since, gap_seconds)
     until = joined.at + round(gap_seconds * SECOND)
     values = {"name": name, "owner": owner, "since": joined.since, "beat_at": joined.at, "until": until}
     connection.execute(_BEAT, {**values, "info": to_text(info)})
@@ -183,10 +182,10 @@ class ProcessRow:
 
 def process_rows(connection: Connection) -> list[ProcessRow]:
     """All that have beaten within a day and did not leave in good order, by name; those that can be read."""
-    return [row for row in listed_processes(connection) if not isinstance(row, Unreadable)]
+    return [row for row in listed_processes(connection) if not isinstance(row, UnreadableEntry)]
 
 
-def listed_processes(connection: Connection) -> list[ProcessRow | Unreadable]:
+def listed_processes(connection: Connection) -> list[ProcessRow | UnreadableEntry]:
     """The same with those that cannot be read."""
     return [_read_row(row) for row in all_leases(connection) if row.name.startswith(PROCESS)]
 
@@ -225,7 +224,7 @@ def delete_process(connection: Connection, owner: str) -> None:
     delete_lease(connection, f"{PROCESS}{owner}", owner)
 
 
-def _read_row(row: LeaseRow) -> ProcessRow | Unreadable:
+def _read_row(row: LeaseRow) -> ProcessRow | UnreadableEntry:
     unreadable = unreadable_of(row)
     if unreadable is not None:
         return replace(unreadable, key=row.name.removeprefix(PROCESS))

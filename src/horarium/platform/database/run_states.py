@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from horarium.schedule.kinds import PULLED
-from horarium.schedule.run import FINAL, HANDED_OUT, NOT_STARTED, OPEN, RunState
+from horarium.core.document.kinds import PULLED
+from horarium.core.document.states import FINAL, HANDED_OUT, NOT_STARTED, OPEN, RunState
 
 
 def names(states: Iterable[RunState]) -> tuple[str, ...]:
@@ -20,7 +20,7 @@ def sql_list(states: Iterable[RunState]) -> str:
 
 FINAL_NAMES = names(FINAL)
 NOT_STARTED_NAMES = names(NOT_STARTED)
-# As `has_not_started` in `life/live_run.py`.
+# As `has_not_started` in `core/lifecycle/live_run.py`.
 IS_NOT_STARTED = (
     f"(state IN {sql_list(NOT_STARTED)} OR (state = 'queued' AND kind IN ({', '.join(map(repr, sorted(PULLED)))})))"
 )

@@ -30,16 +30,16 @@ from alembic.runtime.migration import MigrationContext
 from alembic.script import ScriptDirectory
 from sqlalchemy import Connection, Engine, insert, inspect
 
-from horarium.audit import Act
-from horarium.clock import Clock, SystemClock
-from horarium.decision.process_state import GONE_AFTER_SECONDS, silent_seconds
+from horarium.core.audit_entries import Act
+from horarium.core.decision.presence import GONE_AFTER_SECONDS, silent_seconds
+from horarium.core.recurrence.zone import tzdata_version
 from horarium.instant import SECOND, Instant
+from horarium.platform.clock import Clock, SystemClock
 from horarium.platform.database import Database, audit_chain, installation
 from horarium.platform.database.errors import SchemaMissing, SchemaTooNew, SchemaTooOld, StoreUnavailable, Transient
 from horarium.platform.database.installation import set_planned_with
 from horarium.platform.database.processes import process_rows
 from horarium.platform.database.tables import metadata, namespaces
-from horarium.recurrence.zone import tzdata_version
 
 REVISION_TABLE = "schema_revision"
 _OLDEST_CODE_TABLE = "alembic_version"

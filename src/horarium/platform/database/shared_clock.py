@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from horarium.clock import Clock
 from horarium.instant import SECOND, Instant
+from horarium.platform.clock import Clock
 from horarium.platform.database.transactions import Database
 
 MEASURE_SECONDS = 60

@@ -21,8 +21,8 @@ from sqlalchemy import URL, Connection, Engine, Table, UniqueConstraint, create_
 from sqlalchemy.engine import ExceptionContext
 from sqlalchemy.pool import NullPool, QueuePool
 
-from horarium.clock import Clock
 from horarium.errors import HorariumError, InvalidDefinition
+from horarium.platform.clock import Clock
 from horarium.platform.database.errors import DataError, SchemaMissing, StoreUnavailable, Transient, UniqueConflict
 from horarium.platform.database.rehearsal import Overlay, Recording, execute, open_overlay
 from horarium.platform.database.tables import metadata

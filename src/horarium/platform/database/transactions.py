@@ -22,8 +22,8 @@ from sqlalchemy import Connection, Engine
 from sqlalchemy.engine import RootTransaction
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 
-from horarium.clock import Clock
 from horarium.errors import InvalidDefinition
+from horarium.platform.clock import Clock
 from horarium.platform.database import postgres, sqlite
 from horarium.platform.database.errors import CommitUnknown, Contended, StoreUnavailable, Transient, UniqueConflict
 from horarium.platform.database.rehearsal import NotRehearsable, Recording

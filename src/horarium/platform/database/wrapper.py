@@ -7,7 +7,7 @@ from typing import TypeVar
 
 from sqlalchemy import Connection
 
-from horarium.clock import Clock
+from horarium.platform.clock import Clock
 from horarium.platform.database.transactions import Database
 from horarium.platform.database.wakeups import Told, Wake, WakeupListener
 

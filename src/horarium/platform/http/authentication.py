@@ -14,15 +14,14 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.types import Scope
 
+from horarium.core.lifecycle.outcome import Fence
 from horarium.errors import HorariumError, InvalidDefinition
 from horarium.features.resources import Resources
 from horarium.features.runs import rows as runs_read
 from horarium.features.schedules.references import FIXED
 from horarium.features.tenants import rows as tenant_rows
 from horarium.features.tenants.rows import TokenRow
-from horarium.ids import parse_id
 from horarium.instant import MINUTE, SECOND, Instant
-from horarium.life.report_token import Fence
 from horarium.platform.caller import run_principal
 from horarium.platform.database.schema import DEFAULT_NAMESPACE
 from horarium.platform.errors import Unauthorized
@@ -39,6 +38,7 @@ from horarium.platform.http.browser_sessions import (
 )
 from horarium.platform.http.connections import Buckets, Certificate, Holders, base_of, certificate_of, seen_scheme
 from horarium.platform.http.jwts import Jwts, expiry_of, looks_signed
+from horarium.platform.ids import parse_id
 from horarium.platform.wire import Role
 
 # The principal of code in our own process.

@@ -15,9 +15,9 @@ from typing import Any
 
 from starlette.types import Scope
 
-from horarium.clock import Clock
 from horarium.errors import InvalidDefinition
 from horarium.instant import SECOND
+from horarium.platform.clock import Clock
 from horarium.platform.errors import OperationError, Unauthorized
 from horarium.platform.wire import Role
 from horarium.settings import CertificateHolder, Settings

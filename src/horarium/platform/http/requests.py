@@ -13,12 +13,12 @@ import orjson
 from fastapi import Depends, Header, Query, Request
 from fastapi.concurrency import run_in_threadpool
 
+from horarium.core.lifecycle.outcome import is_report_token
 from horarium.errors import InvalidDefinition
 from horarium.features.resources import Resources
 from horarium.features.runs.model import MAX_REPORTS
 from horarium.features.runs.report_batches import Carrier
 from horarium.features.tenants import rows as tenant_rows
-from horarium.life.report_token import is_report_token
 from horarium.platform.caller import Caller
 from horarium.platform.database.schema import DEFAULT_NAMESPACE
 from horarium.platform.errors import NamespaceNotFound, Unauthorized

@@ -15,6 +15,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from horarium.compat.workspaces.model import WorkspaceRequestInvalid
+from horarium.core.policy.names import shown as shown_value
 from horarium.errors import HorariumError, InvalidDefinition, InvalidSpec, InvalidTransition, InvalidWorkflow
 from horarium.features.schedules.filters import ListRefused
 from horarium.platform.database import Connection, Database
@@ -40,7 +41,6 @@ from horarium.platform.errors import (
 )
 from horarium.platform.http.connections import FailedLogins, RateLimited, client_address, inner_path
 from horarium.platform.wire import encode
-from horarium.policy.names import shown as shown_value
 
 
 class Reply(Response):

@@ -17,6 +17,7 @@ from sqlalchemy import (
     text,
 )
 
+from horarium.core.document.states import FINAL, RunState
 from horarium.platform.database.run_states import (
     ENDED_BADLY,
     HANDED_OUT_LIST,
@@ -31,7 +32,6 @@ from horarium.platform.database.run_states import (
     sql_list,
 )
 from horarium.platform.database.tables.schema import metadata, partial_index, postgres_metadata
-from horarium.schedule.run import FINAL, RunState
 
 _UNAPPROVED = sql_list(FINAL | {RunState.HELD, RunState.AWAITING_APPROVAL})
 
