@@ -55,8 +55,8 @@ from horarium.platform.caller import internal
 from horarium.platform.clock import SystemClock
 from horarium.platform.database import Database
 from horarium.platform.database.schema import DEFAULT_NAMESPACE
+from horarium.platform.settings import Settings
 from horarium.serve.service import Service, open_service
-from horarium.settings import Settings
 
 PARTS = ("rate", "idle", "claims")
 TARGET = 1.3

@@ -49,9 +49,9 @@ from horarium.engine.engine import Engine
 from horarium.engine.loop import settle_in
 from horarium.launchers.tasks import TaskRegistry
 from horarium.platform.database import Database
-from horarium.serve.application import Bare
+from horarium.platform.settings import Settings
+from horarium.serve.launchers import Bare
 from horarium.serve.service import open_service
-from horarium.settings import Settings
 
 Party: TypeAlias = Callable[[Database, bare.Tell], float]
 KINDS = ("pull", "python", "http")

@@ -18,9 +18,9 @@ from horarium.client.inprocess import InProcess
 from horarium.launchers.tasks import TaskRegistry
 from horarium.platform.database import Database
 from horarium.platform.ids import parse_id
-from horarium.serve.application import Bare
+from horarium.platform.settings import Settings
+from horarium.serve.launchers import Bare
 from horarium.serve.service import Service, open_service
-from horarium.settings import Settings
 
 T = TypeVar("T")
 

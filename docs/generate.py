@@ -25,9 +25,9 @@ from horarium.core.document.event import ADDED_KEYS, CONTRACT_KEYS, LINEAGE_KEYS
 from horarium.core.document.states import FINAL, Origin, Reason, RunState
 from horarium.launchers.tasks import TaskRegistry
 from horarium.platform.clock import SystemClock
+from horarium.platform.settings import Settings, variable
+from horarium.platform.telemetry.metrics import Installation, Metrics
 from horarium.serve.launchers import make_registry
-from horarium.settings import Settings, variable
-from horarium.telemetry.metrics import Installation, Metrics
 
 FOLDER = Path(__file__).parent / "reference"
 

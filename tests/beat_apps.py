@@ -6,7 +6,7 @@ from typing import Any
 
 from celery import Celery
 
-from horarium.cli.celery_child import app_document
+from horarium.compat.celery_beat.app_description import app_document
 from horarium.compat.celery_beat.entries import CeleryApp, read_description
 from horarium.compat.celery_beat.translation import Translation, TranslationOptions, translate
 from horarium.instant import DAY, SECOND, Instant, from_rfc3339

@@ -7,9 +7,8 @@ from horarium.errors import ConditionError, HorariumError, InvalidSpec
 
 if TYPE_CHECKING:
     from horarium.app import Horarium
-    from horarium.client.aio import AsyncClient
     from horarium.client.aio_worker import AsyncWorker
-    from horarium.client.client import Client
+    from horarium.client.client import AsyncClient, Client
     from horarium.client.worker import Worker
     from horarium.condition import evaluate_condition
     from horarium.core.recurrence.spec import next_fires
@@ -30,7 +29,7 @@ __all__ = [
 ]
 
 _LATER = {
-    "AsyncClient": "horarium.client.aio",
+    "AsyncClient": "horarium.client.client",
     "AsyncWorker": "horarium.client.aio_worker",
     "Client": "horarium.client.client",
     "Horarium": "horarium.app",

@@ -21,8 +21,8 @@ from horarium.features.cluster import service as cluster_service
 from horarium.features.schedules import service as schedule_service
 from horarium.features.schedules import triggers
 from horarium.platform.caller import internal
+from horarium.platform.settings import Settings
 from horarium.serve.service import open_service
-from horarium.settings import Settings
 
 KEY = "a key for this test alone, and long enough"
 PATIENCE = 120

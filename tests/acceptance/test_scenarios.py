@@ -31,8 +31,8 @@ from horarium.launchers.recording import RecordingLauncher
 from horarium.platform.caller import internal
 from horarium.platform.database import Database
 from horarium.platform.database.tables import runs
-from horarium.settings import Settings
-from horarium.telemetry.telemetry import Telemetry
+from horarium.platform.settings import Settings
+from horarium.platform.telemetry.telemetry import Telemetry
 
 CALLER = internal("test")
 MINUTES = 60

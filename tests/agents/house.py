@@ -16,10 +16,10 @@ import httpx
 
 from horarium.core.document.states import FINAL
 from horarium.platform.ids import id_text, new_id
-from horarium.serve.admin import seed_admin_token
+from horarium.platform.settings import Settings
+from horarium.serve.data_dir import seed_admin_token
 from horarium.serve.process import Door, listen, url_of
 from horarium.serve.service import Service, open_service
-from horarium.settings import Settings
 
 T = TypeVar("T")
 

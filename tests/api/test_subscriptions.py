@@ -27,7 +27,7 @@ from horarium.engine.deliverer import Deliverer, DelivererOptions
 from horarium.features.history.rows import append as append_history
 from horarium.features.webhooks import delivery_rows
 from horarium.features.webhooks.rows import SubscriptionRow
-from horarium.launchers.ssrf import AddressPolicy, Guard
+from horarium.launchers.ssrf import AddressGuard, AddressPolicy
 from horarium.launchers.webhook import WebhookSender
 from horarium.platform.database import Connection
 from horarium.platform.database.errors import StoreUnavailable
@@ -139,7 +139,7 @@ def show(http: httpx.Client, name: str = "hook") -> dict[str, Any]:
 
 def run(work: Callable[[Deliverer], Coroutine[Any, Any, Any]], horarium: TestService, **options: Any) -> Any:
     """A deliverer of one's own, in a loop of its own, as another process would have."""
-    sender = WebhookSender(horarium.clock, Guard(AddressPolicy(allow_loopback=True)), timeout_seconds=60)
+    sender = WebhookSender(horarium.clock, AddressGuard(AddressPolicy(allow_loopback=True)), timeout_seconds=60)
     sealer = horarium.resources.sealer
     assert sealer is not None
     deliverer = Deliverer(horarium.resources.database, horarium.clock, sender, sealer, DelivererOptions(**options))

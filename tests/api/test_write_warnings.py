@@ -10,7 +10,7 @@ import httpx
 import pytest
 
 from horarium.features.tenants import rows as tenant_rows
-from horarium.launchers.ssrf import AddressPolicy, Guard
+from horarium.launchers.ssrf import AddressGuard, AddressPolicy
 from horarium.testing import TestService
 
 CRON = {"cron_expressions": ["17 3 1 1 *"]}
@@ -33,7 +33,7 @@ def asked(horarium: TestService) -> list[str]:
 
     state = horarium.parts.api.state
     settings = state.resources.settings.model_copy(update={"check_addresses": True})
-    state.resources = replace(state.resources, settings=settings, guard=Guard(AddressPolicy(), resolve))
+    state.resources = replace(state.resources, settings=settings, guard=AddressGuard(AddressPolicy(), resolve))
     return hosts
 
 

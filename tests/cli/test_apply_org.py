@@ -9,7 +9,7 @@ import pytest
 import typer
 from cli.served import Server
 
-from horarium.cli.bundle import read_bundle
+from horarium.features.bundles.files import read_bundle
 from horarium.features.bundles.organisation import seeded_id
 
 ORG = """

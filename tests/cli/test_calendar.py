@@ -11,7 +11,7 @@ import sqlalchemy as sa
 import typer
 from cli.served import Server
 
-from horarium.cli.dates import read_dates
+from horarium.features.calendars.commands import read_dates
 from horarium.platform.database.tables import calendars
 
 

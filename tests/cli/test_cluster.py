@@ -7,7 +7,7 @@ import json
 import pytest
 from cli.served import Server
 
-from horarium.cli import waiting
+from horarium.platform.cli import waiting
 from horarium.platform.database import processes
 from horarium.platform.database.processes import About, Process
 

@@ -21,7 +21,7 @@ from horarium.platform.database import Connection, Database, open_database, proc
 from horarium.platform.database import audit_chain as audit_entries
 from horarium.platform.database.copying import first_filled_table
 from horarium.platform.database.tables import audit, audit_heads, feed_epochs, history, metadata
-from horarium.serve.moving import opened
+from horarium.serve.maintenance import opened
 from horarium.testing import Accepted, RunFailed, service
 
 START = "2026-03-01T00:00:00Z"

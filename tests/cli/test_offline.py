@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from horarium.cli.main import main
-from horarium.cli.showcase import EXHIBITS, Exhibit
+from horarium.cli.offline import EXHIBITS, Exhibit
 from horarium.core.recurrence.spec import next_fires
 from horarium.instant import from_rfc3339, to_datetime
 from horarium.platform.clock import SystemClock

@@ -76,7 +76,13 @@ def test_a_disk_that_is_full_is_one_line(monkeypatch: pytest.MonkeyPatch, capfd:
     [
         (
             ["next", "0 9 * * *"],
-            ["holidays", "rich.table", "horarium.core.recurrence.lint", "httpx", "horarium.cli.schedule"],
+            [
+                "holidays",
+                "rich.table",
+                "horarium.core.recurrence.lint",
+                "httpx",
+                "horarium.features.schedules.commands",
+            ],
         ),
         (["explain-cron", "0 9 * * *"], ["holidays", "rich.table"]),
     ],

@@ -14,8 +14,8 @@ from horarium.cli.main import main
 from horarium.features.secrets import rows as secret_rows
 from horarium.features.secrets import service as secret_service
 from horarium.platform.caller import internal
+from horarium.platform.settings import Settings
 from horarium.serve.service import open_service
-from horarium.settings import Settings
 
 VALUE = "open-sesame"
 

@@ -19,8 +19,8 @@ from horarium.platform.caller import internal
 from horarium.platform.clock import SystemClock
 from horarium.platform.database import open_database
 from horarium.platform.database import schema as tables
+from horarium.platform.settings import Settings
 from horarium.serve.service import open_service
-from horarium.settings import Settings
 from horarium.testing import FakeClock
 
 CALLER = internal("test")

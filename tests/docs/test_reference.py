@@ -16,8 +16,8 @@ from horarium.core.document.states import REASON_ALIASES, Reason
 from horarium.core.recurrence.cron import compile_cron
 from horarium.core.recurrence.lint import FindingCode
 from horarium.core.recurrence.parts import DstFold, DstGap
-from horarium.settings import Settings
-from horarium.telemetry.metrics import Metrics
+from horarium.platform.settings import Settings
+from horarium.platform.telemetry.metrics import Metrics
 
 REFERENCE = ROOT / "docs" / "reference"
 CRON = REFERENCE / "cron-dialect.md"

@@ -16,8 +16,8 @@ from horarium.engine.claimer import DispatcherOptions
 from horarium.engine.janitor import Janitor
 from horarium.launchers.recording import RecordingLauncher
 from horarium.platform.database import Database
+from horarium.platform.settings import Settings
 from horarium.serve.service import run_caps
-from horarium.settings import Settings
 
 
 def capped(database: Database, caps: RunLimits, answer: Any, **limits: Any) -> Any:

@@ -8,7 +8,7 @@ from world import FakeClock
 
 from horarium.audience import parse_audience
 from horarium.launchers.recording import RecordingLauncher
-from horarium.launchers.served import Served
+from horarium.launchers.registry import Served
 from horarium.platform.database import Database, processes
 from horarium.platform.database.processes import About, Process
 

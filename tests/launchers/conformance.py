@@ -26,7 +26,7 @@ from horarium.launchers.launcher import Launcher, LaunchRequest
 from horarium.launchers.pull import PullLauncher
 from horarium.launchers.python import PythonLauncher
 from horarium.launchers.recording import RecordingLauncher
-from horarium.launchers.ssrf import AddressPolicy, Guard
+from horarium.launchers.ssrf import AddressGuard, AddressPolicy
 
 Target = Mapping[str, Any]
 
@@ -62,7 +62,7 @@ class Case:
 @asynccontextmanager
 async def _http() -> AsyncIterator[Far]:
     async with HttpFarEnd() as far:
-        launcher = HttpLauncher(FixedClock(), guard=Guard(AddressPolicy(allow_loopback=True)))
+        launcher = HttpLauncher(FixedClock(), guard=AddressGuard(AddressPolicy(allow_loopback=True)))
         yield Far(
             launcher,
             echo={"url": far.url("/echo")},
@@ -128,7 +128,7 @@ def _a2a(dialect: Dialect) -> Callable[[], AbstractAsyncContextManager[Far]]:
     @asynccontextmanager
     async def up() -> AsyncIterator[Far]:
         async with Agent(speaks=(dialect,)) as agent:
-            launcher = A2ALauncher(FixedClock(), guard=Guard(AddressPolicy(allow_loopback=True)))
+            launcher = A2ALauncher(FixedClock(), guard=AddressGuard(AddressPolicy(allow_loopback=True)))
             bad = ("failed no disk", "rejected", "-32603", "-32602", "http 500", "http 302", "garbage", "big", " ")
             yield Far(
                 launcher,

@@ -7,7 +7,7 @@ from launchers.far_ends import request_for
 
 from horarium.core.lifecycle.outcome import ReportTokens, push_token
 from horarium.launchers.a2a.dialect import Push
-from horarium.launchers.a2a.push import push_for
+from horarium.launchers.a2a.messages import push_for
 from horarium.launchers.launcher import AgentLine
 from horarium.platform.ids import new_id
 

@@ -15,8 +15,7 @@ from horarium.core.document.kinds import SHIPPED
 from horarium.launchers.command import CommandLauncher, CommandSpec
 from horarium.launchers.pull import PullLauncher
 from horarium.launchers.python import PythonLauncher
-from horarium.launchers.registry import Registry
-from horarium.launchers.served import MAX_NAMES, Served, read_served, unserved
+from horarium.launchers.registry import MAX_NAMES, Registry, Served, read_served, unserved
 
 PYTHON = Served({"python": EVERYBODY, "pull": EVERYBODY}, {"python": {"report": USUAL}})
 SHELL = Served({"command": EVERYBODY}, {"command": {"backup": USUAL}})

@@ -24,9 +24,9 @@ from horarium.features.schedules.upcoming import ScheduleChange
 from horarium.instant import from_rfc3339
 from horarium.platform.caller import Caller
 from horarium.platform.database import Database, processes
+from horarium.platform.settings import Settings
+from horarium.platform.telemetry.telemetry import Telemetry
 from horarium.platform.wire import Role
-from horarium.settings import Settings
-from horarium.telemetry.telemetry import Telemetry
 
 TOKENS = ReportTokens(b"k" * 32, "http://horarium.test")
 NOON = from_rfc3339("2026-03-15T12:00:00Z")

@@ -14,8 +14,7 @@ from horarium.features.schedules.upcoming import ScheduleChange
 from horarium.instant import SECOND
 from horarium.launchers.pull import PullLauncher
 from horarium.launchers.python import PythonLauncher
-from horarium.launchers.registry import Registry
-from horarium.launchers.served import Served
+from horarium.launchers.registry import Registry, Served
 from horarium.launchers.tasks import TaskRegistry
 from horarium.platform.database import processes
 from horarium.platform.database.processes import SERVES

@@ -30,8 +30,8 @@ from horarium.features.schedules import service as schedule_service
 from horarium.features.schedules.backfills import backfill
 from horarium.features.schedules.triggers import trigger
 from horarium.instant import MINUTE
-from horarium.launchers.cloudevent import event_body
 from horarium.launchers.payload import encode
+from horarium.launchers.requests import event_body
 from horarium.platform.database import Connection
 from horarium.platform.database.tables import namespace_usage, run_definitions, schedule_revisions
 from horarium.platform.errors import RunNotRepeatable, ScheduleBroken

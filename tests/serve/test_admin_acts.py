@@ -6,8 +6,8 @@ from pathlib import Path
 
 from horarium.features.audit.service import check
 from horarium.platform.database import audit_chain, open_database
-from horarium.serve.admin import seed_admin_token, token_file
-from horarium.settings import Settings
+from horarium.platform.settings import Settings
+from horarium.serve.data_dir import seed_admin_token, token_file
 from horarium.testing import FakeClock
 
 

@@ -24,11 +24,11 @@ from horarium.platform.database import Database, open_database, processes
 from horarium.platform.database.installation import CannotUnseal, KeyReplaced, Sealer
 from horarium.platform.database.tables import audit, metadata
 from horarium.platform.ids import new_id
-from horarium.serve import rekey as rekeying
-from horarium.serve.rekey import RekeyRefused, rekey
-from horarium.serve.secret_key import WrongSecretKey, installation_key
-from horarium.settings import Settings
-from horarium.telemetry.telemetry import Telemetry
+from horarium.platform.settings import Settings
+from horarium.platform.telemetry.telemetry import Telemetry
+from horarium.serve import maintenance as rekeying
+from horarium.serve.data_dir import WrongSecretKey, installation_key
+from horarium.serve.maintenance import RekeyRefused, rekey
 
 CALLER = internal("testing")
 RUN = new_id()

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 from sqlalchemy import Connection
 
+from horarium.platform.settings import Settings
 from horarium.serve.service import open_service
-from horarium.settings import Settings
 from horarium.testing import service
 
 

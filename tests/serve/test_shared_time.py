@@ -13,9 +13,9 @@ from horarium.features.schedules import service as schedule_service
 from horarium.instant import SECOND, Instant
 from horarium.platform.caller import Caller
 from horarium.platform.clock import SystemClock
+from horarium.platform.settings import Settings
 from horarium.platform.wire import Role
 from horarium.serve.service import Service, open_service
-from horarium.settings import Settings
 
 ADMIN = Caller("root", Role.ADMIN)
 EVERY_SECOND = {

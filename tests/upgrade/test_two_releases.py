@@ -22,8 +22,8 @@ from horarium.platform.database import Connection, Database, open_database, sche
 from horarium.platform.database.processes import process_rows
 from horarium.platform.database.schema import SchemaState, read_state
 from horarium.platform.database.tables import history, runs
+from horarium.platform.settings import Settings
 from horarium.serve.service import open_service
-from horarium.settings import Settings
 
 SCHEDULES = 4
 

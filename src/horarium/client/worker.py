@@ -22,9 +22,9 @@ from functools import partial
 from typing import TypeVar
 
 from horarium.client.aio_worker import GRACE_SECONDS, HEARTBEAT_SECONDS, POLL_SECONDS, AsyncWorker, register_in
-from horarium.client.call import Call
 from horarium.client.client import Client
-from horarium.client.handling import Handler
+from horarium.client.job import Handler
+from horarium.platform.client.call import Call
 from horarium.platform.run_log import KEPT_BYTES
 
 F = TypeVar("F", bound=Handler)

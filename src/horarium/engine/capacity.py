@@ -27,7 +27,7 @@ from horarium.features.agents import task_rows
 from horarium.features.agents.task_rows import AgentPlaces
 from horarium.features.runs.claim_rows import ClaimCandidate, ReadyTarget
 from horarium.instant import Instant
-from horarium.launchers.served import read_served
+from horarium.launchers.registry import read_served
 from horarium.platform.database import Connection, Database
 from horarium.platform.database.processes import process_rows
 

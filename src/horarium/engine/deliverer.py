@@ -40,7 +40,7 @@ from horarium.features.webhooks.filters import (
 )
 from horarium.features.webhooks.rows import SubscriptionRow
 from horarium.instant import SECOND
-from horarium.launchers.webhook import Channel, Delivered, Delivery, Message, Undelivered, WebhookSender
+from horarium.launchers.webhook import Channel, Delivered, Delivery, Undelivered, WebhookMessage, WebhookSender
 from horarium.platform.clock import Clock
 from horarium.platform.database import Connection, Database
 from horarium.platform.database.installation import Sealer
@@ -338,7 +338,7 @@ class Deliverer:
     async def _send(self, serving: _Serving, entry: str, body: bytes) -> Delivery:
         row = serving.row
         name = message_id(row.subscription_id, entry)
-        return await serving.channel.send(Message(row.url, name, body, serving.secret, row.namespace))
+        return await serving.channel.send(WebhookMessage(row.url, name, body, serving.secret, row.namespace))
 
     async def _read(self, look: Callable[Concatenate[Connection, P], T], *values: P.args, **named: P.kwargs) -> T:
         return await self._threads.run(lambda: self._database.read(lambda c: look(c, *values, **named)))

@@ -33,7 +33,7 @@ from horarium.features.secrets import rows as secret_rows
 from horarium.features.secrets.rows import SecretRow
 from horarium.instant import MILLISECOND
 from horarium.launchers.launcher import AgentLine, LaunchRequest
-from horarium.launchers.outgoing import destination_of
+from horarium.launchers.requests import destination_of
 from horarium.platform.database import Connection
 from horarium.platform.database.installation import CannotUnseal, Sealer
 from horarium.platform.ids import id_text

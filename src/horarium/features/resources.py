@@ -29,12 +29,11 @@ from horarium.features.schedules.rows import ScheduleRow
 from horarium.features.tenants.quota_rows import QuotaBook
 from horarium.instant import SECOND, Instant
 from horarium.launchers.launcher import AgentLine, CardSeen
-from horarium.launchers.outgoing import BadAction, place_of
-from horarium.launchers.registry import Registry
+from horarium.launchers.registry import Registry, Served, read_served
+from horarium.launchers.requests import BadAction, place_of
 from horarium.launchers.resolver import numeric_address
-from horarium.launchers.served import Served, read_served
 from horarium.launchers.signals import Signals
-from horarium.launchers.ssrf import Forbidden, Guard, Permitted
+from horarium.launchers.ssrf import AddressForbidden, AddressGuard, Permitted
 from horarium.launchers.webhook import WebhookSender
 from horarium.platform.caller import Caller
 from horarium.platform.clock import Clock
@@ -43,8 +42,8 @@ from horarium.platform.database.installation import Sealer
 from horarium.platform.database.processes import process_rows
 from horarium.platform.database.wakeups import DUE
 from horarium.platform.errors import PreconditionFailed, ScheduleBroken, ScheduleNotFound
-from horarium.settings import Settings
-from horarium.telemetry.telemetry import Telemetry
+from horarium.platform.settings import Settings
+from horarium.platform.telemetry.telemetry import Telemetry
 
 # A memo, not a store: whoever damages a million rows has other troubles than to be told twice.
 _MOST = 10_000
@@ -159,7 +158,7 @@ def _agents(speakers: PolicyDocuments, namespace: str, assignee: Assignee) -> li
 
 
 async def judge(
-    guard: Guard, namespace: str, named: Iterable[Named], *, resolves: bool, seconds: float = SECONDS
+    guard: AddressGuard, namespace: str, named: Iterable[Named], *, resolves: bool, seconds: float = SECONDS
 ) -> list[tuple[Named, str]]:
     """Warn of addresses that may not be called or have no host, within `seconds` for all of them.
 
@@ -183,7 +182,7 @@ async def judge(
     ]
 
 
-async def _said(guard: Guard, host: str, port: int, namespace: str, seconds: float) -> str | None:
+async def _said(guard: AddressGuard, host: str, port: int, namespace: str, seconds: float) -> str | None:
     try:
         async with asyncio.timeout(seconds):
             verdict = await guard.judge(host, port, namespace)
@@ -191,7 +190,7 @@ async def _said(guard: Guard, host: str, port: int, namespace: str, seconds: flo
         return f"{host} was not resolved within {seconds:g} s"
     if isinstance(verdict, Permitted):
         return None
-    return verdict.error if isinstance(verdict, Forbidden) else f"{verdict.error} (checked from this server)"
+    return verdict.error if isinstance(verdict, AddressForbidden) else f"{verdict.error} (checked from this server)"
 
 
 def _whose(address: Address) -> str:
@@ -246,7 +245,7 @@ class Resources:
     """Where the first admin token lies; None = the operator has fixed another."""
     quotas: QuotaBook = field(default_factory=QuotaBook)
     damages: Damages = field(default_factory=Damages)
-    guard: Guard | None = None
+    guard: AddressGuard | None = None
     """Judges addresses that a write names; None = no address is judged."""
     named: NamedAddresses | None = None
     """Collects the URLs of one request; None = the URLs are not checked."""

@@ -1,7 +1,7 @@
-"""What a launcher is: it takes one run, gives it to its target, and answers with one of the outcomes in `life`.
+"""The interface of a launcher: it takes one run, gives it to its target, and returns one of the outcomes.
 
-A launcher never raises because of its target, keeps to the request's deadline, stops when
-`request.cancelled` is set, and opens no transaction.
+A launcher never raises because of its target, keeps to the request's deadline, stops when `request.cancelled` is
+set, and opens no transaction.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Which Python functions can be scheduled, and how a run's inputs become their arguments.
+"""Python functions that can be scheduled, and the arguments that the inputs of a run become.
 
 | inputs  | the call                                                             |
 |---------|----------------------------------------------------------------------|

@@ -15,7 +15,7 @@ from horarium.core.document.secret_values import (
     not_allowed,
 )
 from horarium.core.policy.names import PolicyError
-from horarium.launchers.outgoing import destination_of
+from horarium.launchers.requests import destination_of
 
 
 @pytest.mark.parametrize(

@@ -32,7 +32,7 @@ from horarium.features.workflows.graph_rows import newest_versions
 from horarium.instant import Instant
 from horarium.launchers.a2a.card import Card, CardError, Endpoint, Interface, endpoints, read_card, summary
 from horarium.launchers.launcher import AgentLine, CardSeen
-from horarium.launchers.outgoing import destination_of
+from horarium.launchers.requests import destination_of
 from horarium.platform.caller import Caller
 from horarium.platform.database import Connection
 from horarium.platform.errors import Forbidden, Refused

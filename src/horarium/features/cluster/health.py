@@ -19,8 +19,8 @@ from horarium.platform.database import Connection, processes
 from horarium.platform.database.errors import DATABASE_REMEDY, SchemaMissing, SchemaTooNew, SchemaTooOld, shown
 from horarium.platform.database.processes import AHEAD_UNTIL, TICKER, process_rows
 from horarium.platform.database.schema import Fit, check_schema
-from horarium.settings import Settings
-from horarium.telemetry.metrics import Installation
+from horarium.platform.settings import Settings
+from horarium.platform.telemetry.metrics import Installation
 
 
 @dataclass(frozen=True, slots=True)

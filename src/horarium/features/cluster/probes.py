@@ -25,7 +25,7 @@ from horarium.platform.http.middleware import Shortages
 from horarium.platform.http.requests import ResourcesOf, caller_of
 from horarium.platform.http.responses import Reply
 from horarium.platform.http.routing import OPEN, OPERATIONS, READ, Routes
-from horarium.telemetry.metrics import CONTENT_TYPE, Installation
+from horarium.platform.telemetry.metrics import CONTENT_TYPE, Installation
 
 T = TypeVar("T")
 

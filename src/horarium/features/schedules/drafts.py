@@ -39,7 +39,7 @@ from horarium.features.schedules.write_rows import NewRevision
 from horarium.features.tenants import rows as tenant_rows
 from horarium.features.workflows import rows as workflow_rows
 from horarium.instant import Instant, to_datetime
-from horarium.launchers.served import unserved
+from horarium.launchers.registry import unserved
 from horarium.platform.caller import Caller
 from horarium.platform.database import Connection
 from horarium.platform.errors import NamespaceNotFound

@@ -44,8 +44,8 @@ from horarium.features.workflows.graph_rows import WorkflowVersion
 from horarium.instant import Instant
 from horarium.platform.caller import Caller, roles_with
 from horarium.platform.database import Connection
+from horarium.platform.settings import Settings
 from horarium.platform.wire import Permission, Role
-from horarium.settings import Settings
 
 
 class Lookups:

@@ -19,7 +19,7 @@ from horarium.features.webhooks.delivery_rows import DeadLetterRow
 from horarium.features.webhooks.filters import SubscriptionFilter, read_filter
 from horarium.features.webhooks.rows import NO_PROBLEMS, DeliveryProblems, SubscriptionRow
 from horarium.instant import to_datetime
-from horarium.launchers.webhook import Delivery, Message, Undelivered, check_address, check_secret
+from horarium.launchers.webhook import Delivery, Undelivered, WebhookMessage, check_address, check_secret
 from horarium.platform.caller import Caller, checked_limit
 from horarium.platform.database import Connection
 from horarium.platform.database.errors import UniqueConflict
@@ -197,7 +197,7 @@ def delete(resources: Resources, caller: Caller, which: str) -> SubscriptionRow:
     return resources.database.write(work)
 
 
-def test_message(resources: Resources, caller: Caller, which: str) -> tuple[SubscriptionRow, Message]:
+def test_message(resources: Resources, caller: Caller, which: str) -> tuple[SubscriptionRow, WebhookMessage]:
     """Build the message of `send_test`: an entry of the kind `test`, which no feed has."""
     caller.require(Permission.WRITE)
     row = resources.database.read(lambda connection: _find(connection, caller, which))
@@ -218,10 +218,10 @@ def test_message(resources: Resources, caller: Caller, which: str) -> tuple[Subs
     )
     secret = resources.sealer.unseal(row.secret, row.subscription_id)
     name = message_id(row.subscription_id, entry.id)
-    return row, Message(row.url, name, cloud_event(entry), secret, row.namespace)
+    return row, WebhookMessage(row.url, name, cloud_event(entry), secret, row.namespace)
 
 
-async def send_test(resources: Resources, message: Message) -> Delivery:
+async def send_test(resources: Resources, message: WebhookMessage) -> Delivery:
     if resources.sender is None:
         return Undelivered("this process does not send webhooks")
     return await resources.sender.send(message)

@@ -45,7 +45,7 @@ from horarium.features.schedules.service import parse_new
 from horarium.features.secrets import rows as secret_rows
 from horarium.features.workflows import rows as workflow_rows
 from horarium.features.workflows.graph_rows import newest_versions
-from horarium.launchers.served import Serves, unserved
+from horarium.launchers.registry import Serves, unserved
 from horarium.platform.caller import Caller
 from horarium.platform.database import Connection
 from horarium.platform.database.wrapper import JoinedTransaction

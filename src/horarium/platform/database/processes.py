@@ -143,7 +143,7 @@ class About:
 class Process:
     """`clock_offset` are the microseconds that its machine's clock is behind the database's.
 
-    `serves` is what it can launch, as `launchers/served.py` reads it.
+    `serves` is what it can launch, as `launchers/registry.py` reads it.
     """
 
     about: About

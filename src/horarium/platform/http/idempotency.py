@@ -26,7 +26,7 @@ from horarium.platform.database.idempotency import Remembered
 from horarium.platform.database.wrapper import JoinedTransaction
 from horarium.platform.errors import ApprovalRequired, KeyReused, RequestInProgress
 from horarium.platform.http.responses import Reply
-from horarium.telemetry.deferred import Deferred
+from horarium.platform.telemetry.telemetry import Deferred
 
 IdempotencyKey = Annotated[
     str | None,

@@ -19,7 +19,7 @@ from structlog.typing import FilteringBoundLogger
 from horarium.errors import InvalidDefinition
 from horarium.launchers.ssrf import Range, range_of
 from horarium.platform.clock import Clock
-from horarium.settings import Settings
+from horarium.platform.settings import Settings
 
 Key: TypeAlias = Mapping[str, Any]
 
