@@ -1,6 +1,6 @@
 """Entries of Celery beat, read from the description of an app and checked, and remarks about their options.
 
-The description is JSON, written by a process that has Celery (`compat/celery_beat/app_description.py`). It may come from an untrusted
+The description is JSON, written by a process that has Celery (`app_description.py`). It may come from an untrusted
 file, so all of it is checked here, and bounded.
 """
 
