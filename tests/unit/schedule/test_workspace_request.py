@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from horarium.compat.workspaces.request import (
+from horarium.features.agents.workspace_words import (
     REQUIRED,
     RequestError,
     ScheduleRequest,

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Literal
 
-from horarium.compat.workspaces.status import RunStatus
 from horarium.core.decision.statuses import HealthStatus, LastStatus, WatchedStatus
 from horarium.core.document.states import Source
+from horarium.features.agents.workspace_words import RunStatus
 from horarium.platform.bodies import Body
 from horarium.platform.errors import AlreadyExists, OperationError, Refused
 from horarium.platform.wire import Answer, Object, Time

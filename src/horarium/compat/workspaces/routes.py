@@ -21,12 +21,19 @@ import orjson
 from fastapi import Depends, Header, Query, Request
 
 from horarium.compat.workspaces import model, service
-from horarium.compat.workspaces.request import cron_of, cut_prompt, prompt_of, zone_of
 from horarium.compat.workspaces.service import MOST_LISTED, WorkspaceHistory, WorkspacePage
-from horarium.compat.workspaces.status import RunStatus, run_error, run_status
 from horarium.core.decision.statuses import LastStatus
 from horarium.core.document.states import RunState, Source
 from horarium.core.policy.approval import NO_SKIPPING, Skipping, skipping_in
+from horarium.features.agents.workspace_words import (
+    RunStatus,
+    cron_of,
+    cut_prompt,
+    prompt_of,
+    run_error,
+    run_status,
+    zone_of,
+)
 from horarium.features.runs.occurrences import Skipped
 from horarium.features.runs.service import Run
 from horarium.instant import to_datetime

@@ -15,17 +15,6 @@ from horarium.compat.workspaces.model import (
     WorkspaceNameTaken,
     WorkspaceRequestInvalid,
 )
-from horarium.compat.workspaces.request import (
-    RequestError,
-    ScheduleRequest,
-    change_document,
-    new_document,
-    prompt_of,
-    read_change,
-    read_new,
-    refusal,
-)
-from horarium.compat.workspaces.status import last_error
 from horarium.core.document.assignee import AgentSchedules
 from horarium.core.document.states import Reason, RunState, Status
 from horarium.errors import InvalidDefinition
@@ -34,6 +23,17 @@ from horarium.features.agents.definition import AgentDefinition
 from horarium.features.agents.model import AgentNotFound
 from horarium.features.agents.policy_rows import find_agents
 from horarium.features.agents.teams import require_peer
+from horarium.features.agents.workspace_words import (
+    RequestError,
+    ScheduleRequest,
+    change_document,
+    last_error,
+    new_document,
+    prompt_of,
+    read_change,
+    read_new,
+    refusal,
+)
 from horarium.features.resources import Resources
 from horarium.features.runs import occurrences
 from horarium.features.runs.occurrences import Skipped

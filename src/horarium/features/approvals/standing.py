@@ -20,7 +20,7 @@ from horarium.features.approvals.model import (
     TooManyStanding,
 )
 from horarium.features.approvals.service import principal_of
-from horarium.features.approvals.standing_ends import bound_to, ends_of
+from horarium.features.approvals.standing_end_rows import bound_to, ends_of
 from horarium.features.approvals.standing_rows import StandingRow
 from horarium.features.resources import Resources, not_found
 from horarium.features.schedules import lookup_rows

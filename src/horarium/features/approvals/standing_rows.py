@@ -29,7 +29,7 @@ from horarium.core.policy.votes import (
     grant_covers,
 )
 from horarium.features.approvals.rows import NewApproval, told_of
-from horarium.features.approvals.standing_ends import Unchanged, ends_of
+from horarium.features.approvals.standing_end_rows import Unchanged, ends_of
 from horarium.features.history import rows as history_rows
 from horarium.features.history.rows import Notice
 from horarium.features.runs import definition_rows

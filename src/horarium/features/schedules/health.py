@@ -7,7 +7,6 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Final, TypeAlias
 
-from horarium.compat.workspaces.request import cron_of
 from horarium.core.decision.health import HealthFacts, HealthReport, judge
 from horarium.core.decision.statuses import NEEDS_SOMEBODY
 from horarium.core.document.assignee import AssigneeType
@@ -16,6 +15,7 @@ from horarium.core.document.planning import Planning
 from horarium.errors import InvalidCalendar
 from horarium.features.agents import rows as agent_rows
 from horarium.features.agents.rows import AGENTS, NamedDocument
+from horarium.features.agents.workspace_words import cron_of
 from horarium.features.resources import Resources
 from horarium.features.schedules import health_rows as stored
 from horarium.features.schedules import list_rows as schedule_lists
