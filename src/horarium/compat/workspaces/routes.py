@@ -20,11 +20,12 @@ from urllib.parse import quote
 import orjson
 from fastapi import Depends, Header, Query, Request
 
-from horarium.compat.workspaces import model, service
+from horarium.compat.workspaces import service
 from horarium.compat.workspaces.service import MOST_LISTED, WorkspaceHistory, WorkspacePage
 from horarium.core.decision.statuses import LastStatus
 from horarium.core.document.states import RunState, Source
 from horarium.core.policy.approval import NO_SKIPPING, Skipping, skipping_in
+from horarium.features.agents import workspace_model
 from horarium.features.agents.workspace_words import (
     RunStatus,
     cron_of,
@@ -65,7 +66,7 @@ _HEALTH: dict[str, Any] = {
     "last_status": LastStatus.SUCCESS,
     "last_error": "",
 }
-_EXAMPLE = model.WorkspaceSchedule(
+_EXAMPLE = workspace_model.WorkspaceSchedule(
     **_HEALTH,
     workspace_id="writer",
     cron_expr=_SENT["cron_expr"],
@@ -76,7 +77,7 @@ _EXAMPLE = model.WorkspaceSchedule(
     created_at=AT,
     updated_at=AT,
 )
-_RAN = model.WorkspaceRun(
+_RAN = workspace_model.WorkspaceRun(
     timestamp=AT,
     duration_ms=4523,
     status=RunStatus.SUCCESS,
@@ -101,7 +102,7 @@ Named = Annotated[
     "",
     needs=LOOK,
     summary="List the schedules in a workspace",
-    answer=model.WorkspaceSchedule,
+    answer=workspace_model.WorkspaceSchedule,
     many=True,
     example=[_EXAMPLE],
 )
@@ -120,18 +121,18 @@ def list_workspace_schedules(resources: ResourcesOf, caller: CallerOf, workspace
     "",
     needs=SCHEDULE,
     summary="Create a schedule in a workspace",
-    body=model.WorkspaceScheduleBody,
+    body=workspace_model.WorkspaceScheduleBody,
     sends=_SENT,
-    answer=model.WorkspaceScheduleCreated,
+    answer=workspace_model.WorkspaceScheduleCreated,
     status=201,
-    example=model.WorkspaceScheduleCreated(id=_HEALTH["id"], status="created", next_run_at=LATER),
+    example=workspace_model.WorkspaceScheduleCreated(id=_HEALTH["id"], status="created", next_run_at=LATER),
     warns=True,
 )
 def create_workspace_schedule(resources: ResourcesOf, caller: CallerOf, workspace_id: str, body: Posted) -> Reply:
     """A name must be unique in the workspace. Schedules may have no name."""
     done = service.create(resources, caller, workspace_id, body)
     next_run_at = time_of(done.next_due)
-    answer = model.WorkspaceScheduleCreated(
+    answer = workspace_model.WorkspaceScheduleCreated(
         id=done.schedule_id, status="created", next_run_at=next_run_at, warnings=done.warnings
     )
     return Reply(answer, 201)
@@ -142,9 +143,9 @@ def create_workspace_schedule(resources: ResourcesOf, caller: CallerOf, workspac
     "/health",
     needs=LOOK,
     summary="List the health of schedules in a workspace",
-    answer=model.WorkspaceHealth,
+    answer=workspace_model.WorkspaceHealth,
     many=True,
-    example=[model.WorkspaceHealth(**_HEALTH)],
+    example=[workspace_model.WorkspaceHealth(**_HEALTH)],
 )
 def workspace_schedule_health(
     resources: ResourcesOf, caller: CallerOf, workspace_id: str, after: After = None, named: Named = None
@@ -161,7 +162,7 @@ def workspace_schedule_health(
             resources,
             "schedule",
             page.schedules,
-            lambda each: model.WorkspaceHealth(**_health(each)),
+            lambda each: workspace_model.WorkspaceHealth(**_health(each)),
             lambda each: each.row.schedule_id,
         ),
     )
@@ -173,10 +174,10 @@ def workspace_schedule_health(
     _SCHEDULE,
     needs=SCHEDULE,
     summary="Update a schedule in a workspace",
-    body=model.WorkspaceChangeBody,
+    body=workspace_model.WorkspaceChangeBody,
     sends={"cron_expr": "30 8 * * *"},
-    answer=model.WorkspaceScheduleUpdated,
-    example=model.WorkspaceScheduleUpdated(status="updated"),
+    answer=workspace_model.WorkspaceScheduleUpdated,
+    example=workspace_model.WorkspaceScheduleUpdated(status="updated"),
     warns=True,
 )
 def change_workspace_schedule(
@@ -190,7 +191,7 @@ def change_workspace_schedule(
     """Omitted fields are kept. Enabling a schedule does not run occurrences missed while it was disabled."""
     version = version_of(if_match)
     done = service.change(resources, caller, workspace_id, workspace_schedule_id, body, if_version=version)
-    return Reply(model.WorkspaceScheduleUpdated(status="updated", warnings=done.warnings))
+    return Reply(workspace_model.WorkspaceScheduleUpdated(status="updated", warnings=done.warnings))
 
 
 @routes(
@@ -199,8 +200,8 @@ def change_workspace_schedule(
     needs=SCHEDULE,
     audited=Audited.IN_NAMESPACE,
     summary="Delete a schedule in a workspace",
-    answer=model.WorkspaceScheduleDeleted,
-    example=model.WorkspaceScheduleDeleted(status="deleted"),
+    answer=workspace_model.WorkspaceScheduleDeleted,
+    example=workspace_model.WorkspaceScheduleDeleted(status="deleted"),
 )
 def delete_workspace_schedule(
     resources: ResourcesOf,
@@ -212,7 +213,7 @@ def delete_workspace_schedule(
     """Cancels runs that have not started."""
     version = version_of(if_match)
     service.delete(resources, caller, workspace_id, workspace_schedule_id, if_version=version)
-    return Reply(model.WorkspaceScheduleDeleted(status="deleted"))
+    return Reply(workspace_model.WorkspaceScheduleDeleted(status="deleted"))
 
 
 async def _asked_to_skip(request: Request, _known: CallerOf) -> Skipping:
@@ -228,8 +229,8 @@ async def _asked_to_skip(request: Request, _known: CallerOf) -> Skipping:
     f"{_SCHEDULE}/run",
     needs=RUN,
     summary="Run a schedule in a workspace now",
-    answer=model.WorkspaceFired,
-    example=model.WorkspaceFired(status="fired", workspace_id="writer", prompt=_SENT["prompt"]),
+    answer=workspace_model.WorkspaceFired,
+    example=workspace_model.WorkspaceFired(status="fired", workspace_id="writer", prompt=_SENT["prompt"]),
 )
 def run_workspace_schedule(
     resources: ResourcesOf,
@@ -246,7 +247,7 @@ def run_workspace_schedule(
     status: Literal["fired", "awaiting_approval"] = (
         "awaiting_approval" if state is RunState.AWAITING_APPROVAL else "fired"
     )
-    return Reply(model.WorkspaceFired(status=status, workspace_id=workspace_id, prompt=prompt))
+    return Reply(workspace_model.WorkspaceFired(status=status, workspace_id=workspace_id, prompt=prompt))
 
 
 @routes(
@@ -254,7 +255,7 @@ def run_workspace_schedule(
     f"{_SCHEDULE}/history",
     needs=LOOK,
     summary="List the last runs of a schedule in a workspace",
-    answer=model.WorkspaceRun,
+    answer=workspace_model.WorkspaceRun,
     many=True,
     example=[_RAN],
 )
@@ -285,9 +286,9 @@ def _health(each: service.WorkspaceSchedule) -> dict[str, Any]:
     }
 
 
-def _listed(each: service.WorkspaceSchedule) -> model.WorkspaceSchedule:
+def _listed(each: service.WorkspaceSchedule) -> workspace_model.WorkspaceSchedule:
     row, document = each.row, each.document
-    return model.WorkspaceSchedule(
+    return workspace_model.WorkspaceSchedule(
         **_health(each),
         workspace_id=row.workspace or "",
         cron_expr=cron_of(document),
@@ -306,14 +307,14 @@ def _request(found: WorkspaceHistory, **more: object) -> dict[str, object]:
     return {**named, **more}
 
 
-def _ran(found: WorkspaceHistory, run: Run) -> model.WorkspaceRun:
+def _ran(found: WorkspaceHistory, run: Run) -> workspace_model.WorkspaceRun:
     row, status = run.row, run_status(run.row.state)
     prompt = "" if run.definition is None else str(run.definition.action.target.get("prompt") or "")
     more: dict[str, object] = {"prompt": cut_prompt(prompt)}
     if status is RunStatus.SKIPPED:
         more = {"skipped": True}
     ended = row.finished_at is not None and row.started_at is not None
-    return model.WorkspaceRun(
+    return workspace_model.WorkspaceRun(
         timestamp=to_datetime(row.started_at or row.created_at),
         duration_ms=round(run.runtime_seconds * 1_000) if ended else None,
         status=status,
@@ -322,8 +323,8 @@ def _ran(found: WorkspaceHistory, run: Run) -> model.WorkspaceRun:
     )
 
 
-def _skipped(found: WorkspaceHistory, skip: Skipped) -> model.WorkspaceRun:
-    return model.WorkspaceRun(
+def _skipped(found: WorkspaceHistory, skip: Skipped) -> workspace_model.WorkspaceRun:
+    return workspace_model.WorkspaceRun(
         timestamp=to_datetime(skip.event.recorded_at),
         duration_ms=None,
         status=RunStatus.SKIPPED,

@@ -9,12 +9,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from horarium.compat.workspaces.model import (
-    NotFired,
-    WorkspaceCallerUnnamed,
-    WorkspaceNameTaken,
-    WorkspaceRequestInvalid,
-)
 from horarium.core.document.assignee import AgentSchedules
 from horarium.core.document.states import Reason, RunState, Status
 from horarium.errors import InvalidDefinition
@@ -23,6 +17,12 @@ from horarium.features.agents.definition import AgentDefinition
 from horarium.features.agents.model import AgentNotFound
 from horarium.features.agents.policy_rows import find_agents
 from horarium.features.agents.teams import require_peer
+from horarium.features.agents.workspace_model import (
+    NotFired,
+    WorkspaceCallerUnnamed,
+    WorkspaceNameTaken,
+    WorkspaceRequestInvalid,
+)
 from horarium.features.agents.workspace_words import (
     RequestError,
     ScheduleRequest,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from horarium.compat.workspaces.model import WatchedSchedule
+from horarium.features.agents.workspace_model import WatchedSchedule
 from horarium.features.audit.model import AuditEntry
 from horarium.features.bundles.model import Applied
 from horarium.features.cluster.model import Cluster, Overview

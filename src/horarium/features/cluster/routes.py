@@ -7,13 +7,13 @@ from typing import Annotated, Any
 
 from fastapi import Query
 
-from horarium.compat.workspaces.model import WatchedSchedule
 from horarium.core.decision.health import watched_status
 from horarium.core.decision.presence import ProcessState
 from horarium.core.decision.statuses import HealthStatus, WatchedStatus
 from horarium.core.document.json_values import UnreadableEntry
 from horarium.core.document.states import RunState
 from horarium.core.recurrence.zone import tzdata_version
+from horarium.features.agents.workspace_model import WatchedSchedule
 from horarium.features.cluster import service
 from horarium.features.cluster.model import Cluster, ClusterProcess, ClusterWorker, QueueDepth
 from horarium.features.runs.count_rows import WaitingGroup

@@ -16,9 +16,9 @@ from urllib.parse import urlsplit
 from starlette.requests import Request
 from starlette.responses import Response
 
-from horarium.compat.workspaces.model import WorkspaceCallerUnnamed
 from horarium.core.audit_entries import Act, AuditAction, DetailValue
 from horarium.errors import HorariumError
+from horarium.features.agents.workspace_model import WorkspaceCallerUnnamed
 from horarium.features.resources import Resources
 from horarium.features.schedules import rows as schedules
 from horarium.features.schedules.upcoming import ScheduleChange
