@@ -209,7 +209,7 @@ function Rotate({ token, onClose, onIssued }: Issuing & { token: Token }) {
       { path: { token_id: token.token_id }, body: { overlap_seconds: Number(overlap) } },
       {
         onSuccess: (fresh) => {
-          onIssued(fresh as Schemas["IssuedToken"]);
+          onIssued(fresh);
           onClose();
         },
       },

@@ -37,7 +37,7 @@ const TABS = [
 ] as const;
 
 export default function Approvals() {
-  const search = useSearch({ strict: false }) as Record<string, unknown>;
+  const search: Record<string, unknown> = useSearch({ strict: false });
   const navigate = useNavigate();
   const chosen = search["tab"] === "standing" ? "standing" : "inbox";
   const filters = { ...filtersOf(search), all: useOfAll() };

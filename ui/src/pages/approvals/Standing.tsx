@@ -151,7 +151,7 @@ function Make({ onClose }: { onClose: () => void }) {
   const errors = write.error instanceof Refused ? write.error.errors : {};
   const send = () =>
     write.mutate(
-      { body: standingOf(draft) as never },
+      { body: standingOf(draft) },
       {
         onSuccess: ({ until }) => {
           say(`Standing approval created${until ? `, valid until ${dateTimeText(until, viewer)}` : ""}`);

@@ -97,7 +97,7 @@ function Subject({ entry }: { entry: Entry }) {
 }
 
 function Detail({ entry }: { entry: Entry }) {
-  const { before, after, ...rest } = entry.detail as Record<string, unknown>;
+  const { before, after, ...rest } = entry.detail;
   return (
     <div className="stack">
       <Facts

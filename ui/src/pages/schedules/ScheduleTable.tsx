@@ -35,17 +35,18 @@ export function ScheduleTable({ rows, chain, length, total, hidden, onRange, cho
   const body = useRef<HTMLDivElement>(null);
   const { width, top } = usePlace(frame, body);
   const cards = width < CARDS_BELOW;
+  const mayChoose = chooseAll !== null;
   const columnVisibility = useMemo(
     () => ({
-      choose: chooseAll !== null,
+      choose: mayChoose,
       ...Object.fromEntries(hidden.filter((id) => id !== "duration").map((id) => [id, false])),
     }),
-    [hidden, chooseAll === null],
+    [hidden, mayChoose],
   );
   const table = useTable({
     features,
     columns,
-    data: rows as Row[],
+    data: rows,
     getRowId: (row) => row.uid,
     state: { columnVisibility },
   });

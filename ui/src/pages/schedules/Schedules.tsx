@@ -26,7 +26,7 @@ import { COLUMNS_KEY, HIDEABLE, hiddenOf, withHidden, type ColumnId } from "./vi
 type Asked = { one: Row; action: OneAction | "history" } | { many: ActionName } | null;
 
 function useFilters(): [Filters, (part: Partial<Filters>) => void] {
-  const search = useSearch({ strict: false }) as Record<string, unknown>;
+  const search: Record<string, unknown> = useSearch({ strict: false });
   const navigate = useNavigate();
   const filters = useMemo(() => filtersOf(search), [search]);
   const change = useCallback(
