@@ -1,4 +1,4 @@
-"""The sources of the browser interface hold what they promise: their own tests pass, and their layout is one."""
+"""The sources of the browser interface pass their own tests, have one layout, and ESLint finds nothing in them."""
 
 from __future__ import annotations
 
@@ -33,3 +33,15 @@ def test_the_sources_are_laid_out_by_one_rule(node: Node) -> None:
         check=False,
     )
     assert done.returncode == 0, f"run `npm run format` in ui/\n{done.stdout}\n{done.stderr}"
+
+
+def test_the_sources_have_no_finding_of_eslint(node: Node) -> None:
+    done = subprocess.run(
+        [str(node.program), "node_modules/eslint/bin/eslint.js", "."],
+        cwd=UI,
+        env=node.environment(),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, f"{done.stdout}\n{done.stderr}"

@@ -79,6 +79,29 @@ def test_what_is_wrong_is_told_at_its_field_and_leads_there(open_page: OpenPage,
     assert_fits(page)
 
 
+def test_a_step_is_reassigned_to_a_fallback_that_the_form_asks_for(open_page: OpenPage, fresh: Fresh) -> None:
+    fresh.send("POST", "/api/agents", {"id": "stand-in", "url": "https://agents.example.com/stand-in"})
+    page = open_page("/schedules/new?template=pull", token=fresh.tokens["admin"])
+    settled(page)
+    fallback = page.get_by_label("Fallback assignee")
+    expect(fallback).to_have_count(0)
+    page.get_by_label("If a workflow step fails").select_option("fallback")
+    told = page.get_by_role("button", name="failure_policy.fallback_assignee_id")
+    expect(told).to_be_visible()
+    expect(page.get_by_role("button", name="Create")).to_be_disabled()
+    told.click()
+    expect(fallback).to_be_focused()
+    expect(fallback).to_have_attribute("aria-invalid", "true")
+    fallback.fill("nobody")
+    expect(page.get_by_text("no agent or team 'nobody' exists")).to_be_visible()
+    fallback.fill("stand-in")
+    expect(page.get_by_text("no agent or team")).to_have_count(0)
+    page.get_by_role("button", name="Create").click()
+    expect(page.get_by_text(re.compile(" created$"))).to_be_visible()
+    (made,) = fresh.send("GET", "/api/schedules")["schedules"]
+    assert made["failure_policy"] == {"mode": "fallback", "fallback_assignee_id": "stand-in"}
+
+
 def test_a_template_shows_the_texts_of_the_next_run(open_page: OpenPage, fresh: Fresh) -> None:
     page = open_page("/schedules/new?template=pull", token=fresh.tokens["admin"])
     settled(page)

@@ -82,7 +82,7 @@ def test_runs_are_filtered_by_the_address_and_opened_by_keys(open_page: OpenPage
     page.get_by_label("Queue").fill("nothing-is-there")
     page.get_by_role("button", name="Apply filters").click()
     expect(page.get_by_role("heading", name="No matching runs")).to_be_visible()
-    page.get_by_role("button", name="Clear filters").first.click()
+    page.get_by_role("button", name="Clear filters").click()
     expect(rows.first).to_be_visible()
 
     page.locator("h1").click()  # out of the filters, where j is a letter

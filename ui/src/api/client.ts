@@ -67,13 +67,11 @@ export function addressOf(
 
 /** Reject names with a slash and dot segments, which would change the path; no id has them. */
 function checkNames(names: object): void {
-  const wrong = Object.values(names).find((each) => /^\.{0,2}$|\//.test(String(each)));
+  const wrong = Object.values(names)
+    .map(String)
+    .find((each) => /^\.{0,2}$|\//.test(each));
   if (wrong === undefined) return;
-  throw new Refused(
-    422,
-    "validation_failed",
-    `'${String(wrong)}' is not a valid id. Use letters, digits and . _ : @ -`,
-  );
+  throw new Refused(422, "validation_failed", `'${wrong}' is not a valid id. Use letters, digits and . _ : @ -`);
 }
 
 export function headersFor(namespace: string | undefined): Record<string, string> {

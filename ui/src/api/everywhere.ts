@@ -14,6 +14,6 @@ export function asksForAll(search: Readonly<Record<string, unknown>>): boolean {
 
 /** Return whether the page shows all namespaces; the service checks the permission. */
 export function useOfAll(): boolean {
-  const search = useSearch({ strict: false }) as Record<string, unknown>;
+  const search: Record<string, unknown> = useSearch({ strict: false });
   return useSession().everywhere && asksForAll(search);
 }

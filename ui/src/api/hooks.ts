@@ -40,7 +40,7 @@ export function useRead<P extends PathsOf<"get">>(
     queryFn: async ({ signal }) => (await ask("get", path, given, { namespace, signal })).answer,
     meta: { live },
     enabled,
-    placeholderData: keep ? (keepPreviousData as never) : undefined,
+    placeholderData: keep ? keepPreviousData : undefined,
     refetchInterval: ({ state }) => {
       const seconds = typeof everySeconds === "function" ? everySeconds(state.data) : everySeconds;
       return seconds ? seconds * 1000 : false;
@@ -85,7 +85,7 @@ export function usePages<P extends PathsOf<"get">>(
     getNextPageParam: (last) => (last as Paged).next_page_token ?? undefined,
     meta: { live },
     enabled,
-    placeholderData: keep ? (keepPreviousData as never) : undefined,
+    placeholderData: keep ? keepPreviousData : undefined,
     staleTime: staleSeconds === undefined ? undefined : staleSeconds * 1000,
   });
 }
@@ -127,8 +127,8 @@ export function useWrite<P extends PathsOf<V>, V extends "post" | "put" | "patch
 
 /** The warnings of an object or schedule, or of each change of a bundle. */
 function warningsOf(answer: unknown): readonly string[] {
-  const found = (answer as { warnings?: readonly string[] } | undefined)?.warnings;
-  return Array.isArray(found) ? found : [];
+  const found = (answer as { warnings?: unknown } | undefined)?.warnings;
+  return Array.isArray(found) ? (found as string[]) : [];
 }
 
 export type { paths };

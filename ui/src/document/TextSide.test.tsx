@@ -22,7 +22,7 @@ function Around({ begin }: { begin: Doc }) {
 
 async function shown() {
   render(<Around begin={{ name: "a" }} />);
-  const text = (await screen.findByLabelText("text")) as HTMLTextAreaElement;
+  const text = await screen.findByLabelText<HTMLTextAreaElement>("text");
   await screen.findByText(/Comments and ordering/);
   return { text, type: (value: string) => fireEvent.change(text, { target: { value } }) };
 }
@@ -42,7 +42,7 @@ test("invalid text is not applied and is reported until it is restored", async (
   const { text, type } = await shown();
   type("name: [");
   expect([text.value, said()]).toEqual(["name: [", "unread"]);
-  expect((screen.getByText("JSON") as HTMLButtonElement).disabled).toBe(true);
+  expect(screen.getByText<HTMLButtonElement>("JSON").disabled).toBe(true);
   fireEvent.click(screen.getByText("Restore last valid text"));
   expect([text.value, said()]).toEqual(["name: a\n", '{"name":"a"}']);
 });

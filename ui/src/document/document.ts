@@ -13,7 +13,7 @@ export function getAt(document: Doc, path: Path): Json | undefined {
   let found: Json | undefined = document;
   for (const step of path) {
     if (Array.isArray(found)) found = found[Number(step)];
-    else if (isObject(found)) found = (found as Doc)[step];
+    else if (isObject(found)) found = found[step];
     else return undefined;
   }
   return found;
@@ -44,7 +44,7 @@ function changedPart(part: Json | undefined, path: Path, value: Json | undefined
       inner === undefined ? part.filter((_, place) => place !== step) : Object.assign([...part], { [step]: inner });
     return next.length === 0 ? undefined : next;
   }
-  const next = setAt(isObject(part) ? (part as Doc) : {}, path, value);
+  const next = setAt(isObject(part) ? part : {}, path, value);
   return value === undefined && Object.keys(next).length === 0 ? undefined : next;
 }
 
@@ -63,12 +63,11 @@ export function onTop(theirs: Doc, before: Doc, mine: Doc): Doc | null {
 /** Apply a merge patch (RFC 7396). */
 function merged(value: Json | undefined, patch: Json): Json {
   if (!isObject(patch)) return patch;
-  const made: [string, Json][] = Object.entries(isObject(value) ? (value as Doc) : {}).filter(
+  const made: [string, Json][] = Object.entries(isObject(value) ? value : {}).filter(
     ([name]) => !Object.hasOwn(patch, name),
   );
-  const old = new Map(isObject(value) ? Object.entries(value as Doc) : []);
-  for (const [name, each] of Object.entries(patch as Doc))
-    if (each !== null) made.push([name, merged(old.get(name), each)]);
+  const old = new Map(isObject(value) ? Object.entries(value) : []);
+  for (const [name, each] of Object.entries(patch)) if (each !== null) made.push([name, merged(old.get(name), each)]);
   return Object.fromEntries(made);
 }
 
@@ -106,7 +105,7 @@ function partsOf(before: Doc, after: Doc): Doc | null {
     const old = before[name];
     if (sameJson(old, value)) continue;
     const merges = name === MERGED_BY_KEY && isObject(old) && isObject(value);
-    const part = merges ? partsOf(old as Doc, value as Doc) : value;
+    const part = merges ? partsOf(old, value) : value;
     if (part === null || losesKept(name, old, value)) return null;
     body[name] = part;
   }

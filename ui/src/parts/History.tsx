@@ -14,6 +14,7 @@ import "./history.css";
 import { eventLook, eventWhy, isAbout, newestOf, withNewer, type HistoryEvent } from "./historyEvents";
 import { Json } from "./Json";
 import { Empty, FailureNote, Loading } from "./Shown";
+import { Table } from "./Table";
 import { When } from "./When";
 
 const PAGE = 100;
@@ -99,26 +100,14 @@ export function History({ scheduleId, zone }: { scheduleId: string; zone?: strin
   }
   return (
     <>
-      <div className="table-frame">
-        <table className="table history">
-          <thead>
-            <tr>
-              <th scope="col" className="number">
-                Sequence
-              </th>
-              <th scope="col">Event</th>
-              <th scope="col">Recorded</th>
-              <th scope="col">References</th>
-              <th scope="col">Payload</th>
-            </tr>
-          </thead>
-          <tbody>
-            {found.events.map((event) => (
-              <EventRow key={event.id} event={event} zone={zone} />
-            ))}
-          </tbody>
-        </table>
-      </div>
+      <Table
+        className="table history"
+        heads={[{ text: "Sequence", number: true }, "Event", "Recorded", "References", "Payload"]}
+      >
+        {found.events.map((event) => (
+          <EventRow key={event.id} event={event} zone={zone} />
+        ))}
+      </Table>
       {found.error ? <FailureNote failure={found.error} again={() => void found.fetchNextPage()} /> : null}
       <div className="row">
         {found.hasNextPage ? (

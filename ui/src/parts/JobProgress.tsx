@@ -7,6 +7,7 @@ import { Button } from "./Button";
 import { isActive, Jobs, statusText, type Item, type Job, type Plan } from "./jobs";
 import "./many.css";
 import { FailureNote } from "./Shown";
+import { Table } from "./Table";
 import { When } from "./When";
 import { asksToConfirm } from "./wishes";
 
@@ -144,29 +145,24 @@ function Failures({ job }: { job: Job }) {
   return (
     <details open={job.inDialog}>
       <summary>{failed.toLocaleString("en")} failed</summary>
-      <div className="table-frame many-refused" tabIndex={0} role="group" aria-label="Failed">
-        <table className="table">
-          <thead>
-            <tr>
-              <th scope="col">Failed</th>
-              <th scope="col">Reason</th>
-            </tr>
-          </thead>
-          <tbody>
-            {failures.map((each) => (
-              <tr key={each.id}>
-                <td className="mono">
-                  <ItemLink job={job} item={each} />
-                </td>
-                <td>{each.failure}</td>
-              </tr>
-            ))}
-          </tbody>
-        </table>
-        {failed > failures.length ? (
-          <p className="muted">and {(failed - failures.length).toLocaleString("en")} more</p>
-        ) : null}
-      </div>
+      <Table
+        frame={{ className: "table-frame many-refused", tabIndex: 0, role: "group", "aria-label": "Failed" }}
+        heads={["Failed", "Reason"]}
+        below={
+          failed > failures.length ? (
+            <p className="muted">and {(failed - failures.length).toLocaleString("en")} more</p>
+          ) : null
+        }
+      >
+        {failures.map((each) => (
+          <tr key={each.id}>
+            <td className="mono">
+              <ItemLink job={job} item={each} />
+            </td>
+            <td>{each.failure}</td>
+          </tr>
+        ))}
+      </Table>
     </details>
   );
 }

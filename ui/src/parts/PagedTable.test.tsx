@@ -9,7 +9,7 @@ const drawn = (data: { pages: { names: string[] }[] } | undefined, error: Error 
     <PagedTable
       of={{ data, error, refetch: () => 0, hasNextPage: false, isFetchingNextPage: false, fetchNextPage: () => 0 }}
       rowsOf={(several) => several.flatMap((page) => page.names)}
-      heads={["Name", { text: "Count", number: true }, { text: "Actions", hidden: true }]}
+      heads={["Name", false, { text: "Count", number: true }, { text: "Actions", hidden: true }, ""]}
       empty={<p>none yet</p>}
     >
       {(name) => <tr key={name}>{name}</tr>}
@@ -20,7 +20,12 @@ test.each([
   ["nothing has come", drawn(undefined), ["Loading"], ["<table", "none yet"]],
   ["there is nothing", drawn({ pages: pages([[]]) }), ["none yet"], ["<table", "Loading"]],
   ["rows of all pages", drawn({ pages: pages([["a"], ["b"]]) }), ["<tr>a</tr><tr>b</tr>"], ["none yet"]],
-  ["heads", drawn({ pages: pages([["a"]]) }), ['class="number">Count', 'visually-hidden">Actions'], []],
+  [
+    "heads",
+    drawn({ pages: pages([["a"]]) }),
+    ['class="number">Count', 'visually-hidden">Actions', "<td></td></tr>"],
+    [],
+  ],
   ["nothing but a failure", drawn(undefined, new Error("away")), ["away", "Retry"], ["none yet"]],
 ])("%s", (_what, shown, has, hasNot) => {
   for (const each of has) expect(shown).toContain(each);

@@ -1,49 +1,28 @@
 // A table with pages of rows, a loading state and an empty state.
-import type { ReactNode } from "react";
+import type { ComponentProps, ReactNode } from "react";
 import { LoadMore, type Pages } from "./LoadMore";
 import { Shown, type Asked } from "./Shown";
+import { Table } from "./Table";
 
-/** `number`: figures stand below it. `hidden`: it is only read out. */
-export type Head = string | { text: string; number?: boolean; hidden?: boolean };
-
-interface Props<P, R> {
+interface Props<P, R> extends Pick<ComponentProps<typeof Table>, "heads" | "region"> {
   of: Asked<{ pages: P[] }> & Pages;
   rowsOf: (pages: readonly P[]) => readonly R[];
-  heads: readonly Head[];
   empty: ReactNode;
   /** A `tr` with its key. */
   children: (row: R) => ReactNode;
 }
 
-export function PagedTable<P, R>({ of, rowsOf, heads, empty, children }: Props<P, R>) {
+export function PagedTable<P, R>({ of, rowsOf, empty, children, ...table }: Props<P, R>) {
   return (
     <>
       <Shown of={of}>
         {({ pages }) => {
           const rows = rowsOf(pages);
           if (rows.length === 0) return empty;
-          return (
-            <div className="table-frame">
-              <table className="table">
-                <thead>
-                  <tr>{heads.map(headCell)}</tr>
-                </thead>
-                <tbody>{rows.map((row) => children(row))}</tbody>
-              </table>
-            </div>
-          );
+          return <Table {...table}>{rows.map((row) => children(row))}</Table>;
         }}
       </Shown>
       <LoadMore of={of} />
     </>
-  );
-}
-
-function headCell(head: Head) {
-  const { text, number, hidden } = typeof head === "string" ? { text: head } : head;
-  return (
-    <th key={text} scope="col" className={number ? "number" : undefined}>
-      {hidden ? <span className="visually-hidden">{text}</span> : text}
-    </th>
   );
 }

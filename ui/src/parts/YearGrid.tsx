@@ -1,5 +1,6 @@
 // A year calendar: the fires, skips and excluded dates of each day. One tab stop; arrow keys move between days.
 import { memo, useMemo, useRef, useState, type KeyboardEvent } from "react";
+import { Table } from "./Table";
 import {
   counted,
   dayByKey,
@@ -99,6 +100,8 @@ function about(year: number, days: readonly YearDay[], closed: Props["closed"], 
     : yearWords(year, days, bounded);
 }
 
+const WEEKDAY_HEADS = WEEKDAYS.map((name) => ({ id: name, text: <abbr title={name}>{name.slice(0, 2)}</abbr> }));
+
 interface MonthProps {
   month: Month;
   year: number;
@@ -163,30 +166,25 @@ const MonthTable = memo(function MonthTable({
     );
   };
   return (
-    <table className="year-month">
-      <caption>
-        {month.name}
-        <span className="visually-hidden"> {year}</span>
-      </caption>
-      <thead>
-        <tr>
-          {WEEKDAYS.map((name) => (
-            <th key={name} scope="col">
-              <abbr title={name}>{name.slice(0, 2)}</abbr>
-            </th>
+    <Table
+      frame={null}
+      className="year-month"
+      caption={
+        <>
+          {month.name}
+          <span className="visually-hidden"> {year}</span>
+        </>
+      }
+      heads={WEEKDAY_HEADS}
+    >
+      {month.weeks.map((week, index) => (
+        <tr key={index}>
+          {week.map((date, column) => (
+            <td key={column}>{date === null ? null : cell(date)}</td>
           ))}
         </tr>
-      </thead>
-      <tbody>
-        {month.weeks.map((week, index) => (
-          <tr key={index}>
-            {week.map((date, column) => (
-              <td key={column}>{date === null ? null : cell(date)}</td>
-            ))}
-          </tr>
-        ))}
-      </tbody>
-    </table>
+      ))}
+    </Table>
   );
 });
 

@@ -23,13 +23,13 @@ function service(count: number): Service & { asked: (Choice | "all")[] } {
   };
   return {
     asked,
-    change: async (choice, token) => {
+    change: (choice, token) => {
       asked.push(choice);
-      if (choice !== "all" && choice.ids) return { outcomes: choice.ids.map(paused) };
+      if (choice !== "all" && choice.ids) return Promise.resolve({ outcomes: choice.ids.map(paused) });
       const { found, next } = page(token);
-      return { outcomes: found.map(paused), next_page_token: next };
+      return Promise.resolve({ outcomes: found.map(paused), next_page_token: next });
     },
-    list: async (_query, token) => ({ ids: page(token).found, next_page_token: page(token).next }),
+    list: (_query, token) => Promise.resolve({ ids: page(token).found, next_page_token: page(token).next }),
   };
 }
 
@@ -64,16 +64,17 @@ describe("every one is reached, once", () => {
 test("those of a list that are gone thereby do not hide the next ones", async () => {
   let left = names(250);
   const to: Service = {
-    change: async (choice) => {
+    change: (choice) => {
       const ids = (choice as Choice).ids ?? [];
       left = left.filter((each) => !ids.includes(each));
-      return { outcomes: ids.map(paused) };
+      return Promise.resolve({ outcomes: ids.map(paused) });
     },
-    list: async (_query, token) => {
-      if (token !== null && !left.includes(token)) throw new Error("the schedule that this page begins after is gone");
+    list: (_query, token) => {
+      if (token !== null && !left.includes(token))
+        return Promise.reject(new Error("the schedule that this page begins after is gone"));
       const from = token === null ? 0 : left.indexOf(token) + 1;
       const ids = left.slice(from, from + 100);
-      return { ids, next_page_token: from + 100 < left.length ? ids.at(-1) : null };
+      return Promise.resolve({ ids, next_page_token: from + 100 < left.length ? ids.at(-1) : null });
     },
   };
   expect(await walk({ kind: "listed", query: {} }, to)).toEqual(names(250));

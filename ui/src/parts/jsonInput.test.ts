@@ -65,7 +65,7 @@ describe("mergePatch", () => {
 function merged(target: unknown, patch: unknown): unknown {
   if (patch === null || typeof patch !== "object" || Array.isArray(patch)) return patch;
   const made: Record<string, unknown> =
-    target !== null && typeof target === "object" && !Array.isArray(target) ? { ...(target as object) } : {};
+    target !== null && typeof target === "object" && !Array.isArray(target) ? { ...target } : {};
   for (const [name, value] of Object.entries(patch)) {
     if (value === null) delete made[name];
     else made[name] = merged(made[name], value);

@@ -37,7 +37,8 @@ function add(edges: Map<string, GraphEdge>, from: string, to: string, condition:
 /** "/result/rows eq 0"; an empty condition is always met. */
 export function conditionText(condition: unknown): string {
   if (condition === null || typeof condition !== "object") return JSON.stringify(condition) ?? "";
-  const texts = Object.entries(condition).map(([path, test]) => {
+  const clauses: [string, unknown][] = Object.entries(condition);
+  const texts = clauses.map(([path, test]) => {
     if (test === null || typeof test !== "object" || Array.isArray(test)) return `${path} ${JSON.stringify(test)}`;
     return `${path} ${Object.entries(test)
       .map(([operator, value]) => `${operator} ${JSON.stringify(value)}`)

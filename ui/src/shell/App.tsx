@@ -23,7 +23,7 @@ function useGivenToken() {
 
 export function App() {
   const [given, setGiven] = useGivenToken();
-  const { ns } = useSearch({ strict: false }) as { ns?: string };
+  const { ns }: { ns?: string } = useSearch({ strict: false });
   const session = useSessionQuery();
   useEffect(() => {
     if (session.data) serverSaysNow(session.data.now);

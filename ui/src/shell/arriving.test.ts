@@ -4,12 +4,15 @@ import { arriving } from "./arriving";
 /** Fails so many times, and then gives "page"; the service is away for so many questions. */
 function world(failures: number, away: number) {
   const said = { loads: 0, pauses: 0 };
-  const load = async () => {
+  const load = () => {
     said.loads += 1;
-    if (said.loads <= failures) throw new TypeError(`no ${said.loads}`);
-    return "page";
+    return said.loads <= failures ? Promise.reject(new TypeError(`no ${said.loads}`)) : Promise.resolve("page");
   };
-  return { said, load, isThere: async () => said.pauses >= away, pause: async () => void (said.pauses += 1) };
+  const pause = () => {
+    said.pauses += 1;
+    return Promise.resolve();
+  };
+  return { said, load, isThere: () => Promise.resolve(said.pauses >= away), pause };
 }
 
 test.each([

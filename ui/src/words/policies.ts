@@ -78,6 +78,7 @@ export const FAILURE_CHOICES: Choices<"isolate" | "halt" | "fallback"> = [
   ["halt", "Halt workflow"],
   ["fallback", "Reassign to fallback"],
 ];
+export const FALLBACK_LABEL = "Fallback assignee";
 
 /** The effect that a run awaiting approval has on the next occurrence. */
 export const WHILE_WAITING_LABEL = "While awaiting approval";

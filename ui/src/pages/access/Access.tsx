@@ -11,7 +11,7 @@ export default function Access() {
   const administers = useMay("administer");
   const { everywhere } = useSession();
   const navigate = useNavigate();
-  const { tab } = useSearch({ strict: false }) as { tab?: unknown };
+  const { tab }: { tab?: unknown } = useSearch({ strict: false });
   const tabs: Tab[] = [
     ...(administers ? [{ id: "tokens", text: "Tokens" }] : []),
     { id: "secrets", text: "Secrets" },

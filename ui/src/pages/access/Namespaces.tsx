@@ -8,6 +8,7 @@ import { Button } from "../../parts/Button";
 import { Dialog } from "../../parts/Dialog";
 import { TextField } from "../../parts/Field";
 import { Shown } from "../../parts/Shown";
+import { Table } from "../../parts/Table";
 import { useSay } from "../../parts/Toasts";
 import { When } from "../../parts/When";
 import { CREATE, created } from "../../words";
@@ -24,38 +25,26 @@ export function Namespaces() {
       </div>
       <Shown of={namespaces}>
         {(answer) => (
-          <div className="table-frame">
-            <table className="table">
-              <thead>
-                <tr>
-                  <th scope="col">Namespace</th>
-                  <th scope="col">Description</th>
-                  <th scope="col">Quota</th>
-                  <th scope="col">Created</th>
-                </tr>
-              </thead>
-              <tbody>
-                {answer.namespaces.map((each) => (
-                  <tr key={each.namespace} data-row>
-                    <td>
-                      <Link to="/" search={{ ns: each.namespace } as never}>
-                        <bdi>{each.namespace}</bdi>
-                      </Link>
-                    </td>
-                    <td>
-                      <bdi>{each.description || "—"}</bdi>
-                    </td>
-                    <td>
-                      <Quotas of={each.quotas} />
-                    </td>
-                    <td>
-                      <When at={each.created_at} />
-                    </td>
-                  </tr>
-                ))}
-              </tbody>
-            </table>
-          </div>
+          <Table heads={["Namespace", "Description", "Quota", "Created"]}>
+            {answer.namespaces.map((each) => (
+              <tr key={each.namespace} data-row>
+                <td>
+                  <Link to="/" search={{ ns: each.namespace } as never}>
+                    <bdi>{each.namespace}</bdi>
+                  </Link>
+                </td>
+                <td>
+                  <bdi>{each.description || "—"}</bdi>
+                </td>
+                <td>
+                  <Quotas of={each.quotas} />
+                </td>
+                <td>
+                  <When at={each.created_at} />
+                </td>
+              </tr>
+            ))}
+          </Table>
         )}
       </Shown>
       {creating ? <NewNamespace onClose={() => setCreating(false)} /> : null}

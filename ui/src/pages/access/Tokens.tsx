@@ -9,6 +9,7 @@ import { Dialog } from "../../parts/Dialog";
 import { SelectField, TextField } from "../../parts/Field";
 import { isolated } from "../../parts/isolated";
 import { Empty, Shown } from "../../parts/Shown";
+import { Table } from "../../parts/Table";
 import { useSay } from "../../parts/Toasts";
 import { When } from "../../parts/When";
 import { useNow } from "../../time/now";
@@ -51,32 +52,16 @@ export function Tokens() {
               <p>Create one token for each person and program, with a role and an expiry date.</p>
             </Empty>
           ) : (
-            <div className="table-frame">
-              <table className="table">
-                <thead>
-                  <tr>
-                    <th scope="col">Name</th>
-                    <th scope="col">State</th>
-                    <th scope="col">Role</th>
-                    <th scope="col">Last used</th>
-                    <th scope="col">Expires</th>
-                    <th scope="col">
-                      <span className="visually-hidden">Actions</span>
-                    </th>
-                  </tr>
-                </thead>
-                <tbody>
-                  {answer.tokens.map((token) => (
-                    <Row
-                      key={token.token_id}
-                      token={token}
-                      onRotate={() => setRotating(token)}
-                      onRevoke={() => setRevoking(token)}
-                    />
-                  ))}
-                </tbody>
-              </table>
-            </div>
+            <Table heads={["Name", "State", "Role", "Last used", "Expires", { text: "Actions", hidden: true }]}>
+              {answer.tokens.map((token) => (
+                <Row
+                  key={token.token_id}
+                  token={token}
+                  onRotate={() => setRotating(token)}
+                  onRevoke={() => setRevoking(token)}
+                />
+              ))}
+            </Table>
           )
         }
       </Shown>
@@ -209,7 +194,7 @@ function Rotate({ token, onClose, onIssued }: Issuing & { token: Token }) {
       { path: { token_id: token.token_id }, body: { overlap_seconds: Number(overlap) } },
       {
         onSuccess: (fresh) => {
-          onIssued(fresh as Schemas["IssuedToken"]);
+          onIssued(fresh);
           onClose();
         },
       },

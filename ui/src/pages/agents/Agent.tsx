@@ -29,7 +29,7 @@ import { SELF_SCHEDULED, CONTEXTS } from "../../words/agents";
 type Asking = "change" | "delete" | "token" | null;
 
 export default function Agent() {
-  const { agentId } = useParams({ strict: false }) as { agentId: string };
+  const { agentId }: { agentId: string } = useParams({ strict: false });
   const [writes, administers] = [useMay("write"), useMay("administer")];
   const found = useTagged("/api/agents/{agent_id}", { path: { agent_id: agentId } });
   const [asking, setAsking] = useState<Asking>(null);

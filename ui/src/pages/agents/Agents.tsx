@@ -27,7 +27,7 @@ const TABS = [
 export default function Agents() {
   const writes = useMay("write");
   const navigate = useNavigate();
-  const { tab } = useSearch({ strict: false }) as { tab?: unknown };
+  const { tab }: { tab?: unknown } = useSearch({ strict: false });
   const chosen = TABS.find((each) => each.id === tab)?.id ?? "agents";
   const [creating, setCreating] = useState<"agent" | "team" | null>(null);
   return (

@@ -4,6 +4,7 @@ import type { Schemas } from "../../api/client";
 import { useRead } from "../../api/hooks";
 import { Badge } from "../../marks/Mark";
 import { Card } from "../../parts/Page";
+import { Table } from "../../parts/Table";
 import { When } from "../../parts/When";
 import { Capacity } from "./Capacity";
 import { agentLook } from "./looks";
@@ -18,23 +19,11 @@ const EVERY_SECONDS = 30;
 export function Members({ team }: { team: Schemas["Team"] }) {
   return (
     <Card title="Members">
-      <div className="table-frame">
-        <table className="table">
-          <thead>
-            <tr>
-              <th scope="col">Agent</th>
-              <th scope="col">Health</th>
-              <th scope="col">Active runs</th>
-              <th scope="col">Last seen</th>
-            </tr>
-          </thead>
-          <tbody>
-            {team.members.map((member, place) => (
-              <Member key={member} id={member} leads={member === leadOf(team)} asked={place < MOST_ASKED} />
-            ))}
-          </tbody>
-        </table>
-      </div>
+      <Table heads={["Agent", "Health", "Active runs", "Last seen"]}>
+        {team.members.map((member, place) => (
+          <Member key={member} id={member} leads={member === leadOf(team)} asked={place < MOST_ASKED} />
+        ))}
+      </Table>
     </Card>
   );
 }

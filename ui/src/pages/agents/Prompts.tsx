@@ -12,6 +12,7 @@ import { TextArea, TextField } from "../../parts/Field";
 import { Card } from "../../parts/Page";
 import { Empty, FailureNote, Shown } from "../../parts/Shown";
 import { SourceBadge } from "../../parts/SourceBadge";
+import { Table } from "../../parts/Table";
 import { useSay } from "../../parts/Toasts";
 import { When } from "../../parts/When";
 import { useViewerZone } from "../../time/zones";
@@ -48,27 +49,11 @@ export function Prompts({ agent }: { agent: Schemas["Agent"] }) {
               <p>A scheduled prompt sends a text to the agent at set times, for example on weekdays at 9:00.</p>
             </Empty>
           ) : (
-            <div className="table-frame">
-              <table className="table">
-                <thead>
-                  <tr>
-                    <th scope="col">Prompt</th>
-                    <th scope="col">Schedule</th>
-                    <th scope="col">Next run</th>
-                    <th scope="col">Last run</th>
-                    <th scope="col">Source</th>
-                    <th scope="col">
-                      <span className="visually-hidden">Actions</span>
-                    </th>
-                  </tr>
-                </thead>
-                <tbody>
-                  {rows.map((row) => (
-                    <PromptRow key={row.id} agentId={agent.id} row={row} />
-                  ))}
-                </tbody>
-              </table>
-            </div>
+            <Table heads={["Prompt", "Schedule", "Next run", "Last run", "Source", { text: "Actions", hidden: true }]}>
+              {rows.map((row) => (
+                <PromptRow key={row.id} agentId={agent.id} row={row} />
+              ))}
+            </Table>
           )
         }
       </Shown>

@@ -16,7 +16,7 @@ import { DELETE, EDIT } from "../../words";
 import { STRATEGIES } from "../../words/agents";
 
 export default function Team() {
-  const { teamId } = useParams({ strict: false }) as { teamId: string };
+  const { teamId }: { teamId: string } = useParams({ strict: false });
   const writes = useMay("write");
   const found = useTagged("/api/teams/{team_id}", { path: { team_id: teamId } });
   const [asking, setAsking] = useState<"change" | "delete" | null>(null);

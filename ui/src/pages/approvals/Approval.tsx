@@ -12,7 +12,7 @@ import { APPROVAL_LOOKS, askedText, mayDecide, titleOf, type Approval } from "./
 import { useApproval } from "./useApproval";
 
 export default function ApprovalPage() {
-  const { approvalId } = useParams({ strict: false }) as { approvalId: string };
+  const { approvalId }: { approvalId: string } = useParams({ strict: false });
   const approval = useApproval(approvalId);
   return (
     <Page title={approval.data ? titleOf(approval.data) : "Approval"} above={<Link to="/approvals">← Approvals</Link>}>

@@ -37,7 +37,7 @@ const TABS = [
 ] as const;
 
 export default function Approvals() {
-  const search = useSearch({ strict: false }) as Record<string, unknown>;
+  const search: Record<string, unknown> = useSearch({ strict: false });
   const navigate = useNavigate();
   const chosen = search["tab"] === "standing" ? "standing" : "inbox";
   const filters = { ...filtersOf(search), all: useOfAll() };
@@ -102,7 +102,7 @@ function Inbox({ filters }: { filters: ApprovalFilters }) {
       ) : pages.isPending ? (
         <Loading />
       ) : pages.error ? null : (
-        <Nothing filtered={isFiltered(filters)} onAll={() => change(filtersOf({}))} />
+        <Nothing filtered={isFiltered(filters)} />
       )}
       <LoadMore of={pages} />
       {deciding ? (
@@ -239,14 +239,8 @@ function Row({ row, pickable, ofAll, picked, onPick }: RowProps) {
   );
 }
 
-function Nothing({ filtered, onAll }: { filtered: boolean; onAll: () => void }) {
-  if (filtered) {
-    return (
-      <Empty title="No matching approval requests">
-        <Button onClick={onAll}>Clear filters</Button>
-      </Empty>
-    );
-  }
+function Nothing({ filtered }: { filtered: boolean }) {
+  if (filtered) return <Empty title="No matching approval requests" />;
   return (
     <Empty title="No pending approval requests">
       <p>

@@ -87,7 +87,7 @@ function decisionPage(
     reason: reason || undefined,
   };
   return async () => {
-    const { answer } = await ask("post", "/api/approvals/decisions", { body } as never, { namespace, idempotencyKey });
+    const { answer } = await ask("post", "/api/approvals/decisions", { body }, { namespace, idempotencyKey });
     const items = answer.outcomes.map(({ approval_id: id, outcome, message }) => ({
       id,
       name: names.get(id),

@@ -64,15 +64,13 @@ function useDecision(approval: Approval) {
   const say = useSay();
   // A toast, as the form disappears when the page receives the decision.
   const decide = (body: Body) =>
-    void write
-      .mutateAsync({ path: { approval_id: approval.approval_id }, body: { ...body, input_hash: seen } as never })
-      .then(
-        ({ status }) =>
-          say(status === "pending" ? "Approval recorded; more approvals are required" : APPROVAL_LOOKS[status].word),
-        (failure) => {
-          if (failure instanceof Refused && OVER.has(failure.status)) say(`Decision failed: ${failure.message}`, "bad");
-        },
-      );
+    void write.mutateAsync({ path: { approval_id: approval.approval_id }, body: { ...body, input_hash: seen } }).then(
+      ({ status }) =>
+        say(status === "pending" ? "Approval recorded; more approvals are required" : APPROVAL_LOOKS[status].word),
+      (failure) => {
+        if (failure instanceof Refused && OVER.has(failure.status)) say(`Decision failed: ${failure.message}`, "bad");
+      },
+    );
   return { decide, seen, setSeen, failure: write.error, busy: write.isPending };
 }
 

@@ -4,6 +4,7 @@ import type { ReactNode } from "react";
 import { isolated } from "../../parts/isolated";
 import { Facts, SecondaryId } from "../../parts/Page";
 import { Json, JsonDiff } from "../../parts/Json";
+import { Table } from "../../parts/Table";
 import { When } from "../../parts/When";
 import { APPROVAL_STATES } from "../../words";
 import { actionText, yesText, type Approval } from "./questions";
@@ -172,31 +173,23 @@ const VOTES = { approve: "Approved", reject: "Rejected", modify: APPROVAL_STATES
 export function Votes({ approval }: { approval: Approval }) {
   if (approval.votes.length === 0) return <p className="muted">No votes</p>;
   return (
-    <div className="table-frame bare">
-      <table className="table tight">
-        <thead>
-          <tr>
-            <th scope="col">Approver</th>
-            <th scope="col">Vote</th>
-            <th scope="col">Time</th>
-            <th scope="col">Reason</th>
-          </tr>
-        </thead>
-        <tbody>
-          {approval.votes.map((vote) => (
-            <tr key={`${vote.by} ${vote.at}`}>
-              <th scope="row">
-                <bdi>{vote.by}</bdi>
-              </th>
-              <td>{VOTES[vote.decision]}</td>
-              <td>
-                <When at={vote.at} />
-              </td>
-              <td dir="auto">{vote.reason ?? "—"}</td>
-            </tr>
-          ))}
-        </tbody>
-      </table>
-    </div>
+    <Table
+      frame={{ className: "table-frame bare" }}
+      className="table tight"
+      heads={["Approver", "Vote", "Time", "Reason"]}
+    >
+      {approval.votes.map((vote) => (
+        <tr key={`${vote.by} ${vote.at}`}>
+          <th scope="row">
+            <bdi>{vote.by}</bdi>
+          </th>
+          <td>{VOTES[vote.decision]}</td>
+          <td>
+            <When at={vote.at} />
+          </td>
+          <td dir="auto">{vote.reason ?? "—"}</td>
+        </tr>
+      ))}
+    </Table>
   );
 }

@@ -8,8 +8,8 @@ import { Refused } from "../../api/client";
 import { Button } from "../../parts/Button";
 import { Dialog } from "../../parts/Dialog";
 import { SelectField, TextField } from "../../parts/Field";
-import { LoadMore } from "../../parts/LoadMore";
-import { Empty, FailureNote, Loading } from "../../parts/Shown";
+import { PagedTable } from "../../parts/PagedTable";
+import { Empty } from "../../parts/Shown";
 import { useSay } from "../../parts/Toasts";
 import { When } from "../../parts/When";
 import { dateTimeText, useViewerZone } from "../../time/zones";
@@ -20,7 +20,6 @@ type StandingApproval = Schemas["StandingApproval"];
 
 export function Standing() {
   const pages = usePages("/api/approvals/standing", { query: { page_size: 100 } });
-  const rows = pages.data?.pages.flatMap((page) => page.standing) ?? [];
   const approves = useMay("approve");
   const [making, setMaking] = useState(false);
   const [revoking, setRevoking] = useState<StandingApproval | null>(null);
@@ -36,10 +35,23 @@ export function Standing() {
           </Button>
         ) : null}
       </div>
-      {pages.error ? <FailureNote failure={pages.error} again={() => void pages.refetch()} /> : null}
-      {rows.length > 0 ? <Rows rows={rows} onRevoke={approves ? setRevoking : null} /> : null}
-      {pages.isPending ? <Loading /> : rows.length === 0 && !pages.error ? <NoStanding /> : null}
-      <LoadMore of={pages} />
+      <PagedTable
+        of={pages}
+        rowsOf={(several) => several.flatMap((page) => page.standing)}
+        region="Standing approvals"
+        heads={[
+          "Target",
+          "Gates",
+          "Until",
+          { text: "Uses", number: true },
+          "Created",
+          "Reason",
+          approves && { text: "Actions", hidden: true },
+        ]}
+        empty={<NoStanding />}
+      >
+        {(row) => <Row key={row.standing_id} row={row} onRevoke={approves ? setRevoking : null} />}
+      </PagedTable>
       {making ? <Make onClose={() => setMaking(false)} /> : null}
       {revoking ? <Revoke of={revoking} onClose={() => setRevoking(null)} /> : null}
     </>
@@ -57,72 +69,41 @@ function NoStanding() {
   );
 }
 
-function Rows({
-  rows,
-  onRevoke,
-}: {
-  rows: readonly StandingApproval[];
-  onRevoke: ((of: StandingApproval) => void) | null;
-}) {
+function Row({ row, onRevoke }: { row: StandingApproval; onRevoke: ((of: StandingApproval) => void) | null }) {
   return (
-    <div className="table-frame" tabIndex={0} role="region" aria-label="Standing approvals">
-      <table className="table">
-        <thead>
-          <tr>
-            <th scope="col">Target</th>
-            <th scope="col">Gates</th>
-            <th scope="col">Until</th>
-            <th scope="col" className="number">
-              Uses
-            </th>
-            <th scope="col">Created</th>
-            <th scope="col">Reason</th>
-            {onRevoke ? (
-              <th scope="col">
-                <span className="visually-hidden">Actions</span>
-              </th>
-            ) : null}
-          </tr>
-        </thead>
-        <tbody>
-          {rows.map((row) => (
-            <tr key={row.standing_id} data-row>
-              <td>
-                <Target of={row} />
-              </td>
-              <td>
-                {row.broken ? (
-                  <span className="tone-bad">Unreadable; approves nothing</span>
-                ) : row.gates.length > 0 ? (
-                  <Gates gates={row.gates} />
-                ) : (
-                  <span className="muted">Runs of the current definition</span>
-                )}
-              </td>
-              <td>
-                {row.active ? (
-                  <When at={row.until} none="No end date" />
-                ) : (
-                  <span className="tone-bad">Ended: {row.ended_reason?.replaceAll("_", " ")}</span>
-                )}
-              </td>
-              <td className="number nowrap">{row.max_uses === null ? row.uses : `${row.uses} of ${row.max_uses}`}</td>
-              <td>
-                <When at={row.created_at} brief /> by <bdi>{row.made_by}</bdi>
-              </td>
-              <td dir="auto">{row.reason ?? "—"}</td>
-              {onRevoke ? (
-                <td>
-                  <Button small kind="danger" onClick={() => onRevoke(row)}>
-                    Revoke
-                  </Button>
-                </td>
-              ) : null}
-            </tr>
-          ))}
-        </tbody>
-      </table>
-    </div>
+    <tr data-row>
+      <td>
+        <Target of={row} />
+      </td>
+      <td>
+        {row.broken ? (
+          <span className="tone-bad">Unreadable; approves nothing</span>
+        ) : row.gates.length > 0 ? (
+          <Gates gates={row.gates} />
+        ) : (
+          <span className="muted">Runs of the current definition</span>
+        )}
+      </td>
+      <td>
+        {row.active ? (
+          <When at={row.until} none="No end date" />
+        ) : (
+          <span className="tone-bad">Ended: {row.ended_reason?.replaceAll("_", " ")}</span>
+        )}
+      </td>
+      <td className="number nowrap">{row.max_uses === null ? row.uses : `${row.uses} of ${row.max_uses}`}</td>
+      <td>
+        <When at={row.created_at} brief /> by <bdi>{row.made_by}</bdi>
+      </td>
+      <td dir="auto">{row.reason ?? "—"}</td>
+      {onRevoke ? (
+        <td>
+          <Button small kind="danger" onClick={() => onRevoke(row)}>
+            Revoke
+          </Button>
+        </td>
+      ) : null}
+    </tr>
   );
 }
 
@@ -151,7 +132,7 @@ function Make({ onClose }: { onClose: () => void }) {
   const errors = write.error instanceof Refused ? write.error.errors : {};
   const send = () =>
     write.mutate(
-      { body: standingOf(draft) as never },
+      { body: standingOf(draft) },
       {
         onSuccess: ({ until }) => {
           say(`Standing approval created${until ? `, valid until ${dateTimeText(until, viewer)}` : ""}`);

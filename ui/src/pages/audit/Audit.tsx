@@ -34,7 +34,7 @@ export default function Audit() {
 const AT_A_TIME = 100;
 
 function Record() {
-  const filters = filtersOf(useSearch({ strict: false }) as Record<string, unknown>);
+  const filters = filtersOf(useSearch({ strict: false }));
   const found = usePages("/api/audit", { query: { ...filters, page_size: AT_A_TIME } });
   const entries = found.data?.pages.flatMap((page) => page.entries) ?? [];
   return (

@@ -5,6 +5,7 @@ import { Badge } from "../../marks/Mark";
 import type { Look } from "../../marks/outcomes";
 import { Json } from "../../parts/Json";
 import { Facts } from "../../parts/Page";
+import { Table } from "../../parts/Table";
 import { When } from "../../parts/When";
 import { actText, countOf, isRefusal, leadOf, subjectOf, type Entry } from "./audit";
 
@@ -13,30 +14,23 @@ const DONE: Look = { word: "Done", tone: "info", shape: "disc" };
 
 export function Entries({ of }: { of: readonly Entry[] }) {
   return (
-    <div className="table-frame" tabIndex={0} role="region" aria-label="Audit entries">
-      <table className="table audit-table">
-        <thead>
-          <tr>
-            <th scope="col" className="number">
-              No.
-            </th>
-            <th scope="col">Time</th>
-            <th scope="col">Principal</th>
-            <th scope="col">Action</th>
-            <th scope="col">Target</th>
-            <th scope="col">Source</th>
-            <th scope="col">
-              <span className="visually-hidden">Details</span>
-            </th>
-          </tr>
-        </thead>
-        <tbody>
-          {of.map((entry) => (
-            <EntryRows key={entry.sequence} entry={entry} />
-          ))}
-        </tbody>
-      </table>
-    </div>
+    <Table
+      region="Audit entries"
+      className="table audit-table"
+      heads={[
+        { text: "No.", number: true },
+        "Time",
+        "Principal",
+        "Action",
+        "Target",
+        "Source",
+        { text: "Details", hidden: true },
+      ]}
+    >
+      {of.map((entry) => (
+        <EntryRows key={entry.sequence} entry={entry} />
+      ))}
+    </Table>
   );
 }
 
@@ -97,7 +91,7 @@ function Subject({ entry }: { entry: Entry }) {
 }
 
 function Detail({ entry }: { entry: Entry }) {
-  const { before, after, ...rest } = entry.detail as Record<string, unknown>;
+  const { before, after, ...rest } = entry.detail;
   return (
     <div className="stack">
       <Facts

@@ -24,7 +24,7 @@ import "./calendars.css";
 type Asking = "clone" | "delete" | "paste" | null;
 
 export default function Calendar() {
-  const { name } = useParams({ strict: false }) as { name: string };
+  const { name }: { name: string } = useParams({ strict: false });
   const found = useTagged("/api/calendars/{name}", { path: { name } });
   const around = (note: ReactNode) => (
     <Page title={name} above={<Link to="/calendars">← Calendars</Link>}>
@@ -112,7 +112,7 @@ function YearCard({ calendar, dates, onDates }: YearProps) {
   const say = useSay();
   const zone = useViewerZone();
   const today = isoDay(useNow(), zone);
-  const { year: asked } = useSearch({ strict: false }) as { year?: unknown };
+  const { year: asked }: { year?: unknown } = useSearch({ strict: false });
   const year =
     Number.isInteger(asked) && Number(asked) >= 1 && Number(asked) <= 9999 ? Number(asked) : Number(today.slice(0, 4));
   const found = useRead("/api/calendars/{name}", { path: { name: calendar.name }, query: { year } }, { keep: true });

@@ -3,6 +3,7 @@ import type { Schemas } from "../../api/client";
 import { Badge } from "../../marks/Mark";
 import type { Look } from "../../marks/outcomes";
 import { Empty } from "../../parts/Shown";
+import { Table } from "../../parts/Table";
 import { When } from "../../parts/When";
 import { durationText } from "../../time/zones";
 
@@ -33,30 +34,23 @@ export function Processes({ of, version }: { of: readonly Schemas["ClusterProces
     );
   }
   return (
-    <div className="table-frame cluster-frame" tabIndex={0} role="region" aria-label="Table of processes">
-      <table className="table">
-        <thead>
-          <tr>
-            <th scope="col">Process</th>
-            <th scope="col">State</th>
-            <th scope="col">Roles</th>
-            <th scope="col">Version</th>
-            <th scope="col" className="number">
-              Active runs
-            </th>
-            <th scope="col" className="number">
-              Clock offset
-            </th>
-            <th scope="col">Started</th>
-          </tr>
-        </thead>
-        <tbody>
-          {of.map((each) => (
-            <ProcessRow key={each.name} process={each} version={version} />
-          ))}
-        </tbody>
-      </table>
-    </div>
+    <Table
+      region="Table of processes"
+      frame={{ className: "table-frame cluster-frame" }}
+      heads={[
+        "Process",
+        "State",
+        "Roles",
+        "Version",
+        { text: "Active runs", number: true },
+        { text: "Clock offset", number: true },
+        "Started",
+      ]}
+    >
+      {of.map((each) => (
+        <ProcessRow key={each.name} process={each} version={version} />
+      ))}
+    </Table>
   );
 }
 
@@ -103,33 +97,23 @@ export function offsetText(seconds: number | null): string {
 
 export function Workers({ of }: { of: readonly Schemas["ClusterWorker"][] }) {
   return (
-    <div className="table-frame cluster-frame" tabIndex={0} role="region" aria-label="Table of workers">
-      <table className="table">
-        <thead>
-          <tr>
-            <th scope="col">Worker</th>
-            <th scope="col">State</th>
-            <th scope="col">Last seen</th>
-            <th scope="col" className="number">
-              Active runs
-            </th>
-          </tr>
-        </thead>
-        <tbody>
-          {of.map((each) => (
-            <tr key={each.name}>
-              <th scope="row">
-                <bdi>{each.name}</bdi>
-              </th>
-              <td>
-                <Badge look={STATE_LOOKS[each.state]} />
-              </td>
-              <td className="nowrap">{durationText(each.seconds_ago)} ago</td>
-              <td className="number">{each.runs}</td>
-            </tr>
-          ))}
-        </tbody>
-      </table>
-    </div>
+    <Table
+      region="Table of workers"
+      frame={{ className: "table-frame cluster-frame" }}
+      heads={["Worker", "State", "Last seen", { text: "Active runs", number: true }]}
+    >
+      {of.map((each) => (
+        <tr key={each.name}>
+          <th scope="row">
+            <bdi>{each.name}</bdi>
+          </th>
+          <td>
+            <Badge look={STATE_LOOKS[each.state]} />
+          </td>
+          <td className="nowrap">{durationText(each.seconds_ago)} ago</td>
+          <td className="number">{each.runs}</td>
+        </tr>
+      ))}
+    </Table>
   );
 }

@@ -2,6 +2,7 @@
 import type { Schemas } from "../../api/client";
 import { RUN_LOOKS, type Look } from "../../marks/outcomes";
 import { Empty } from "../../parts/Shown";
+import { Table, type Head } from "../../parts/Table";
 import { RUN_STATES } from "../../words";
 
 type Depth = Schemas["QueueDepth"];
@@ -11,6 +12,21 @@ const LOOKS: Record<(typeof PARTS)[number], Look> = {
   queued: RUN_LOOKS.queued,
   held: RUN_LOOKS.held,
 };
+
+const HEADS: readonly Head[] = [
+  "Kind and queue",
+  ...PARTS.map((part) => ({
+    id: part,
+    number: true,
+    text: (
+      <span className="row tight queue-head">
+        <span aria-hidden="true" className={`queue-swatch tone-${LOOKS[part].tone} part-${part}`} />
+        {RUN_STATES[part]}
+      </span>
+    ),
+  })),
+  { text: "", className: "queue-bars" },
+];
 
 export function Queues({ of }: { of: readonly Depth[] }) {
   if (of.length === 0) {
@@ -23,41 +39,23 @@ export function Queues({ of }: { of: readonly Depth[] }) {
   const most = Math.max(1, ...of.map(sumOf));
   return (
     <div className="stack">
-      <div className="table-frame cluster-frame" tabIndex={0} role="region" aria-label="Table of queues">
-        <table className="table">
-          <thead>
-            <tr>
-              <th scope="col">Kind and queue</th>
-              {PARTS.map((part) => (
-                <th key={part} scope="col" className="number">
-                  <span className="row tight queue-head">
-                    <span aria-hidden="true" className={`queue-swatch tone-${LOOKS[part].tone} part-${part}`} />
-                    {RUN_STATES[part]}
-                  </span>
-                </th>
-              ))}
-              <td className="queue-bars" />
-            </tr>
-          </thead>
-          <tbody>
-            {of.map((depth) => (
-              <tr key={`${depth.kind} ${depth.queue}`}>
-                <th scope="row">
-                  {depth.kind} {depth.queue === null ? null : <bdi className="muted">{depth.queue}</bdi>}
-                </th>
-                {PARTS.map((part) => (
-                  <td key={part} className="number">
-                    {depth[part].toLocaleString("en")}
-                  </td>
-                ))}
-                <td className="queue-bars">
-                  <Bar depth={depth} most={most} />
-                </td>
-              </tr>
+      <Table region="Table of queues" frame={{ className: "table-frame cluster-frame" }} heads={HEADS}>
+        {of.map((depth) => (
+          <tr key={`${depth.kind} ${depth.queue}`}>
+            <th scope="row">
+              {depth.kind} {depth.queue === null ? null : <bdi className="muted">{depth.queue}</bdi>}
+            </th>
+            {PARTS.map((part) => (
+              <td key={part} className="number">
+                {depth[part].toLocaleString("en")}
+              </td>
             ))}
-          </tbody>
-        </table>
-      </div>
+            <td className="queue-bars">
+              <Bar depth={depth} most={most} />
+            </td>
+          </tr>
+        ))}
+      </Table>
     </div>
   );
 }

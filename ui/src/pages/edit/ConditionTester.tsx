@@ -23,12 +23,7 @@ export function ConditionTester() {
       const context: unknown = own.trim() === "" ? undefined : readJson(own);
       const seen = context === undefined ? { schedule_id: scheduleId ?? undefined } : { context };
       return (
-        await ask(
-          "post",
-          "/api/conditions/test",
-          { body: { condition: condition.value, ...seen } as never },
-          { namespace },
-        )
+        await ask("post", "/api/conditions/test", { body: { condition: condition.value, ...seen } }, { namespace })
       ).answer;
     },
   });

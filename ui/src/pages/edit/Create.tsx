@@ -20,7 +20,7 @@ interface CreateSearch {
 
 export default function Create() {
   const writes = useMay("write");
-  const search = useSearch({ strict: false }) as CreateSearch;
+  const search: CreateSearch = useSearch({ strict: false });
   const from = typeof search.from === "string" ? search.from : null;
   if (!writes) {
     return (
@@ -93,7 +93,7 @@ function Making({ begin }: { begin: Doc }) {
   const [saved, setSaved] = useState(false);
   const save = (document: Doc) =>
     create.mutate(
-      { body: document as never },
+      { body: document },
       {
         onSuccess: (made) => {
           setSaved(true);

@@ -5,6 +5,7 @@ import { Mark } from "../../marks/Mark";
 import { reasonText, WILL_FIRE, WILL_SKIP } from "../../marks/outcomes";
 import { Json } from "../../parts/Json";
 import { Card } from "../../parts/Page";
+import { Table } from "../../parts/Table";
 import { fullText, shortText, zoneLabel } from "../../parts/When";
 import { YearGrid } from "../../parts/YearGrid";
 import { useNow } from "../../time/now";
@@ -78,45 +79,35 @@ function Fires({ rows, zone }: { rows: Draft["fires"]; zone: string }) {
   const differs = rows.some((row) => !sameClock(row.tick_at, zone, viewer));
   const zones = differs ? [zone, viewer] : [zone];
   return (
-    <div className="fires-frame">
-      <table className="fires">
-        <caption className="visually-hidden">Upcoming runs</caption>
-        <thead className={differs ? undefined : "visually-hidden"}>
-          <tr>
-            <td />
-            {zones.map((each) => (
-              <th key={each} scope="col">
-                {zoneLabel(rows[0]!.tick_at, each)}
-              </th>
-            ))}
-            <td />
-          </tr>
-        </thead>
-        <tbody>
-          {rows.map((row, index) => (
-            <tr key={row.tick_at}>
-              <td>
-                <Mark look={row.decision === "dispatch" ? WILL_FIRE : WILL_SKIP} />
-              </td>
-              {zones.map((each) => (
-                <td key={each} className="nowrap">
-                  <time dateTime={row.tick_at} title={fullText(row.tick_at, zone, viewer)}>
-                    {shortText(row.tick_at, each, now)}
-                  </time>
-                  {turns(rows, index, each) ? (
-                    <span className="zone"> {offsetText(instant(row.tick_at), each)}</span>
-                  ) : null}
-                </td>
-              ))}
-              <td className="small muted">
-                <span className="nowrap">{relativeText(row.tick_at, now)}</span>
-                {row.reason ? <div>Skipped: {reasonText(row.reason)}</div> : null}
-              </td>
-            </tr>
+    <Table
+      frame={{ className: "fires-frame" }}
+      className="fires"
+      caption="Upcoming runs"
+      head={{ className: differs ? undefined : "visually-hidden" }}
+      heads={["", ...zones.map((each) => ({ id: each, text: zoneLabel(rows[0]!.tick_at, each) })), ""]}
+    >
+      {rows.map((row, index) => (
+        <tr key={row.tick_at}>
+          <td>
+            <Mark look={row.decision === "dispatch" ? WILL_FIRE : WILL_SKIP} />
+          </td>
+          {zones.map((each) => (
+            <td key={each} className="nowrap">
+              <time dateTime={row.tick_at} title={fullText(row.tick_at, zone, viewer)}>
+                {shortText(row.tick_at, each, now)}
+              </time>
+              {turns(rows, index, each) ? (
+                <span className="zone"> {offsetText(instant(row.tick_at), each)}</span>
+              ) : null}
+            </td>
           ))}
-        </tbody>
-      </table>
-    </div>
+          <td className="small muted">
+            <span className="nowrap">{relativeText(row.tick_at, now)}</span>
+            {row.reason ? <div>Skipped: {reasonText(row.reason)}</div> : null}
+          </td>
+        </tr>
+      ))}
+    </Table>
   );
 }
 

@@ -16,7 +16,7 @@ import { useDraft } from "./draft";
 import { Editor } from "./Editor";
 
 export default function Edit() {
-  const { scheduleId } = useParams({ strict: false }) as { scheduleId: string };
+  const { scheduleId }: { scheduleId: string } = useParams({ strict: false });
   const writes = useMay("write");
   const path = { schedule_id: scheduleId };
   // Not live: the document must not change during the edit.
@@ -112,7 +112,7 @@ function Changing({ scheduleId, base, begin, onFresh }: ChangingProps) {
       {
         path: { schedule_id: scheduleId },
         query: { ...(needsConfirm ? { confirm: true } : {}), ...(needed.how === "whole" ? { whole: true } : {}) },
-        body: needed.body as never,
+        body: needed.body,
         extra: { ifMatch: base.etag ?? undefined },
       },
       {

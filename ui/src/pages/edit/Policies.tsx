@@ -1,4 +1,5 @@
 // Effective policies of a run of this draft, each with its source.
+import { Table } from "../../parts/Table";
 import { useEditing } from "./editing";
 
 const PARTS = ["approval_policy", "retry_policy", "failure_policy", "limits"] as const;
@@ -18,28 +19,17 @@ export function Policies() {
   return (
     <details className="policies">
       <summary>Effective policies ({rows.length})</summary>
-      <div className="table-frame">
-        <table className="table">
-          <thead>
-            <tr>
-              <th scope="col">Policy</th>
-              <th scope="col">Value</th>
-              <th scope="col">Source</th>
-            </tr>
-          </thead>
-          <tbody>
-            {rows.map((row) => (
-              <tr key={row.name}>
-                <td className="mono">{row.name}</td>
-                <td className="mono">{row.value}</td>
-                <td>
-                  <span className={row.origin === "default" ? "badge" : "badge tone-info"}>{row.origin}</span>
-                </td>
-              </tr>
-            ))}
-          </tbody>
-        </table>
-      </div>
+      <Table heads={["Policy", "Value", "Source"]}>
+        {rows.map((row) => (
+          <tr key={row.name}>
+            <td className="mono">{row.name}</td>
+            <td className="mono">{row.value}</td>
+            <td>
+              <span className={row.origin === "default" ? "badge" : "badge tone-info"}>{row.origin}</span>
+            </td>
+          </tr>
+        ))}
+      </Table>
     </details>
   );
 }

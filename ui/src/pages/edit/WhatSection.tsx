@@ -3,6 +3,7 @@ import { useState } from "react";
 import { useRead } from "../../api/hooks";
 import { SelectField } from "../../parts/Field";
 import { Card } from "../../parts/Page";
+import { AssigneeText } from "./AssigneeText";
 import { useEditing } from "./editing";
 import { Choose, JsonField, LongText, NumberText, Text, YesNo } from "./fields";
 import { ACTION_KINDS, ASSIGNEE_TYPES, DELIVERY_CHOICES, DELIVERY_LABEL } from "../../words";
@@ -113,24 +114,11 @@ function KindFields({ kind }: { kind: string }) {
 
 function AssigneeFields() {
   const { document } = useEditing();
-  const agents = useRead("/api/agents", { query: { page_size: 200 } }, { live: false });
+  const type = document["assignee_type"] === "team" ? "team" : "agent";
   return (
     <>
       <Choose path={["assignee_type"]} label="Assign to" choices={Object.entries(ASSIGNEE_TYPES)} />
-      <Text
-        path={["assignee_id"]}
-        label={document["assignee_type"] === "team" ? ASSIGNEE_TYPES.team : ASSIGNEE_TYPES.agent}
-        list="known-agents"
-        mono
-        required
-      />
-      <datalist id="known-agents">
-        {agents.data?.agents.map((agent) => (
-          <option key={agent.id} value={agent.id}>
-            {agent.name}
-          </option>
-        ))}
-      </datalist>
+      <AssigneeText path={["assignee_id"]} label={ASSIGNEE_TYPES[type]} types={[type]} />
     </>
   );
 }

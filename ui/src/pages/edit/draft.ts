@@ -24,7 +24,7 @@ export function useDraft(document: Doc, before: Doc, scheduleId: string | null) 
               n: 10,
               ...(scheduleId === null ? {} : { schedule_id: scheduleId, ...howOf(change) }),
             },
-            body: change.body as never,
+            body: change.body,
           },
           { namespace, signal },
         )

@@ -25,7 +25,7 @@ const MEANT_BY: Partial<Record<Kind, readonly (keyof Action)[]>> = {
 /** Return the action of a document, or an empty one if it is not an object. */
 export function actionOf(document: Doc): Doc {
   const action = document["action"];
-  return isObject(action) ? (action as Doc) : {};
+  return isObject(action) ? action : {};
 }
 
 const TOLD_BY: readonly (readonly [field: keyof Action, kind: Kind])[] = [

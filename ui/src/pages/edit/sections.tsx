@@ -2,6 +2,8 @@
 import { useRead } from "../../api/hooks";
 import { Card } from "../../parts/Page";
 import { SelectField } from "../../parts/Field";
+import { getAt } from "../../document/document";
+import { AssigneeText } from "./AssigneeText";
 import { ConditionTester } from "./ConditionTester";
 import { useEditing } from "./editing";
 import { Choose, JsonField, LongText, NumberText, Text, TextList, YesNo, YesNoOtherwise } from "./fields";
@@ -16,6 +18,7 @@ import {
   DST_GAP_LABEL,
   FAILURE_CHOICES,
   FAILURE_LABEL,
+  FALLBACK_LABEL,
   OVERLAP_CHOICES,
   OVERLAP_LABEL,
   WHILE_WAITING_CHOICES,
@@ -168,6 +171,9 @@ export function Whether() {
   );
 }
 
+const FAILURE_MODE = ["failure_policy", "mode"];
+const FALLBACK_ASSIGNEE = ["failure_policy", "fallback_assignee_id"];
+
 export function ApprovalsAndRetries() {
   const { document, draft } = useEditing();
   const policies = draft?.policies;
@@ -229,7 +235,15 @@ export function ApprovalsAndRetries() {
           min={0}
           hint="Default 1000. Doubles after each retry."
         />
-        <Choose path={["failure_policy", "mode"]} label={FAILURE_LABEL} choices={FAILURE_CHOICES} />
+        <Choose path={FAILURE_MODE} label={FAILURE_LABEL} choices={FAILURE_CHOICES} />
+        {getAt(document, FAILURE_MODE) === "fallback" || getAt(document, FALLBACK_ASSIGNEE) !== undefined ? (
+          <AssigneeText
+            path={FALLBACK_ASSIGNEE}
+            label={FALLBACK_LABEL}
+            hint="Agent or team that takes over a failed step"
+            types={["agent", "team"]}
+          />
+        ) : null}
       </div>
       <Policies />
     </Card>

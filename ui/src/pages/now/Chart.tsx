@@ -1,14 +1,6 @@
 // The timeline: one lane per schedule with past decisions, the current time and predictions.
 import { useWindowVirtualizer } from "@tanstack/react-virtual";
-import {
-  useLayoutEffect,
-  useMemo,
-  useRef,
-  useState,
-  type CSSProperties,
-  type KeyboardEvent,
-  type MouseEvent,
-} from "react";
+import { useLayoutEffect, useMemo, useRef, useState, type KeyboardEvent, type MouseEvent } from "react";
 import { axisMarks, position, SHORTEST_SPAN, zoomed, type Span } from "../../time/axis";
 import { durationText } from "../../time/zones";
 import { Axis } from "./Axis";
@@ -90,12 +82,7 @@ export function Chart({ fleet, lanes, span: settled, now, zone, onSpan, onExplai
           ) : null}
         </div>
       </div>
-      <div
-        className="lanes-body"
-        role="list"
-        aria-label="Schedules"
-        style={{ height: rows.getTotalSize() } as CSSProperties}
-      >
+      <div className="lanes-body" role="list" aria-label="Schedules" style={{ height: rows.getTotalSize() }}>
         {width > 0
           ? rows
               .getVirtualItems()

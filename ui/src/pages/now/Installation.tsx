@@ -5,6 +5,7 @@ import { useRead } from "../../api/hooks";
 import { Badge } from "../../marks/Mark";
 import { HEALTH_LOOKS } from "../../marks/outcomes";
 import { Empty, Shown } from "../../parts/Shown";
+import { Table } from "../../parts/Table";
 import { Counts, useOverview } from "./Counts";
 
 const EVERY_SECONDS = 15;
@@ -26,40 +27,28 @@ export function Installation() {
             schedules.length === 0 ? (
               <Empty title="All schedules are healthy" />
             ) : (
-              <div className="table-frame" tabIndex={0} role="region" aria-label="Schedules that need attention">
-                <table className="table">
-                  <thead>
-                    <tr>
-                      <th scope="col">Namespace</th>
-                      <th scope="col">Schedule</th>
-                      <th scope="col">Health</th>
-                      <th scope="col">Reason</th>
-                    </tr>
-                  </thead>
-                  <tbody>
-                    {schedules.map((each) => (
-                      <tr key={`${each.namespace}/${each.schedule_id}`} data-row>
-                        <td>
-                          <bdi>{each.namespace}</bdi>
-                        </td>
-                        <td>
-                          <Link
-                            to="/schedules/$scheduleId"
-                            params={{ scheduleId: each.schedule_id }}
-                            search={{ ns: each.namespace } as never}
-                          >
-                            <bdi>{each.schedule_name}</bdi>
-                          </Link>
-                        </td>
-                        <td>
-                          <Badge look={HEALTH_LOOKS[each.status]} />
-                        </td>
-                        <td>{each.sentence}</td>
-                      </tr>
-                    ))}
-                  </tbody>
-                </table>
-              </div>
+              <Table region="Schedules that need attention" heads={["Namespace", "Schedule", "Health", "Reason"]}>
+                {schedules.map((each) => (
+                  <tr key={`${each.namespace}/${each.schedule_id}`} data-row>
+                    <td>
+                      <bdi>{each.namespace}</bdi>
+                    </td>
+                    <td>
+                      <Link
+                        to="/schedules/$scheduleId"
+                        params={{ scheduleId: each.schedule_id }}
+                        search={{ ns: each.namespace } as never}
+                      >
+                        <bdi>{each.schedule_name}</bdi>
+                      </Link>
+                    </td>
+                    <td>
+                      <Badge look={HEALTH_LOOKS[each.status]} />
+                    </td>
+                    <td>{each.sentence}</td>
+                  </tr>
+                ))}
+              </Table>
             )
           }
         </Shown>

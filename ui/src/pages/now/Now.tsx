@@ -64,7 +64,7 @@ function OfNamespace() {
 const HOUR = 3_600_000;
 
 function Timeline() {
-  const search = useSearch({ strict: false }) as Record<string, unknown>;
+  const search: Record<string, unknown> = useSearch({ strict: false });
   const view = useMemo(() => viewOf(search), [search]);
   const zone = useViewerZone();
   const now = useSteppedNow(view.hours);

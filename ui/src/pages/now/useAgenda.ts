@@ -2,7 +2,7 @@
 // reason.
 import { useCallback, useEffect, useMemo, useRef } from "react";
 import type { Schemas } from "../../api/client";
-import { usePages, useRead, type Failure } from "../../api/hooks";
+import { usePages, useRead } from "../../api/hooks";
 import { useConnection, useEvents } from "../../api/live";
 import { SHORTEST_SPAN, type Span } from "../../time/axis";
 import { bucketSeconds, countedSeconds, outward } from "./density";
@@ -63,7 +63,7 @@ export function useAgenda(span: Span, zone: string, filter: Filter) {
   const fleet = useMemo(() => (parts === null ? null : fleetOf(parts, bar, isCut)), [parts, bar, isCut]);
   return {
     fleet,
-    failure: (found.error ?? only.error) as Failure | null,
+    failure: found.error ?? only.error,
     again,
     more: found.hasMore ? found.loadMore : null,
   };

@@ -5,6 +5,7 @@ import { Badge } from "../../marks/Mark";
 import { RUN_LOOKS } from "../../marks/outcomes";
 import { LoadMore } from "../../parts/LoadMore";
 import { FailureNote, Loading } from "../../parts/Shown";
+import { Table } from "../../parts/Table";
 import { When } from "../../parts/When";
 import { attemptsOf } from "./attemptList";
 import { useChanged } from "./Events";
@@ -24,43 +25,31 @@ export function Attempts({ run }: { run: Schemas["Run"] }) {
   if (attempts.length === 0) return <p className="muted">No attempts yet</p>;
   return (
     <>
-      <div className="table-frame bare">
-        <table className="table">
-          <thead>
-            <tr>
-              <th scope="col" className="number">
-                Attempt
-              </th>
-              <th scope="col">Outcome</th>
-              <th scope="col">Started</th>
-              <th scope="col">Ended</th>
-              <th scope="col">Error</th>
-            </tr>
-          </thead>
-          <tbody>
-            {attempts.map((attempt) => (
-              <tr key={attempt.number}>
-                <td className="number">{attempt.number}</td>
-                <td>
-                  <Badge look={RUN_LOOKS[attempt.state]} />
-                </td>
-                <td>
-                  <When at={attempt.started_at} zone={run.timezone} none="Not recorded" />
-                </td>
-                <td>
-                  <When at={attempt.ended_at} zone={run.timezone} none="Not yet" />
-                </td>
-                <td className="attempt-error">
-                  {attempt.error_class ? (
-                    <div className="small muted">{attempt.error_class.replaceAll("_", " ")}</div>
-                  ) : null}
-                  {attempt.error ? <pre>{attempt.error}</pre> : attempt.error_class ? null : "—"}
-                </td>
-              </tr>
-            ))}
-          </tbody>
-        </table>
-      </div>
+      <Table
+        frame={{ className: "table-frame bare" }}
+        heads={[{ text: "Attempt", number: true }, "Outcome", "Started", "Ended", "Error"]}
+      >
+        {attempts.map((attempt) => (
+          <tr key={attempt.number}>
+            <td className="number">{attempt.number}</td>
+            <td>
+              <Badge look={RUN_LOOKS[attempt.state]} />
+            </td>
+            <td>
+              <When at={attempt.started_at} zone={run.timezone} none="Not recorded" />
+            </td>
+            <td>
+              <When at={attempt.ended_at} zone={run.timezone} none="Not yet" />
+            </td>
+            <td className="attempt-error">
+              {attempt.error_class ? (
+                <div className="small muted">{attempt.error_class.replaceAll("_", " ")}</div>
+              ) : null}
+              {attempt.error ? <pre>{attempt.error}</pre> : attempt.error_class ? null : "—"}
+            </td>
+          </tr>
+        ))}
+      </Table>
       <LoadMore of={pages} text="Load later attempts" />
     </>
   );

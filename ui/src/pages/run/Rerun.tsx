@@ -33,7 +33,7 @@ export function Rerun({ run, onClose }: { run: Schemas["Run"]; onClose: () => vo
           overlap_policy: (overlap || undefined) as Schemas["OverlapPolicy"] | undefined,
           even_if_paused: evenIfPaused || undefined,
           inputs: read?.ok ? read.value : undefined,
-        } as never,
+        },
       },
       {
         onSuccess: (made) => {

@@ -25,7 +25,7 @@ type Run = Schemas["Run"];
 const MOST_ASKED = 3;
 
 export default function RunPage() {
-  const { runId } = useParams({ strict: false }) as { runId: string };
+  const { runId }: { runId: string } = useParams({ strict: false });
   // The stream reports starts and ends. Retries and steps need polling.
   const everySeconds = (found?: Run) => (found === undefined || hasEnded(found) ? null : 3);
   const run = useRead("/api/runs/{run_id}", { path: { run_id: runId } }, { everySeconds });
@@ -118,7 +118,7 @@ const TABS = [
 ] as const;
 
 function Views({ run }: { run: Run }) {
-  const search = useSearch({ strict: false }) as Record<string, unknown>;
+  const search: Record<string, unknown> = useSearch({ strict: false });
   const navigate = useNavigate();
   const chosen = TABS.find((tab) => tab.id === search["tab"])?.id ?? "values";
   return (

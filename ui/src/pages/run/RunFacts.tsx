@@ -5,6 +5,7 @@ import type { Schemas } from "../../api/client";
 import { isolated } from "../../parts/isolated";
 import { Card, Facts, SecondaryId } from "../../parts/Page";
 import { Json } from "../../parts/Json";
+import { Table } from "../../parts/Table";
 import { When } from "../../parts/When";
 import { durationText } from "../../time/zones";
 import { originText } from "../runs/filters";
@@ -175,26 +176,15 @@ export function RunPolicies({ run }: { run: Run }) {
 
 function PolicyTable({ facts }: { facts: readonly PolicyFact[] }) {
   return (
-    <div className="table-frame bare">
-      <table className="table tight">
-        <thead>
-          <tr>
-            <th scope="col">Policy</th>
-            <th scope="col">Value</th>
-            <th scope="col">Source</th>
-          </tr>
-        </thead>
-        <tbody>
-          {facts.map((fact) => (
-            <tr key={fact.name}>
-              <th scope="row">{fact.name}</th>
-              <td dir="auto">{fact.value}</td>
-              <td className="muted nowrap">{sourceText(fact.origin)}</td>
-            </tr>
-          ))}
-        </tbody>
-      </table>
-    </div>
+    <Table frame={{ className: "table-frame bare" }} className="table tight" heads={["Policy", "Value", "Source"]}>
+      {facts.map((fact) => (
+        <tr key={fact.name}>
+          <th scope="row">{fact.name}</th>
+          <td dir="auto">{fact.value}</td>
+          <td className="muted nowrap">{sourceText(fact.origin)}</td>
+        </tr>
+      ))}
+    </Table>
   );
 }
 

@@ -8,6 +8,7 @@ import { RUN_LOOKS } from "../../marks/outcomes";
 import { Card } from "../../parts/Page";
 import { Graph, type NodeState } from "../../parts/Graph";
 import { Loading } from "../../parts/Shown";
+import { Table } from "../../parts/Table";
 import { When } from "../../parts/When";
 import { workflowGraph, type WorkflowPicture } from "../../parts/workflowGraph";
 import { durationText } from "../../time/zones";
@@ -112,30 +113,23 @@ function stateOf(step: Step): NodeState {
 function StepTable({ steps }: { steps: readonly Step[] }) {
   return (
     <>
-      <div className="table-frame bare" tabIndex={0} role="region" aria-label="Steps">
-        <table className="table">
-          <thead>
-            <tr>
-              <th scope="col">Step</th>
-              <th scope="col">State</th>
-              <th scope="col">Started</th>
-              <th scope="col" className="number">
-                Duration
-              </th>
-              <th scope="col" className="number">
-                Attempt
-              </th>
-              <th scope="col">Assignee</th>
-              <th scope="col">Approval</th>
-            </tr>
-          </thead>
-          <tbody>
-            {steps.slice(0, LISTED).map((step) => (
-              <StepRow key={step.run_id} step={step} />
-            ))}
-          </tbody>
-        </table>
-      </div>
+      <Table
+        region="Steps"
+        frame={{ className: "table-frame bare" }}
+        heads={[
+          "Step",
+          "State",
+          "Started",
+          { text: "Duration", number: true },
+          { text: "Attempt", number: true },
+          "Assignee",
+          "Approval",
+        ]}
+      >
+        {steps.slice(0, LISTED).map((step) => (
+          <StepRow key={step.run_id} step={step} />
+        ))}
+      </Table>
       {steps.length > LISTED ? (
         <p className="muted">
           First {LISTED} of {steps.length} steps. The graph shows all steps.

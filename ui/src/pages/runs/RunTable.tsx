@@ -4,6 +4,7 @@ import { useWindowVirtualizer } from "@tanstack/react-virtual";
 import { memo, useLayoutEffect, useRef, useState } from "react";
 import { Badge } from "../../marks/Mark";
 import { RUN_LOOKS } from "../../marks/outcomes";
+import { Table } from "../../parts/Table";
 import { When } from "../../parts/When";
 import { durationText } from "../../time/zones";
 import { causeText } from "../../words";
@@ -47,53 +48,40 @@ export function RunTable({ rows, chosen, onChoose, ofAll }: Props) {
   const below = shown.getTotalSize() - ((items[items.length - 1]?.end ?? from) - from);
   const columns = chosen === null ? 8 : 9;
   return (
-    <div className="table-frame" ref={frame} tabIndex={0} role="region" aria-label="Runs">
-      <table className="table runs" aria-rowcount={rows.length + 1}>
-        <thead>
-          <tr>
-            {chosen === null ? null : (
-              <th scope="col" className="narrow">
-                <span className="visually-hidden">Selected</span>
-              </th>
-            )}
-            <th scope="col">State</th>
-            <th scope="col">Schedule</th>
-            <th scope="col">Scheduled for</th>
-            <th scope="col">Started</th>
-            <th scope="col" className="number">
-              Delay
-            </th>
-            <th scope="col" className="number">
-              Duration
-            </th>
-            <th scope="col" className="number">
-              Attempt
-            </th>
-            <th scope="col" className="number">
-              Usage
-            </th>
-          </tr>
-        </thead>
-        <tbody>
-          <Gap height={above} columns={columns} />
-          {items.map(({ index, key }) => {
-            const row = rows[index]!;
-            return (
-              <Row
-                key={key}
-                index={index}
-                row={row}
-                measure={shown.measureElement}
-                chosen={chosen === null ? null : chosen.has(row.run_id ?? "")}
-                onChoose={onChoose}
-                ofAll={ofAll}
-              />
-            );
-          })}
-          <Gap height={below} columns={columns} />
-        </tbody>
-      </table>
-    </div>
+    <Table
+      region="Runs"
+      frame={{ ref: frame }}
+      className="table runs"
+      aria-rowcount={rows.length + 1}
+      heads={[
+        chosen !== null && { text: "Selected", className: "narrow", hidden: true },
+        "State",
+        "Schedule",
+        "Scheduled for",
+        "Started",
+        { text: "Delay", number: true },
+        { text: "Duration", number: true },
+        { text: "Attempt", number: true },
+        { text: "Usage", number: true },
+      ]}
+    >
+      <Gap height={above} columns={columns} />
+      {items.map(({ index, key }) => {
+        const row = rows[index]!;
+        return (
+          <Row
+            key={key}
+            index={index}
+            row={row}
+            measure={shown.measureElement}
+            chosen={chosen === null ? null : chosen.has(row.run_id ?? "")}
+            onChoose={onChoose}
+            ofAll={ofAll}
+          />
+        );
+      })}
+      <Gap height={below} columns={columns} />
+    </Table>
   );
 }
 

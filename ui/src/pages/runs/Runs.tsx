@@ -70,7 +70,7 @@ export default function Runs() {
       ) : list.pages.isPending ? (
         <Loading />
       ) : list.pages.error ? null : (
-        <NoRuns filtered={isFiltered(filters)} onAll={() => change(filtersOf({}))} />
+        <NoRuns filtered={isFiltered(filters)} />
       )}
       {stopping ? (
         <BulkStop
@@ -119,14 +119,8 @@ function Above({ chosen, fresh, onStop, onClear }: AboveProps) {
   );
 }
 
-function NoRuns({ filtered, onAll }: { filtered: boolean; onAll: () => void }) {
-  if (filtered) {
-    return (
-      <Empty title="No matching runs">
-        <Button onClick={onAll}>Clear filters</Button>
-      </Empty>
-    );
-  }
+function NoRuns({ filtered }: { filtered: boolean }) {
+  if (filtered) return <Empty title="No matching runs" />;
   return (
     <Empty title="No runs yet">
       <p>

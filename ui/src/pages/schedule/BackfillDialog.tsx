@@ -13,6 +13,7 @@ import { CheckField, SelectField, TextField } from "../../parts/Field";
 import { evidence } from "../../parts/evidence";
 import { Timed } from "../../parts/Explain";
 import { Loading } from "../../parts/Shown";
+import { Table } from "../../parts/Table";
 import { When } from "../../parts/When";
 import {
   BACKFILL_OVERLAP_CHOICES,
@@ -199,22 +200,14 @@ function Rows({ answer, zone }: { answer: Backfilled; zone: string }) {
         {answer.message ? <Timed text={`${answer.message}.`} zone={zone} /> : null}
       </p>
       {answer.results.length === 0 ? null : (
-        <div className="table-frame backfill-rows">
-          <table className="table">
-            <thead>
-              <tr>
-                <th scope="col">{OCCURRENCE_COLUMNS.at}</th>
-                <th scope="col">{OCCURRENCE_COLUMNS.outcome}</th>
-                {answer.dry_run ? null : <th scope="col">{OCCURRENCE_COLUMNS.run}</th>}
-              </tr>
-            </thead>
-            <tbody>
-              {answer.results.slice(0, MOST_ROWS).map((row) => (
-                <FilledRow key={row.fire_time} row={row} zone={zone} isDry={answer.dry_run} />
-              ))}
-            </tbody>
-          </table>
-        </div>
+        <Table
+          frame={{ className: "table-frame backfill-rows" }}
+          heads={[OCCURRENCE_COLUMNS.at, OCCURRENCE_COLUMNS.outcome, !answer.dry_run && OCCURRENCE_COLUMNS.run]}
+        >
+          {answer.results.slice(0, MOST_ROWS).map((row) => (
+            <FilledRow key={row.fire_time} row={row} zone={zone} isDry={answer.dry_run} />
+          ))}
+        </Table>
       )}
       {answer.results.length > MOST_ROWS ? (
         <p className="muted">

@@ -4,6 +4,7 @@ import { Badge } from "../../marks/Mark";
 import { CERTAINTY_TEXTS } from "../../marks/outcomes";
 import { Json } from "../../parts/Json";
 import { Timed } from "../../parts/Explain";
+import { Table } from "../../parts/Table";
 import { When } from "../../parts/When";
 import { OCCURRENCE_COLUMNS, VIEW_RUN } from "../../words";
 import { hasInputs, type DecisionRow } from "./decisions";
@@ -21,51 +22,48 @@ export function DecisionTable({ scheduleId, zone, rows, rotation, label }: Props
   const withInputs = rows.some((row) => hasInputs(row) || row.rotationIndex !== null);
   const withRuns = rows.some((row) => row.runId !== null);
   return (
-    <div className="table-frame">
-      <table className="table decisions" aria-label={label}>
-        <thead>
-          <tr>
-            <th scope="col">{OCCURRENCE_COLUMNS.at}</th>
-            <th scope="col">{OCCURRENCE_COLUMNS.outcome}</th>
-            {withInputs ? <th scope="col">{OCCURRENCE_COLUMNS.inputs}</th> : null}
-            {withRuns ? <th scope="col">{OCCURRENCE_COLUMNS.run}</th> : null}
-          </tr>
-        </thead>
-        <tbody>
-          {rows.map((row, index) => (
-            <tr key={`${row.at} ${index}`} data-row>
-              <td>
-                <WhyLink scheduleId={scheduleId} at={row.at}>
-                  <When at={row.at} zone={zone} />
-                </WhyLink>
-                {row.due === null ? null : (
-                  <div className="muted small">
-                    Due <When at={row.due} zone={zone} absolute />
-                  </div>
-                )}
-              </td>
-              <td>
-                <Outcome row={row} zone={zone} />
-              </td>
-              {withInputs ? (
-                <td>
-                  <Inputs row={row} rotation={rotation} />
-                </td>
-              ) : null}
-              {withRuns ? (
-                <td>
-                  {row.runId === null ? null : (
-                    <Link to="/runs/$runId" params={{ runId: row.runId }}>
-                      {VIEW_RUN}
-                    </Link>
-                  )}
-                </td>
-              ) : null}
-            </tr>
-          ))}
-        </tbody>
-      </table>
-    </div>
+    <Table
+      className="table decisions"
+      aria-label={label}
+      heads={[
+        OCCURRENCE_COLUMNS.at,
+        OCCURRENCE_COLUMNS.outcome,
+        withInputs && OCCURRENCE_COLUMNS.inputs,
+        withRuns && OCCURRENCE_COLUMNS.run,
+      ]}
+    >
+      {rows.map((row, index) => (
+        <tr key={`${row.at} ${index}`} data-row>
+          <td>
+            <WhyLink scheduleId={scheduleId} at={row.at}>
+              <When at={row.at} zone={zone} />
+            </WhyLink>
+            {row.due === null ? null : (
+              <div className="muted small">
+                Due <When at={row.due} zone={zone} absolute />
+              </div>
+            )}
+          </td>
+          <td>
+            <Outcome row={row} zone={zone} />
+          </td>
+          {withInputs ? (
+            <td>
+              <Inputs row={row} rotation={rotation} />
+            </td>
+          ) : null}
+          {withRuns ? (
+            <td>
+              {row.runId === null ? null : (
+                <Link to="/runs/$runId" params={{ runId: row.runId }}>
+                  {VIEW_RUN}
+                </Link>
+              )}
+            </td>
+          ) : null}
+        </tr>
+      ))}
+    </Table>
   );
 }
 

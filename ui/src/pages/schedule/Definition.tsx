@@ -10,6 +10,7 @@ import { Timed } from "../../parts/Explain";
 import { Json } from "../../parts/Json";
 import { Card, Facts } from "../../parts/Page";
 import { Loading, Shown } from "../../parts/Shown";
+import { Table } from "../../parts/Table";
 import { ALL_DEFAULTS, ASSIGNEE_TYPES, CATCHUP_LABEL, counted, NONE, OVERLAP_LABEL } from "../../words";
 import { approvalWords, catchupWords, clausesOf, overlapWords, policyLines, type PolicyLine } from "./policyWords";
 import { Revisions } from "./Revisions";
@@ -227,27 +228,16 @@ function Policies({ of }: { of: Schemas["RunPolicies"] | null }) {
 
 function PolicyTable({ lines }: { lines: readonly PolicyLine[] }) {
   return (
-    <div className="table-frame">
-      <table className="table policies">
-        <thead>
-          <tr>
-            <th scope="col">Policy</th>
-            <th scope="col">Value</th>
-            <th scope="col">Source</th>
-          </tr>
-        </thead>
-        <tbody>
-          {lines.map((line) => (
-            <tr key={line.name}>
-              <td>
-                <code>{line.name}</code>
-              </td>
-              <td dir="auto">{line.value}</td>
-              <td className="nowrap">{line.source}</td>
-            </tr>
-          ))}
-        </tbody>
-      </table>
-    </div>
+    <Table className="table policies" heads={["Policy", "Value", "Source"]}>
+      {lines.map((line) => (
+        <tr key={line.name}>
+          <td>
+            <code>{line.name}</code>
+          </td>
+          <td dir="auto">{line.value}</td>
+          <td className="nowrap">{line.source}</td>
+        </tr>
+      ))}
+    </Table>
   );
 }

@@ -9,6 +9,7 @@ import { Card } from "../../parts/Page";
 import { FailureNote, Loading, Shown } from "../../parts/Shown";
 import { When } from "../../parts/When";
 import { FireChanges } from "../../parts/FireChanges";
+import { Table } from "../../parts/Table";
 import type { ViewProps } from "./Schedule";
 import type { WholeSchedule } from "./whole";
 
@@ -77,49 +78,41 @@ function RevisionTable({ revisions, zone, search, change, onWhat }: TableProps) 
     />
   );
   return (
-    <div className="table-frame">
-      <table className="table revisions">
-        <thead>
-          <tr>
-            <th scope="col" className="number">
-              Revision
-            </th>
-            <th scope="col">Recorded</th>
-            <th scope="col">By</th>
-            <th scope="col">Note</th>
-            <th scope="col">Compare from</th>
-            <th scope="col">Compare to</th>
-            <th scope="col">
-              <span className="visually-hidden">Changes</span>
-            </th>
-          </tr>
-        </thead>
-        <tbody>
-          {revisions.map((each) => (
-            <tr key={each.revision}>
-              <td className="number">{each.revision}</td>
-              <td>
-                <When at={each.recorded_at} zone={zone} />
-              </td>
-              <td>{each.principal ? <bdi>{each.principal}</bdi> : <span className="muted">—</span>}</td>
-              <td dir="auto">
-                {each.broken ? <span className="tone-bad">Unreadable: {each.broken}</span> : null}
-                {each.note ?? (each.broken ? null : <span className="muted">—</span>)}
-              </td>
-              <td>{radio("before", each.revision)}</td>
-              <td>{radio("after", each.revision)}</td>
-              <td>
-                {each.revision > 1 ? (
-                  <Button small onClick={() => onWhat(each.revision)}>
-                    Show changes<span className="visually-hidden"> in revision {each.revision}</span>
-                  </Button>
-                ) : null}
-              </td>
-            </tr>
-          ))}
-        </tbody>
-      </table>
-    </div>
+    <Table
+      className="table revisions"
+      heads={[
+        { text: "Revision", number: true },
+        "Recorded",
+        "By",
+        "Note",
+        "Compare from",
+        "Compare to",
+        { text: "Changes", hidden: true },
+      ]}
+    >
+      {revisions.map((each) => (
+        <tr key={each.revision}>
+          <td className="number">{each.revision}</td>
+          <td>
+            <When at={each.recorded_at} zone={zone} />
+          </td>
+          <td>{each.principal ? <bdi>{each.principal}</bdi> : <span className="muted">—</span>}</td>
+          <td dir="auto">
+            {each.broken ? <span className="tone-bad">Unreadable: {each.broken}</span> : null}
+            {each.note ?? (each.broken ? null : <span className="muted">—</span>)}
+          </td>
+          <td>{radio("before", each.revision)}</td>
+          <td>{radio("after", each.revision)}</td>
+          <td>
+            {each.revision > 1 ? (
+              <Button small onClick={() => onWhat(each.revision)}>
+                Show changes<span className="visually-hidden"> in revision {each.revision}</span>
+              </Button>
+            ) : null}
+          </td>
+        </tr>
+      ))}
+    </Table>
   );
 }
 
@@ -192,34 +185,26 @@ const MOST_FIELDS = 100;
 function Fields({ of }: { of: readonly Schemas["RevisionField"][] }) {
   if (of.length === 0) return <p>No fields changed.</p>;
   return (
-    <div className="table-frame">
-      <table className="table fields">
-        <caption className="visually-hidden">Changed fields</caption>
-        <thead>
-          <tr>
-            <th scope="col">Field</th>
-            <th scope="col">Before</th>
-            <th scope="col">After</th>
-          </tr>
-        </thead>
-        <tbody>
-          {of.slice(0, MOST_FIELDS).map((field) => (
-            <tr key={field.path}>
-              <td>
-                <code dir="auto">{field.path}</code>
-              </td>
-              <td className="removed">
-                <Value of={field.before} />
-              </td>
-              <td className="added">
-                <Value of={field.after} />
-              </td>
-            </tr>
-          ))}
-        </tbody>
-      </table>
-      {of.length > MOST_FIELDS ? <p className="muted">and {of.length - MOST_FIELDS} more</p> : null}
-    </div>
+    <Table
+      className="table fields"
+      caption="Changed fields"
+      heads={["Field", "Before", "After"]}
+      below={of.length > MOST_FIELDS ? <p className="muted">and {of.length - MOST_FIELDS} more</p> : null}
+    >
+      {of.slice(0, MOST_FIELDS).map((field) => (
+        <tr key={field.path}>
+          <td>
+            <code dir="auto">{field.path}</code>
+          </td>
+          <td className="removed">
+            <Value of={field.before} />
+          </td>
+          <td className="added">
+            <Value of={field.after} />
+          </td>
+        </tr>
+      ))}
+    </Table>
   );
 }
 

@@ -9,6 +9,7 @@ import { SelectField } from "../../parts/Field";
 import { LoadMore } from "../../parts/LoadMore";
 import { Card } from "../../parts/Page";
 import { Empty, FailureNote, Loading } from "../../parts/Shown";
+import { Table } from "../../parts/Table";
 import { When } from "../../parts/When";
 import { arriving, worldOf } from "../../shell/arriving";
 import { serverNow } from "../../time/now";
@@ -129,31 +130,21 @@ function Charts({ runs, zone }: { runs: readonly RunSummary[]; zone: string }) {
 
 function RunTable({ runs, schedule }: { runs: readonly RunSummary[]; schedule: WholeSchedule }) {
   return (
-    <div className="table-frame">
-      <table className="table" aria-label="Runs, newest first">
-        <thead>
-          <tr>
-            <th scope="col">Scheduled for</th>
-            <th scope="col">State</th>
-            <th scope="col">Origin</th>
-            <th scope="col" className="number">
-              Duration
-            </th>
-            <th scope="col" className="number">
-              Delay
-            </th>
-            <th scope="col" className="number">
-              Attempt
-            </th>
-          </tr>
-        </thead>
-        <tbody>
-          {runs.map((run, index) => (
-            <RunRow key={run.run_id || `${run.sequence ?? ""} ${index}`} run={run} schedule={schedule} />
-          ))}
-        </tbody>
-      </table>
-    </div>
+    <Table
+      aria-label="Runs, newest first"
+      heads={[
+        "Scheduled for",
+        "State",
+        "Origin",
+        { text: "Duration", number: true },
+        { text: "Delay", number: true },
+        { text: "Attempt", number: true },
+      ]}
+    >
+      {runs.map((run, index) => (
+        <RunRow key={run.run_id || `${run.sequence ?? ""} ${index}`} run={run} schedule={schedule} />
+      ))}
+    </Table>
   );
 }
 

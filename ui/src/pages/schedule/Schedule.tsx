@@ -26,7 +26,7 @@ const TAB_TEXTS: Readonly<Record<TabName, string>> = {
 const ALL_TABS = Object.entries(TAB_TEXTS).map(([id, text]) => ({ id, text }));
 
 export default function Schedule() {
-  const { scheduleId } = useParams({ strict: false }) as { scheduleId: string };
+  const { scheduleId }: { scheduleId: string } = useParams({ strict: false });
   const found = useTagged("/api/schedules/{schedule_id}", {
     path: { schedule_id: scheduleId },
     query: { include_deleted: true },

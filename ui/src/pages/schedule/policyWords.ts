@@ -36,9 +36,10 @@ const MOST_VALUE = 200;
 /** Return the clauses of a condition, all of which must match. */
 export function clausesOf(condition: unknown): Clause[] {
   if (condition === null || typeof condition !== "object") return [];
-  return Object.entries(condition).map(([pointer, body]) => {
-    const [operator, value] =
-      body !== null && typeof body === "object" ? (Object.entries(body)[0] ?? ["", body]) : ["", body];
+  const clauses: [string, unknown][] = Object.entries(condition);
+  return clauses.map(([pointer, body]) => {
+    const tests: [string, unknown][] = body !== null && typeof body === "object" ? Object.entries(body) : [];
+    const [operator, value] = tests[0] ?? ["", body];
     return {
       where: pointerWords(pointer),
       operator: OPERATORS[operator] ?? operator,
@@ -132,7 +133,7 @@ export function valueWords(name: string, value: unknown): string {
   if (typeof value === "number") return timed(name, value);
   if (Array.isArray(value))
     return value.length === 0 ? NONE : shortened(value.map((each) => valueWords(name, each)).join(", "));
-  if (typeof value !== "object") return shortened(String(value));
+  if (typeof value === "string" || typeof value === "bigint") return shortened(String(value));
   const fields = Object.entries(value).filter(([, each]) => each !== null);
   return shortened(
     fields.map(([field, each]) => `${field.replaceAll("_", " ")}: ${valueWords(field, each)}`).join(" · "),
@@ -163,7 +164,7 @@ const ACTIONS: Readonly<Record<string, readonly string[]>> = {
 /** Describe an action in one line: "HTTP request: POST https://…". */
 export function actionWords(action: Schemas["ShownAction"]): string {
   const said = action as Readonly<Record<string, unknown>>;
-  const kind = String(said["kind"] ?? "");
+  const kind = typeof said["kind"] === "string" ? said["kind"] : "";
   const names = (ACTIONS[kind] ?? [])
     .map((field) => said[field])
     .filter((value): value is string => typeof value === "string" && value !== "");

@@ -7,7 +7,7 @@ export type Changes = { [K in keyof Search]?: Search[K] | undefined };
 
 /** null and undefined remove a parameter. */
 export function useScheduleSearch(scheduleId: string): readonly [Search, (changes: Changes) => void] {
-  const given = useSearch({ strict: false }) as Record<string, unknown>;
+  const given: Record<string, unknown> = useSearch({ strict: false });
   const navigate = useNavigate();
   const search = useMemo(() => readSearch(given), [given]);
   const change = useCallback(

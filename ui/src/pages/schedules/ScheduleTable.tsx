@@ -2,6 +2,7 @@
 import { useTable } from "@tanstack/react-table";
 import { useWindowVirtualizer } from "@tanstack/react-virtual";
 import { useCallback, useEffect, useLayoutEffect, useMemo, useRef, useState, type RefObject } from "react";
+import { Table } from "../../parts/Table";
 import { uidAt, type Chain, type Range } from "./chain";
 import { columns, features, gridOf } from "./columns";
 import type { Row } from "./useSchedules";
@@ -31,21 +32,22 @@ export interface TableProps {
 }
 
 export function ScheduleTable({ rows, chain, length, total, hidden, onRange, chooseAll, isChosen }: TableProps) {
-  const frame = useRef<HTMLDivElement>(null);
-  const body = useRef<HTMLDivElement>(null);
-  const { width, top } = usePlace(frame, body);
+  const list = useRef<HTMLTableElement>(null);
+  const body = useRef<HTMLTableSectionElement>(null);
+  const { width, top } = usePlace(list, body);
   const cards = width < CARDS_BELOW;
+  const mayChoose = chooseAll !== null;
   const columnVisibility = useMemo(
     () => ({
-      choose: chooseAll !== null,
+      choose: mayChoose,
       ...Object.fromEntries(hidden.filter((id) => id !== "duration").map((id) => [id, false])),
     }),
-    [hidden, chooseAll === null],
+    [hidden, mayChoose],
   );
   const table = useTable({
     features,
     columns,
-    data: rows as Row[],
+    data: rows,
     getRowId: (row) => row.uid,
     state: { columnVisibility },
   });
@@ -70,59 +72,53 @@ export function ScheduleTable({ rows, chain, length, total, hidden, onRange, cho
   const visible = table.getVisibleLeafColumns();
   const grid = { gridTemplateColumns: cards ? undefined : gridOf(visible.map(({ id }) => id)) };
   return (
-    <div
-      ref={frame}
+    <Table
+      frame={null}
+      ref={list}
       role="table"
       aria-label="Schedules"
       aria-rowcount={total === null ? -1 : total + 1}
       className={cards ? "list cards" : "list"}
+      head={{ role: "rowgroup", className: "list-head" }}
+      headRow={{ role: "row", "aria-rowindex": 1, className: "list-row", style: grid }}
+      heads={visible.map(({ id, columnDef }) => ({
+        id,
+        text: id === "choose" && chooseAll ? <ChooseAll {...chooseAll} /> : String(columnDef.header),
+        hidden: id === "menu",
+        role: "columnheader",
+        className: `cell-${id}`,
+      }))}
+      body={{ ref: body, role: "rowgroup", className: "list-body", style: { height: virtual.getTotalSize() } }}
     >
-      <div role="rowgroup" className="list-head">
-        <div role="row" aria-rowindex={1} className="list-row" style={grid}>
-          {visible.map(({ id, columnDef }) => (
-            <div key={id} role="columnheader" className={`cell-${id}`}>
-              {id === "choose" && chooseAll ? (
-                <ChooseAll {...chooseAll} />
-              ) : id === "menu" ? (
-                <span className="visually-hidden">Actions</span>
-              ) : (
-                String(columnDef.header)
-              )}
-            </div>
-          ))}
-        </div>
-      </div>
-      <div ref={body} role="rowgroup" className="list-body" style={{ height: virtual.getTotalSize() }}>
-        {shown.map(({ index, start }) => {
-          const row = found.get(uidAt(chain, index) ?? "");
-          return (
-            <div
-              key={keyAt(index)}
-              ref={cards ? virtual.measureElement : undefined}
-              role="row"
-              aria-rowindex={index + 2}
-              aria-busy={row === undefined}
-              data-row={row && ""}
-              data-index={index}
-              className={row && isChosen(row.original.schedule_id) ? "list-row chosen" : "list-row"}
-              style={{ ...grid, height: cards ? undefined : ROW_HIGH, transform: `translateY(${start - top}px)` }}
-            >
-              {row === undefined ? (
-                <div role="cell" className="list-place" style={{ height: cards ? CARD_HIGH : undefined }}>
-                  <span className="visually-hidden">Loading…</span>
-                </div>
-              ) : (
-                row.getVisibleCells().map((cell) => (
-                  <div key={cell.id} role="cell" className={`cell-${cell.column.id}`}>
-                    <table.FlexRender cell={cell} />
-                  </div>
-                ))
-              )}
-            </div>
-          );
-        })}
-      </div>
-    </div>
+      {shown.map(({ index, start }) => {
+        const row = found.get(uidAt(chain, index) ?? "");
+        return (
+          <tr
+            key={keyAt(index)}
+            ref={cards ? virtual.measureElement : undefined}
+            role="row"
+            aria-rowindex={index + 2}
+            aria-busy={row === undefined}
+            data-row={row && ""}
+            data-index={index}
+            className={row && isChosen(row.original.schedule_id) ? "list-row chosen" : "list-row"}
+            style={{ ...grid, height: cards ? undefined : ROW_HIGH, transform: `translateY(${start - top}px)` }}
+          >
+            {row === undefined ? (
+              <td role="cell" className="list-place" style={{ height: cards ? CARD_HIGH : undefined }}>
+                <span className="visually-hidden">Loading…</span>
+              </td>
+            ) : (
+              row.getVisibleCells().map((cell) => (
+                <td key={cell.id} role="cell" className={`cell-${cell.column.id}`}>
+                  <table.FlexRender cell={cell} />
+                </td>
+              ))
+            )}
+          </tr>
+        );
+      })}
+    </Table>
   );
 }
 
@@ -141,21 +137,21 @@ function ChooseAll({ checked, some, toggle }: { checked: boolean; some: boolean;
 
 /** Width of the list and offset of its rows, measured when the size of an element around it changes. */
 function usePlace(
-  frame: RefObject<HTMLDivElement | null>,
-  body: RefObject<HTMLDivElement | null>,
+  list: RefObject<HTMLElement | null>,
+  body: RefObject<HTMLElement | null>,
 ): { width: number; top: number } {
   const [place, setPlace] = useState({ width: 1024, top: 0 });
   useLayoutEffect(() => {
     const look = () => {
-      const width = frame.current!.clientWidth;
+      const width = list.current!.clientWidth;
       const top = Math.round(body.current!.getBoundingClientRect().top + window.scrollY);
       setPlace((now) => (now.width === width && now.top === top ? now : { width, top }));
     };
     look();
     const watching = new ResizeObserver(look);
-    watching.observe(frame.current!);
-    for (const each of frame.current!.parentElement?.children ?? []) if (each !== frame.current) watching.observe(each);
+    watching.observe(list.current!);
+    for (const each of list.current!.parentElement?.children ?? []) if (each !== list.current) watching.observe(each);
     return () => watching.disconnect();
-  }, [frame, body]);
+  }, [list, body]);
   return place;
 }

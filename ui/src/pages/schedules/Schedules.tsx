@@ -26,7 +26,7 @@ import { COLUMNS_KEY, HIDEABLE, hiddenOf, withHidden, type ColumnId } from "./vi
 type Asked = { one: Row; action: OneAction | "history" } | { many: ActionName } | null;
 
 function useFilters(): [Filters, (part: Partial<Filters>) => void] {
-  const search = useSearch({ strict: false }) as Record<string, unknown>;
+  const search: Record<string, unknown> = useSearch({ strict: false });
   const navigate = useNavigate();
   const filters = useMemo(() => filtersOf(search), [search]);
   const change = useCallback(
@@ -117,13 +117,7 @@ function List({ filters, hidden, onChange }: ListProps) {
   };
   return (
     <ListContext value={doings}>
-      <Rows
-        found={found}
-        filters={filters}
-        hidden={hidden}
-        onChange={onChange}
-        chooseAll={doings.mayOperate ? all : null}
-      />
+      <Rows found={found} filters={filters} hidden={hidden} chooseAll={doings.mayOperate ? all : null} />
       {hasAny(selection) ? (
         <ChosenBar
           selection={selection}
@@ -147,18 +141,17 @@ function List({ filters, hidden, onChange }: ListProps) {
 
 type Found = ReturnType<typeof useSchedules>;
 
-function Rows({
-  found,
-  filters,
-  hidden,
-  onChange,
-  chooseAll,
-}: ListProps & { found: Found; chooseAll: TableProps["chooseAll"] }) {
+interface RowsProps extends Pick<ListProps, "filters" | "hidden"> {
+  found: Found;
+  chooseAll: TableProps["chooseAll"];
+}
+
+function Rows({ found, filters, hidden, chooseAll }: RowsProps) {
   const { isChosen: isRowChosen } = useDoings();
   const { chain, length, total, error, again } = found;
   if (found.isPending) return <Loading />;
   if (error && chain.count === 0) return <FailureNote failure={error} again={again} />;
-  if (length === 0) return <Nothing filters={filters} onChange={onChange} />;
+  if (length === 0) return <Nothing filters={filters} />;
   return (
     <>
       <div className={found.isWaiting ? "list-frame waiting" : "list-frame"} aria-busy={found.isWaiting}>
@@ -240,13 +233,12 @@ function Dialogs({ asked, filters, selection, onClose, onStarted }: DialogsProps
   return <ActionDialog action={action} on={on} onClose={onClose} />;
 }
 
-function Nothing({ filters, onChange }: { filters: Filters; onChange: (part: Partial<Filters>) => void }) {
+function Nothing({ filters }: { filters: Filters }) {
   const mayWrite = useMay("write");
   if (isFiltered(filters)) {
     return (
       <Empty title="No matching schedules">
         <p>No schedule in this namespace matches all filters.</p>
-        <Button onClick={() => onChange(filtersOf({}))}>Clear filters</Button>
       </Empty>
     );
   }

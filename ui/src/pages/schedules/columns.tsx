@@ -15,7 +15,7 @@ export const columns = helper.columns([
   helper.display({ id: "recent", header: "Last 30", cell: ({ row }) => <RecentCell row={row.original} /> }),
   helper.display({ id: "labels", header: "Labels", cell: ({ row }) => <LabelsCell row={row.original} /> }),
   helper.display({ id: "owner", header: "Owner", cell: ({ row }) => <OwnerCell row={row.original} /> }),
-  helper.display({ id: "menu", header: "", cell: ({ row }) => <MenuCell row={row.original} /> }),
+  helper.display({ id: "menu", header: "Actions", cell: ({ row }) => <MenuCell row={row.original} /> }),
 ]);
 
 const WIDTHS: Readonly<Partial<Record<ColumnId, string>>> = {

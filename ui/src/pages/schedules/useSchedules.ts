@@ -2,7 +2,7 @@
 import { skipToken, useQueries, useQuery, useQueryClient } from "@tanstack/react-query";
 import { useCallback, useEffect, useLayoutEffect, useMemo, useRef, useState } from "react";
 import { Refused, type Schemas } from "../../api/client";
-import { useRead, type Failure } from "../../api/hooks";
+import { useRead } from "../../api/hooks";
 import { useConnection, useEvents } from "../../api/live";
 import { useNamespace } from "../../api/session";
 import { answered, lengthOf, NOTHING_SEEN, pagesWanted, rowsOf, withoutStale, type Chain, type Range } from "./chain";
@@ -77,7 +77,7 @@ function usePages(list: List, range: Range) {
   return {
     chain,
     rows: both.flatMap(({ cursor, data }, index) => (data && wanted[index]!.whole ? rowsOf(chain, cursor, data) : [])),
-    error: (failed?.error ?? null) as Failure | null,
+    error: failed?.error ?? null,
     again: refetch,
   };
 }

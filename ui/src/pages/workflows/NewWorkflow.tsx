@@ -23,7 +23,7 @@ export function NewWorkflow({ onClose }: { onClose: () => void }) {
   const [unread, setUnread] = useState(false);
   const run = () =>
     put.mutate(
-      { path: { workflow_id: id }, body: document as never },
+      { path: { workflow_id: id }, body: document },
       { onSuccess: () => void navigate({ to: "/workflows/$workflowId", params: { workflowId: id } }) },
     );
   return (

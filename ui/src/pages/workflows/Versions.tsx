@@ -16,7 +16,7 @@ export function Versions({ workflowId, current }: { workflowId: string; current:
     query: { page_size: 20 },
   });
   // A link may name the version to compare with.
-  const { against } = useSearch({ strict: false }) as { against?: unknown };
+  const { against }: { against?: unknown } = useSearch({ strict: false });
   const [other, setOther] = useState(Number.isInteger(against) ? String(against) : "");
   const found = versions.data?.pages.flatMap((page) => page.versions) ?? [];
   return (

@@ -28,8 +28,8 @@ import { WorkflowEditor } from "./WorkflowEditor";
 type Asking = "start" | "change" | "delete" | null;
 
 export default function Workflow() {
-  const { workflowId } = useParams({ strict: false }) as { workflowId: string };
-  const { version: asked } = useSearch({ strict: false }) as { version?: unknown };
+  const { workflowId }: { workflowId: string } = useParams({ strict: false });
+  const { version: asked }: { version?: unknown } = useSearch({ strict: false });
   const version = Number.isInteger(asked) && Number(asked) > 0 ? Number(asked) : undefined;
   const found = useTagged("/api/workflows/{workflow_id}", {
     path: { workflow_id: workflowId },
@@ -204,7 +204,7 @@ function Start({ workflow, onClose }: { workflow: Schemas["Workflow"]; onClose: 
     start.mutate(
       {
         path: { workflow_id: workflow.workflow_id },
-        body: { inputs: read.ok ? read.value : {}, version: workflow.version } as never,
+        body: { inputs: read.ok ? read.value : {}, version: workflow.version },
       },
       {
         onSuccess: (started) => {
@@ -243,7 +243,7 @@ function Change({
   const [begun] = useState(etag); // Does not overwrite a version saved by another user.
   const run = () =>
     put.mutate(
-      { path: { workflow_id: workflow.workflow_id }, body: document as never, extra: { ifMatch: begun ?? undefined } },
+      { path: { workflow_id: workflow.workflow_id }, body: document, extra: { ifMatch: begun ?? undefined } },
       {
         onSuccess: (written) => {
           say(`${workflow.workflow_id} saved as version ${written.version}`);

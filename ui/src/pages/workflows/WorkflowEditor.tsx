@@ -50,7 +50,7 @@ function useChecked(document: Doc) {
   return useQuery<Schemas["WorkflowChecked"], Failure>({
     queryKey: [namespace, "workflow draft", settled],
     queryFn: async ({ signal }) =>
-      (await ask("post", "/api/workflows/validate", { body: settled as never }, { namespace, signal })).answer,
+      (await ask("post", "/api/workflows/validate", { body: settled }, { namespace, signal })).answer,
     placeholderData: keepPreviousData,
     retry: (times, wrong) => !(wrong instanceof Refused) && times < 2,
   });

@@ -14,7 +14,7 @@ import { NewWorkflow } from "./NewWorkflow";
 export default function Workflows() {
   const writes = useMay("write");
   const navigate = useNavigate();
-  const { text: given } = useSearch({ strict: false }) as { text?: unknown };
+  const { text: given }: { text?: unknown } = useSearch({ strict: false });
   const text = typeof given === "string" ? given.slice(0, 200) : "";
   const workflows = usePages("/api/workflows", { query: { page_size: 100, text: text || undefined } });
   const [making, setMaking] = useState(false);
