@@ -1,9 +1,12 @@
-"""ARCHITECTURE.md names the rooms and guards that exist, no more and no fewer, in their order."""
+"""ARCHITECTURE.md names exactly the packages and guards that exist, in their order, and features keep their layers."""
 
 from __future__ import annotations
 
+import ast
 import re
 import tomllib
+from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from docs.pages import ROOT, first_cells, section
@@ -14,33 +17,34 @@ from horarium.core.policy.queue import CatchupPolicy, OverlapPolicy
 
 PAGE = ROOT / "ARCHITECTURE.md"
 PACKAGE = ROOT / "src" / "horarium"
-# `__init__` holds the public names, `__main__` calls the cli: neither is a room.
-_NO_ROOMS = {"__init__", "__main__"}
+# `__init__` holds the public names, `__main__` calls the cli: neither is a package.
+_NO_PACKAGES = {"__init__", "__main__"}
 
 
-def rooms() -> set[str]:
+def packages() -> set[str]:
     inside = [entry for entry in PACKAGE.iterdir() if entry.suffix == ".py" or any(entry.glob("*.py"))]
-    return {entry.stem for entry in inside} - _NO_ROOMS
+    return {entry.stem for entry in inside} - _NO_PACKAGES
 
 
 def rows() -> dict[str, str]:
-    """Each room of the table with its row."""
+    """Each package of the table with its row."""
     lines = section(PAGE, "Packages").splitlines()
     return {name: next(line for line in lines if f"| `{name}` |" in line) for name in first_cells("\n".join(lines))}
 
 
-def test_the_table_of_rooms_is_the_package() -> None:
+def test_the_table_of_packages_is_the_package() -> None:
     here = {name for name, row in rows().items() if "| planned: " not in row}
-    assert here == {f"{room}/" if (PACKAGE / room).is_dir() else f"{room}.py" for room in rooms()}
+    assert here == {f"{package}/" if (PACKAGE / package).is_dir() else f"{package}.py" for package in packages()}
 
 
-def test_the_rooms_stand_in_the_order_and_on_the_level_that_are_enforced() -> None:
+def test_the_packages_stand_in_the_order_and_on_the_level_that_are_enforced() -> None:
     configuration = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))
-    [layers] = [c["layers"] for c in configuration["tool"]["importlinter"]["contracts"] if c["type"] == "layers"]
+    contracts = configuration["tool"]["importlinter"]["contracts"]
+    [layers] = [contract["layers"] for contract in contracts if contract.get("containers") == ["horarium"]]
     enforced = [
-        (room, level)
+        (package, level)
         for level, layer in zip(range(len(layers), 0, -1), layers, strict=True)
-        for room in re.findall(r"\w+", layer)
+        for package in re.findall(r"\w+", layer)
     ]
     shown = [(name.removesuffix("/").removesuffix(".py"), int(row.split("|")[2])) for name, row in rows().items()]
     assert shown == enforced
@@ -61,3 +65,50 @@ def test_the_page_says_for_whom_each_guard_is_asked(guard) -> None:
 @pytest.mark.parametrize("name", [*OverlapPolicy, *CatchupPolicy], ids=str)
 def test_every_overlap_and_catchup_policy_is_mentioned(name: str) -> None:
     assert f"`{name}`" in PAGE.read_text("utf-8")
+
+
+# ── inside a feature ─────────────────────────────────────────────────────────────────────────────────
+
+_SQL = {"alembic", "psycopg", "sqlalchemy", "sqlite3"}
+_KINDS = {
+    "definition": 0,
+    "values": 0,
+    "words": 0,
+    "model": 0,
+    "calls": 1,
+    "rows": 1,
+    "routes": 3,
+    "views": 3,
+    "examples": 3,
+    "commands": 4,
+    "output": 4,
+}
+_SERVICE = 2
+
+
+def level(module: str) -> int:
+    """The level of a module of a feature by the last word of its name; other nouns are services."""
+    return _KINDS.get(module.rpartition(".")[2].rpartition("_")[2], _SERVICE)
+
+
+def imports(file: Path) -> Iterator[str]:
+    for node in ast.walk(ast.parse(file.read_text("utf-8"))):
+        match node:
+            case ast.Import(names=names):
+                yield from (each.name for each in names)
+            case ast.ImportFrom(module=str(module), names=names):
+                yield module
+                yield from (f"{module}.{each.name}" for each in names)
+
+
+def test_a_module_of_a_feature_imports_only_levels_below_it_and_only_rows_contain_sql() -> None:
+    wrong = []
+    for file in sorted(PACKAGE.glob("features/*/*.py")):
+        own = f"horarium.features.{file.parent.name}."
+        for name in imports(file):
+            if name.split(".")[0] in _SQL and not file.stem.endswith("rows"):
+                wrong.append(f"{file.parent.name}/{file.name} imports {name}")
+            inside = name.startswith(own) and (file.parent / f"{name.removeprefix(own)}.py").exists()
+            if inside and level(name) > level(file.stem):
+                wrong.append(f"{file.parent.name}/{file.name} imports {name}, which is above it")
+    assert wrong == []

@@ -78,7 +78,6 @@ ROUTES: tuple[Routes, ...] = (
     report_routes.rerun_routes,
     approval_routes.run_routes,
     approval_routes.routes,
-    report_routes.routes,
     report_routes.launch_routes,
     calendar_routes.routes,
     workflow_routes.routes,
