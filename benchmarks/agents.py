@@ -47,10 +47,11 @@ from horarium.engine.claimer import Claimer, DispatcherOptions
 from horarium.engine.memory import settle_in
 from horarium.engine.room import Limits, Room
 from horarium.engine.ticker import Ticker
+from horarium.features.agents import service as agent_service
+from horarium.features.schedules import service as schedule_service
 from horarium.instant import MINUTE, Instant, to_datetime
 from horarium.launchers.a2a.conversation import poll_pause
-from horarium.operations import agents, schedules
-from horarium.operations.caller import internal
+from horarium.platform.caller import internal
 from horarium.serve.service import Service, open_service
 from horarium.settings import Settings
 from horarium.store import assignees
@@ -208,7 +209,7 @@ def _seed(bench: Service, work: Work, urls: Sequence[str], *, capacity: int = 1)
     # Written a minute before it is due, and due again in a year.
     resources = replace(bench.resources, clock=_At(nominal - MINUTE))
     for number, url in enumerate(urls):
-        agents.put(resources, caller, f"agent-{number}", {"url": url, "capacity": capacity})
+        agent_service.put(resources, caller, f"agent-{number}", {"url": url, "capacity": capacity})
     with progress() as bars:
         for number in bars.track(range(work.prompts), description="seeding"):
             document = {
@@ -219,7 +220,7 @@ def _seed(bench: Service, work: Work, urls: Sequence[str], *, capacity: int = 1)
                 "assignee_id": f"agent-{number % work.agents}",
                 "approval_policy": {"requires_approval": False},
             }
-            schedules.upsert(resources, caller, document)
+            schedule_service.upsert(resources, caller, document)
     ticker = Ticker(bench.database, SystemClock(), "bench")
     while ticker.step().more:
         pass

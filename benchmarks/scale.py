@@ -27,11 +27,12 @@ from rich.table import Table
 from sqlalchemy import Connection, bindparam, text
 
 from horarium.clock import SystemClock
+from horarium.features.forecast import service as forecast_service
+from horarium.features.schedules import lists
+from horarium.features.schedules import service as schedule_service
+from horarium.features.schedules.filters import ScheduleFilter, make_list_token
 from horarium.ids import id_text, new_id
 from horarium.instant import DAY, HOUR, Instant
-from horarium.operations import listings, previews, schedules
-from horarium.operations.filters import ScheduleFilter
-from horarium.operations.list_tokens import make_list_token
 from horarium.schedule.position import Status
 from horarium.store.database import Database
 from horarium.store.migrate import DEFAULT_NAMESPACE
@@ -214,21 +215,21 @@ def _timed(ask: Ask, number: int) -> float:
 def _asks(service: Inside, party: Party) -> dict[str, Ask]:
     at, names, stride = service.resources, party.names, len(party.names) // 97
     middle = names[len(names) // 2]
-    created = listings.describe(at, CALLER, middle).row.created_at
+    created = lists.describe(at, CALLER, middle).row.created_at
     wanted = {"": ScheduleFilter(), "active": ScheduleFilter(statuses=frozenset({Status.ACTIVE}))}
     wanted |= {"none": ScheduleFilter(workflow="nothing"), "text": ScheduleFilter(text="part-0-777")}
     token = make_list_token(DEFAULT_NAMESPACE, wanted[""].fingerprint(), Cursor(created, middle))
-    page = partial(listings.list_schedules, at, CALLER, page_size=PAGE)
+    page = partial(lists.list_schedules, at, CALLER, page_size=PAGE)
 
     def create(number: int) -> object:
-        return schedules.create(
+        return schedule_service.create(
             at, CALLER, {**HERD, "schedule_id": id_text(new_id()).lower(), "cron_expr": "0 0 1 1 *"}
         )
 
     return {
         "create": create,
-        "describe": lambda n: listings.describe(at, CALLER, names[n * stride]),
-        "preview": lambda n: previews.preview(at, CALLER, names[n * stride]),
+        "describe": lambda n: lists.describe(at, CALLER, names[n * stride]),
+        "preview": lambda n: forecast_service.preview(at, CALLER, names[n * stride]),
         "list, first page": lambda n: page(),
         "list, page in the middle": lambda n: page(next_page_token=token),
         "list, active ones": lambda n: page(wanted["active"]),

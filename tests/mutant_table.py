@@ -10,7 +10,20 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
-MOVED: Final[Mapping[str, str]] = {}
+MOVED: Final[Mapping[str, str]] = {
+    "api/audited": "platform/http/audited",
+    "api/cross_site": "platform/http/browser_sessions",
+    "api/idempotency": "platform/http/idempotency",
+    "api/jwts": "platform/http/jwts",
+    "api/limits": "platform/http/connections",
+    "operations/approvals": "features/approvals/service",
+    "operations/caller": "platform/caller",
+    "operations/deciding": "features/approvals/deciding",
+    "operations/namespaces": "features/tenants/service",
+    "operations/secrets": "features/secrets/service",
+    "wire/answer": "platform/wire",
+    "wire/audit": "features/audit/model",
+}
 """New paths of modules, test files and test folders by their old paths."""
 
 
@@ -151,7 +164,7 @@ MUTANTS: Final[tuple[Mutant, ...]] = (
         ("api/test_secrets.py",), "full_namespace"),
     Mutant(
         "A namespace with schedules but no open runs is deleted without force",
-        "operations/namespaces", "delete",
+        "operations/namespaces", "delete_namespace",
         "found.schedules or found.open_runs", "found.schedules and found.open_runs",
         ("api/test_namespace_removal.py",), "without_schedules"),
     Mutant(

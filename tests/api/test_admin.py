@@ -8,8 +8,8 @@ from typing import Any
 import httpx
 import pytest
 
-from horarium.api.routing import OPERATIONS
 from horarium.instant import SECOND
+from horarium.platform.http.routing import OPERATIONS
 from horarium.schedule.position import Status
 from horarium.store import leases
 from horarium.store.schedules import positions
@@ -366,13 +366,13 @@ def test_a_monitor_turns_pages_and_must_be_an_admin(
 ) -> None:
     for name in ("c", "a", "b"):
         create(horarium, f"id-{name}", name=name)
-    monkeypatch.setattr("horarium.operations.watching.MOST_SHOWN", 2)
+    monkeypatch.setattr("horarium.features.schedules.health.MOST_SHOWN", 2)
     first = http.get("/admin/schedules/health")
     second = http.get(first.links["next"]["url"])
     assert [row["schedule_name"] for row in first.json() + second.json()] == ["a", "b", "c"]
     assert second.links == {}
     assert http.get("/admin/schedules/health?after=ghost").json()["error"] == "schedule not found"
-    monkeypatch.setattr("horarium.operations.watching.MOST_WATCHED", 2)
+    monkeypatch.setattr("horarium.features.schedules.health.MOST_WATCHED", 2)
     refused = http.get("/admin/schedules/health")
     assert (refused.status_code, "/api/health/schedules" in refused.json()["error"]) == (409, True)
     viewer = horarium.http(token=token(http, "viewer")).get("/admin/schedules/health")

@@ -8,9 +8,9 @@ import httpx
 import pytest
 import sqlalchemy as sa
 
+from horarium.features.schedules.decisions import MAX_RECORDED
+from horarium.features.tenants import service as tenant_service
 from horarium.ids import parse_id
-from horarium.operations import tokens
-from horarium.operations.bypasses import MAX_RECORDED
 from horarium.store.tables import runs
 from horarium.testing import Accepted, TestService
 
@@ -25,7 +25,9 @@ def answer() -> Accepted:
 
 
 def door(horarium: TestService, subject: str, role: str = "agent", **given: Any) -> httpx.Client:
-    issued = tokens.issue(horarium.resources, horarium.caller, name=subject, role=role, subject=subject, **given)
+    issued = tenant_service.issue_token(
+        horarium.resources, horarium.caller, name=subject, role=role, subject=subject, **given
+    )
     return horarium.http(token=issued.secret)
 
 

@@ -9,10 +9,11 @@ from typing import Any
 import httpx
 import pytest
 
-from horarium.operations import schedules
+from horarium.features.approvals import request_rows
+from horarium.features.schedules import service as schedule_service
 from horarium.policy.replying import agreed_hash
 from horarium.schedule import document
-from horarium.store.runs import approvals, descendants, writer
+from horarium.store.runs import descendants, writer
 from horarium.testing import TestService
 
 HTTP = {"kind": "http", "url": "http://example.com"}
@@ -88,8 +89,8 @@ def test_a_large_definition_is_compiled_before_the_writer_is_taken(
         compiled.append(threading.current_thread().name)
         return parse(*given, **options)
 
-    monkeypatch.setattr(schedules, "parse_definition", noted)
-    monkeypatch.setattr("horarium.operations.definitions.parse_definition", noted)
+    monkeypatch.setattr(schedule_service, "parse_definition", noted)
+    monkeypatch.setattr("horarium.features.schedules.creation.parse_definition", noted)
     answer = http.request(method, path, json={"spec": {"at": AT}, "action": HTTP, **named}, headers=headers)
     assert answer.status_code in (200, 201), answer.text
     assert compiled
@@ -126,7 +127,7 @@ def test_inputs_that_many_runs_share_are_hashed_once(http: httpx.Client, monkeyp
         hashed.append(inputs)
         return agreed_hash(inputs, reply, texts)
 
-    monkeypatch.setattr(approvals, "agreed_hash", noted)
+    monkeypatch.setattr(request_rows, "agreed_hash", noted)
     body = {
         "schedule_id": "s",
         "spec": {"cron_expressions": ["0 * * * *"]},

@@ -10,7 +10,7 @@ import httpx
 import pytest
 from sqlalchemy import event
 
-from horarium.operations.upcoming import GUARDED_BY
+from horarium.features.schedules.upcoming import GUARDED_BY
 from horarium.schedule.canonical import to_document
 from horarium.schedule.definition import Definition
 from horarium.schedule.document import parse_definition

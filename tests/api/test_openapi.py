@@ -14,9 +14,9 @@ import pytest
 from api.worlds import SCHEDULE, STREAM, World, asked_run, new_run, routes, world
 from fastapi import FastAPI
 
-from horarium.api.openapi import HIDDEN
-from horarium.api.routing import OPEN, OPERATIONS
-from horarium.api.ui_files import UiFiles
+from horarium.platform.http.interface import UiFiles
+from horarium.platform.http.openapi import HIDDEN
+from horarium.platform.http.routing import OPEN, OPERATIONS
 from horarium.testing.http import InProcess
 
 pytestmark = pytest.mark.parametrize("dialect", ["sqlite"], indirect=True)

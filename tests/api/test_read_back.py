@@ -7,12 +7,12 @@ from typing import Any
 import httpx
 import pytest
 
-from horarium.api import examples
+from horarium.features.schedules.model import ScheduleDetails, ScheduleWithRecent
+from horarium.platform.http import examples
 from horarium.schedule.aliases import COMPUTED, SHIPPED_NAMES
 from horarium.schedule.position import Status
 from horarium.store.schedules import positions, rows
 from horarium.testing import TestService
-from horarium.wire.schedules import ScheduleDetails, ScheduleWithRecent
 
 # One document after the other is written and read: the same lines, over and over.
 pytestmark = pytest.mark.repeats

@@ -25,8 +25,8 @@ from schemathesis.specs.openapi.checks import (
     status_code_conformance,
 )
 
-from horarium.api.problems import MEDIA_TYPE
-from horarium.api.routing import OPERATIONS
+from horarium.platform.http.responses import MEDIA_TYPE
+from horarium.platform.http.routing import OPERATIONS
 from horarium.store import leases
 from horarium.testing.service import TOKEN
 

@@ -11,14 +11,14 @@ from api.worlds import OUR_PAGE
 from signing import SECRET, signed
 from signing import claims as usual
 
-from horarium.api.session_cookies import SessionCookies
+from horarium.features.tenants import service as tenant_service
 from horarium.ids import id_text
 from horarium.instant import SECOND, from_rfc3339
-from horarium.operations import tokens
-from horarium.operations.caller import Caller
+from horarium.platform.caller import Caller
+from horarium.platform.http.browser_sessions import SessionCookies
+from horarium.platform.wire import Permission, Role
 from horarium.store.tokens import IssuedToken
 from horarium.testing import TestService, service
-from horarium.wire.roles import Permission, Role
 
 pytestmark = pytest.mark.parametrize("dialect", ["sqlite"], indirect=True)
 
@@ -34,7 +34,7 @@ def horarium(database_url: str) -> Iterator[TestService]:
 
 
 def token(horarium: TestService, role: str = "owner", **more: Any) -> IssuedToken:
-    return tokens.issue(horarium.resources, ADMIN, name="ada", role=role, subject="ada", **more)
+    return tenant_service.issue_token(horarium.resources, ADMIN, name="ada", role=role, subject="ada", **more)
 
 
 def browser(horarium: TestService) -> httpx.Client:

@@ -14,8 +14,8 @@ import pytest
 import sqlalchemy as sa
 from world import serving
 
-from horarium.api import streams
 from horarium.decision.record import NewEvent
+from horarium.features.history import streams
 from horarium.ids import new_id
 from horarium.schedule.event import EventType
 from horarium.store.history.append import append

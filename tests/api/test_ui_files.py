@@ -13,9 +13,9 @@ from api.worlds import OUR_PAGE
 from fastapi import FastAPI
 from world import serving
 
-from horarium.api.ui_files import UiFiles
 from horarium.client.client import Client
 from horarium.errors import InvalidDefinition
+from horarium.platform.http.interface import UiFiles
 from horarium.testing import TestService, service
 from horarium.testing.http import InProcess
 

@@ -11,8 +11,8 @@ import pytest
 from cli.served import Server
 
 from horarium.cli.main import main
-from horarium.operations import secrets as operations
-from horarium.operations.caller import internal
+from horarium.features.secrets import service as secret_service
+from horarium.platform.caller import internal
 from horarium.serve.service import open_service
 from horarium.settings import Settings
 from horarium.store import secrets
@@ -82,7 +82,7 @@ def test_a_rekey_says_where_the_keys_are_and_shows_none(
     assert main(rekey) == 1
     assert "This database has no key yet, so there is none to replace" in capsys.readouterr().err
     with open_service(Settings(data_dir=tmp_path)) as service:
-        operations.put(service.resources, internal("testing"), "erp", VALUE)
+        secret_service.put(service.resources, internal("testing"), "erp", VALUE)
     assert main(rekey) == 0
     said = capsys.readouterr()
     keys = [path.read_text().strip() for path in tmp_path.glob("secret.key*")]

@@ -9,7 +9,7 @@ import pytest
 from horarium.client.handling import arguments, is_async
 from horarium.client.job import Job, job_of
 from horarium.client.lenient import read
-from horarium.wire.runs import ClaimedRun
+from horarium.features.runs.model import ClaimedRun
 
 
 def nothing() -> None: ...

@@ -6,8 +6,8 @@ import re
 
 from docs.pages import ROOT
 
-from horarium.api import heads, requests, turns
-from horarium.api.health import PROBES
+from horarium.features.cluster.probes import PROBES
+from horarium.platform.http import middleware, requests, turns
 from horarium.serve import http_protocol, seats
 from horarium.settings import Settings
 from horarium.store import partition_upkeep, partitions
@@ -26,8 +26,9 @@ def test_every_setting_on_the_page_is_one() -> None:
 
 def test_the_numbers_on_the_page_are_those_of_the_code() -> None:
     numbers = (
-        f"{heads.MAX_TARGET_BYTES:,} bytes",
-        f"{heads.MAX_HEADERS} headers and {heads.MAX_HEADER_BYTES:,} bytes in total; {http_protocol.HEAD_BYTES:,}",
+        f"{middleware.MAX_TARGET_BYTES:,} bytes",
+        f"{middleware.MAX_HEADERS} headers and {middleware.MAX_HEADER_BYTES:,} bytes in total; "
+        f"{http_protocol.HEAD_BYTES:,}",
         f"{requests.MAX_DEPTH} levels",
         f"{seats.RESERVE} more connections are reserved for probes, of which one address can use "
         f"{seats.RESERVE_OF_ADDRESS}",

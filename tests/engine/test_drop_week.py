@@ -15,11 +15,13 @@ from world import FakeClock
 
 from horarium.engine.partitions import PartitionUpkeep, Upkept
 from horarium.engine.retention import Retention, RetentionOptions
+from horarium.features.cluster.verification import Gap, verify
+from horarium.features.forecast.service import explain
+from horarium.features.schedules import lifecycle, triggers
+from horarium.features.tenants import service as tenant_service
 from horarium.instant import DAY, HOUR
-from horarium.operations import lifecycles, namespaces, triggers
-from horarium.operations.caller import Caller
-from horarium.operations.previews import explain
-from horarium.operations.verify import Gap, verify
+from horarium.platform.caller import Caller
+from horarium.platform.wire import Role
 from horarium.schedule.run import RunState
 from horarium.store import partition_upkeep, partitions, retention
 from horarium.store.database import Connection, Database, open_database
@@ -29,7 +31,6 @@ from horarium.store.partition_upkeep import Outcome
 from horarium.store.partitions import HISTORY, missing, week_of
 from horarium.store.tables import checkpoints, history, positions
 from horarium.store.tables import schedules as schedules_table
-from horarium.wire.roles import Role
 
 # Ids carry the machine's time, which must not lie after the times of the test.
 START = week_of(time.time_ns() // 1_000).end + 8 * HOUR
@@ -44,19 +45,19 @@ def live(database: Database) -> None:
     for new in missing(HISTORY, [], START):
         assert partition_upkeep.make(database, new) is Outcome.DONE
     office = Office.on(database, FakeClock(START))
-    namespaces.create(office.resources, ADMIN, "keeper")
+    tenant_service.create_namespace(office.resources, ADMIN, "keeper")
     for name, days in (("keeper", None), ("default", 9)):
-        namespaces.change(office.resources, ADMIN, name, retention={"keep_history_days": days})
+        tenant_service.change_namespace(office.resources, ADMIN, name, retention={"keep_history_days": days})
     daily: dict[str, Any] = {"spec": {"cron_expressions": ["0 6 * * *"]}, "overlap_policy": "skip"}
     for name in SCHEDULES:
         office.create(name, **daily)
     office.create("kept", caller=KEEPER, **daily)
     for day in range(0, DAYS, 2):
         if day in (4, 18):
-            (lifecycles.pause if day == 4 else lifecycles.resume)(office.resources, ADMIN, "paused")
+            (lifecycle.pause if day == 4 else lifecycle.resume)(office.resources, ADMIN, "paused")
         if day == 10:
             triggers.trigger(office.resources, ADMIN, "plain")
-            lifecycles.delete(office.resources, ADMIN, "deleted")
+            lifecycle.delete(office.resources, ADMIN, "deleted")
         office.tick(2 * 86_400)
         for run in office.runs("plain"):
             if run.state is RunState.READY:
@@ -240,6 +241,6 @@ def test_days_that_change_while_a_week_is_looked_at_count(office: Office) -> Non
     chore = PartitionUpkeep(database, office.clock, Retention(database, office.clock, KEEP).cutoffs)
     assert [chore.step().more for _ in range(2)] == [True, True]  # the checkpoints of the first week are made
     kept = rows(database, history)
-    namespaces.change(office.resources, ADMIN, "default", retention={"keep_history_days": None})
+    tenant_service.change_namespace(office.resources, ADMIN, "default", retention={"keep_history_days": None})
     assert [each.busy for each in whole_pass(chore)] == [True]
     assert rows(database, history) == kept

@@ -5,12 +5,12 @@ from __future__ import annotations
 import pytest
 
 from horarium.engine import health_watch
-from horarium.operations import feeds
+from horarium.features.history import service as history_service
 from horarium.testing import Accepted, TestService, service
 
 
 def changes(horarium: TestService) -> list[tuple[str | None, str, str | None]]:
-    page = feeds.newest(horarium.resources, horarium.caller, page_size=200)
+    page = history_service.newest_entries(horarium.resources, horarium.caller, page_size=200)
     health = [each for each in reversed(page.entries) if each.kind == "schedule_health"]
     return [(each.schedule_id, each.event.payload["status"], each.event.payload.get("was")) for each in health]
 

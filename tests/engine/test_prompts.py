@@ -16,11 +16,11 @@ from world import FakeClock
 
 from horarium.engine.dispatcher import Dispatcher
 from horarium.engine.loop import Pulse
+from horarium.features.runs.starts import start_run
 from horarium.instant import SECOND
 from horarium.launchers.launcher import AgentLine, CardSeen, LaunchRequest
 from horarium.life.event import ApprovalGiven, Terminated
 from horarium.life.outcome import Asked, Finished, Outcome, RunCancelled, RunFailed, Unknown
-from horarium.operations.launches import start_run
 from horarium.store import secrets
 from horarium.store.database import Database
 from horarium.store.errors import StoreUnavailable

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from horarium.engine import archiving, health_watch, partitions, repair, retention, tzdata, usage_count
-from horarium.operations.liveness import REST_SECONDS
+from horarium.features.cluster.service import REST_SECONDS
 from horarium.store.database import shared_clock
 
 

@@ -22,13 +22,15 @@ from horarium.engine.engine import Engine, EngineOptions
 from horarium.engine.janitor import Tidied
 from horarium.engine.partitions import Upkept
 from horarium.engine.retention import Forgotten, Retention, RetentionOptions
+from horarium.features.audit.service import check
+from horarium.features.cluster.verification import verify
+from horarium.features.forecast.service import explain
+from horarium.features.runs.starts import start_run
+from horarium.features.schedules import backfills, lifecycle, triggers
+from horarium.features.schedules import service as schedule_service
+from horarium.features.tenants import service as tenant_service
 from horarium.instant import DAY, HOUR, Instant
 from horarium.launchers.registry import Registry
-from horarium.operations import backfills, lifecycles, namespaces, schedules, triggers
-from horarium.operations.audit import check
-from horarium.operations.launches import start_run
-from horarium.operations.previews import explain
-from horarium.operations.verify import verify
 from horarium.recurrence.zone import tzdata_version
 from horarium.schedule.run import RunState
 from horarium.store import audit, idempotency, installation, leases
@@ -108,7 +110,7 @@ def test_by_default_everything_is_kept(office: Office) -> None:
 
 def test_old_runs_and_decisions_go_and_the_newest_run_stays(office: Office) -> None:
     busy(office)
-    lifecycles.pause(office.resources, ADMIN, "nightly")
+    lifecycle.pause(office.resources, ADMIN, "nightly")
     office.clock.move(2 * 86_400)
     steps = whole_pass(retention(office))
     assert (sum(step.history for step in steps), sum(step.notices for step in steps)) == (5, 5)
@@ -141,7 +143,7 @@ def test_history_may_be_forgotten_without_the_runs(office: Office) -> None:
 
 def test_days_that_no_clock_can_count_keep_no_other_namespace_from_forgetting(office: Office) -> None:
     busy(office)
-    namespaces.create(office.resources, ADMIN, "vast")
+    tenant_service.create_namespace(office.resources, ADMIN, "vast")
     vast = sa.update(namespaces_table).where(namespaces_table.c.namespace == "vast")
     most = vast.values(keep_runs_days=2**31 - 1, keep_history_days=2**31 - 1)
     office.resources.database.write(lambda connection: connection.execute(most))
@@ -160,7 +162,7 @@ class _Heard(list[MutableMapping[str, Any]]):
 
 def test_days_that_nobody_has_chosen_are_announced_a_week_before_they_count(office: Office) -> None:
     busy(office)
-    lifecycles.pause(office.resources, ADMIN, "nightly")
+    lifecycle.pause(office.resources, ADMIN, "nightly")
     office.clock.move(100 * 86_400)
     said = _Heard()
     log = structlog.wrap_logger(None, processors=[said])
@@ -183,7 +185,7 @@ def test_days_that_nobody_has_chosen_are_announced_a_week_before_they_count(offi
 
 def test_a_namespace_has_days_of_its_own(office: Office) -> None:
     busy(office)
-    change = partial(namespaces.change, office.resources, ADMIN, "default")
+    change = partial(tenant_service.change_namespace, office.resources, ADMIN, "default")
     office.clock.move(10 * 86_400)
     keep = RetentionOptions(keep_runs_days=30)
     whole_pass(retention(office, keep))
@@ -192,7 +194,7 @@ def test_a_namespace_has_days_of_its_own(office: Office) -> None:
     whole_pass(retention(office, keep))
     assert (count(office, runs), count(office, history)) == (1, 1)
     change(retention={"keep_runs_days": None, "keep_history_days": "default"})
-    lifecycles.pause(office.resources, ADMIN, "nightly")
+    lifecycle.pause(office.resources, ADMIN, "nightly")
     busy(office, schedule_id="other")
     office.clock.move(100 * 86_400)
     whole_pass(retention(office, keep))
@@ -219,7 +221,7 @@ def test_a_decision_lost_after_the_checkpoint_is_still_found(office: Office) -> 
 
 def test_a_schedule_that_was_deleted_long_ago_is_gone_with_all_it_had(office: Office) -> None:
     busy(office)
-    lifecycles.delete(office.resources, ADMIN, "nightly")
+    lifecycle.delete(office.resources, ADMIN, "nightly")
     busy(office, 1, "other")
     office.clock.move(2 * 86_400)
     chore = retention(office)
@@ -232,7 +234,7 @@ def test_a_schedule_that_was_deleted_long_ago_is_gone_with_all_it_had(office: Of
 
 def test_a_deleted_schedule_stays_where_runs_are_kept_for_ever(office: Office) -> None:
     busy(office)
-    lifecycles.delete(office.resources, ADMIN, "nightly")
+    lifecycle.delete(office.resources, ADMIN, "nightly")
     office.clock.move(2 * 86_400)
     chore = retention(office, RetentionOptions(keep_history_days=1))
     whole_pass(chore)
@@ -275,8 +277,8 @@ def test_what_a_run_without_a_schedule_leaves_behind_goes_with_it(office: Office
 
 def test_the_texts_of_a_schedule_go_after_it(office: Office) -> None:
     busy(office, 1)
-    schedules.update(office.resources, ADMIN, "nightly", {"spec": {"cron_expressions": ["*/7 * * * *"]}})
-    lifecycles.delete(office.resources, ADMIN, "nightly")
+    schedule_service.update(office.resources, ADMIN, "nightly", {"spec": {"cron_expressions": ["*/7 * * * *"]}})
+    lifecycle.delete(office.resources, ADMIN, "nightly")
     busy(office, 1, "other", spec={"cron_expressions": ["*/9 * * * *"]})
     assert count(office, plannings) == 3
     office.clock.move(2 * 86_400)
@@ -318,7 +320,7 @@ def test_the_engine_runs_the_rarer_chores_from_its_start(office: Office) -> None
     # Retention passes by what another chore holds at that moment, for an hour: nobody else touches a deleted one.
     gone = office.create("gone", overlap_policy="allow_all").schedule_uid
     office.tick(60)
-    lifecycles.delete(office.resources, ADMIN, "gone")
+    lifecycle.delete(office.resources, ADMIN, "gone")
 
     def spoil(connection: Connection) -> None:
         # On PostgreSQL an engine goes by the database's clock, whatever ours says: only the rows can be old.
@@ -394,20 +396,22 @@ def do_something(office: Office, schedule_id: str, chance: random.Random) -> Non
         case "t":
             office.tick(chance.choice([1, 600, 2_000]))
         case "e":
-            schedules.update(resources, ADMIN, schedule_id, {"spec": {"cron_expressions": [chance.choice(SPECS)]}})
+            schedule_service.update(
+                resources, ADMIN, schedule_id, {"spec": {"cron_expressions": [chance.choice(SPECS)]}}
+            )
         case "n":  # the spec stays, and so does what is undecided
-            schedules.update(resources, ADMIN, schedule_id, {"note": str(chance.random())})
+            schedule_service.update(resources, ADMIN, schedule_id, {"note": str(chance.random())})
         case "p":
-            lifecycles.pause(resources, ADMIN, schedule_id)
+            lifecycle.pause(resources, ADMIN, schedule_id)
         case "r":
-            lifecycles.resume(resources, ADMIN, schedule_id)
+            lifecycle.resume(resources, ADMIN, schedule_id)
         case "b":
             backfills.backfill(resources, ADMIN, schedule_id, start=now - 2 * HOUR, end=now)
         case "m":
             triggers.trigger(resources, ADMIN, schedule_id, even_if_paused=True)
         case "d":
             if chance.random() < 0.3:
-                lifecycles.delete(resources, ADMIN, schedule_id)
+                lifecycle.delete(resources, ADMIN, schedule_id)
                 create(office, schedule_id, chance)
     for run in office.runs(schedule_id):
         if run.state is RunState.READY and chance.random() < 0.5:

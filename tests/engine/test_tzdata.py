@@ -14,9 +14,10 @@ from world import FakeClock
 
 from horarium.engine import tzdata
 from horarium.engine.tzdata import TzdataUpgrade
+from horarium.features.cluster.verification import verify
+from horarium.features.schedules import lifecycle
+from horarium.features.schedules import service as schedule_service
 from horarium.instant import DAY, HOUR, MINUTE, Instant, from_rfc3339, to_rfc3339
-from horarium.operations import lifecycles, schedules
-from horarium.operations.verify import verify
 from horarium.recurrence.zone import Zone, load_zone
 from horarium.schedule.planning import compile_planning
 from horarium.schedule.position import Status
@@ -177,7 +178,7 @@ def test_decisions_under_the_old_rules_are_no_finding(upgrade: Upgrade, clock: F
         later.tick(86_400)
     assert [run.nominal % DAY for run in later.runs()] == [6 * HOUR] * 4 + [7 * HOUR] * 3
     assert list(verify(later.resources, ADMIN)) == []
-    schedules.update(later.resources, ADMIN, "nightly", {"note": "an edit that leaves the spec alone"})
+    schedule_service.update(later.resources, ADMIN, "nightly", {"note": "an edit that leaves the spec alone"})
     assert row_of(later).generation == 2
     later.tick(86_400)
     assert list(verify(later.resources, ADMIN)) == []
@@ -186,13 +187,13 @@ def test_decisions_under_the_old_rules_are_no_finding(upgrade: Upgrade, clock: F
 def test_a_paused_schedule_shows_its_new_time(upgrade: Upgrade) -> None:
     office = upgrade("1", 3)
     office.create(spec=NINE_THERE)
-    lifecycles.pause(office.resources, ADMIN, "nightly")
+    lifecycle.pause(office.resources, ADMIN, "nightly")
     follow(office)
     later = upgrade("2", 2)
     follow(later)
     row = row_of(later)
     assert (row.status, row.next_due, row.generation) == (Status.PAUSED, MIDNIGHT + 7 * HOUR, 2)
-    lifecycles.resume(later.resources, ADMIN, "nightly")
+    lifecycle.resume(later.resources, ADMIN, "nightly")
     later.tick(86_400)
     assert list(verify(later.resources, ADMIN)) == []
 
@@ -203,7 +204,7 @@ def test_what_a_pause_has_overtaken_is_left_to_the_resume(upgrade: Upgrade, cloc
     due = row_of(office).next_due
     assert due is not None
     clock.set((MIDNIGHT + 6 * HOUR + due) // 2)  # nominal is over, due is not
-    lifecycles.pause(office.resources, ADMIN, "nightly")
+    lifecycle.pause(office.resources, ADMIN, "nightly")
     later = upgrade("2", 2)
     follow(later)
     assert (row_of(later).next_due, row_of(later).generation) == (due, 1)
@@ -281,7 +282,7 @@ def test_a_schedule_that_was_decided_meanwhile_is_not_moved(upgrade: Upgrade, cl
     assert move(MIDNIGHT + 6 * HOUR) is None  # its time has come
     assert move(MIDNIGHT) is not None
     assert move(MIDNIGHT) is None
-    lifecycles.delete(later.resources, ADMIN, "nightly")
+    lifecycle.delete(later.resources, ADMIN, "nightly")
     assert move(MIDNIGHT) is None
 
 

@@ -10,13 +10,16 @@ from endings import end_run
 from engine.builders import World
 from world import FakeClock
 
+from horarium.features.agents import service as agent_service
+from horarium.features.history import service as history_service
+from horarium.features.resources import Resources
+from horarium.features.schedules import service as schedule_service
+from horarium.features.schedules.upcoming import ScheduleChange
 from horarium.instant import from_rfc3339
 from horarium.life.change import End
 from horarium.life.report_token import ReportTokens
-from horarium.operations import agents, history, schedules
-from horarium.operations.caller import Caller
-from horarium.operations.changes import ScheduleChange
-from horarium.operations.resources import Resources
+from horarium.platform.caller import Caller
+from horarium.platform.wire import Role
 from horarium.schedule.run import RunState
 from horarium.settings import Settings
 from horarium.store import leases
@@ -25,7 +28,6 @@ from horarium.store.history.events import HistoryRow
 from horarium.store.runs import read as runs_read
 from horarium.store.runs.read import RunRow
 from horarium.telemetry.telemetry import Telemetry
-from horarium.wire.roles import Role
 
 TOKENS = ReportTokens(b"k" * 32, "http://horarium.test")
 NOON = from_rfc3339("2026-03-15T12:00:00Z")
@@ -54,11 +56,11 @@ class Office:
         return cls(Resources(database, clock, Settings(**settings), Telemetry(clock), TOKENS), World(database, clock))
 
     def create(self, schedule_id: str = "nightly", caller: Caller = ADMIN, **parts: Any) -> ScheduleChange:
-        return schedules.create(self.resources, caller, document(schedule_id, **parts))
+        return schedule_service.create(self.resources, caller, document(schedule_id, **parts))
 
     def create_for(self, agent_id: str, schedule_id: str = "nightly", **parts: Any) -> ScheduleChange:
         """A schedule whose work is an agent's."""
-        agents.put(self.resources, ADMIN, agent_id, {})
+        agent_service.put(self.resources, ADMIN, agent_id, {})
         return self.create(schedule_id, assignee_id=agent_id, **parts)
 
     def tick(self, seconds: float = 0) -> None:
@@ -68,7 +70,7 @@ class Office:
         self.world.tick()
 
     def events(self, schedule_id: str = "nightly") -> list[HistoryRow]:
-        return list(history.read(self.resources, ADMIN, schedule_id, limit=500).rows)
+        return list(history_service.read_history(self.resources, ADMIN, schedule_id, limit=500).rows)
 
     def kinds(self, schedule_id: str = "nightly") -> list[str]:
         return [event.event_type.removeprefix("Schedule") for event in self.events(schedule_id)]

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 
 import pytest
 
+from horarium.features.resources import MOST, Address, Named, NamedAddresses, judge
 from horarium.launchers.ssrf import AddressPolicy, Guard
-from horarium.operations.addresses import MOST, Address, Named, NamedAddresses, judge
 
 _KNOWN = {"public.example": "93.184.216.34", "inside.example": "10.1.2.3"}
 

@@ -9,17 +9,17 @@ import pytest
 from operations.desks import ADMIN, NOON, Office
 
 from horarium.audience import EVERYBODY, USUAL
+from horarium.features.schedules import service as schedule_service
+from horarium.features.schedules.upcoming import ScheduleChange
 from horarium.instant import SECOND
 from horarium.launchers.pull import PullLauncher
 from horarium.launchers.python import PythonLauncher
 from horarium.launchers.registry import Registry
 from horarium.launchers.served import Served
 from horarium.launchers.tasks import TaskRegistry
-from horarium.operations import schedules
-from horarium.operations.changes import ScheduleChange
+from horarium.platform.wire import WriteOutcome
 from horarium.store import leases
 from horarium.store.processes import SERVES
-from horarium.wire.outcomes import WriteOutcome
 
 PROMPT = {"kind": "prompt", "prompt": "hello"}
 TASK = {"kind": "python", "task": "count"}
@@ -93,11 +93,11 @@ def test_a_process_that_starts_is_seen_a_second_later(staffed: Office) -> None:
 
 def test_an_edit_of_the_action_is_warned_about_and_no_other(staffed: Office) -> None:
     staffed.create(action={"workflow_type": "report"})
-    changed = schedules.update(staffed.resources, ADMIN, "nightly", {"action": {"workflow_type": "x"}})
+    changed = schedule_service.update(staffed.resources, ADMIN, "nightly", {"action": {"workflow_type": "x"}})
     assert (changed.outcome, len(changed.warnings)) == (WriteOutcome.UPDATED, 1)
-    noted = schedules.update(staffed.resources, ADMIN, "nightly", {"note": "n"})
+    noted = schedule_service.update(staffed.resources, ADMIN, "nightly", {"note": "n"})
     assert (noted.outcome, noted.warnings) == (WriteOutcome.UPDATED, ())
-    again = schedules.update(staffed.resources, ADMIN, "nightly", {"action": {"workflow_type": "x"}})
+    again = schedule_service.update(staffed.resources, ADMIN, "nightly", {"action": {"workflow_type": "x"}})
     assert (again.outcome, again.warnings) == (WriteOutcome.UNCHANGED, ())
 
 

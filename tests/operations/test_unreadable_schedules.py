@@ -9,10 +9,9 @@ import pytest
 import sqlalchemy as sa
 from store.feeds import eventually
 
+from horarium.features.cluster.verification import CannotVerify, UnsoundRun
 from horarium.life.outcome import Accepted
 from horarium.life.soundness import Unsound
-from horarium.operations.verify import CannotVerify
-from horarium.operations.verify_runs import UnsoundRun
 from horarium.store.tables import approvals, history, positions, runs, schedules
 from horarium.testing import TestService, service
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from horarium.operations.audit import check
+from horarium.features.audit.service import check
 from horarium.serve.admin import seed_admin_token, token_file
 from horarium.settings import Settings
 from horarium.store import audit

@@ -14,11 +14,12 @@ import pytest
 import sqlalchemy as sa
 
 from horarium.clock import SystemClock
+from horarium.features.resources import Resources
+from horarium.features.secrets import service as secret_service
+from horarium.features.webhooks import service as webhook_service
 from horarium.ids import new_id
 from horarium.life.report_token import ReportTokens
-from horarium.operations import secrets, subscriptions
-from horarium.operations.caller import internal
-from horarium.operations.resources import Resources
+from horarium.platform.caller import internal
 from horarium.serve import rekey as rekeying
 from horarium.serve.rekey import RekeyRefused, rekey
 from horarium.serve.secret_key import WrongSecretKey, installation_key
@@ -58,8 +59,8 @@ def settings(database_url: str, tmp_path: Path) -> Settings:
     made.data_dir.mkdir()
     with started(made) as process:
         for name in ("one", "two"):
-            secrets.put(process, CALLER, name, f"the value of {name}")
-        subscriptions.create(
+            secret_service.put(process, CALLER, name, f"the value of {name}")
+        webhook_service.create(
             process, CALLER, kinds=["run_finished"], url="https://a.example/", secret=SIGNS, name="told"
         )
     return made
@@ -69,7 +70,7 @@ def opened(resources: Resources) -> list[str]:
     """What all sealed rows hold."""
     assert resources.sealer is not None
     found = resources.database.read(lambda c: rows.find_all(c, "default", ["one", "two"]))
-    _, message = subscriptions.test_message(resources, CALLER, "told")
+    _, message = webhook_service.test_message(resources, CALLER, "told")
     return [*sorted(rows.opened(resources.sealer, found).values()), message.secret]
 
 
@@ -166,15 +167,15 @@ def test_a_process_with_the_old_key_writes_nothing_that_nobody_could_open(settin
     with started(settings) as process:
         rekey(settings)
         for write in (
-            lambda: secrets.put(process, CALLER, "three", "v"),
-            lambda: subscriptions.update(process, CALLER, "told", {"secret": SIGNS}),
+            lambda: secret_service.put(process, CALLER, "three", "v"),
+            lambda: webhook_service.update(process, CALLER, "told", {"secret": SIGNS}),
         ):
             with pytest.raises(KeyReplaced):
                 write()
-        subscriptions.update(process, CALLER, "told", {"url": "https://b.example/"})
+        webhook_service.update(process, CALLER, "told", {"url": "https://b.example/"})
     with started(settings) as process:
         assert opened(process) == ALL
-        assert [each.name for each in secrets.list_secrets(process, CALLER).secrets] == ["one", "two"]
+        assert [each.name for each in secret_service.list_secrets(process, CALLER).secrets] == ["one", "two"]
 
 
 @pytest.mark.parametrize("dialect", ["postgresql"])

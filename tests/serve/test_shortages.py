@@ -18,8 +18,8 @@ import httpx
 import pytest
 import typer
 
-from horarium.api.shortages import FILES, THREADS, Shortages, shortage_of
 from horarium.cli.service import failing_with_1
+from horarium.platform.http.middleware import FILES, THREADS, Shortages, shortage_of
 from horarium.serve.open_files import needed_files, require_resources
 from horarium.testing import FakeClock
 

@@ -12,13 +12,13 @@ from launchers.far_ends import FixedClock, HttpFarEnd, answer, request_for
 
 from horarium.cli.main import main
 from horarium.clock import SystemClock
+from horarium.features.schedules import service as schedule_service
 from horarium.instant import HOUR
 from horarium.launchers.ssrf import Guard
 from horarium.launchers.tasks import TaskRegistry
 from horarium.launchers.webhook import Delivered, Message, WebhookSender
 from horarium.life.outcome import Finished, Refused
-from horarium.operations import schedules
-from horarium.operations.caller import internal
+from horarium.platform.caller import internal
 from horarium.serve.launchers import address_policy, make_registry
 from horarium.serve.service import open_service
 from horarium.settings import Settings
@@ -59,7 +59,7 @@ def test_a_tenants_url_to_a_port_of_this_machine_is_refused_by_a_pass_of_the_eng
         document = {"schedule_id": "probe", "cron_expressions": ["@every PT1H"], "action": action}
         early = FakeClock(SystemClock().now() - 2 * HOUR)
         with open_service(settings, clock=early) as service:
-            schedules.create(service.resources, internal("test"), document)
+            schedule_service.create(service.resources, internal("test"), document)
         assert main(["tick"]) == 0
         with pytest.raises(BlockingIOError):  # nobody has called
             private.accept()

@@ -9,12 +9,12 @@ import pytest
 import sqlalchemy as sa
 from engine.builders import START, World
 
+from horarium.features.approvals import request_rows as store
 from horarium.instant import DAY, HOUR
 from horarium.policy.approval import input_hash
 from horarium.schedule.run import FINAL, RunState
 from horarium.store.database import Database
 from horarium.store.errors import DataError
-from horarium.store.runs import approvals as store
 from horarium.store.tables import approvals, runs
 
 ACTION = {"kind": "http", "url": "http://target.test/", "input": {"n": 1}}

@@ -10,8 +10,8 @@ import sqlalchemy as sa
 from sqlalchemy import Connection
 
 from horarium.audit import BEGINNING, Deed, Link
+from horarium.features.audit.service import Checked, check
 from horarium.instant import DAY
-from horarium.operations.audit import Checked, check
 from horarium.store import audit, namespaces, removal
 from horarium.store.database import Database
 from horarium.store.errors import DataError

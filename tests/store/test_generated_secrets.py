@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from horarium.features.runs.starts import start_run
+from horarium.features.secrets import service as secret_service
 from horarium.ids import id_text
-from horarium.operations import secrets
-from horarium.operations.launches import start_run
 from horarium.store import retention
 from horarium.store.runs import read as runs_read
 from horarium.store.schedules import rows
@@ -17,7 +17,7 @@ CALLS = {"schedule_id": "calls", "cron_expressions": ["0 * * * *"], "action": AC
 
 
 def names(horarium: TestService) -> list[str]:
-    return [each.name for each in secrets.list_secrets(horarium.resources, horarium.caller).secrets]
+    return [each.name for each in secret_service.list_secrets(horarium.resources, horarium.caller).secrets]
 
 
 def forget_runs(horarium: TestService) -> None:

@@ -8,13 +8,13 @@ from typing import Any
 import pytest
 from run_rows import add_approval, add_event, add_run, add_step
 
+from horarium.features.approvals.rows import approved_gates, newest_approvals, outcomes
 from horarium.schedule.run import RunState
 from horarium.store.database import Database
 from horarium.store.database.page_bytes import MAX_PAGE_BYTES
 from horarium.store.runs import event_pages
 from horarium.store.runs.event_pages import EventPlace
 from horarium.store.runs.listed_steps import StepRow, steps_of, within
-from horarium.store.runs.newest_approvals import approved_gates, newest_approvals, outcomes
 from horarium.store.tables import workflows
 
 NOTHING = {"kind": "http", "url": "https://example.com"}

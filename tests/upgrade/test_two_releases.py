@@ -16,8 +16,8 @@ from later_release import HEAD, LATER, become_later, later_source
 from upgrade.programs import OWN_SOURCE, Process, run, started
 
 from horarium.clock import SystemClock
-from horarium.operations.caller import internal
-from horarium.operations.verify import verify
+from horarium.features.cluster.verification import verify
+from horarium.platform.caller import internal
 from horarium.serve.service import open_service
 from horarium.settings import Settings
 from horarium.store import schema_state

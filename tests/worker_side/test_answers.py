@@ -13,10 +13,10 @@ from horarium.celery.sender import Sender
 from horarium.celery.spool import Spool
 from horarium.celery.spool_lines import Destination, line_of
 from horarium.client.errors import ClientError, RateLimited, ServerUnavailable, Unauthorized, UnexpectedAnswer
+from horarium.features.runs.model import RunReportOutcome
+from horarium.platform.wire import ReportOutcome
 from horarium.schedule.run import RunState
 from horarium.testing.clock import FakeClock
-from horarium.wire.outcomes import ReportOutcome
-from horarium.wire.run_reports import RunReportOutcome
 
 HERE, THERE = (Destination(f"https://{name}.example", "default") for name in ("here", "there"))
 

@@ -14,8 +14,8 @@ from celery.exceptions import Reject, SoftTimeLimitExceeded, TimeLimitExceeded, 
 
 from horarium.celery import reports
 from horarium.celery.reports import MAX_ERROR, MAX_RESULT_BYTES, Report
+from horarium.features.runs.reports import parse_report
 from horarium.job.celery_header import RunHeader
-from horarium.operations.reports import parse_report
 
 HEADER = RunHeader("01M7HTS2B8EA2S4XM8831DYAF7", "default", 0, "2026-03-01T00:00:00Z", report_token="hrt_0.x")
 

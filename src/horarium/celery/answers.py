@@ -18,8 +18,8 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from horarium.client.errors import ClientError, RateLimited, ServerUnavailable
+from horarium.features.runs.model import RunReportOutcome
 from horarium.policy.retry import backoff, unit_hash
-from horarium.wire.run_reports import RunReportOutcome
 
 _BASE_MS, _LONGEST_MS = 500, 30_000
 # Whoever is told to come again next year comes again in a while all the same.

@@ -28,9 +28,9 @@ from horarium.client.run_calls import RunCalls
 from horarium.client.trust import USUAL, Trust
 from horarium.clock import Clock, SystemClock
 from horarium.errors import InvalidDefinition
+from horarium.features.runs.model import RunReportOutcome
 from horarium.job.celery_header import RunHeader
-from horarium.wire.outcomes import ReportOutcome
-from horarium.wire.run_reports import RunReportOutcome
+from horarium.platform.wire import ReportOutcome
 
 TIMEOUT_SECONDS = 10.0
 FLUSH_SECONDS = 3.0

@@ -15,7 +15,7 @@ from horarium.celery.spool_file import SpoolFile
 from horarium.celery.spool_lines import Destination
 from horarium.client.errors import ClientError
 from horarium.clock import Clock
-from horarium.wire.run_reports import MAX_REPORTS, RunReportOutcome
+from horarium.features.runs.model import MAX_REPORTS, RunReportOutcome
 
 MAX_BATCH_BYTES = 786_432
 LINGER_SECONDS = 0.1

@@ -18,7 +18,7 @@ from horarium.clock import SystemClock
 from horarium.instant import DAY, SECOND, from_rfc3339, to_rfc3339
 
 if TYPE_CHECKING:
-    from horarium.wire.agenda import AgendaLane, AgendaRow
+    from horarium.features.forecast.model import AgendaLane, AgendaRow
 
 app = typer.Typer(add_completion=False)
 

@@ -9,7 +9,7 @@ from horarium.cli.kept import described
 from horarium.cli.present import cell
 
 if TYPE_CHECKING:
-    from horarium.wire.assignees import Agent, AgentChecked
+    from horarium.features.agents.model import Agent, AgentChecked
 
 _INDENT = "  "
 

@@ -16,7 +16,7 @@ from horarium.cli.remote import ExitCode, Remote, ending, with_remote
 from horarium.cli.render import Format, show_json, talk
 
 if TYPE_CHECKING:
-    from horarium.wire.bundles import Applied, BundleChange
+    from horarium.features.bundles.model import Applied, BundleChange
 
 app = typer.Typer(add_completion=False)
 

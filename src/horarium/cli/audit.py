@@ -18,8 +18,8 @@ from horarium.cli.times import TIME, Times, time_options
 
 if TYPE_CHECKING:
     from horarium.audit import Link
-    from horarium.operations.audit import Checked
-    from horarium.wire.audit import AuditEntry
+    from horarium.features.audit.model import AuditEntry
+    from horarium.features.audit.service import Checked
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -134,7 +134,7 @@ def verify_command(
 
 
 def _look(database: str, namespace: str | None, kept: Link | None) -> list[Checked]:
-    from horarium.operations.audit import check
+    from horarium.features.audit.service import check
     from horarium.store.database import open_database
     from horarium.store.migrate import check_schema
 
@@ -151,8 +151,8 @@ def _ask(remote: Remote, of: str | None, kept: Link | None) -> Checked:
     """Check the log page by page; the head is that of the last page."""
     from horarium.audit import BEGINNING, Broken, check_chain, check_end
     from horarium.client.service_calls import ServiceCalls
-    from horarium.operations.audit import Checked, refuse_forgotten
-    from horarium.wire.audit import read_entry
+    from horarium.features.audit.model import read_entry
+    from horarium.features.audit.service import Checked, refuse_forgotten
 
     call = ServiceCalls.list_audit(namespace=of, order="oldest", page_size=_PAGE)
     page = remote.send(call)

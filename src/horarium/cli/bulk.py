@@ -17,7 +17,7 @@ from horarium.cli.remote import ExitCode, Remote
 from horarium.cli.render import Format, show_json, talk
 
 if TYPE_CHECKING:
-    from horarium.wire.bulk import BulkChange, BulkChanges, BulkStop, BulkStops
+    from horarium.features.schedules.change_model import BulkChange, BulkChanges, BulkStop, BulkStops
 
 D = TypeVar("D", "BulkChanges", "BulkStops")
 

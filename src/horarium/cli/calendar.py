@@ -18,7 +18,7 @@ from horarium.cli.remote import Remote, with_remote
 from horarium.cli.render import Format, talk
 
 if TYPE_CHECKING:
-    from horarium.wire.service import Calendar
+    from horarium.features.tenants.model import Calendar
 
 app = typer.Typer(
     no_args_is_help=True,

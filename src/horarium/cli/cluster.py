@@ -15,7 +15,7 @@ from horarium.cli.render import Format, talk
 from horarium.decision.process_state import ProcessState
 
 if TYPE_CHECKING:
-    from horarium.wire.cluster import Cluster, ClusterProcess
+    from horarium.features.cluster.model import Cluster, ClusterProcess
 
 app = typer.Typer(add_completion=False)
 

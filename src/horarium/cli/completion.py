@@ -66,7 +66,7 @@ def _overlap_policies() -> Iterable[str]:
 
 
 def _roles() -> Iterable[str]:
-    from horarium.wire.roles import Role
+    from horarium.platform.wire import Role
 
     return [each.value for each in Role]
 
@@ -84,7 +84,7 @@ def _calendar_kinds() -> Iterable[str]:
 
 
 def _approval_statuses() -> Iterable[str]:
-    from horarium.wire.approvals import StatusFilter
+    from horarium.features.approvals.model import StatusFilter
 
     return [each.value for each in StatusFilter]
 

@@ -58,8 +58,8 @@ def copy_command(
 
 def _verify(database: str) -> int:
     """Return the number of findings; no secret key is needed."""
-    from horarium.operations.caller import internal
-    from horarium.operations.verify import verify
+    from horarium.features.cluster.verification import verify
+    from horarium.platform.caller import internal
     from horarium.serve.service import open_service
 
     settings = settings_of(database=database, log_level="error")

@@ -18,7 +18,7 @@ from horarium.cli.waiting import Patience, until_interrupted
 from horarium.cli.watching import Growing
 
 if TYPE_CHECKING:
-    from horarium.wire.service import FeedEntry
+    from horarium.features.tenants.model import FeedEntry
 
 app = typer.Typer(add_completion=False)
 

@@ -13,7 +13,7 @@ from horarium.cli.present import show_document
 from horarium.cli.remote import ExitCode, Remote, with_remote
 
 if TYPE_CHECKING:
-    from horarium.wire.service import Health
+    from horarium.features.tenants.model import Health
 
 app = typer.Typer(add_completion=False)
 

@@ -24,7 +24,7 @@ from horarium.schedule.naming import checked_id
 
 if TYPE_CHECKING:
     from horarium.cli.celery_view import Viewed
-    from horarium.wire.bundles import Applied
+    from horarium.features.bundles.model import Applied
 
 app = typer.Typer(
     add_completion=False,

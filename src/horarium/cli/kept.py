@@ -16,7 +16,7 @@ from horarium.cli.remote import Remote
 from horarium.cli.render import Format, talk
 
 if TYPE_CHECKING:
-    from horarium.wire.answer import Answer
+    from horarium.platform.wire import Answer
 
 File = Annotated[
     str | None,

@@ -12,7 +12,7 @@ from horarium.cli.render import Format, show_json, talk
 
 if TYPE_CHECKING:
     from horarium.client.page import Page
-    from horarium.wire.answer import Answer
+    from horarium.platform.wire import Answer
 
 A = TypeVar("A", bound="Answer")
 

@@ -14,7 +14,7 @@ from horarium.cli.render import Format, talk
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from horarium.wire.overview import Overview
+    from horarium.features.cluster.model import Overview
 
 app = typer.Typer(add_completion=False)
 

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from horarium.cli import completion
-from horarium.cli.approval import approve_run_command, reject_run_command
 from horarium.cli.bulk import Everything, Labels, Selection, Yes, selection, stop_runs
 from horarium.cli.options import with_options
 from horarium.cli.pages import (
@@ -31,11 +30,12 @@ from horarium.cli.run_steps import show_steps
 from horarium.cli.run_words import described
 from horarium.cli.times import TIME, Times, time_options
 from horarium.cli.waiting import Patience, Timeout, all_succeeded, ended_runs, span_of
+from horarium.features.approvals.commands import approve_run_command, reject_run_command
 
 if TYPE_CHECKING:
     from horarium.client.call import Call
     from horarium.client.page import Page
-    from horarium.wire.runs import Run, RunEvent, RunStopped, RunSummary
+    from horarium.features.runs.model import Run, RunEvent, RunStopped, RunSummary
 
 app = typer.Typer(
     no_args_is_help=True,

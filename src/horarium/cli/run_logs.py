@@ -12,7 +12,7 @@ from horarium.cli.remote import Remote, with_remote
 from horarium.cli.render import Format, show_json, talk
 
 if TYPE_CHECKING:
-    from horarium.wire.runs import RunLogLine
+    from horarium.features.runs.model import RunLogLine
 
 RunId = Annotated[str, typer.Argument(metavar="RUN_ID", show_default=False, help="Run ID.")]
 Follow = Annotated[bool, typer.Option("--follow", "-f", help="Print new lines until the run ends.")]

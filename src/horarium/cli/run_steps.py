@@ -11,7 +11,7 @@ from horarium.cli.remote import Remote
 from horarium.cli.render import talk
 
 if TYPE_CHECKING:
-    from horarium.wire.runs import Run
+    from horarium.features.runs.model import Run
 
 _COLUMNS = ("Node", "State", "Run ID", "Started", "Finished", "Cause")
 

@@ -9,7 +9,7 @@ from horarium.cli.present import NOTHING, cell, labelled, named, text_lines
 from horarium.schedule.run import attempt_number
 
 if TYPE_CHECKING:
-    from horarium.wire.runs import Run
+    from horarium.features.runs.model import Run
 
 
 _LABELS = {"nominal": "scheduled for", "stop_requested_at": "stop requested"}

@@ -15,7 +15,7 @@ from horarium.cli.render import Format, talk
 from horarium.cli.schedule_write import ScheduleId
 
 if TYPE_CHECKING:
-    from horarium.wire.drafts import FireChanges, RevisionComparison, ScheduleDraft
+    from horarium.features.schedules.change_model import FireChanges, RevisionComparison, ScheduleDraft
 
 _MORE = "more revisions: --all, or --page-token {cursor}"
 _SHOWN = 10

@@ -21,7 +21,7 @@ from horarium.cli.times import TIME, Times, schedule_time_options
 from horarium.cli.waiting import Patience, Timeout, all_succeeded, ended_runs, span_of
 
 if TYPE_CHECKING:
-    from horarium.wire.schedules import Backfilled, Triggered
+    from horarium.features.schedules.model import Backfilled, Triggered
 
 Overlap = Annotated[
     str | None,

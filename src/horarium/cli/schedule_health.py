@@ -5,7 +5,7 @@ from __future__ import annotations
 from horarium.cli.remote import Remote
 from horarium.client.page import Page
 from horarium.decision.health_status import UNWELL
-from horarium.wire.schedules import ScheduleHealth
+from horarium.features.schedules.model import ScheduleHealth
 
 _PAGE = 200
 

@@ -30,7 +30,7 @@ from horarium.cli.times import TIME, Times, schedule_time_options
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from horarium.wire.schedules import Explanation, HistoryEvent, Schedule, ScheduleHealth
+    from horarium.features.schedules.model import Explanation, HistoryEvent, Schedule, ScheduleHealth
 
 _MORE = "more schedules: --all, or --page-token {cursor}"
 _MORE_EVENTS = "more events: --all, or --after-sequence {cursor}"

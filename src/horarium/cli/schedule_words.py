@@ -12,7 +12,7 @@ from horarium.instant import from_datetime, to_rfc3339
 from horarium.recurrence.zone import Zone, load_zone
 
 if TYPE_CHECKING:
-    from horarium.wire.schedules import Moved, PreviewRow, Schedule, WriteResult
+    from horarium.features.schedules.model import Moved, PreviewRow, Schedule, WriteResult
 
 Lines = Iterator[tuple[str, str]]
 

@@ -20,7 +20,7 @@ from horarium.cli.render import Format
 from horarium.cli.times import TIME, Times, schedules_time_options
 
 if TYPE_CHECKING:
-    from horarium.wire.schedules import WriteResult
+    from horarium.features.schedules.model import WriteResult
 
 OneOfMany = Annotated[
     str | None,

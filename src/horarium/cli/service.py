@@ -263,7 +263,7 @@ def settings_of(**flags: Any) -> Settings:
 @contextmanager
 def failing_with_1() -> Iterator[None]:
     """End with one line and exit code 1 where the environment prevents the command."""
-    from horarium.api.shortages import shortage_of
+    from horarium.platform.http.middleware import shortage_of
     from horarium.serve.data_dir_lock import DataDirInUse
     from horarium.serve.open_files import TooFewResources
     from horarium.serve.process import AddressTaken

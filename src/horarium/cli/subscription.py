@@ -16,7 +16,7 @@ from horarium.cli.remote import ExitCode, Remote, with_remote
 from horarium.cli.render import Format, talk
 
 if TYPE_CHECKING:
-    from horarium.wire.subscriptions import Subscription
+    from horarium.features.webhooks.model import Subscription
 
 app = typer.Typer(
     no_args_is_help=True,

@@ -16,7 +16,7 @@ from horarium.cli.render import Format, talk
 from horarium.cli.times import TIME, Times, time_options
 
 if TYPE_CHECKING:
-    from horarium.wire.service import IssuedToken
+    from horarium.features.tenants.model import IssuedToken
 
 app = typer.Typer(
     no_args_is_help=True,

@@ -12,8 +12,7 @@ from horarium.cli.render import Format, Json, talk
 from horarium.cli.service import DatabaseUrl, DataDir, failing_with_1, settings_of
 
 if TYPE_CHECKING:
-    from horarium.operations.verify import Finding
-    from horarium.operations.verify_runs import RunFinding
+    from horarium.features.cluster.verification import Finding, RunFinding
 
 _NOBODY = "-"
 """Placeholder for a run without a schedule."""
@@ -42,8 +41,8 @@ def verify_command(
 
     Example: horarium verify --schedule nightly-report
     """
-    from horarium.operations.caller import internal
-    from horarium.operations.verify import verify
+    from horarium.features.cluster.verification import verify
+    from horarium.platform.caller import internal
     from horarium.serve.service import open_service
 
     settings = settings_of(data_dir=data_dir, database=database, log_level="error")
@@ -70,10 +69,19 @@ def verify_command(
 
 
 def _row(finding: Finding) -> tuple[str, str, str]:
+    from horarium.features.cluster.verification import (
+        CannotVerify,
+        Double,
+        DoubleStep,
+        Gap,
+        Miscounted,
+        Missing,
+        OrphanRun,
+        Stray,
+        UnsoundRun,
+    )
     from horarium.ids import id_text
     from horarium.instant import to_rfc3339
-    from horarium.operations.verify import CannotVerify, Double, Gap, Missing, OrphanRun, Stray
-    from horarium.operations.verify_runs import DoubleStep, Miscounted, UnsoundRun
 
     match finding:
         case Miscounted() | UnsoundRun() | DoubleStep():
@@ -100,9 +108,9 @@ def _row(finding: Finding) -> tuple[str, str, str]:
 
 
 def _row_of_run(finding: RunFinding) -> tuple[str, str, str]:
+    from horarium.features.cluster.verification import DoubleStep, Miscounted, UnsoundRun
     from horarium.ids import id_text
     from horarium.life.soundness import Unsound
-    from horarium.operations.verify_runs import DoubleStep, Miscounted, UnsoundRun
 
     sentences = {
         Unsound.STUCK: "can neither progress nor end",

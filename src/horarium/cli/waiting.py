@@ -17,7 +17,7 @@ from horarium.schedule.run import RunState, is_final
 
 if TYPE_CHECKING:
     from horarium.client.client import Client
-    from horarium.wire.runs import Run
+    from horarium.features.runs.model import Run
 
 T = TypeVar("T")
 

@@ -12,7 +12,7 @@ from horarium.cli.render import Format, show_json
 from horarium.cli.waiting import Patience, steadily, until_interrupted
 
 if TYPE_CHECKING:
-    from horarium.wire.answer import Answer
+    from horarium.platform.wire import Answer
 
 A = TypeVar("A", bound="Answer")
 

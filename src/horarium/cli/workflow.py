@@ -20,7 +20,7 @@ from horarium.cli.render import Format, talk
 from horarium.cli.waiting import Patience, Timeout, all_succeeded, ended_runs, span_of
 
 if TYPE_CHECKING:
-    from horarium.wire.workflows import Workflow, WorkflowStarted
+    from horarium.features.workflows.model import Workflow, WorkflowStarted
 
 app = typer.Typer(
     no_args_is_help=True,

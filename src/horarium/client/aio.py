@@ -18,7 +18,6 @@ from typing import TypeVar
 
 import httpx
 
-from horarium.client.approval_calls import ApprovalCalls
 from horarium.client.assignee_calls import AssigneeCalls
 from horarium.client.call import Call
 from horarium.client.connection import DEFAULT_RETRIES, DEFAULT_SOURCE, DEFAULT_TIMEOUT_SECONDS
@@ -35,8 +34,9 @@ from horarium.client.stream import Listening
 from horarium.client.subscription_calls import SubscriptionCalls
 from horarium.client.trust import Trust
 from horarium.client.workflow_calls import WorkflowCalls
-from horarium.wire.runs import RunLogLine
-from horarium.wire.service import FeedEntry
+from horarium.features.approvals.calls import ApprovalCalls
+from horarium.features.runs.model import RunLogLine
+from horarium.features.tenants.model import FeedEntry
 
 T = TypeVar("T")
 

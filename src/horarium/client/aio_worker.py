@@ -29,11 +29,11 @@ from horarium.client.handling import Handler, call_handler, is_async
 from horarium.client.job import NO_HANDLER, HeldRun
 from horarium.client.run_calls import RunCalls
 from horarium.errors import HorariumError, InvalidDefinition
+from horarium.features.runs.model import ClaimedRun, RunReported
 from horarium.ids import id_text, new_id
 from horarium.job import capture
 from horarium.job.run_log import KEPT_BYTES
 from horarium.policy.retry import RetryCause
-from horarium.wire.runs import ClaimedRun, RunReported
 
 F = TypeVar("F", bound=Handler)
 T = TypeVar("T")

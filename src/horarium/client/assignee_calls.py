@@ -8,8 +8,16 @@ from typing import Any
 from horarium.client.call import Call, When, given, if_match, many, one
 from horarium.client.methods import Method, Pages
 from horarium.client.page import Page
-from horarium.wire.assignees import Agent, AgentChecked, AgentDeleted, Assignment, AssignmentDeleted, Team, TeamDeleted
-from horarium.wire.service import IssuedToken
+from horarium.features.agents.model import (
+    Agent,
+    AgentChecked,
+    AgentDeleted,
+    Assignment,
+    AssignmentDeleted,
+    Team,
+    TeamDeleted,
+)
+from horarium.features.tenants.model import IssuedToken
 
 Document = Mapping[str, Any]
 

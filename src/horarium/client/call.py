@@ -13,7 +13,7 @@ from horarium.client.lenient import A, read
 from horarium.client.page import Page
 from horarium.errors import InvalidDefinition
 from horarium.instant import from_datetime, to_rfc3339
-from horarium.wire.answer import is_unreadable
+from horarium.platform.wire import is_unreadable
 
 T = TypeVar("T")
 P = TypeVar("P")

@@ -9,8 +9,8 @@ from horarium.client.call import Call, When, given, many, one
 from horarium.client.methods import Method, Own, OwnPages, Pages
 from horarium.client.page import Page
 from horarium.client.schedule_calls import SCHEDULE, SCHEDULES
-from horarium.wire.drafts import ConditionTest, Revision, RevisionComparison, ScheduleDraft
-from horarium.wire.schedules import Explanation, PreviewRow, Year
+from horarium.features.schedules.change_model import ConditionTest, Revision, RevisionComparison, ScheduleDraft
+from horarium.features.schedules.model import Explanation, PreviewRow, Year
 
 if TYPE_CHECKING:
     from horarium.schedule.fields import ScheduleFields

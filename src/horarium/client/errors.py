@@ -29,20 +29,20 @@ from typing import Any
 import httpx
 
 from horarium.client import assignee_errors
-from horarium.client.approval_errors import AlreadyDecided as AlreadyDecided
-from horarium.client.approval_errors import ApprovalNotFound as ApprovalNotFound
-from horarium.client.approval_errors import ApprovalOver as ApprovalOver
-from horarium.client.approval_errors import InputsChanged as InputsChanged
-from horarium.client.approval_errors import NotAnApprover as NotAnApprover
-from horarium.client.approval_errors import RequesterMayNotDecide as RequesterMayNotDecide
-from horarium.client.approval_errors import StandingNotFound as StandingNotFound
-from horarium.client.approval_errors import TooManyStanding as TooManyStanding
 from horarium.client.error_base import AlreadyExists as AlreadyExists
 from horarium.client.error_base import ClientError as ClientError
 from horarium.client.error_base import Conflict as Conflict
 from horarium.client.error_base import Forbidden as Forbidden
 from horarium.client.error_base import NotFound as NotFound
 from horarium.client.error_base import Unauthorized as Unauthorized
+from horarium.features.approvals.calls import AlreadyDecided as AlreadyDecided
+from horarium.features.approvals.calls import ApprovalNotFound as ApprovalNotFound
+from horarium.features.approvals.calls import ApprovalOver as ApprovalOver
+from horarium.features.approvals.calls import InputsChanged as InputsChanged
+from horarium.features.approvals.calls import NotAnApprover as NotAnApprover
+from horarium.features.approvals.calls import RequesterMayNotDecide as RequesterMayNotDecide
+from horarium.features.approvals.calls import StandingNotFound as StandingNotFound
+from horarium.features.approvals.calls import TooManyStanding as TooManyStanding
 
 _MAX_SHOWN = 200
 

@@ -22,9 +22,9 @@ from typing import Any
 
 from horarium.client.call import Call
 from horarium.client.job import HeldRun, Job
+from horarium.features.runs.model import RunReported
 from horarium.job.capture import keep_output
 from horarium.policy.retry import RetryCause
-from horarium.wire.runs import RunReported
 
 Handler = Callable[..., Any]
 

@@ -10,11 +10,11 @@ from horarium.client.call import Call, dump
 from horarium.client.run_calls import RunCalls
 from horarium.clock import SystemClock
 from horarium.errors import InvalidDefinition
+from horarium.features.runs.model import ClaimedRun, RunLogsKept, RunReported
 from horarium.instant import to_rfc3339
 from horarium.job.job import Job
 from horarium.job.run_log import Batch, RunLog
 from horarium.policy.retry import RetryCause
-from horarium.wire.runs import ClaimedRun, RunLogsKept, RunReported
 
 __all__ = ["NO_HANDLER", "Blocked", "HeldRun", "Job", "job_of"]
 

@@ -18,7 +18,7 @@ from msgspec.structs import FieldInfo, fields
 
 from horarium.errors import InvalidSpec
 from horarium.instant import from_rfc3339, to_datetime
-from horarium.wire.answer import Answer, is_unreadable, with_raw
+from horarium.platform.wire import Answer, is_unreadable, with_raw
 
 A = TypeVar("A", bound=Answer)
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Generic, TypeVar
 
-from horarium.wire.answer import UnreadableRow, unreadable_rows_of
+from horarium.platform.wire import UnreadableRow, unreadable_rows_of
 
 T = TypeVar("T")
 

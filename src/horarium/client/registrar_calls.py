@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Unpack
 from horarium.client.call import Call, When, given, many, one
 from horarium.client.methods import Method
 from horarium.client.page import Page
-from horarium.wire.registrar import Trigger, TriggerDeleted, TriggerPaused, TriggerRun, TriggerUpserted
+from horarium.compat.registrar.model import Trigger, TriggerDeleted, TriggerPaused, TriggerRun, TriggerUpserted
 
 if TYPE_CHECKING:
     from horarium.schedule.fields import ScheduleFields

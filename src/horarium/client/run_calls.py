@@ -9,9 +9,7 @@ from typing import Any
 from horarium.client.call import Call, When, given, many, one
 from horarium.client.methods import Method, Pages
 from horarium.client.page import Page
-from horarium.wire.bulk import BulkStops
-from horarium.wire.run_reports import RunReports
-from horarium.wire.runs import (
+from horarium.features.runs.model import (
     ClaimedRun,
     Heartbeat,
     Run,
@@ -19,11 +17,13 @@ from horarium.wire.runs import (
     RunLogLine,
     RunLogsKept,
     RunReported,
+    RunReports,
     RunRerun,
     RunStarted,
     RunStopped,
     RunSummary,
 )
+from horarium.features.schedules.change_model import BulkStops
 
 RUN = "/api/runs/{run_id}"
 POLL_SECONDS = 1.0

@@ -12,16 +12,9 @@ from typing import TYPE_CHECKING, Any, Literal, Unpack
 from horarium.client.call import Call, When, given, if_match, many, one, rfc3339
 from horarium.client.methods import Method, Own, OwnPages, Pages
 from horarium.client.page import Page
-from horarium.wire.bulk import BulkChanges
-from horarium.wire.runs import RunSummary
-from horarium.wire.schedules import (
-    Backfilled,
-    HistoryEvent,
-    Schedule,
-    ScheduleHealth,
-    Triggered,
-    WriteResult,
-)
+from horarium.features.runs.model import RunSummary
+from horarium.features.schedules.change_model import BulkChanges
+from horarium.features.schedules.model import Backfilled, HistoryEvent, Schedule, ScheduleHealth, Triggered, WriteResult
 
 # Only type checkers ask for them, and all that a schedule can be takes longer to import than a call to be answered.
 if TYPE_CHECKING:

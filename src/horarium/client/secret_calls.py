@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from horarium.client.call import Call, given, many, one
 from horarium.client.methods import Method, Pages
 from horarium.client.page import Page
-from horarium.wire.secrets import Secret, SecretDeleted
+from horarium.features.secrets.model import Secret, SecretDeleted
 
 SECRETS, SECRET = "/api/secrets", "/api/secrets/{secret_name}"
 

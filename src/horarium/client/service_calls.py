@@ -8,13 +8,13 @@ from typing import Any
 from horarium.client.call import EVENTS, TEXT, Call, When, given, if_match, many, one
 from horarium.client.methods import Method, Pages
 from horarium.client.page import Page
-from horarium.wire.agenda import Agenda, AgendaLane
-from horarium.wire.audit import AuditEntry
-from horarium.wire.bundles import Applied
-from horarium.wire.cluster import Cluster
-from horarium.wire.overview import Overview
-from horarium.wire.schedules import ScheduleHealth
-from horarium.wire.service import (
+from horarium.compat.workspaces.model import WatchedSchedule
+from horarium.features.audit.model import AuditEntry
+from horarium.features.bundles.model import Applied
+from horarium.features.cluster.model import Cluster, Overview
+from horarium.features.forecast.model import Agenda, AgendaLane
+from horarium.features.schedules.model import ScheduleHealth
+from horarium.features.tenants.model import (
     Calendar,
     CalendarDeleted,
     ClusterInfo,
@@ -24,11 +24,10 @@ from horarium.wire.service import (
     Liveness,
     Namespace,
     NamespaceDeleted,
+    SignInLink,
     Token,
     TokenRevoked,
 )
-from horarium.wire.sessions import SignInLink
-from horarium.wire.workspaces import WatchedSchedule
 
 Document = Mapping[str, Any]
 

@@ -16,7 +16,7 @@ import httpx
 from horarium.client.call import Call
 from horarium.client.errors import ServerUnavailable, UnexpectedAnswer, error_of
 from horarium.client.exchange import Exchange, Retries, Wait
-from horarium.wire.feed import UNREADABLE_KIND
+from horarium.features.history.model import UNREADABLE_KIND
 
 T = TypeVar("T")
 

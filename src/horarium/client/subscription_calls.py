@@ -8,7 +8,7 @@ from typing import Any
 from horarium.client.call import Call, given, if_match, many, one
 from horarium.client.methods import Method, Pages
 from horarium.client.page import Page
-from horarium.wire.subscriptions import (
+from horarium.features.webhooks.model import (
     DeadLetter,
     Redelivered,
     Subscription,

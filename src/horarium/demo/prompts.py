@@ -7,9 +7,10 @@ from contextlib import ExitStack, contextmanager
 from typing import Any, Final
 
 from horarium.demo.agent import V0_3, V1_0, Agent, AgentServer
-from horarium.operations import agents, schedules
-from horarium.operations.caller import Caller
-from horarium.operations.resources import Resources
+from horarium.features.agents import service as agent_service
+from horarium.features.resources import Resources
+from horarium.features.schedules import service as schedule_service
+from horarium.platform.caller import Caller
 
 HERALD, CLERK = "demo-herald", "demo-clerk"
 _GENERATIONS: Final = {HERALD: V1_0, CLERK: V0_3}
@@ -34,9 +35,9 @@ def serving() -> Iterator[Mapping[str, str]]:
 def put_prompts(resources: Resources, caller: Caller, addresses: Mapping[str, str]) -> None:
     """Register both agents at their current URLs and create their schedules."""
     for agent_id, url in addresses.items():
-        agents.put(resources, caller, agent_id, {"name": _NAMES[agent_id], "url": url})
+        agent_service.put(resources, caller, agent_id, {"name": _NAMES[agent_id], "url": url})
     for document in (_morning(), _question()):
-        schedules.upsert(resources, caller, document)
+        schedule_service.upsert(resources, caller, document)
 
 
 def _morning() -> Mapping[str, Any]:

@@ -12,12 +12,14 @@ from horarium.app import Horarium
 from horarium.client.discover import DEMO_DIR
 from horarium.clock import Clock
 from horarium.demo.prompts import put_prompts, serving
+from horarium.features.agents import service as agent_service
+from horarium.features.agents.teams import ASSIGNMENTS
+from horarium.features.resources import Resources
+from horarium.features.schedules import service as schedule_service
+from horarium.features.workflows import service as workflow_service
 from horarium.instant import MINUTE, Instant
 from horarium.job.job import Job
-from horarium.operations import agents, schedules, workflows
-from horarium.operations.assignments import ASSIGNMENTS
-from horarium.operations.caller import Caller, internal
-from horarium.operations.resources import Resources
+from horarium.platform.caller import Caller, internal
 from horarium.serve.admin import make_data_dir
 from horarium.serve.process import UP, run
 from horarium.serve.service import Service
@@ -215,11 +217,11 @@ def _asking() -> Mapping[str, Any]:
 
 def put_brief(resources: Resources, caller: Caller) -> None:
     """Create an agent, a workflow, its assignment and its schedule."""
-    agents.put(resources, caller, _WRITER, {"name": "Writer", "policies": {"budget": {"max_daily_runs": 1_000}}})
-    workflows.put(resources, caller, _BRIEF, _BRIEF_WORKFLOW)
+    agent_service.put(resources, caller, _WRITER, {"name": "Writer", "policies": {"budget": {"max_daily_runs": 1_000}}})
+    workflow_service.put(resources, caller, _BRIEF, _BRIEF_WORKFLOW)
     assignment = {"workflow_id": _BRIEF, "assignee_type": "agent", "assignee_id": _WRITER}
     ASSIGNMENTS.put(resources, caller, _ASSIGNMENT, {**assignment, "retry_policy": {"max_retries": 2}})
-    schedules.upsert(resources, caller, _asking())
+    schedule_service.upsert(resources, caller, _asking())
 
 
 # ── the process ──────────────────────────────────────────────────────────────────────────────────────
@@ -264,8 +266,8 @@ def run_demo(settings: Settings, *, say: Callable[[str], None], to_terminal: boo
 def prepare(service: Service, url: str, *, addresses: Mapping[str, str]) -> None:
     """Create what needs the URL of the service, an earlier time, or other objects than schedules."""
     caller = internal("demo")
-    schedules.upsert(service.resources, caller, _call_ourselves(url))
+    schedule_service.upsert(service.resources, caller, _call_ourselves(url))
     earlier = replace(service.resources, clock=Behind(service.resources.clock, _MISSED_MINUTES * MINUTE))
-    schedules.upsert(earlier, caller, _catchup(url))
+    schedule_service.upsert(earlier, caller, _catchup(url))
     put_brief(service.resources, caller)
     put_prompts(service.resources, caller, addresses)

@@ -16,13 +16,13 @@ from horarium.decision.facts import Facts, Signal
 from horarium.decision.plan import Decision, Plan
 from horarium.decision.record import Entry, Named, NewId, record_decisions
 from horarium.decision.tick import Due, Parked, PlanTime, plan_batch
+from horarium.features.approvals import request_rows
 from horarium.instant import Instant
 from horarium.schedule.planning import Planning
 from horarium.schedule.run import Origin
 from horarium.store import usage
 from horarium.store.database import Connection
 from horarium.store.quotas import QuotaBook
-from horarium.store.runs import approvals
 from horarium.store.runs.side_effects import new_ids, settle_side_effects
 from horarium.store.schedules import facts
 from horarium.store.schedules.broken import park
@@ -87,7 +87,7 @@ def decide_claims(
         waiting += settle_side_effects(
             connection, known, claim.namespace, claim.schedule_uid, planning, decided.entry, moment.now
         )
-    approvals.request(connection, waiting, moment.now)
+    request_rows.request(connection, waiting, moment.now)
     parked = [(claim, type(wrong).__name__, str(wrong)) for claim, wrong in broken]
     parked += [(claim, why.error_class, why.error) for claim, why in unplanned]
     for claim, error_class, error in parked:

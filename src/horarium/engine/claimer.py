@@ -35,6 +35,7 @@ from horarium.engine.requests import build_request, named_secrets, rules_of, wit
 from horarium.engine.room import Limits, Room, Seat, choose, places_for
 from horarium.engine.secrets import Found, fetch, open_secrets, pins_of
 from horarium.errors import HorariumError
+from horarium.features.approvals.rows import approved_gates, confided, replies
 from horarium.instant import SECOND, Instant
 from horarium.job.run_log import KEPT_BYTES, RunLog
 from horarium.launchers.launcher import LaunchRequest
@@ -61,7 +62,6 @@ from horarium.store.runs.changes import write_changes
 from horarium.store.runs.claims import Candidate, ReadyTarget
 from horarium.store.runs.definitions import Definitions
 from horarium.store.runs.log_fields import LogFields, fields_of_run, read_run_fields
-from horarium.store.runs.newest_approvals import approved_gates, confided, replies
 from horarium.store.runs.work import Work
 from horarium.store.runs.writer import Recorded
 from horarium.store.sealing import Sealer

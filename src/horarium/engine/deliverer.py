@@ -25,6 +25,7 @@ from horarium.decision.health_status import HealthStatus
 from horarium.decision.subscription import Told, Wanted, has_place, pause_after, read_wanted, wants
 from horarium.engine.threads import Threads
 from horarium.errors import HorariumError, InvalidDefinition
+from horarium.features.history.model import cloud_event, entry_of, message_id
 from horarium.ids import id_text, new_id
 from horarium.instant import SECOND
 from horarium.launchers.webhook import Channel, Delivered, Delivery, Message, Undelivered, WebhookSender
@@ -38,7 +39,6 @@ from horarium.store.subscriptions import dead_letters, deliveries
 from horarium.store.subscriptions.dead_letters import DeadLetter
 from horarium.store.subscriptions.deliveries import Page
 from horarium.store.subscriptions.rows import SubscriptionRow
-from horarium.wire.feed import cloud_event, entry_of, message_id
 
 P = ParamSpec("P")
 T = TypeVar("T")

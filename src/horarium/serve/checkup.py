@@ -19,8 +19,8 @@ import httpx
 from horarium.clock import Clock
 from horarium.decision.process_state import GONE_AFTER_SECONDS, silent_seconds
 from horarium.errors import HorariumError
+from horarium.features.cluster.health import ahead_until
 from horarium.instant import DAY, MINUTE, SECOND, to_rfc3339
-from horarium.operations.health import ahead_until
 from horarium.recurrence.zone import tzdata_version
 from horarium.schedule.position import Status
 from horarium.serve.address import address_file

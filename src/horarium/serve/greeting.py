@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
-from horarium.api.session_cookies import SessionCookies
 from horarium.instant import MINUTE
+from horarium.platform.http.browser_sessions import SessionCookies
 from horarium.serve.address import browser_address
 from horarium.serve.admin import read_privately
 from horarium.serve.service import Service

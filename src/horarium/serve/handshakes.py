@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 
-from horarium.api.limits import network_of
+from horarium.platform.http.connections import network_of
 from horarium.serve.seats import SeatLimits, Seats
 from horarium.serve.tls import Tls
 

@@ -14,8 +14,8 @@ from urllib.parse import urlsplit
 
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from horarium.api.health import is_probe
-from horarium.api.problems import problem
+from horarium.features.cluster.probes import is_probe
+from horarium.platform.http.responses import problem
 from horarium.settings import Settings, is_loopback
 
 _LOCAL = frozenset({"localhost", "127.0.0.1", "::1"})

@@ -21,11 +21,10 @@ import h11
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from uvicorn.protocols.http.h11_impl import H11Protocol, RequestResponseCycle
 
-from horarium.api.address import Network
-from horarium.api.heads import ambiguous_length
-from horarium.api.health import is_probe
-from horarium.api.limits import network_of
-from horarium.api.problems import problem
+from horarium.features.cluster.probes import is_probe
+from horarium.platform.http.connections import Network, network_of
+from horarium.platform.http.middleware import ambiguous_length
+from horarium.platform.http.responses import problem
 from horarium.serve.seats import Seat, SeatLimits, Seats, fitting
 from horarium.serve.tls import with_certificate
 from horarium.settings import Settings

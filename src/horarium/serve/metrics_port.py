@@ -6,8 +6,8 @@ from typing import Final
 
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from horarium.api.base_path import without_base
-from horarium.api.problems import problem
+from horarium.platform.http.connections import without_base
+from horarium.platform.http.responses import problem
 from horarium.settings import Settings, is_loopback
 
 PATHS: Final = frozenset({"/metrics", "/livez", "/readyz"})

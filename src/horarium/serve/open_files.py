@@ -6,8 +6,8 @@ import resource
 import threading
 from contextlib import suppress
 
-from horarium.api.shortages import shortage_of
 from horarium.errors import HorariumError
+from horarium.platform.http.middleware import shortage_of
 from horarium.serve.seats import RESERVE
 
 # More than this is of no use to any setting, and costs programs that the process starts.

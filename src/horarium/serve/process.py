@@ -22,9 +22,9 @@ from typing import Any
 import uvicorn
 from starlette.types import ASGIApp
 
-from horarium.api.shortages import Shortages
 from horarium.engine.memory import settle_in
 from horarium.errors import HorariumError
+from horarium.platform.http.middleware import Shortages
 from horarium.serve.address import addressed
 from horarium.serve.admin import seed_admin_token
 from horarium.serve.application import Application
@@ -289,7 +289,7 @@ class Door:
             lifespan="off",
             server_header=False,
             date_header=True,
-            proxy_headers=False,  # by itself it believes whoever connects from loopback; `api/address.py` decides
+            proxy_headers=False,  # uvicorn trusts any peer on loopback; `connections.py` decides
             # What is under way is ours to end, as a launch is.
             timeout_graceful_shutdown=math.ceil(max(_CLOSE_CONNECTIONS_SECONDS, settings.shutdown_seconds)),
         )

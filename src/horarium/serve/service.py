@@ -14,7 +14,6 @@ from typing import Any, TextIO
 
 from fastapi import FastAPI
 
-from horarium.api.app import ApiOptions, make_api
 from horarium.clock import Clock, SystemClock
 from horarium.engine.claimer import DispatcherOptions
 from horarium.engine.deliverer import Deliverer, DelivererOptions
@@ -22,6 +21,8 @@ from horarium.engine.engine import Engine, EngineOptions
 from horarium.engine.retention import RetentionOptions
 from horarium.engine.room import Limits
 from horarium.engine.ticker import TickerOptions
+from horarium.features.bundles.registrations import Registered, namespaces_of_app, register
+from horarium.features.resources import Damages, Resources
 from horarium.ids import id_text, new_id
 from horarium.launchers.a2a.cards import Cards
 from horarium.launchers.a2a.client import A2AClient
@@ -31,11 +32,8 @@ from horarium.launchers.signals import Signals
 from horarium.launchers.ssrf import Guard
 from horarium.launchers.webhook import WebhookSender
 from horarium.life.report_token import ReportTokens
-from horarium.operations.caller import internal
-from horarium.operations.damages import Damages
-from horarium.operations.errors import OperationError, QuotaExceeded
-from horarium.operations.registrations import Registered, namespaces_of_app, register
-from horarium.operations.resources import Resources
+from horarium.platform.caller import internal
+from horarium.platform.errors import OperationError, QuotaExceeded
 from horarium.policy.limits import RunLimits
 from horarium.policy.limits import parse as amount
 from horarium.policy.quotas import Quota, Quotas
@@ -43,6 +41,7 @@ from horarium.schedule.document import from_canonical
 from horarium.schedule.kinds import PROMPT
 from horarium.schedule.release import fingerprint
 from horarium.serve.admin import AdminTokenFile, make_data_dir
+from horarium.serve.api import ApiOptions, make_api
 from horarium.serve.application import Application, Bare, load_application, load_provider
 from horarium.serve.launchers import address_policy, make_registry
 from horarium.serve.observer import TelemetryObserver

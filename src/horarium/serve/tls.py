@@ -15,9 +15,9 @@ from typing import Any
 from cryptography import x509
 from structlog.typing import FilteringBoundLogger
 
-from horarium.api.certificates import STATE, read_certificate
 from horarium.errors import InvalidDefinition
 from horarium.instant import Instant, from_datetime
+from horarium.platform.http.connections import STATE, read_certificate
 from horarium.settings import Settings, is_loopback
 
 _LOOK_SECONDS = 5.0

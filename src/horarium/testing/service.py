@@ -17,16 +17,21 @@ from typing import Any, TextIO, TypeVar
 
 import httpx
 
-from horarium.api import run_views
-from horarium.api.history import history_event
 from horarium.client.client import Client
+from horarium.features.cluster import verification
+from horarium.features.history import service as histories
+from horarium.features.history.routes import history_event
+from horarium.features.resources import Resources
+from horarium.features.runs import reports, views
+from horarium.features.runs import service as run_service
+from horarium.features.runs.model import Run, RunSummary
+from horarium.features.schedules import service as schedule_service
+from horarium.features.schedules.model import HistoryEvent
 from horarium.instant import DAY, HOUR, MINUTE, SECOND, Instant, to_rfc3339
 from horarium.launchers.recording import RecordingLauncher, Step
 from horarium.life.outcome import Finished
-from horarium.operations import history as histories
-from horarium.operations import reports, runs, schedules, verify
-from horarium.operations.caller import Caller
-from horarium.operations.resources import Resources
+from horarium.platform.caller import Caller
+from horarium.platform.wire import Role
 from horarium.schedule.run import OPEN
 from horarium.serve.application import Application, Bare
 from horarium.serve.service import Service, open_service, put_templates
@@ -42,9 +47,6 @@ from horarium.store.runs.read import RunFilter, RunRow
 from horarium.testing.clock import DEFAULT_START, FakeClock, When, instant_of
 from horarium.testing.http import InProcess
 from horarium.testing.recorder import recording_registry
-from horarium.wire.roles import Role
-from horarium.wire.runs import Run, RunSummary
-from horarium.wire.schedules import HistoryEvent
 
 T = TypeVar("T")
 
@@ -103,17 +105,17 @@ class TestService:
 
     def create(self, document: Mapping[str, Any] | None = None, /, **fields: Any) -> str:
         """The id of the new schedule."""
-        return schedules.create(self.resources, self.caller, {**(document or {}), **fields}).schedule_id
+        return schedule_service.create(self.resources, self.caller, {**(document or {}), **fields}).schedule_id
 
     def runs(self, schedule_id: str | None = None) -> list[Run]:
         """Oldest first; those of one schedule, also a deleted one, or of all."""
 
-        def look(connection: Connection) -> list[runs.Run]:
+        def look(connection: Connection) -> list[run_service.Run]:
             page = runs_read.page_of_namespace(connection, self.caller.namespace, limit=_MANY, whole=True)
             wanted = [row for row in reversed(page.rows) if schedule_id in (None, row.schedule_id)]
-            return runs.view(self.resources, connection, wanted)
+            return run_service.view(self.resources, connection, wanted)
 
-        return [run_views.shown(run) for run in self.resources.database.read(look)]
+        return [views.shown(run) for run in self.resources.database.read(look)]
 
     def history(self, schedule_id: str) -> list[HistoryEvent]:
         """Oldest first; of the newest schedule that had this id."""
@@ -124,9 +126,9 @@ class TestService:
 
         return [history_event(row) for row in self.resources.database.read(look)]
 
-    def verify(self) -> Sequence[verify.Finding]:
+    def verify(self) -> Sequence[verification.Finding]:
         """Find faults of the records; there should be none."""
-        return list(verify.verify(self.resources, self.caller))
+        return list(verification.verify(self.resources, self.caller))
 
     def client(self, *, token: str | None = TOKEN, namespace: str | None = "default") -> Client:
         """The typed client of the service, with an admin's token unless another one is given."""
@@ -150,7 +152,9 @@ class TestService:
         self._report(run, state="failed", error=error, error_class=error_class)
 
     def _report(self, run: RunSummary, **said: Any) -> None:
-        row = self.resources.database.read(partial(runs.find_in_namespace, caller=self.caller, run_id=run.run_id))
+        row = self.resources.database.read(
+            partial(run_service.find_in_namespace, caller=self.caller, run_id=run.run_id)
+        )
         said["report_token"] = self.resources.tokens.make(row.run_id, run.attempt, row.gates_passed)
         reports.report(self.resources, self.caller, run.run_id, reports.parse_report(said))
         self.settle()

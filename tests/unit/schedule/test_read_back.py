@@ -11,7 +11,7 @@ from horarium.schedule.aliases import COMPUTED
 from horarium.schedule.document import Parsed, Update, parse_definition, to_document
 
 NOW = 1_770_000_000_000_000
-# What an answer says beside the document: see `api/views.py`.
+# What an answer says beside the document: see `features/schedules/views.py`.
 BESIDE: dict[str, Any] = {
     **dict.fromkeys(COMPUTED, "anything"),
     "uid": "0123",

@@ -13,6 +13,7 @@ from typing import Any
 from sqlalchemy import Connection
 
 from horarium.decision.births import payers
+from horarium.features.approvals import rows as approval_rows
 from horarium.ids import id_text
 from horarium.instant import DAY, SECOND, Instant, rfc3339_or_none, to_rfc3339
 from horarium.life.change import Admit, Again, Begin, Block, Change, End, Nothing, Progress, Wait
@@ -27,7 +28,7 @@ from horarium.store.database.json_text import event_text, kept_text
 from horarium.store.database.set_wise import Update
 from horarium.store.history import notices
 from horarium.store.history.notices import Notice
-from horarium.store.runs import closed_approvals, events, newest_approvals, unwanted_tasks
+from horarium.store.runs import events, unwanted_tasks
 from horarium.store.runs.events import NewRunEvent
 from horarium.store.runs.unwanted_tasks import UnwantedTask
 from horarium.store.runs.work import Work
@@ -91,7 +92,7 @@ def write_changes(
     for change_kind, rows in by_kind.items():
         _UPDATES[change_kind].run(connection, rows)
     events.append(connection, told, now=now)
-    closed_approvals.close_unanswered(connection, changed, now)
+    approval_rows.close_unanswered(connection, changed, now)
     notices.append(connection, _finished_runs(connection, finished, now), now=now)
     counters.add_to_counters(connection, freed)
     unwanted_tasks.add(connection, [task for each in changed if (task := _left_behind(*each)) is not None], now)
@@ -278,7 +279,7 @@ def _said(values: dict[str, Any]) -> dict[str, Any]:
 
 def _finished_runs(connection: Connection, finished: Sequence[tuple[Work, End]], now: Instant) -> list[Notice]:
     asked = [run.approval_id for run, _ in finished if run.approval_id is not None]
-    answers = newest_approvals.outcomes(connection, asked)
+    answers = approval_rows.outcomes(connection, asked)
     return [_finished(run, end, answers, now) for run, end in finished]
 
 

@@ -9,6 +9,7 @@ from typing import Any
 import sqlalchemy as sa
 from sqlalchemy import Connection
 
+from horarium.features.approvals.request_rows import current_inputs
 from horarium.life.soundness import Answer, RunFacts
 from horarium.policy.approval import ApprovalDecision
 from horarium.policy.replying import agreed_hash, proposed_reply
@@ -18,7 +19,6 @@ from horarium.schedule.rendering import texts_of
 from horarium.schedule.run import RunState
 from horarium.store.database.json_text import from_text
 from horarium.store.runs import everywhere
-from horarium.store.runs.approvals import current_inputs
 from horarium.store.runs.definitions import Definitions
 from horarium.store.runs.states import FINAL_NAMES
 from horarium.store.tables import approvals, runs, schedules, step_changes

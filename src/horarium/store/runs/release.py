@@ -14,6 +14,7 @@ from sqlalchemy import ColumnElement, Connection, TextClause, bindparam, case, f
 from horarium.decision.births import under_queue, under_waiting
 from horarium.decision.facts import Shared
 from horarium.decision.release import ActiveRun, HeldRun, plan_release
+from horarium.features.approvals import request_rows
 from horarium.ids import id_text
 from horarium.instant import Instant
 from horarium.life.change import End
@@ -29,7 +30,7 @@ from horarium.store.counters import add_to_counters, key_owner, lock_counters
 from horarium.store.database.set_wise import select_by_ids
 from horarium.store.history.append import Journal
 from horarium.store.policies import room_of
-from horarium.store.runs import approvals, events, make_room
+from horarium.store.runs import events, make_room
 from horarium.store.runs.after_end import ReleasedRun, tell_released
 from horarium.store.runs.changes import write_changes
 from horarium.store.runs.descendants import end_below
@@ -225,7 +226,7 @@ def _write_released(connection: Connection, released: Sequence[tuple[ReleasedRun
         ],
         now=now,
     )
-    approvals.request(connection, waits, now)
+    request_rows.request(connection, waits, now)
 
 
 _RELEASE = (

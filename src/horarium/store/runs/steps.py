@@ -9,12 +9,13 @@ from typing import Any, NamedTuple, TypeAlias
 from sqlalchemy import Connection
 
 from horarium.decision.step import StepFact
+from horarium.features.approvals import request_rows
 from horarium.instant import Instant
 from horarium.life.change import Used
 from horarium.schedule.event import RunEventType
 from horarium.schedule.run import FINAL, OPEN, Origin, RunState
 from horarium.store.database.set_wise import Insert, Update, select_by_ids
-from horarium.store.runs import approvals, events
+from horarium.store.runs import events
 from horarium.store.runs.states import sql_list
 from horarium.store.runs.work import COLUMNS, Work
 from horarium.store.schedules.decisions import ZEROS
@@ -83,7 +84,7 @@ def insert(connection: Connection, steps: Sequence[NewStep], now: Instant) -> No
     events.append(connection, [(step.run_id, _FIRST_EVENT, *_told(step)) for step in steps], now=now)
     waiting = [step.run_id for step in steps if step.state == RunState.AWAITING_APPROVAL]
     if waiting:
-        approvals.request(connection, waiting, now)
+        request_rows.request(connection, waiting, now)
 
 
 def _row(step: NewStep, now: Instant) -> tuple[Any, ...]:

@@ -17,6 +17,7 @@ from sqlalchemy import Connection
 
 from horarium.decision.ending import plan_ending
 from horarium.decision.last_status import empties_after
+from horarium.features.approvals import request_rows
 from horarium.instant import Instant
 from horarium.life.change import Admit, Again, Begin, Block, Change, End, Nothing, Progress, Wait, Why
 from horarium.life.event import Answered, Event, Taken
@@ -31,7 +32,7 @@ from horarium.schedule.run import RunState, check_transition
 from horarium.store import usage
 from horarium.store.database.json_text import event_text
 from horarium.store.database.set_wise import select_by_ids
-from horarium.store.runs import approvals, step_changes
+from horarium.store.runs import step_changes
 from horarium.store.runs.after_end import pause_after_failures
 from horarium.store.runs.changes import BY_ITSELF, kept_error, write_changes
 from horarium.store.runs.descendants import end_below, used_more
@@ -193,7 +194,7 @@ def _follow_up(
     blocks = {run.run_id: change for run, change in changed if isinstance(change, Block)}
     gates = {run_id: (block.gate,) for run_id, block in blocks.items()}
     asked = {run_id: block.question for run_id, block in blocks.items() if block.question is not None}
-    approvals.request(connection, [*gates], now, gates, asked)
+    request_rows.request(connection, [*gates], now, gates, asked)
     step_changes.note(connection, [noted for run, change in changed if (noted := _noted(run, change)) is not None])
     ended = [(run, change) for run, change in changed if isinstance(change, End)]
     if not ended:
