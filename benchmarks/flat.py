@@ -31,19 +31,19 @@ from past_forms import QUEUE
 from rich.table import Table
 from sqlalchemy import Connection, text
 
-from horarium.clock import SystemClock
+from horarium.core.document.states import RunState
 from horarium.features.forecast import service as forecast_service
 from horarium.features.history import service as history_service
 from horarium.features.runs import events
 from horarium.features.runs import service as run_service
 from horarium.features.runs.reports import Claimed
+from horarium.features.runs.rows import RunFilter
 from horarium.features.schedules import lists
-from horarium.ids import id_text
 from horarium.instant import DAY, Instant
-from horarium.schedule.run import RunState
-from horarium.store.database import Database
-from horarium.store.errors import StoreUnavailable
-from horarium.store.runs.read import RunFilter
+from horarium.platform.clock import SystemClock
+from horarium.platform.database import Database
+from horarium.platform.database.errors import StoreUnavailable
+from horarium.platform.ids import id_text
 
 ASKED = 20
 NEW = 120

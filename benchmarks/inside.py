@@ -23,15 +23,15 @@ from rich.table import Table
 from horarium.features.resources import Resources
 from horarium.features.runs import reports as runs_reports
 from horarium.features.runs.reports import Claimed
-from horarium.ids import id_text
 from horarium.instant import Instant
 from horarium.platform.caller import Caller
+from horarium.platform.database import Database
+from horarium.platform.database.schema import DEFAULT_NAMESPACE
+from horarium.platform.ids import id_text
+from horarium.platform.settings import Settings
 from horarium.platform.wire import Role
 from horarium.serve.service import Service, open_service
-from horarium.settings import Settings
-from horarium.store.database import Database
-from horarium.store.migrate import DEFAULT_NAMESPACE
-from horarium.testing.clock import FakeClock
+from horarium.testing.doubles import FakeClock
 
 CALLER = Caller("bench", Role.ADMIN, DEFAULT_NAMESPACE, "bench", everywhere=True, confirmed=True)
 

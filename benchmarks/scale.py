@@ -26,19 +26,18 @@ from inside import CALLER, Inside, Question, Took, compared, inside, measured, m
 from rich.table import Table
 from sqlalchemy import Connection, bindparam, text
 
-from horarium.clock import SystemClock
+from horarium.core.document.states import Status
 from horarium.features.forecast import service as forecast_service
-from horarium.features.schedules import lists
+from horarium.features.schedules import due_rows, lists
 from horarium.features.schedules import service as schedule_service
+from horarium.features.schedules.due_rows import Plannings
 from horarium.features.schedules.filters import ScheduleFilter, make_list_token
-from horarium.ids import id_text, new_id
+from horarium.features.schedules.list_rows import Cursor
 from horarium.instant import DAY, HOUR, Instant
-from horarium.schedule.position import Status
-from horarium.store.database import Database
-from horarium.store.migrate import DEFAULT_NAMESPACE
-from horarium.store.schedules import due
-from horarium.store.schedules.due import Plannings
-from horarium.store.schedules.lists import Cursor
+from horarium.platform.clock import SystemClock
+from horarium.platform.database import Database
+from horarium.platform.database.schema import DEFAULT_NAMESPACE
+from horarium.platform.ids import id_text, new_id
 
 SMALL = 30_000
 STORED = (300_000,)
@@ -196,7 +195,7 @@ def _questions(party: Party) -> Iterator[Mapping[str, Question]]:
 def _claimed(opened: Database, known: Plannings, now: Instant, expected: int) -> float:
     """Rows are locked and let go again, as by a process that stops before it has decided."""
     found: list[int] = []
-    took = milliseconds(lambda: found.append(len(opened.write(lambda c: due.claim(c, known, now, DUE)))))
+    took = milliseconds(lambda: found.append(len(opened.write(lambda c: due_rows.claim(c, known, now, DUE)))))
     assert found == [expected], found
     return took
 

@@ -12,9 +12,9 @@ from generate_text import clean, code, page, table
 
 from horarium.platform.caller import Caller
 from horarium.platform.http.routing import OPERATIONS, Open
+from horarium.platform.settings import Settings
 from horarium.platform.wire import Permission, Role
 from horarium.serve.service import open_service
-from horarium.settings import Settings
 
 
 def http_page() -> str:

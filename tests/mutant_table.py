@@ -16,11 +16,48 @@ MOVED: Final[Mapping[str, str]] = {
     "api/idempotency": "platform/http/idempotency",
     "api/jwts": "platform/http/jwts",
     "api/limits": "platform/http/connections",
+    "audit": "core/audit_entries",
+    "celery/answers": "celery/sender",
+    "celery/spool_lines": "celery/spool_file",
+    "cli/dates": "features/calendars/commands",
+    "cli/verify": "cli/maintenance",
+    "client/call": "platform/client/call",
+    "client/discover": "platform/client/connection",
+    "client/exchange": "platform/client/exchange",
+    "decision/backfill": "core/decision/decide",
+    "decision/certainty": "core/decision/certainty",
+    "decision/guards": "core/decision/guards",
+    "decision/release": "core/decision/changes",
+    "decision/tick": "core/decision/tick",
+    "engine/heartbeat": "engine/chores",
+    "launchers/celery/message": "launchers/celery/broker",
+    "life/react": "core/lifecycle/react",
+    "life/report_token": "core/lifecycle/outcome",
     "operations/approvals": "features/approvals/service",
     "operations/caller": "platform/caller",
     "operations/deciding": "features/approvals/deciding",
     "operations/namespaces": "features/tenants/service",
     "operations/secrets": "features/secrets/service",
+    "policy/approval": "core/policy/approval",
+    "policy/overlap": "core/policy/queue",
+    "policy/quotas": "core/policy/limits",
+    "policy/retry": "core/policy/retry",
+    "recurrence/cron": "core/recurrence/cron",
+    "recurrence/interval": "core/recurrence/parts",
+    "recurrence/jitter": "core/recurrence/spec",
+    "recurrence/wall": "core/recurrence/parts",
+    "schedule/graph": "core/document/workflow_parts",
+    "schedule/redaction": "core/document/secret_values",
+    "serve/hosts": "serve/asgi",
+    "serve/seats": "serve/sockets",
+    "serve/secret_key": "serve/data_dir",
+    "settings/loading": "platform/settings/loading",
+    "store/idempotency": "platform/database/idempotency",
+    "store/quotas": "features/tenants/quota_rows",
+    "store/runs/claims": "features/runs/claim_rows",
+    "store/schedules/due": "features/schedules/due_rows",
+    "store/subscriptions/deliveries": "features/webhooks/delivery_rows",
+    "store/tokens": "features/tenants/rows",
     "wire/answer": "platform/wire",
     "wire/audit": "features/audit/model",
 }
@@ -84,7 +121,7 @@ MUTANTS: Final[tuple[Mutant, ...]] = (
         ("unit/policy/test_quotas.py",)),
     Mutant(
         "An approval is required only where every level requires it",
-        "policy/approval", "merge",
+        "policy/approval", "merge_approval_policies",
         "asks = any(", "asks = all(",
         ("unit/policy/test_approval.py",)),
     # ── decision ─────────────────────────────────────────────────────────────────────────────────────────────────
@@ -100,7 +137,7 @@ MUTANTS: Final[tuple[Mutant, ...]] = (
         ("unit/decision/test_tick.py",)),
     Mutant(
         "A forecast calls the outcome of a condition likely",
-        "decision/certainty", "Doubts._of_guard",
+        "decision/certainty", "Uncertainty._of_guard",
         "return Level.UNKNOWN, _CONDITION", "return Level.LIKELY, _CONDITION",
         ("unit/decision/test_evaluator.py", "unit/decision/test_agenda.py")),
     Mutant(
@@ -212,7 +249,7 @@ MUTANTS: Final[tuple[Mutant, ...]] = (
     # ── engine ───────────────────────────────────────────────────────────────────────────────────────────────────
     Mutant(
         "A ticker that waits for the database loses its heartbeat",
-        "engine/heartbeat", "Heartbeat.step",
+        "engine/heartbeat", "ProcessHeartbeat.step",
         "await self._threads.run(lambda: ticker.beat(waits=False))", "pass",
         ("engine/test_heartbeat.py",), "sqlite"),
     Mutant(
@@ -227,7 +264,7 @@ MUTANTS: Final[tuple[Mutant, ...]] = (
         ("engine/test_janitor.py",), "sqlite"),
     Mutant(
         "Runs are deleted before the announced time",
-        "engine/retention", "Retention._may_forget_runs",
+        "engine/retention", "RetentionLoop._may_forget_runs",
         "return now >= self._forgets_from", "return True",
         ("engine/test_retention.py",), "sqlite"),
     Mutant(
@@ -275,7 +312,7 @@ MUTANTS: Final[tuple[Mutant, ...]] = (
     # ── client ───────────────────────────────────────────────────────────────────────────────────────────────────
     Mutant(
         "The client makes one attempt too many",
-        "client/exchange", "Exchange._again",
+        "client/exchange", "Attempts._again",
         "self.failures >= self.retries.attempts", "self.failures > self.retries.attempts",
         ("client/test_retries.py",)),
     Mutant(

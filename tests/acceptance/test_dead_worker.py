@@ -16,13 +16,13 @@ from typing import Any
 
 import pytest
 
-from horarium.decision.process_state import ProcessState
+from horarium.core.decision.presence import ProcessState
 from horarium.features.cluster import service as cluster_service
 from horarium.features.schedules import service as schedule_service
 from horarium.features.schedules import triggers
 from horarium.platform.caller import internal
+from horarium.platform.settings import Settings
 from horarium.serve.service import open_service
-from horarium.settings import Settings
 
 KEY = "a key for this test alone, and long enough"
 PATIENCE = 120

@@ -17,22 +17,22 @@ from engine.builders import ACTION, START, World, account, reasons
 from operations.desks import TOKENS
 from world import FakeClock
 
-from horarium.engine.dispatcher import Answer
+from horarium.core.lifecycle.outcome import Accepted, Finished, Outcome, StillRunning
+from horarium.engine.dispatcher import LaunchAnswer
 from horarium.engine.ticker import TickerOptions
 from horarium.features.cluster.verification import verify
 from horarium.features.resources import Resources
+from horarium.features.runs.claim_rows import renew
 from horarium.features.schedules import lifecycle
 from horarium.features.schedules import service as schedule_service
 from horarium.instant import HOUR, MINUTE, SECOND, Instant, to_rfc3339
 from horarium.launchers.launcher import LaunchRequest
 from horarium.launchers.recording import RecordingLauncher
-from horarium.life.outcome import Accepted, Finished, Outcome, StillRunning
 from horarium.platform.caller import internal
-from horarium.settings import Settings
-from horarium.store.database import Database
-from horarium.store.runs.claims import renew
-from horarium.store.tables import runs
-from horarium.telemetry.telemetry import Telemetry
+from horarium.platform.database import Database
+from horarium.platform.database.tables import runs
+from horarium.platform.settings import Settings
+from horarium.platform.telemetry.telemetry import Telemetry
 
 CALLER = internal("test")
 MINUTES = 60
@@ -332,7 +332,7 @@ def test_r_a_slow_launch_delays_nobody(database: Database) -> None:
         taken = asyncio.run(stage.dispatcher.claim()).taken
         in_hand += [(stage.clock.now() + 95 * SECOND, each) for each in taken]
         asyncio.run(_renew(stage, [each.work for _, each in in_hand]))
-        done = [Answer(each, Finished()) for until, each in in_hand if until <= stage.clock.now()]
+        done = [LaunchAnswer(each, Finished()) for until, each in in_hand if until <= stage.clock.now()]
         in_hand = [(until, each) for until, each in in_hand if until > stage.clock.now()]
         asyncio.run(stage.dispatcher.settle(done))
         stage.tidy()

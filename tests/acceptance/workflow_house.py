@@ -15,14 +15,14 @@ from typing import Any
 import httpx
 from acceptance.workflow_books import Books, delivered_wrongly, open_books, problems, unfinished
 
+from horarium.core.document.states import FINAL
+from horarium.core.lifecycle.outcome import Accepted, Busy, Outcome, Refused, Unreachable
 from horarium.features.tenants import service as tenant_service
-from horarium.ids import id_text, parse_id
 from horarium.instant import Instant
 from horarium.launchers.launcher import LaunchRequest
-from horarium.life.outcome import Accepted, Busy, Outcome, Refused, Unreachable
+from horarium.platform.database import transactions
+from horarium.platform.ids import id_text, parse_id
 from horarium.platform.wire import Role
-from horarium.schedule.run import FINAL
-from horarium.store.database import transactions
 from horarium.testing import TestService, service
 
 START = "2026-03-02T00:00:00Z"

@@ -13,15 +13,15 @@ import httpx
 from api.worlds import GUARDED, STREAM
 from fastapi.routing import APIRoute
 
-from horarium.audit import Act
+from horarium.core.audit_entries import Act
 from horarium.features.tenants import service as tenant_service
-from horarium.ids import id_text, new_id, parse_id
+from horarium.features.webhooks import delivery_rows
+from horarium.features.webhooks.delivery_rows import DeadLetterRow
 from horarium.platform.caller import Caller
 from horarium.platform.http.routing import OPERATIONS
+from horarium.platform.ids import id_text, new_id, parse_id
 from horarium.platform.wire import Role
 from horarium.serve.api import ROUTES
-from horarium.store.subscriptions import dead_letters
-from horarium.store.subscriptions.dead_letters import DeadLetter
 from horarium.testing import Accepted, TestService, service
 
 Route = tuple[str, str]
@@ -218,8 +218,10 @@ def _undelivered(horarium: TestService, namespace: str, subscription: str) -> st
     ids, now = [new_id(), new_id()], horarium.now
     for each in ids:
         whose = each, namespace, parse_id(subscription, "subscription_id")
-        letter = DeadLetter(*whose, "0-1", "run_finished", "{}", 1, 500, "it was down", now, None)
-        horarium.resources.database.write(lambda connection, letter=letter: dead_letters.insert(connection, letter))
+        letter = DeadLetterRow(*whose, "0-1", "run_finished", "{}", 1, 500, "it was down", now, None)
+        horarium.resources.database.write(
+            lambda connection, letter=letter: delivery_rows.insert_dead_letter(connection, letter)
+        )
     return id_text(ids[0])
 
 

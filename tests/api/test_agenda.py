@@ -8,10 +8,10 @@ import httpx
 import pytest
 
 from horarium.features.forecast import agenda as forecast_agenda
+from horarium.features.forecast import rows as forecast_rows
 from horarium.features.tenants import service as tenant_service
 from horarium.platform.caller import Caller
 from horarium.platform.wire import Role
-from horarium.store.history import occurrences
 from horarium.testing import TestService
 
 
@@ -208,7 +208,7 @@ def test_a_history_that_is_too_long_says_so(
 ) -> None:
     add(http, "hourly", "0 * * * *", overlap_policy="allow_all")
     horarium.advance(hours=4)
-    monkeypatch.setattr(occurrences, "MOST_OF_ONE", 2)
+    monkeypatch.setattr(forecast_rows, "MOST_OF_ONE", 2)
     window = {"from": "2026-03-01T00:00:00Z", "to": "2026-03-01T04:30:00Z", "schedule_id": "hourly"}
     got = look(http, **window)
     assert ([row["at"][11:13] for row in got["rows"]], got["truncated"]) == (["03", "04"], True)

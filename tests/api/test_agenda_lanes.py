@@ -10,12 +10,12 @@ import httpx
 import pytest
 
 from horarium.features.forecast import agenda_lanes
+from horarium.features.forecast import lane_rows as stored_lanes
 from horarium.features.forecast.agenda import EVERYTHING, Agenda
 from horarium.features.tenants import service as tenant_service
 from horarium.instant import HOUR
 from horarium.platform.caller import Caller
 from horarium.platform.wire import Role
-from horarium.store.history import lanes as stored_lanes
 from horarium.testing import TestService
 
 WINDOW: dict[str, Any] = {

@@ -10,8 +10,8 @@ import sqlalchemy as sa
 
 from horarium.features.schedules.decisions import MAX_RECORDED
 from horarium.features.tenants import service as tenant_service
-from horarium.ids import parse_id
-from horarium.store.tables import runs
+from horarium.platform.database.tables import runs
+from horarium.platform.ids import parse_id
 from horarium.testing import Accepted, TestService
 
 pytestmark = pytest.mark.parametrize("dialect", ["sqlite"], indirect=True)

@@ -9,11 +9,11 @@ import httpx
 import pytest
 from api.bundling import DAYS, HOURLY, apply, changes, ids, refused
 
-from horarium.decision import fires
+from horarium.core.decision import year
+from horarium.core.document import document
 from horarium.features.bundles import steps
 from horarium.features.schedules import service as schedule_service
 from horarium.instant import Instant
-from horarium.schedule import document
 from horarium.testing import TestService
 
 
@@ -111,7 +111,7 @@ def test_fires_are_counted_when_nothing_is_locked_any_more(
 
     def count(*specs: Any, now: Instant) -> tuple[int, int]:
         horarium.resources.database.write(lambda connection: None)  # refused inside of another transaction
-        counts.append(fires.fires_moved(*specs, now=now))
+        counts.append(year.fires_moved(*specs, now=now))
         return counts[-1]
 
     monkeypatch.setattr(steps, "fires_moved", count)

@@ -8,9 +8,9 @@ import httpx
 import pytest
 from api.fed import fed
 
+from horarium.core.policy.approval import input_hash
 from horarium.features.tenants import service as tenant_service
 from horarium.instant import HOUR, to_rfc3339
-from horarium.policy.approval import input_hash
 from horarium.testing import TestService
 
 POLICY: dict[str, Any] = {"requires_approval": True}

@@ -8,8 +8,8 @@ import httpx
 import pytest
 
 from horarium.features.tenants import service as tenant_service
-from horarium.store.database.json_text import to_text
-from horarium.store.tables import agents
+from horarium.platform.database.columns import to_text
+from horarium.platform.database.tables import agents
 from horarium.testing import TestService
 
 WRITER = {"id": "writer", "name": "Writer", "url": "https://agents.example.com/writer", "token": "s3cret-t0ken"}

@@ -40,7 +40,7 @@ def test_a_revoked_token_is_of_no_use(horarium: TestService) -> None:
     http = horarium.http(token=issued.secret)
     assert http.get("/api/schedules").status_code == 200
     [row] = tenant_service.list_tokens(horarium.resources, horarium.caller)
-    from horarium.ids import id_text
+    from horarium.platform.ids import id_text
 
     tenant_service.revoke_token(horarium.resources, horarium.caller, id_text(row.token_id))
     assert http.get("/api/schedules").status_code == 401

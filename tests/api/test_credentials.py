@@ -10,13 +10,12 @@ from api.bundling import apply
 
 from horarium.features.bundles import registrations
 from horarium.features.secrets import service as secret_service
+from horarium.features.secrets.rows import reseal_all
 from horarium.features.tenants import service as tenant_service
 from horarium.platform.caller import Caller, internal
+from horarium.platform.database import Connection, installation
+from horarium.platform.database.installation import Sealer
 from horarium.platform.wire import Role
-from horarium.store import installation
-from horarium.store.database import Connection
-from horarium.store.resealing import reseal_all
-from horarium.store.sealing import Sealer
 from horarium.testing import Accepted, Finished, RunFailed, TestService
 
 # What the databases do with it is shown in `test_nothing_shown.py`, on both.

@@ -15,10 +15,9 @@ from api.streams import Listener
 
 from horarium.features.cluster import health
 from horarium.features.tenants import service as tenant_service
-from horarium.ids import parse_id
-from horarium.store import processes
-from horarium.store.processes import About, Process
-from horarium.store.tables import (
+from horarium.platform.database import processes
+from horarium.platform.database.processes import About, Process
+from horarium.platform.database.tables import (
     agents,
     approvals,
     assignments,
@@ -38,7 +37,8 @@ from horarium.store.tables import (
     teams,
     workflows,
 )
-from horarium.store.tables import tokens as tokens_table
+from horarium.platform.database.tables import tokens as tokens_table
+from horarium.platform.ids import parse_id
 from horarium.testing import TestService, service
 
 DAMAGES = {
@@ -305,7 +305,7 @@ def test_the_row_of_a_process_that_cannot_be_read_makes_no_other_process_unready
     about = About("here", roles=("ticker",))
     told = Process(about, {"ticker": horarium.now}, None, False, 0)
     for name in ("bad", "good"):
-        horarium.resources.database.write(lambda c, name=name: processes.beat(c, name, told, horarium.now))
+        horarium.resources.database.write(lambda c, name=name: processes.beat_process(c, name, told, horarium.now))
     own = sa.update(leases).where(leases.c.name == "process:bad").values(values)
     horarium.resources.database.write(lambda connection: connection.execute(own))
     assert health.read_figures(horarium.resources).ticked_at == horarium.now

@@ -7,8 +7,8 @@ from typing import Any
 import httpx
 import pytest
 
+from horarium.core.document.planning import compile_planning
 from horarium.features.tenants import service as tenant_service
-from horarium.schedule.planning import compile_planning
 from horarium.testing import TestService
 
 DOCUMENT: dict[str, Any] = {

@@ -13,16 +13,16 @@ import httpx
 import pytest
 from api.streams import Listener
 
+from horarium.core.document.event import FEED_KINDS, EventType, NoticeType
 from horarium.features.history import routes as history_routes
 from horarium.features.history import service as history_service
 from horarium.features.history import streams
+from horarium.features.history.entry_rows import START, FeedCursor, cursor_text
+from horarium.features.history.rows import append
 from horarium.features.history.service import FeedPage, read_cursor
 from horarium.features.resources import Resources
 from horarium.platform.caller import Caller
-from horarium.schedule.event import FEED_KINDS, EventType, NoticeType
-from horarium.store.database import Database
-from horarium.store.history.append import append
-from horarium.store.history.feed import START, FeedCursor, cursor_text
+from horarium.platform.database import Database
 from horarium.testing import TestService
 
 
@@ -287,7 +287,7 @@ def latecomer(open_another: Callable[[], Database]) -> Callable[[Callable[[], No
         written, go = threading.Event(), threading.Event()
 
         def work(connection: Any) -> None:
-            from horarium.decision.record import NewEvent
+            from horarium.core.decision.record import NewEvent
 
             event = NewEvent(1, EventType.PAUSED, None, None, None, {"reason": "late"})
             append(connection, [(b"l" * 16, "default", [event])], now=0)

@@ -12,9 +12,9 @@ from later_release import become_later
 from world import FakeClock
 
 from horarium.features.cluster import probes
+from horarium.platform.database.errors import DATABASE_REMEDY, StoreUnavailable
 from horarium.platform.http.middleware import THREADS
 from horarium.serve.checkup import examine
-from horarium.store.errors import DATABASE_REMEDY, StoreUnavailable
 from horarium.testing import TestService, service
 
 

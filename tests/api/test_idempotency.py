@@ -12,9 +12,8 @@ import httpx
 import pytest
 
 from horarium.features.schedules import service as schedule_service
+from horarium.platform.database import Database, idempotency
 from horarium.platform.http import idempotency as responses
-from horarium.store import idempotency
-from horarium.store.database import Database
 from horarium.testing import TestService
 
 NIGHTLY: dict[str, Any] = {"cron_expressions": ["0 2 * * *"], "workflow_type": "report"}

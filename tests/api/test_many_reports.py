@@ -8,11 +8,11 @@ import httpx
 import pytest
 
 from horarium.features.tenants import service as tenant_service
-from horarium.ids import id_text, new_id
 from horarium.platform.caller import Caller
+from horarium.platform.database.columns import event_text
+from horarium.platform.database.errors import DataError
+from horarium.platform.ids import id_text, new_id
 from horarium.platform.wire import Role
-from horarium.store.database.json_text import event_text
-from horarium.store.errors import DataError
 from horarium.testing import TestService
 
 PATH = "/api/runs/reports"
@@ -154,7 +154,7 @@ def test_one_that_cannot_be_stored_leaves_the_others_alone(
             raise DataError("no such text")
         return event_text(value)
 
-    monkeypatch.setattr("horarium.store.runs.changes.event_text", text)
+    monkeypatch.setattr("horarium.features.runs.update_rows.event_text", text)
     results = ["fine", "poison", "fine", "fine"]
     reports = [{**each, "state": "succeeded", "result": said} for each, said in zip(handed, results, strict=True)]
     assert told(report(horarium, *reports)) == ["recorded", "unstorable_report", "recorded", "recorded"]

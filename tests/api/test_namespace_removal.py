@@ -10,16 +10,16 @@ import pytest
 import sqlalchemy as sa
 
 from horarium.features.bundles import service as bundle_service
+from horarium.features.bundles.document import read_bundle
 from horarium.features.calendars import service as calendar_service
 from horarium.features.schedules import service as schedule_service
+from horarium.features.tenants import removal_rows
 from horarium.features.tenants import service as tenant_service
 from horarium.platform.caller import Caller
+from horarium.platform.database import run_archive
+from horarium.platform.database.tables import metadata
 from horarium.platform.errors import NamespaceNotFound
 from horarium.platform.wire import Role
-from horarium.schedule.bundle import read_bundle
-from horarium.store import removal
-from horarium.store.runs import everywhere
-from horarium.store.tables import metadata
 from horarium.testing import TestService
 
 DOCUMENT = {
@@ -46,7 +46,7 @@ def rows(horarium: TestService, name: str) -> dict[str, int]:
 
     def count(connection: Any) -> dict[str, int]:
         found: Counter[str] = Counter()
-        archive = everywhere.tables(connection)[1:]
+        archive = run_archive.tables(connection)[1:]
         for table in (*metadata.sorted_tables, *archive):
             if "namespace" in table.c and not table.name.startswith("audit"):
                 of = sa.select(sa.func.count()).select_from(table).where(table.c.namespace == name)
@@ -175,7 +175,9 @@ def test_nothing_is_born_where_another_process_has_deleted_the_namespace(
     resources, late = horarium.resources, Caller("ci", Role.ADMIN, "tenant")
     document = {**DOCUMENT, "schedule_id": "late"}
     days = {"name": "late", "kind": "skip_dates", "dates": ["2026-12-24"]}
-    resources.database.write(lambda connection: removal.mark_deleted(connection, "tenant", now=resources.clock.now()))
+    resources.database.write(
+        lambda connection: removal_rows.mark_deleted(connection, "tenant", now=resources.clock.now())
+    )
     before = rows(horarium, "tenant")
     for act in (
         lambda: schedule_service.create(resources, late, document),

@@ -9,12 +9,12 @@ from typing import Any
 
 import sqlalchemy as sa
 
+from horarium.core.lifecycle.outcome import Outcome
 from horarium.features.secrets import service as secret_service
 from horarium.launchers.launcher import LaunchRequest
-from horarium.life.outcome import Outcome
+from horarium.platform.database import Connection
+from horarium.platform.database.tables import metadata
 from horarium.platform.http.routing import OPERATIONS
-from horarium.store.database import Connection
-from horarium.store.tables import metadata
 from horarium.testing import Finished, RunFailed, TestService, service
 
 # The name of the event stream, which ends only when its reader leaves; what it tells stands in the database.

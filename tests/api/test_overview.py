@@ -7,13 +7,12 @@ from typing import Any
 import httpx
 import pytest
 
-from horarium.decision.health_status import HealthStatus
+from horarium.core.decision.statuses import HealthStatus
+from horarium.core.document.states import Status
 from horarium.features.cluster import service as cluster_service
 from horarium.features.cluster.model import Overview, ScheduleCounts
 from horarium.features.cluster.service import BOUNDS, JUDGED, RUNS, Bounds
-from horarium.features.schedules import lists
-from horarium.schedule.position import Status
-from horarium.store.schedules import health, positions
+from horarium.features.schedules import health_rows, lists, write_rows
 from horarium.testing import TestService
 
 ACTION: dict[str, Any] = {"workflow_type": "w", "timeout_seconds": 360_000}
@@ -60,7 +59,7 @@ def counts(shown: dict[str, Any]) -> dict[str, int]:
 
 def set_aside(horarium: TestService, name: str, **changes: Any) -> None:
     uid = lists.describe(horarium.resources, horarium.caller, name).row.schedule_uid
-    horarium.resources.database.write(lambda connection: positions.move(connection, uid, **changes))
+    horarium.resources.database.write(lambda connection: write_rows.move_position(connection, uid, **changes))
 
 
 def troubled(http: httpx.Client, horarium: TestService) -> dict[str, Any]:
@@ -208,7 +207,7 @@ def test_a_schedule_says_itself_when_it_is_failing(http: httpx.Client, horarium:
         told = {each: http.get(f"/api/schedules/{each}/health").json()["status"] for each in ids(http)}
         assert {name for name, status in told.items() if status == "failing"} == wanted
         database = horarium.resources.database
-        assert database.read(lambda connection: health.count_failing(connection, 3)) == len(wanted)
+        assert database.read(lambda connection: health_rows.count_failing(connection, 3)) == len(wanted)
     http.patch("/api/schedules/strict", json={"failing_after": 1_000})
     assert http.get("/api/schedules/strict").json()["failing_after"] == 1_000
     assert ids(http, health="failing") == {"usual", "odd", "patient"}

@@ -12,8 +12,8 @@ import pytest
 
 from horarium.features.runs import reports
 from horarium.platform.caller import Caller
+from horarium.platform.database.statements import MAX_PAGE_BYTES
 from horarium.platform.wire import Role
-from horarium.store.database.page_bytes import MAX_PAGE_BYTES
 from horarium.testing import Accepted, TestService, service
 
 MANY = 6

@@ -12,10 +12,17 @@ import pytest
 
 from horarium.errors import HorariumError, InvalidSpec
 from horarium.features.schedules import lists
+from horarium.platform.database.errors import (
+    CommitUnknown,
+    DataError,
+    SchemaMissing,
+    StoreUnavailable,
+    Transient,
+    UniqueConflict,
+)
+from horarium.platform.database.installation import CannotUnseal, KeyReplaced
 from horarium.platform.http.responses import status_of
 from horarium.platform.wire import encode
-from horarium.store.errors import CommitUnknown, Conflict, DataError, SchemaMissing, StoreUnavailable, Transient
-from horarium.store.sealing import CannotUnseal, KeyReplaced
 from horarium.testing import TestService, service
 
 pytestmark = pytest.mark.parametrize("dialect", ["sqlite"], indirect=True)
@@ -134,7 +141,7 @@ def test_a_probe_does_not_tell_where_the_database_is(
     [
         (InvalidSpec("no"), 422),
         (DataError("no"), 422),
-        (Conflict("x"), 409),
+        (UniqueConflict("x"), 409),
         (CommitUnknown("who knows"), 409),
         (StoreUnavailable("down"), 503),
         (SchemaMissing("none"), 503),

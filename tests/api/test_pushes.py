@@ -9,12 +9,12 @@ from typing import Any
 import httpx
 import pytest
 
+from horarium.core.lifecycle.outcome import push_token
 from horarium.features.tenants import service as tenant_service
-from horarium.ids import new_id
-from horarium.life.report_token import push_token
 from horarium.platform.caller import Caller
+from horarium.platform.database.wakeups import PUSHED
+from horarium.platform.ids import new_id
 from horarium.platform.wire import Role
-from horarium.store.database.channels import PUSHED
 from horarium.testing import TestService
 
 HEADER = "X-A2A-Notification-Token"

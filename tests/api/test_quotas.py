@@ -7,10 +7,10 @@ from typing import Any
 import httpx
 import pytest
 
-from horarium.client.errors import QuotaExceeded
 from horarium.features.tenants import service as tenant_service
 from horarium.instant import from_rfc3339
 from horarium.platform.caller import Caller
+from horarium.platform.client.errors import QuotaExceeded
 from horarium.platform.wire import Role
 from horarium.testing import TestService, service
 

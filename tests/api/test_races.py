@@ -12,15 +12,15 @@ import httpx
 import pytest
 import sqlalchemy as sa
 
+from horarium.core.lifecycle.outcome import Outcome
 from horarium.features.calendars import routes as calendar_routes
 from horarium.features.runs import routes as run_routes
 from horarium.features.schedules import guard_routes as trigger_routes
 from horarium.features.schedules import lifecycle, views
 from horarium.features.schedules import routes as schedule_routes
-from horarium.life.outcome import Outcome
-from horarium.store.errors import StoreUnavailable
-from horarium.store.schedules import rows
-from horarium.store.tables import history
+from horarium.features.schedules import rows as schedule_rows
+from horarium.platform.database.errors import StoreUnavailable
+from horarium.platform.database.tables import history
 from horarium.testing import Accepted, TestService
 
 T = TypeVar("T")
@@ -307,13 +307,13 @@ def test_what_is_deleted_between_the_look_and_the_lock_is_made_anew(
     http: httpx.Client, horarium: TestService, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     http.post("/api/schedules", json=HOURLY)
-    find = rows.find
+    find = schedule_rows.find
     seen = [horarium.resources.database.read(lambda connection: find(connection, "default", "s"))]
 
     def looked(connection: Any, namespace: str, schedule_id: str, *, lock: bool = False) -> Any:
         return seen.pop() if seen and not lock else find(connection, namespace, schedule_id, lock=lock)
 
     assert http.delete("/api/schedules/s").status_code == 200
-    monkeypatch.setattr(rows, "find", looked)
+    monkeypatch.setattr(schedule_rows, "find", looked)
     answer = http.post("/api/schedules/upsert", json=HOURLY)
     assert (answer.status_code, answer.json()["outcome"], seen) == (201, "created", [])

@@ -8,7 +8,7 @@ import httpx
 import pytest
 
 from horarium.features.runs.reports import MAX_LATE
-from horarium.ids import id_text, new_id, parse_id
+from horarium.platform.ids import id_text, new_id, parse_id
 from horarium.testing import TestService
 
 

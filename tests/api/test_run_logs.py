@@ -9,8 +9,8 @@ import httpx
 import pytest
 
 from horarium.features.tenants import service as tenant_service
-from horarium.ids import id_text, new_id
 from horarium.platform.caller import Caller
+from horarium.platform.ids import id_text, new_id
 from horarium.platform.wire import Role
 from horarium.testing import Accepted, TestService
 

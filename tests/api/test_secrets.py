@@ -13,8 +13,8 @@ import sqlalchemy as sa
 
 from horarium.features.tenants import service as tenant_service
 from horarium.platform.caller import Caller
+from horarium.platform.database.tables import metadata
 from horarium.platform.wire import Role
-from horarium.store.tables import metadata
 from horarium.testing import TestService
 
 VALUE = "Bearer open-sesame"

@@ -10,9 +10,9 @@ import pytest
 import sqlalchemy as sa
 
 from horarium.features.tenants import service as tenant_service
-from horarium.ids import id_text
-from horarium.store.tables import standing_approvals
-from horarium.store.tables import tokens as token_rows
+from horarium.platform.database.tables import standing_approvals
+from horarium.platform.database.tables import tokens as token_rows
+from horarium.platform.ids import id_text
 from horarium.testing import TestService
 
 ACTION = {"kind": "http", "url": "http://target.test/hook", "input": {"n": 1}}

@@ -12,12 +12,12 @@ from api.streams import Listener
 
 from horarium.features.history import routes as history_routes
 from horarium.features.history import streams
+from horarium.features.history.entry_rows import START, FeedCursor
 from horarium.features.history.streams import Page
 from horarium.features.resources import Resources
 from horarium.instant import SECOND
 from horarium.platform.caller import Caller
 from horarium.platform.http.browser_sessions import SessionCookies
-from horarium.store.history.feed import START, FeedCursor
 from horarium.testing import TestService, service
 
 pytestmark = pytest.mark.parametrize("dialect", ["sqlite"], indirect=True)

@@ -31,12 +31,12 @@ from api.tenants import (
 )
 from api.worlds import GUARDED
 
+from horarium.features.history.entry_rows import START
 from horarium.features.history.streams import FeedPages
-from horarium.ids import parse_id
 from horarium.platform.caller import Caller
 from horarium.platform.http.routing import OPERATIONS
+from horarium.platform.ids import parse_id
 from horarium.platform.wire import Permission, Role
-from horarium.store.history.feed import START
 
 # All routes are asked with all names: the same lines, over and over.
 pytestmark = pytest.mark.repeats

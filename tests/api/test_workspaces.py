@@ -10,7 +10,7 @@ import pytest
 import sqlalchemy as sa
 
 from horarium.features.tenants import service as tenant_service
-from horarium.store.tables import schedules
+from horarium.platform.database.tables import schedules
 from horarium.testing import Finished, TestService
 
 BODY = {"name": "Audit", "cron_expr": "0 9 * * *", "prompt": "Look\r\nclosely."}

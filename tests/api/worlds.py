@@ -12,9 +12,9 @@ from fastapi.routing import APIRoute
 from starlette.routing import Route
 
 from horarium.features.tenants import service as tenant_service
-from horarium.ids import parse_id
 from horarium.platform.caller import Caller
 from horarium.platform.http.routing import OPEN, OPERATIONS
+from horarium.platform.ids import parse_id
 from horarium.platform.wire import Role
 from horarium.serve.api import ROUTES
 from horarium.testing import Accepted, TestService, service

@@ -13,14 +13,14 @@ import pytest
 from later_release import HEAD, LATER, become_later
 
 from horarium.cli.main import main
-from horarium.clock import SystemClock
 from horarium.features.schedules import service as schedule_service
 from horarium.instant import HOUR, from_rfc3339
 from horarium.platform.caller import internal
+from horarium.platform.clock import SystemClock
+from horarium.platform.database import open_database
+from horarium.platform.database import schema as tables
+from horarium.platform.settings import Settings
 from horarium.serve.service import open_service
-from horarium.settings import Settings
-from horarium.store import migrate as tables
-from horarium.store.database import open_database
 from horarium.testing import FakeClock
 
 CALLER = internal("test")

@@ -10,8 +10,6 @@ from typing import Any, get_type_hints
 
 import pytest
 
-from horarium.client.call import many
-from horarium.client.lenient import read
 from horarium.compat.registrar import model as registrar_model
 from horarium.features.runs import model as run_model
 from horarium.features.runs.model import Run
@@ -20,6 +18,8 @@ from horarium.features.schedules.model import Backfilled, Schedule
 from horarium.features.tenants import model as tenant_model
 from horarium.features.tenants.model import IssuedToken
 from horarium.platform import wire as platform_wire
+from horarium.platform.client.call import many
+from horarium.platform.client.lenient import read
 from horarium.platform.wire import Answer
 
 KINDS = [

@@ -11,9 +11,9 @@ import pytest
 from contract.documents import REPORT, nightly
 from contract.published import ClientError, Process, Published
 
+from horarium.core.document.envelope import decode_input
+from horarium.core.document.json_values import DOCUMENT
 from horarium.features.forecast import service as forecast_service
-from horarium.schedule.envelope import decode_input
-from horarium.schedule.json_limits import DOCUMENT
 from horarium.testing import service
 
 VALUES: list[Any] = [

@@ -11,10 +11,10 @@ import httpx
 import pytest
 from docs.pages import ROOT, section
 
+from horarium.core.document.document import from_canonical
+from horarium.core.document.kinds import SHIPPED
 from horarium.features.agents import service as agent_service
 from horarium.features.schedules import lists
-from horarium.schedule.document import from_canonical
-from horarium.schedule.kinds import SHIPPED
 from horarium.testing import TestService, service
 
 PAGE: Final = ROOT / "docs/reference/defaults.md"

@@ -15,30 +15,29 @@ from operations.desks import ADMIN, Office
 from sqlalchemy import Connection
 from world import FakeClock
 
-from horarium.audit import Deed
-from horarium.clock import SystemClock
+from horarium.core.audit_entries import AuditAction
+from horarium.core.document.states import RunState
+from horarium.core.recurrence.zone import tzdata_version
 from horarium.engine.batch import Tick
 from horarium.engine.engine import Engine, EngineOptions
-from horarium.engine.janitor import Tidied
-from horarium.engine.partitions import Upkept
-from horarium.engine.retention import Forgotten, Retention, RetentionOptions
+from horarium.engine.janitor import JanitorResult
+from horarium.engine.partitions import UpkeepResult
+from horarium.engine.retention import RetentionLoop, RetentionOptions, RetentionResult
 from horarium.features.audit.service import check
 from horarium.features.cluster.verification import verify
 from horarium.features.forecast.service import explain
+from horarium.features.runs import rows as runs_read
 from horarium.features.runs.starts import start_run
+from horarium.features.runs.transition_rows import SettledRun
 from horarium.features.schedules import backfills, lifecycle, triggers
 from horarium.features.schedules import service as schedule_service
 from horarium.features.tenants import service as tenant_service
 from horarium.instant import DAY, HOUR, Instant
 from horarium.launchers.registry import Registry
-from horarium.recurrence.zone import tzdata_version
-from horarium.schedule.run import RunState
-from horarium.store import audit, idempotency, installation, leases
-from horarium.store.database import Database
-from horarium.store.database.shared_clock import SharedClock
-from horarium.store.runs import read as runs_read
-from horarium.store.runs.log_fields import Settled
-from horarium.store.tables import (
+from horarium.platform.clock import SystemClock
+from horarium.platform.database import Database, audit_chain, idempotency, installation, processes
+from horarium.platform.database.shared_clock import SharedClock
+from horarium.platform.database.tables import (
     approvals,
     checkpoints,
     history,
@@ -49,11 +48,11 @@ from horarium.store.tables import (
     runs,
     schedule_revisions,
 )
-from horarium.store.tables import idempotency as answers_table
-from horarium.store.tables import installation as installation_table
-from horarium.store.tables import leases as leases_table
-from horarium.store.tables import namespaces as namespaces_table
-from horarium.store.tables import schedules as schedules_table
+from horarium.platform.database.tables import idempotency as answers_table
+from horarium.platform.database.tables import installation as installation_table
+from horarium.platform.database.tables import leases as leases_table
+from horarium.platform.database.tables import namespaces as namespaces_table
+from horarium.platform.database.tables import schedules as schedules_table
 
 BOTH = RetentionOptions(keep_history_days=1, keep_runs_days=1)
 
@@ -65,11 +64,11 @@ def office(database: Database) -> Office:
     return Office.on(database, clock)
 
 
-def retention(office: Office, options: RetentionOptions = BOTH) -> Retention:
-    return Retention(office.resources.database, office.clock, options)
+def retention(office: Office, options: RetentionOptions = BOTH) -> RetentionLoop:
+    return RetentionLoop(office.resources.database, office.clock, options)
 
 
-def whole_pass(chore: Retention) -> list[Forgotten]:
+def whole_pass(chore: RetentionLoop) -> list[RetentionResult]:
     steps = [chore.step()]
     while steps[-1].more:
         steps.append(chore.step())
@@ -104,7 +103,7 @@ def outage(office: Office) -> None:
 def test_by_default_everything_is_kept(office: Office) -> None:
     busy(office)
     office.clock.move(10_000 * 86_400)
-    assert whole_pass(retention(office, RetentionOptions())) == [Forgotten(leases=1)]
+    assert whole_pass(retention(office, RetentionOptions())) == [RetentionResult(leases=1)]
     assert (count(office, runs), count(office, history)) == (5, 6 + 5)  # with a notice of each end
 
 
@@ -167,14 +166,14 @@ def test_days_that_nobody_has_chosen_are_announced_a_week_before_they_count(offi
     said = _Heard()
     log = structlog.wrap_logger(None, processors=[said])
     database, options = office.resources.database, RetentionOptions(keep_runs_days=90, runs_by_default=True)
-    whole_pass(Retention(database, office.clock, options, log))
+    whole_pass(RetentionLoop(database, office.clock, options, log))
     assert count(office, runs) == 5
     assert [(each["runs"], each["older_than_days"]) for each in said] == [(5, 90)]
     office.clock.move(6 * 86_400)
-    whole_pass(Retention(database, office.clock, options, log))
+    whole_pass(RetentionLoop(database, office.clock, options, log))
     assert (count(office, runs), len(said)) == (5, 2), "each process that starts says it"
     office.clock.move(2 * 86_400)
-    whole_pass(Retention(database, office.clock, options, log))
+    whole_pass(RetentionLoop(database, office.clock, options, log))
     assert (count(office, runs), len(said)) == (1, 2), "the newest that ended stays"
     assert list(verify(office.resources, ADMIN)) == []
     born = office.events()[1].nominal
@@ -248,8 +247,8 @@ def test_old_answers_and_dead_processes_are_forgotten_whatever_is_kept(office: O
     def prepare(connection: Connection) -> None:
         for key, age in (("old", 25 * HOUR), ("young", 23 * HOUR)):
             idempotency.remember(connection, "default", key, request_hash="h", status=200, answer={}, now=now - age)
-        leases.beat(connection, "process:dead", "dead", now - 2 * DAY, 30, {})
-        leases.beat(connection, "process:slow", "slow", now - HOUR, 30, {})
+        processes.beat_lease(connection, "process:dead", "dead", now - 2 * DAY, 30, {})
+        processes.beat_lease(connection, "process:slow", "slow", now - HOUR, 30, {})
 
     office.resources.database.write(prepare)
     [step] = whole_pass(retention(office, RetentionOptions()))
@@ -299,7 +298,7 @@ def test_many_schedules_are_forgotten_in_groups_and_the_next_pass_begins_anew(of
     chore = retention(office, RetentionOptions(keep_history_days=1))
     steps = whole_pass(chore)
     assert [step.history for step in steps if step.history] == [20, 20, 5]
-    assert whole_pass(chore) == [Forgotten()]
+    assert whole_pass(chore) == [RetentionResult()]
     outage(office)
     office.clock.move(2 * 86_400)
     whole_pass(chore)
@@ -355,9 +354,9 @@ class Unheard:
     """A observer that nobody asks."""
 
     def ticked(self, tick: Tick, now: Instant) -> None: ...
-    def settled(self, runs: Sequence[Settled], now: Instant) -> None: ...
-    def tidied(self, tidied: Tidied, now: Instant) -> None: ...
-    def upkept(self, upkept: Upkept, now: Instant) -> None: ...
+    def settled(self, runs: Sequence[SettledRun], now: Instant) -> None: ...
+    def tidied(self, tidied: JanitorResult, now: Instant) -> None: ...
+    def upkept(self, upkept: UpkeepResult, now: Instant) -> None: ...
 
 
 # ── an audit never notices ───────────────────────────────────────────────────────────────────────────
@@ -420,7 +419,9 @@ def do_something(office: Office, schedule_id: str, chance: random.Random) -> Non
 
 def test_the_audit_goes_by_its_own_setting_and_leaves_a_checkpoint(office: Office) -> None:
     database = office.resources.database
-    database.write(lambda connection: audit.append(connection, "default", [Deed("x")] * 3, now=office.clock.now()))
+    database.write(
+        lambda connection: audit_chain.append(connection, "default", [AuditAction("x")] * 3, now=office.clock.now())
+    )
     office.clock.move(2 * 86_400)
     whole_pass(retention(office))
     (before,) = check(database)

@@ -9,16 +9,16 @@ import sqlalchemy as sa
 from operations.desks import ADMIN, Office
 from world import FakeClock
 
-from horarium.clock import SystemClock
-from horarium.engine.retention import Retention, RetentionOptions
+from horarium.core.document.states import RunState
+from horarium.engine.retention import RetentionLoop, RetentionOptions
 from horarium.features.cluster.verification import verify
+from horarium.features.runs.retention_rows import set_checkpoint
 from horarium.features.schedules import lifecycle
 from horarium.features.schedules.backfills import Backfilled, Filled, backfill
 from horarium.instant import DAY, HOUR, MINUTE, Instant
-from horarium.schedule.run import RunState
-from horarium.store.database import Database
-from horarium.store.retention import set_checkpoint
-from horarium.store.tables import positions
+from horarium.platform.clock import SystemClock
+from horarium.platform.database import Database
+from horarium.platform.database.tables import positions
 
 RUNS = RetentionOptions(keep_runs_days=1)
 BOTH = RetentionOptions(keep_runs_days=1, keep_history_days=1)
@@ -32,7 +32,7 @@ def office(database: Database) -> Office:
 
 
 def forget(office: Office, options: RetentionOptions) -> None:
-    chore = Retention(office.resources.database, office.clock, options)
+    chore = RetentionLoop(office.resources.database, office.clock, options)
     while chore.step().more:
         pass
 

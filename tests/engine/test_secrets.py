@@ -11,21 +11,21 @@ import pytest
 from launchers.far_ends import HttpFarEnd, Received, answer
 from world import FakeClock
 
+from horarium.core.lifecycle.outcome import Accepted, Finished
 from horarium.features.runs import service as run_service
+from horarium.features.runs.rows import RunRow
 from horarium.features.schedules import service as schedule_service
 from horarium.features.schedules import triggers
 from horarium.features.secrets import service as secret_service
-from horarium.ids import id_text
 from horarium.launchers.http import HttpLauncher
 from horarium.launchers.recording import RecordingLauncher
 from horarium.launchers.registry import Registry
-from horarium.launchers.ssrf import AddressPolicy, Guard
-from horarium.life.outcome import Accepted, Finished
+from horarium.launchers.ssrf import AddressGuard, AddressPolicy
 from horarium.platform.caller import Caller
+from horarium.platform.ids import id_text
+from horarium.platform.settings import Settings
 from horarium.platform.wire import Role
 from horarium.serve.service import Service, open_service
-from horarium.settings import Settings
-from horarium.store.runs.read import RunRow
 
 ADMIN = Caller("test", Role.ADMIN)
 TOKEN = "canary-token-0001"
@@ -46,7 +46,7 @@ def fetch(tmp_path: Path, service_url: str) -> Callable[..., Fetched]:
 
     def act(path: str, hosts: list[str] | None) -> Fetched:
         clock = FakeClock()
-        launcher = HttpLauncher(clock, guard=Guard(AddressPolicy(allow_loopback=True)))
+        launcher = HttpLauncher(clock, guard=AddressGuard(AddressPolicy(allow_loopback=True)))
         settings = Settings(data_dir=tmp_path, database=service_url, log_level="error")
 
         async def talk(service: Service) -> Fetched:

@@ -8,12 +8,12 @@ import pytest
 from operations.desks import ADMIN, ALICE, BOB, Office, document
 
 from horarium.features.agents import service as agent_service
+from horarium.features.bundles.document import read_bundle
 from horarium.features.bundles.service import apply_bundle
 from horarium.features.schedules import revisions
 from horarium.features.schedules import service as schedule_service
 from horarium.features.tenants import service as tenant_service
 from horarium.features.workflows import service as workflow_service
-from horarium.schedule.bundle import read_bundle
 
 ASKING: dict[str, Any] = {"approval_policy": {"requires_approval": True}}
 NODE = {"id": "a", "action": {"workflow_type": "x"}}

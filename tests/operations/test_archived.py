@@ -12,17 +12,17 @@ from archiving import move_all
 from operations.desks import ADMIN, AGENT, VIEWER, Office
 from sqlalchemy import Connection
 
+from horarium.core.document.states import RunState
 from horarium.features.runs import events as runs_events
 from horarium.features.runs import occurrences, reports
 from horarium.features.runs import service as run_service
 from horarium.features.runs.reports import parse_report
 from horarium.features.schedules import lists
 from horarium.features.schedules.backfills import backfill
-from horarium.ids import id_text
+from horarium.features.schedules.health_rows import failed_runs
+from horarium.platform.database import Database
+from horarium.platform.ids import id_text
 from horarium.platform.wire import ReportOutcome, StopOutcome
-from horarium.schedule.run import RunState
-from horarium.store.database import Database
-from horarium.store.schedules.health import failed_runs
 
 pytestmark = pytest.mark.parametrize("dialect", ["postgresql"], indirect=True)
 _PATIENCE = 60

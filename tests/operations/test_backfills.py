@@ -8,25 +8,24 @@ import pytest
 import sqlalchemy as sa
 from operations.desks import ADMIN, NOON, Office, without_gaps
 
-from horarium.decision.backfill import occurrences_to_fill
+from horarium.core.decision.decide import occurrences_to_fill
+from horarium.core.document.event import EventType
+from horarium.core.document.states import Origin, RunState, Status
+from horarium.core.policy.queue import OverlapPolicy
 from horarium.errors import BackfillTooLarge, InvalidSpec
 from horarium.features.calendars import service as calendar_service
 from horarium.features.cluster.verification import verify
 from horarium.features.runs import occurrences
+from horarium.features.runs.rows import RunFilter
 from horarium.features.schedules import backfills as module
 from horarium.features.schedules import lists
 from horarium.features.schedules import service as schedule_service
 from horarium.features.schedules.backfills import Backfilled, backfill
 from horarium.instant import DAY, HOUR, MINUTE
+from horarium.platform.database import Database
+from horarium.platform.database.tables import runs
 from horarium.platform.errors import ScheduleNotFound
 from horarium.platform.wire import FillOutcome
-from horarium.policy.overlap import OverlapPolicy
-from horarium.schedule.event import EventType
-from horarium.schedule.position import Status
-from horarium.schedule.run import Origin, RunState
-from horarium.store.database import Database
-from horarium.store.runs.read import RunFilter
-from horarium.store.tables import runs
 
 
 def _fill(office: Office, minutes: int = 5, **options: Any) -> Backfilled:

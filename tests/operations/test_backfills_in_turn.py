@@ -6,16 +6,16 @@ from typing import Any
 
 from operations.desks import ADMIN, NOON, Office, without_gaps
 
-from horarium.engine.repair import Repair
+from horarium.core.document.states import Origin, RunState
+from horarium.core.policy.queue import OverlapPolicy
+from horarium.engine.janitor import Repair
 from horarium.features.cluster.verification import verify
 from horarium.features.runs import service as run_service
+from horarium.features.runs.rows import RunRow
 from horarium.features.schedules import lifecycle, lists, triggers
 from horarium.features.schedules.backfills import Backfilled, backfill
-from horarium.ids import id_text
 from horarium.instant import DAY, MINUTE, to_rfc3339
-from horarium.policy.overlap import OverlapPolicy
-from horarium.schedule.run import Origin, RunState
-from horarium.store.runs.read import RunRow
+from horarium.platform.ids import id_text
 
 
 def _fill(office: Office, minutes: int = 3, **options: Any) -> Backfilled:

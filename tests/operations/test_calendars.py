@@ -5,7 +5,9 @@ from __future__ import annotations
 import pytest
 from operations.desks import ADMIN, NOON, VIEWER, Office, document
 
+from horarium.core.document.calendar import BUILT_IN
 from horarium.errors import InvalidCalendar
+from horarium.features.bundles.document import read_bundle
 from horarium.features.bundles.service import apply_bundle
 from horarium.features.calendars import service as calendar_service
 from horarium.features.schedules import health, revisions, triggers
@@ -19,8 +21,6 @@ from horarium.platform.errors import (
     Forbidden,
     PreconditionFailed,
 )
-from horarium.schedule.bundle import read_bundle
-from horarium.schedule.calendar import BUILT_IN
 
 FEAST = {"name": "feasts", "kind": "skip_dates", "dates": ["2026-03-15"], "covers": ["2026-01-01", "2026-04-30"]}
 

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 import pytest
 
-from horarium.ids import new_id
 from horarium.platform.caller import Caller, run_principal
+from horarium.platform.ids import new_id
 from horarium.platform.wire import Permission, Role
 
 MAY = {

@@ -13,18 +13,17 @@ from engine.builders import multiply
 from operations.desks import ADMIN, Office
 from sqlalchemy import Connection
 
+from horarium.core.document.states import RunState
 from horarium.engine.janitor import Janitor
-from horarium.features.runs import reports
+from horarium.features.runs import claim_rows, reports
+from horarium.features.runs.claim_rows import ReadyTarget
 from horarium.features.schedules import lifecycle
 from horarium.instant import HOUR
+from horarium.platform.database import run_archive
+from horarium.platform.database.errors import CommitUnknown, StoreUnavailable
+from horarium.platform.database.tables import positions, runs
+from horarium.platform.database.wrapper import DatabaseWrapper, JoinedTransaction
 from horarium.platform.errors import ScheduleNotFound
-from horarium.schedule.run import RunState
-from horarium.store.database.joined_transaction import JoinedTransaction
-from horarium.store.database.wrapper import DatabaseWrapper
-from horarium.store.errors import CommitUnknown, StoreUnavailable
-from horarium.store.runs import claims, everywhere
-from horarium.store.runs.claims import ReadyTarget
-from horarium.store.tables import positions, runs
 
 T = TypeVar("T")
 
@@ -49,7 +48,7 @@ def states(office: Office) -> Counter[tuple[str, bool]]:
     asked = runs.c.stop_requested_at.is_not(None)
     statement = sa.select(runs.c.state, asked, sa.func.count()).group_by(runs.c.state, asked)
     found: Counter[tuple[str, bool]] = Counter()
-    for state, is_asked, count in office.resources.database.read(lambda c: everywhere.every(c, statement)):
+    for state, is_asked, count in office.resources.database.read(lambda c: run_archive.rows_everywhere(c, statement)):
         found[state, bool(is_asked)] += count
     return found
 
@@ -62,7 +61,7 @@ def counts(office: Office, uid: bytes) -> tuple[int, int]:
 def claimed(office: Office) -> list[Any]:
     now = office.clock.now()
     everything = [(ReadyTarget("default", "workflow:report"), 10)]
-    return office.resources.database.write(lambda c: claims.candidates(c, everything, now))
+    return office.resources.database.write(lambda c: claim_rows.candidates(c, everything, now))
 
 
 def put_on_queue(office: Office, **values: Any) -> None:

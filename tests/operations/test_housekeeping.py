@@ -10,7 +10,8 @@ from math import inf
 import pytest
 from operations.desks import ADMIN, ALICE, NOON, VIEWER, Office, document
 
-from horarium.decision.health_status import HealthStatus
+from horarium.core.decision.statuses import HealthStatus
+from horarium.core.document.states import Status
 from horarium.errors import InvalidDefinition
 from horarium.features.cluster import health
 from horarium.features.cluster import probes as cluster_probes
@@ -18,29 +19,30 @@ from horarium.features.cluster import service as cluster_service
 from horarium.features.cluster.health import Readiness
 from horarium.features.cluster.probes import ProbeCache
 from horarium.features.history import service as history_service
+from horarium.features.history.entry_rows import START
 from horarium.features.schedules import (
-    health as schedules_health,
-)
-from horarium.features.schedules import (
+    due_rows,
     lifecycle,
     lists,
     triggers,
+    write_rows,
 )
+from horarium.features.schedules import (
+    health as schedules_health,
+)
+from horarium.features.schedules import rows as schedule_rows
 from horarium.features.schedules import (
     service as schedule_service,
 )
 from horarium.features.tenants import service as tenant_service
-from horarium.ids import id_text, new_id
 from horarium.instant import SECOND, to_rfc3339
 from horarium.platform.caller import Caller
+from horarium.platform.database import processes
+from horarium.platform.database.errors import StoreUnavailable
+from horarium.platform.database.tables import step_changes
 from horarium.platform.errors import Forbidden, NamespaceAlreadyExists, NamespaceNotFound, TokenNotFound
+from horarium.platform.ids import id_text, new_id
 from horarium.platform.wire import Permission, Role
-from horarium.schedule.position import Status
-from horarium.store import leases
-from horarium.store.errors import StoreUnavailable
-from horarium.store.history.feed import START
-from horarium.store.schedules import due, positions, rows
-from horarium.store.tables import step_changes
 
 OTHER = Caller("root", Role.ADMIN, "other")
 
@@ -143,7 +145,7 @@ def test_the_feed_is_that_of_the_namespace(office: Office) -> None:
 
 def _beat(office: Office, **completed: int) -> None:
     now = office.clock.now()
-    office.resources.database.write(lambda c: leases.beat(c, "process:p1", "p1", now, 30, completed))
+    office.resources.database.write(lambda c: processes.beat_lease(c, "process:p1", "p1", now, 30, completed))
 
 
 def _ready(office: Office, *, decides: bool = True) -> Readiness:
@@ -187,7 +189,7 @@ def test_while_the_database_hangs_a_probe_is_answered_from_figures_that_grow_old
     _beat(office, ticker=NOON)
     probes, free = ProbeCache(office.resources, decides=decides), threading.Event()
     assert asyncio.run(probes.readiness()).ready
-    monkeypatch.setattr(due, "earliest_due", lambda _connection: free.wait(60) and None)
+    monkeypatch.setattr(due_rows, "earliest_due", lambda _connection: free.wait(60) and None)
     office.clock.advance(1)
     monkeypatch.setattr(cluster_probes, "PATIENCE_SECONDS", 0.05)
     asyncio.run(probes.readiness())
@@ -203,7 +205,7 @@ def test_scrapes_wait_together_for_a_database_that_hangs(office: Office, monkeyp
     """One that comes when the look has hung for long waits no more: each would keep a thread of the requests."""
     waited, free = list[float](), threading.Event()
     monkeypatch.setattr(cluster_probes, "wait", lambda _asking, *, timeout: waited.append(timeout))
-    monkeypatch.setattr(due, "earliest_due", lambda _connection: free.wait(60) and None)
+    monkeypatch.setattr(due_rows, "earliest_due", lambda _connection: free.wait(60) and None)
     probes = ProbeCache(office.resources)
     for seconds in (0, 3, 60):
         office.clock.advance(seconds)
@@ -259,9 +261,9 @@ def test_schedules_are_judged_by_their_own_spec(office: Office) -> None:
     office.create("busy", overlap_policy="allow_all")
     office.create("resting", paused=True)
     office.create("broken")
-    uid = office.resources.database.read(lambda c: rows.find(c, "default", "broken"))
+    uid = office.resources.database.read(lambda c: schedule_rows.find(c, "default", "broken"))
     assert uid is not None
-    office.resources.database.write(lambda c: positions.move(c, uid.schedule_uid, status=Status.BROKEN))
+    office.resources.database.write(lambda c: write_rows.move_position(c, uid.schedule_uid, status=Status.BROKEN))
     office.tick(60)
     assert {
         each.row.schedule_id: each.health.status
@@ -294,5 +296,5 @@ def test_the_metrics_learn_what_only_the_database_knows(office: Office) -> None:
     assert {state: count for state, count in found.queue_depth.items() if count} == {"ready": 1, "awaiting_approval": 1}
     assert (found.approvals_waiting, found.workflow_changes_pending, found.schedules_failing) == (1, 1, 0)
     row = lists.describe(office.resources, ADMIN, "asks").row
-    office.resources.database.write(lambda c: positions.move(c, row.schedule_uid, failures_in_a_row=3))
+    office.resources.database.write(lambda c: write_rows.move_position(c, row.schedule_uid, failures_in_a_row=3))
     assert health.read_installation(office.resources).schedules_failing == 1

@@ -8,22 +8,22 @@ import pytest
 import sqlalchemy as sa
 from operations.desks import ADMIN, AGENT, NOON, OPERATOR, VIEWER, Office, without_gaps
 
+from horarium.core.document.states import RunState
 from horarium.errors import InvalidDefinition, InvalidTransition
 from horarium.features.runs import events as runs_events
 from horarium.features.runs import reports as runs_reports
 from horarium.features.runs import service as run_service
 from horarium.features.runs.events import RunEvent
 from horarium.features.runs.reports import parse_report
+from horarium.features.runs.rows import RunRow
 from horarium.features.runs.starts import start_run
 from horarium.features.schedules import lists
 from horarium.features.schedules.triggers import trigger
-from horarium.ids import id_text, new_id, parse_id
 from horarium.instant import MINUTE, SECOND, Instant, to_rfc3339
+from horarium.platform.database.tables import runs as table
 from horarium.platform.errors import ApprovalRequired, Forbidden, ReportUnproven, RunNotFound, RunNotHeld
+from horarium.platform.ids import id_text, new_id, parse_id
 from horarium.platform.wire import ReportOutcome, StopOutcome
-from horarium.schedule.run import RunState
-from horarium.store.runs.read import RunRow
-from horarium.store.tables import runs as table
 
 
 def _queued(office: Office, **parts: Any) -> str:

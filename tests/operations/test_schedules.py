@@ -8,14 +8,18 @@ import pytest
 import sqlalchemy as sa
 from operations.desks import ADMIN, ALICE, BOB, NOON, OPERATOR, VIEWER, Office, document, without_gaps
 
+from horarium.core.document.canonical import UpdateMode
+from horarium.core.document.states import Status
+from horarium.core.lifecycle.event import UsedResources
 from horarium.errors import InvalidDefinition
 from horarium.features.history import service as history_service
 from horarium.features.schedules import lifecycle, lists
+from horarium.features.schedules import rows as schedule_rows
 from horarium.features.schedules import service as schedule_service
 from horarium.features.schedules.filters import MalformedPageToken, ScheduleFilter
 from horarium.features.tenants import service as tenant_service
 from horarium.instant import DAY, MINUTE, SECOND, to_rfc3339
-from horarium.life.change import Used
+from horarium.platform.database.tables import runs
 from horarium.platform.errors import (
     Forbidden,
     NamespaceNotFound,
@@ -24,10 +28,6 @@ from horarium.platform.errors import (
     ScheduleNotFound,
 )
 from horarium.platform.wire import WriteOutcome
-from horarium.schedule.patch import Update
-from horarium.schedule.position import Status
-from horarium.store.schedules import rows
-from horarium.store.tables import runs
 
 
 def _caller(namespace: str) -> Any:
@@ -159,7 +159,7 @@ def test_an_edit_of_the_spec_never_fires_the_past(office: Office) -> None:
     office.create()
     office.clock.move(150)  # 12:01 and 12:02 are due and undecided
     written = schedule_service.update(
-        office.resources, ADMIN, "nightly", {"spec": {"cron_expressions": ["*/5 * * * *"]}}, how=Update.PARTS
+        office.resources, ADMIN, "nightly", {"spec": {"cron_expressions": ["*/5 * * * *"]}}, how=UpdateMode.PARTS
     )
     assert written.next_due == NOON + 5 * MINUTE
     missed, updated = office.events()[1:]
@@ -220,7 +220,7 @@ def test_a_limit_added_at_noon_counts_the_morning(office: Office) -> None:
 def test_a_spending_limit_added_at_noon_counts_what_the_morning_cost(office: Office) -> None:
     office.create(overlap_policy="allow_all")
     office.tick(60)
-    office.end(office.runs()[0], used=Used(5_000_000, 0, 0))
+    office.end(office.runs()[0], used=UsedResources(5_000_000, 0, 0))
     schedule_service.update(office.resources, ADMIN, "nightly", {"budget": {"spending_limit_credits": 5}})
     office.tick(60)
     assert office.events()[-1].payload["reason"] == "budget_exceeded"
@@ -296,7 +296,7 @@ def test_a_delete_cancels_what_has_not_started_and_lets_the_rest_end(office: Off
     office.tick(600)
     assert office.states() == ["succeeded", "cancelled", "cancelled", "cancelled"]
     assert office.kinds()[-1] == "Deleted"
-    row = office.resources.database.read(lambda c: rows.find_newest(c, "default", "nightly"))
+    row = office.resources.database.read(lambda c: schedule_rows.find_newest(c, "default", "nightly"))
     assert row is not None
     assert (row.active, row.held) == (0, 0)
 

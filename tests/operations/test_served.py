@@ -14,12 +14,11 @@ from horarium.features.schedules.upcoming import ScheduleChange
 from horarium.instant import SECOND
 from horarium.launchers.pull import PullLauncher
 from horarium.launchers.python import PythonLauncher
-from horarium.launchers.registry import Registry
-from horarium.launchers.served import Served
+from horarium.launchers.registry import Registry, Served
 from horarium.launchers.tasks import TaskRegistry
+from horarium.platform.database import processes
+from horarium.platform.database.processes import SERVES
 from horarium.platform.wire import WriteOutcome
-from horarium.store import leases
-from horarium.store.processes import SERVES
 
 PROMPT = {"kind": "prompt", "prompt": "hello"}
 TASK = {"kind": "python", "task": "count"}
@@ -39,7 +38,7 @@ def staffed(office: Office) -> Office:
 def publish(office: Office, served: Served | None = ELSEWHERE, *, seconds_ago: int = 0) -> None:
     info: dict[str, Any] = {} if served is None else {SERVES: served.document()}
     beat_at = office.clock.now() - seconds_ago * SECOND
-    office.resources.database.write(lambda c: leases.beat(c, "process:other", "other", beat_at, 30, info))
+    office.resources.database.write(lambda c: processes.beat_lease(c, "process:other", "other", beat_at, 30, info))
 
 
 def about_action(written: ScheduleChange) -> list[str]:

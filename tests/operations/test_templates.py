@@ -11,6 +11,9 @@ import sqlalchemy as sa
 from operations.desks import ADMIN, NOON, VIEWER, Office, document
 
 from horarium import Horarium
+from horarium.core.document.states import RunState
+from horarium.core.lifecycle.live_run import Unsound
+from horarium.core.policy.votes import Decision
 from horarium.errors import InvalidDefinition
 from horarium.features.approvals import service as approval_service
 from horarium.features.approvals import standing
@@ -20,22 +23,19 @@ from horarium.features.approvals.service import Asked
 from horarium.features.cluster.verification import verify
 from horarium.features.forecast import service as forecast_service
 from horarium.features.runs import service as run_service
+from horarium.features.runs.definition_rows import with_template_inputs
 from horarium.features.runs.occurrences import rerun
+from horarium.features.runs.rows import RunRow
 from horarium.features.schedules import service as schedule_service
 from horarium.features.schedules.backfills import backfill
 from horarium.features.schedules.triggers import trigger
-from horarium.ids import id_text
 from horarium.instant import MINUTE
-from horarium.launchers.cloudevent import event_body
 from horarium.launchers.payload import encode
-from horarium.life.soundness import Unsound
+from horarium.launchers.requests import event_body
+from horarium.platform.database import Connection
+from horarium.platform.database.tables import namespace_usage, run_definitions, schedule_revisions
 from horarium.platform.errors import RunNotRepeatable, ScheduleBroken
-from horarium.policy.deciding import Decision
-from horarium.schedule.run import RunState
-from horarium.store.database import Connection
-from horarium.store.runs.read import RunRow
-from horarium.store.runs.renderings import were_given
-from horarium.store.tables import namespace_usage, run_definitions, schedule_revisions
+from horarium.platform.ids import id_text
 from horarium.testing import Accepted, Finished, Unreachable, service
 
 HTTP: dict[str, Any] = {"kind": "http", "url": "https://a.example/", "template": True}
@@ -203,7 +203,7 @@ def test_a_rerun_of_a_run_whose_texts_are_damaged_or_lost_needs_inputs(office: O
     office.end(run)
     for text in ("{", "[]", '"x"', "null"):
         swap(office, lambda _, damaged=text: damaged)
-        assert office.resources.database.read(lambda c: were_given(c, [run.run_id])) == {run.run_id}
+        assert office.resources.database.read(lambda c: with_template_inputs(c, [run.run_id])) == {run.run_id}
         with pytest.raises(RunNotRepeatable, match=r"cannot be read.*; send inputs"):
             rerun(office.resources, ADMIN, id_text(run.run_id))
     office.resources.database.write(lambda c: c.execute(sa.delete(run_definitions)))

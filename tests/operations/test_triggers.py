@@ -7,6 +7,8 @@ from typing import Any
 import pytest
 from operations.desks import ADMIN, NOON, OPERATOR, VIEWER, Office, without_gaps
 
+from horarium.core.document.states import RunState, Status
+from horarium.core.policy.queue import OverlapPolicy
 from horarium.errors import InvalidDefinition
 from horarium.features.cluster.verification import verify
 from horarium.features.runs.starts import action_of_start, start_run
@@ -16,9 +18,6 @@ from horarium.instant import MINUTE
 from horarium.platform.bodies import StartBody, read_body
 from horarium.platform.errors import Forbidden, KeyReused, ScheduleNotFound
 from horarium.platform.wire import StartOutcome, TriggerOutcome
-from horarium.policy.overlap import OverlapPolicy
-from horarium.schedule.position import Status
-from horarium.schedule.run import RunState
 
 
 def test_a_trigger_starts_a_run_and_leaves_the_plan_alone(office: Office) -> None:

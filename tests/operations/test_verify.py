@@ -10,14 +10,14 @@ import sqlalchemy as sa
 from operations.desks import ADMIN, NOON, Office, without_gaps
 from sqlalchemy import Connection
 
+from horarium.core.document.states import RunState
 from horarium.features.cluster.verification import Double, Finding, Gap, Missing, OrphanRun, Stray, verify
 from horarium.features.forecast import service as forecast_service
 from horarium.features.schedules import backfills, lifecycle, lists, triggers
 from horarium.features.schedules import service as schedule_service
+from horarium.features.schedules.decision_rows import park
 from horarium.instant import MINUTE
-from horarium.schedule.run import RunState
-from horarium.store.schedules.broken import park
-from horarium.store.tables import checkpoints, history, positions, runs
+from horarium.platform.database.tables import checkpoints, history, positions, runs
 
 
 def _verify(office: Office) -> list[Finding]:

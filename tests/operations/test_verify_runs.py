@@ -9,14 +9,14 @@ from operations.desks import ADMIN, Office
 from sqlalchemy import Connection
 from store.rows import add_run
 
+from horarium.core.lifecycle.live_run import Unsound
+from horarium.core.policy.approval import input_hash
 from horarium.features.cluster import verification
 from horarium.features.cluster.verification import DoubleStep, Finding, Miscounted, UnsoundRun, verify
-from horarium.ids import new_id
-from horarium.life.soundness import Unsound
 from horarium.platform.caller import Caller
+from horarium.platform.database.tables import approvals, counters, positions, runs, step_changes
+from horarium.platform.ids import new_id
 from horarium.platform.wire import Role
-from horarium.policy.approval import input_hash
-from horarium.store.tables import approvals, counters, positions, runs, step_changes
 
 
 def _verify(office: Office, **given: Any) -> list[Finding]:

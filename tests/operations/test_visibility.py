@@ -30,7 +30,7 @@ from horarium.features.schedules.filters import (
     parse_query,
     read_list_token,
 )
-from horarium.store.schedules.lists import Cursor
+from horarium.features.schedules.list_rows import Cursor
 
 CURSOR = Cursor(1_772_323_200_000_000, "nightly")
 FILTERS = fingerprint({"status": "active", "query": None})

@@ -18,10 +18,10 @@ from fastapi import FastAPI
 from uvicorn.protocols.http.h11_impl import RequestResponseCycle
 from world import serving
 
-from horarium.decision.record import NewEvent
-from horarium.ids import new_id
-from horarium.schedule.event import EventType
-from horarium.store.history.append import append
+from horarium.core.decision.record import NewEvent
+from horarium.core.document.event import EventType
+from horarium.features.history.rows import append
+from horarium.platform.ids import new_id
 from horarium.testing import service
 from horarium.testing.service import TOKEN
 

@@ -14,13 +14,13 @@ import pytest
 
 from horarium.engine.ticker import Ticker
 from horarium.features.cluster import service as cluster_service
+from horarium.platform.database.errors import StoreUnavailable
+from horarium.platform.database.processes import ProcessRow, process_rows
+from horarium.platform.settings import Settings
 from horarium.serve import process
-from horarium.serve.leaving import Leaving
+from horarium.serve.asgi import Leaving
 from horarium.serve.process import SERVER, UP, Door, Parts, listen, url_of
 from horarium.serve.service import Service
-from horarium.settings import Settings
-from horarium.store.errors import StoreUnavailable
-from horarium.store.processes import ProcessRow, process_rows
 from horarium.testing import TestService
 from horarium.testing.service import TOKEN
 

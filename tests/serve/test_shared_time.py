@@ -6,16 +6,16 @@ from pathlib import Path
 
 import pytest
 
-from horarium.clock import SystemClock
 from horarium.features.cluster import verification
 from horarium.features.runs import service as run_service
+from horarium.features.schedules import rows as stored
 from horarium.features.schedules import service as schedule_service
 from horarium.instant import SECOND, Instant
 from horarium.platform.caller import Caller
+from horarium.platform.clock import SystemClock
+from horarium.platform.settings import Settings
 from horarium.platform.wire import Role
 from horarium.serve.service import Service, open_service
-from horarium.settings import Settings
-from horarium.store.schedules import rows as stored
 
 ADMIN = Caller("root", Role.ADMIN)
 EVERY_SECOND = {

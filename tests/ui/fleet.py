@@ -21,15 +21,15 @@ from typing import Any
 
 import httpx
 
+from horarium.core.lifecycle.outcome import Outcome
 from horarium.features.history import service as history_service
+from horarium.features.schedules import decision_rows
 from horarium.features.tenants import service as tenant_service
 from horarium.instant import DAY, HOUR, MINUTE, SECOND, Instant, to_datetime, to_rfc3339
 from horarium.launchers.launcher import LaunchRequest
-from horarium.life.outcome import Outcome
 from horarium.platform.caller import Caller
+from horarium.platform.database import Connection
 from horarium.platform.wire import Role
-from horarium.store.database import Connection
-from horarium.store.schedules import broken
 from horarium.testing import Accepted, FakeClock, Finished, RunFailed, TestService, service
 
 MAIN, SECOND_TENANT, HOSTILE = "default", "warehouse", "hostile"
@@ -206,7 +206,7 @@ def _set_aside(horarium: TestService, schedule_id: str) -> None:
 
     def park(connection: Connection) -> bool:
         uid = history_service.find_any(connection, horarium.caller, schedule_id).schedule_uid
-        return broken.park(connection, uid, error=said, error_class="InvalidSpec", now=horarium.now)
+        return decision_rows.park(connection, uid, error=said, error_class="InvalidSpec", now=horarium.now)
 
     assert horarium.resources.database.write(park)
 

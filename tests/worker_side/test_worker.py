@@ -17,8 +17,7 @@ from celery.contrib.testing.worker import start_worker
 from celery.exceptions import SoftTimeLimitExceeded
 
 from horarium.celery import SkipEnded, install, report_to
-from horarium.celery.spool_file import create
-from horarium.celery.spool_lines import ANY_NAMESPACE, Destination
+from horarium.celery.spool_file import ANY_NAMESPACE, Destination, create
 from horarium.errors import InvalidDefinition
 from horarium.features.tenants import service as tenant_service
 from horarium.testing import TestService

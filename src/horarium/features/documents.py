@@ -7,24 +7,20 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Generic, TypeVar
 
+from horarium.core.document.json_values import DocumentProblems, UnreadableEntry, check_storable
+from horarium.core.policy.names import PolicyError, checked_id
 from horarium.errors import HorariumError, InvalidDefinition
+from horarium.features.agents.definition import DocumentShape
+from horarium.features.agents.rows import NamedDocument, NamedDocuments
 from horarium.features.resources import Resources
 from horarium.features.schedules.drafts import hold_namespace, require_namespace
 from horarium.features.tenants.quotas import check_bytes, check_rows
 from horarium.instant import Instant
 from horarium.platform.caller import Caller, checked_limit
+from horarium.platform.database import Connection, limits
+from horarium.platform.database.errors import CannotRead, UniqueConflict
 from horarium.platform.errors import AlreadyExists, NotFound, PreconditionFailed
 from horarium.platform.wire import Permission, WriteOutcome
-from horarium.policy.names import PolicyError
-from horarium.schedule.damage import Unreadable
-from horarium.schedule.document_shapes import DocumentShape
-from horarium.schedule.naming import checked_id
-from horarium.schedule.problems import Problems
-from horarium.schedule.storable import check_storable
-from horarium.store import row_limits
-from horarium.store.database import Connection
-from horarium.store.errors import CannotRead, Conflict
-from horarium.store.named_documents import NamedDocument, NamedDocuments
 
 V = TypeVar("V")
 
@@ -46,7 +42,7 @@ class Kept(Generic[V]):
 class KeptPage(Generic[V]):
     """`next_page_token` is the name of the last one; None = there are no more."""
 
-    found: tuple[Kept[V] | Unreadable, ...]
+    found: tuple[Kept[V] | UnreadableEntry, ...]
     next_page_token: str | None
 
 
@@ -103,11 +99,11 @@ class DocumentKind(Generic[V]):
 
         return resources.database.read(look)
 
-    def _readable(self, row: NamedDocument) -> Kept[V] | Unreadable:
+    def _readable(self, row: NamedDocument) -> Kept[V] | UnreadableEntry:
         try:
             return self.kept(row)
         except CannotRead as wrong:
-            return Unreadable(row.name, wrong.detail)
+            return UnreadableEntry(row.name, wrong.detail)
 
     def get(self, resources: Resources, caller: Caller, name: str) -> Kept[V]:
         caller.require(Permission.READ)
@@ -136,7 +132,7 @@ class DocumentKind(Generic[V]):
 
         try:
             return resources.database.write(work)
-        except Conflict:
+        except UniqueConflict:
             raise self.already_exists(self.name_of(value)) from None
 
     def put(
@@ -167,7 +163,7 @@ class DocumentKind(Generic[V]):
 
         try:
             return resources.database.write(work)
-        except Conflict:
+        except UniqueConflict:
             return resources.database.write(work)  # somebody was faster; now it is there
 
     def patch(
@@ -204,7 +200,7 @@ class DocumentKind(Generic[V]):
     ) -> Kept[V]:
         now, document = resources.clock.now(), self.shape.document(value)
         name = self.name_of(value)
-        check_rows(connection, row_limits.of_table(self.rows.table), caller.namespace)
+        check_rows(connection, limits.limit_of_table(self.rows.table), caller.namespace)
         self.rows.insert(connection, caller.namespace, name, document, now=now, **written.columns)
         check_bytes(resources, connection, caller.namespace, document, now)
         return Kept(value, 1, now, now, None, WriteOutcome.CREATED, written.warnings)
@@ -231,7 +227,7 @@ class DocumentKind(Generic[V]):
 
 def _read(parse: Callable[[object], V], document: object) -> V:
     """Raise InvalidDefinition."""
-    problems = Problems()
+    problems = DocumentProblems()
     check_storable(document, problems)
     problems.raise_any()
     try:

@@ -8,43 +8,42 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple, Protocol
 
-from horarium.clock import Clock
-from horarium.decision.process_state import GONE_AFTER_SECONDS, silent_seconds
+from horarium.core.decision.presence import GONE_AFTER_SECONDS, silent_seconds
+from horarium.core.document.assignee import Assignee, AssigneeType, workers_of
+from horarium.core.document.definition import Action, Definition
+from horarium.core.document.document import Defaults, from_canonical
+from horarium.core.document.kinds import PROMPT, SHIPPED, Kinds
+from horarium.core.document.planning import Planning
+from horarium.core.document.states import Reason
+from horarium.core.lifecycle.outcome import ReportTokens
+from horarium.core.policy.names import PolicyError
+from horarium.core.policy.queue import parse_catchup_policy as parse_catchup
+from horarium.core.policy.queue import parse_overlap_policy as parse_overlap
 from horarium.errors import InvalidDefinition
+from horarium.features.agents.definition import AgentDefinition
+from horarium.features.agents.policy_rows import PolicyDocuments, TeamTurn
+from horarium.features.runs.definition_rows import Definitions
+from horarium.features.schedules import rows as schedules
+from horarium.features.schedules.due_rows import Plannings
+from horarium.features.schedules.rows import ScheduleRow
+from horarium.features.tenants.quota_rows import QuotaBook
 from horarium.instant import SECOND, Instant
 from horarium.launchers.launcher import AgentLine, CardSeen
-from horarium.launchers.outgoing import BadAction, place_of
-from horarium.launchers.registry import Registry
+from horarium.launchers.registry import Registry, Served, read_served
+from horarium.launchers.requests import BadAction, place_of
 from horarium.launchers.resolver import numeric_address
-from horarium.launchers.served import Served, read_served
 from horarium.launchers.signals import Signals
-from horarium.launchers.ssrf import Forbidden, Guard, Permitted
+from horarium.launchers.ssrf import AddressForbidden, AddressGuard, Permitted
 from horarium.launchers.webhook import WebhookSender
-from horarium.life.report_token import ReportTokens
 from horarium.platform.caller import Caller
+from horarium.platform.clock import Clock
+from horarium.platform.database import Connection, Database
+from horarium.platform.database.installation import Sealer
+from horarium.platform.database.processes import process_rows
+from horarium.platform.database.wakeups import DUE
 from horarium.platform.errors import PreconditionFailed, ScheduleBroken, ScheduleNotFound
-from horarium.policy.catchup import parse as parse_catchup
-from horarium.policy.names import PolicyError
-from horarium.policy.overlap import parse as parse_overlap
-from horarium.schedule.agent import Agent
-from horarium.schedule.assignee import Assignee, AssigneeType, workers_of
-from horarium.schedule.definition import Action, Definition
-from horarium.schedule.document import Defaults, from_canonical
-from horarium.schedule.kinds import PROMPT, SHIPPED, Kinds
-from horarium.schedule.planning import Planning
-from horarium.schedule.reason import Reason
-from horarium.settings import Settings
-from horarium.store.database import Connection, Database
-from horarium.store.database.channels import DUE
-from horarium.store.policies import Speakers, TeamTurn
-from horarium.store.processes import process_rows
-from horarium.store.quotas import QuotaBook
-from horarium.store.runs.definitions import Definitions
-from horarium.store.schedules import rows as schedules
-from horarium.store.schedules.due import Plannings
-from horarium.store.schedules.rows import ScheduleRow
-from horarium.store.sealing import Sealer
-from horarium.telemetry.telemetry import Telemetry
+from horarium.platform.settings import Settings
+from horarium.platform.telemetry.telemetry import Telemetry
 
 # A memo, not a store: whoever damages a million rows has other troubles than to be told twice.
 _MOST = 10_000
@@ -121,7 +120,7 @@ class NamedAddresses:
 def called_by(
     action: Action,
     assignee: Assignee | None,
-    speakers: Speakers | None,
+    speakers: PolicyDocuments | None,
     namespace: str,
     *,
     action_path: str = "action",
@@ -148,18 +147,18 @@ def called_by(
     )
 
 
-def _agents(speakers: Speakers, namespace: str, assignee: Assignee) -> list[Agent]:
+def _agents(speakers: PolicyDocuments, namespace: str, assignee: Assignee) -> list[AgentDefinition]:
     """Those that may be sent; what is not there or cannot be read is reported elsewhere."""
     names: Sequence[str] = (assignee.id,)
     if assignee.type is AssigneeType.TEAM:
         team = speakers.teams.get((namespace, assignee.id))
         names = workers_of(team.team) if isinstance(team, TeamTurn) else ()
     found = (speakers.agents.get((namespace, name)) for name in names)
-    return [each for each in found if isinstance(each, Agent)]
+    return [each for each in found if isinstance(each, AgentDefinition)]
 
 
 async def judge(
-    guard: Guard, namespace: str, named: Iterable[Named], *, resolves: bool, seconds: float = SECONDS
+    guard: AddressGuard, namespace: str, named: Iterable[Named], *, resolves: bool, seconds: float = SECONDS
 ) -> list[tuple[Named, str]]:
     """Warn of addresses that may not be called or have no host, within `seconds` for all of them.
 
@@ -183,7 +182,7 @@ async def judge(
     ]
 
 
-async def _said(guard: Guard, host: str, port: int, namespace: str, seconds: float) -> str | None:
+async def _said(guard: AddressGuard, host: str, port: int, namespace: str, seconds: float) -> str | None:
     try:
         async with asyncio.timeout(seconds):
             verdict = await guard.judge(host, port, namespace)
@@ -191,7 +190,7 @@ async def _said(guard: Guard, host: str, port: int, namespace: str, seconds: flo
         return f"{host} was not resolved within {seconds:g} s"
     if isinstance(verdict, Permitted):
         return None
-    return verdict.error if isinstance(verdict, Forbidden) else f"{verdict.error} (checked from this server)"
+    return verdict.error if isinstance(verdict, AddressForbidden) else f"{verdict.error} (checked from this server)"
 
 
 def _whose(address: Address) -> str:
@@ -246,7 +245,7 @@ class Resources:
     """Where the first admin token lies; None = the operator has fixed another."""
     quotas: QuotaBook = field(default_factory=QuotaBook)
     damages: Damages = field(default_factory=Damages)
-    guard: Guard | None = None
+    guard: AddressGuard | None = None
     """Judges addresses that a write names; None = no address is judged."""
     named: NamedAddresses | None = None
     """Collects the URLs of one request; None = the URLs are not checked."""

@@ -17,17 +17,15 @@ from typing import Annotated, Any, ClassVar, TypeVar, Union, get_args, get_origi
 import msgspec
 from msgspec import Meta, Struct
 
+from horarium.core.document.calendar import CalendarKind
+from horarium.core.document.json_values import check_text
+from horarium.core.lifecycle.event import ReportedState
+from horarium.core.policy.names import PolicyError, parse_name
+from horarium.core.policy.queue import OVERLAP_ALIASES, OverlapPolicy
+from horarium.core.policy.votes import DECISION_ALIASES, Decision
 from horarium.errors import InvalidDefinition, InvalidSpec
 from horarium.instant import from_rfc3339, to_datetime
-from horarium.life.event import ReportedState
 from horarium.platform.wire import Amount, Object, Time
-from horarium.policy.deciding import ALIASES as DECISION_ALIASES
-from horarium.policy.deciding import Decision
-from horarium.policy.names import PolicyError, parse_name
-from horarium.policy.overlap import ALIASES as OVERLAP_ALIASES
-from horarium.policy.overlap import OverlapPolicy
-from horarium.schedule.calendar import CalendarKind
-from horarium.schedule.jsonvalue import check_text
 
 B = TypeVar("B", bound="Body")
 

@@ -7,16 +7,16 @@ from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Protocol
 
-from horarium.decision.storm import MOST_AT_ONCE, must_be_confirmed
+from horarium.core.decision.changes import MOST_AT_ONCE, must_be_confirmed
+from horarium.core.document.assignee import AssigneeType
+from horarium.core.document.event import CommandContext
+from horarium.core.policy.approval import NO_SKIPPING, Skipping
 from horarium.errors import InvalidDefinition
-from horarium.ids import id_text
 from horarium.instant import Instant
+from horarium.platform.database.schema import DEFAULT_NAMESPACE
 from horarium.platform.errors import ConfirmNeeded, Forbidden
+from horarium.platform.ids import id_text
 from horarium.platform.wire import Permission, Role
-from horarium.policy.approval import NO_SKIPPING, Skipping
-from horarium.schedule.assignee import AssigneeType
-from horarium.schedule.event import CommandContext
-from horarium.store.migrate import DEFAULT_NAMESPACE
 
 _GRANTED: Mapping[Role, frozenset[Permission]] = MappingProxyType(
     {

@@ -21,8 +21,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import ClassVar
 
+from horarium.core.policy.limits import Quota, QuotaExcess
 from horarium.errors import HorariumError, InvalidDefinition
-from horarium.policy.quotas import Exceeded, Quota
 
 # Whoever asks for a name of ten thousand characters knows which one it was.
 _MAX_NAME = 128
@@ -311,7 +311,7 @@ class QuotaExceeded(OperationError):
     reason = "quota_exceeded"
     status = 422
 
-    def __init__(self, namespace: str, found: Exceeded, *, seconds: int | None = None) -> None:
+    def __init__(self, namespace: str, found: QuotaExcess, *, seconds: int | None = None) -> None:
         super().__init__(_quota_sentence(namespace, found))
         self.quota, self.limit = found.quota.value, found.limit
         self.used, self.count = found.used, found.asked
@@ -320,7 +320,7 @@ class QuotaExceeded(OperationError):
             self.status = 429  # type: ignore[misc]  # the class knows the usual one, this one its own
 
 
-def _quota_sentence(namespace: str, found: Exceeded) -> str:
+def _quota_sentence(namespace: str, found: QuotaExcess) -> str:
     if found.quota is Quota.SHORTEST_GAP_SECONDS:
         least = f"must be at least {found.limit} seconds apart"
         return f"the quota shortest_gap_seconds: occurrences {least}, but some are {found.used} seconds apart"

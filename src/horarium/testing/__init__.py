@@ -12,10 +12,10 @@ Its answers are those of the client: `horarium.runs()` are `Run`s, `horarium.his
 `horarium.client()` is a whole `Client`.
 """
 
+from horarium.core.lifecycle.outcome import Accepted, Busy, Finished, Refused, RunFailed, Unknown, Unreachable
 from horarium.features.runs.model import Run
 from horarium.features.schedules.model import HistoryEvent
-from horarium.life.outcome import Accepted, Busy, Finished, Refused, RunFailed, Unknown, Unreachable
-from horarium.testing.clock import FakeClock
+from horarium.testing.doubles import FakeClock
 from horarium.testing.service import TestService, service
 
 __all__ = [

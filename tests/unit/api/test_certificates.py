@@ -11,8 +11,8 @@ from horarium.errors import InvalidDefinition
 from horarium.instant import SECOND
 from horarium.platform.errors import Unauthorized
 from horarium.platform.http.connections import Certificate, Holders, certificate_of, read_certificate
+from horarium.platform.settings import Settings
 from horarium.platform.wire import Role
-from horarium.settings import Settings
 
 NOW = 1_772_323_200
 CI = {"principal": "ci", "role": "operator", "namespace": "tenant"}

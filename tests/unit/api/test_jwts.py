@@ -17,8 +17,8 @@ from horarium.errors import InvalidDefinition
 from horarium.instant import SECOND
 from horarium.platform.errors import Unauthorized
 from horarium.platform.http.jwts import Jwts
+from horarium.platform.settings import Settings
 from horarium.platform.wire import Role
-from horarium.settings import Settings
 
 NOW = 1_772_323_200
 DAY = 86_400

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from horarium.audit import Act
+from horarium.core.audit_entries import Act
 from horarium.instant import MINUTE
 from horarium.platform.caller import Caller
 from horarium.platform.http.audited import MOST_ALIKE, Refusal, Tally, refusal_of

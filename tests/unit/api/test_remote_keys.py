@@ -20,7 +20,7 @@ from horarium.platform.errors import Unauthorized
 from horarium.platform.http import remote_keys
 from horarium.platform.http.jwts import Jwts
 from horarium.platform.http.remote_keys import Known, RemoteKeys, fetch_keys
-from horarium.settings import Settings
+from horarium.platform.settings import Settings
 
 NOW = 1_772_323_200
 _, _, PUBLIC = key_pair("ES256")

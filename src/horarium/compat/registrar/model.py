@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
+from horarium.core.document.states import PublicStatus, Status
 from horarium.platform.wire import Answer, Time, WriteOutcome
-from horarium.schedule.position import Status
-from horarium.schedule.run import PublicStatus
 
 
 class TriggerUpserted(Answer, frozen=True, kw_only=True):

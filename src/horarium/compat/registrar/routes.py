@@ -27,6 +27,8 @@ from horarium.compat.registrar.model import (
     TriggerRuns,
     TriggerUpserted,
 )
+from horarium.core.document.states import PublicStatus, Status, public_status
+from horarium.core.policy.queue import CatchupPolicy, OverlapPolicy
 from horarium.errors import InvalidDefinition
 from horarium.features.resources import Resources
 from horarium.features.runs import occurrences
@@ -36,7 +38,6 @@ from horarium.features.schedules import lifecycle, lists
 from horarium.features.schedules import service as schedule_service
 from horarium.features.schedules.lists import Described
 from horarium.features.schedules.upcoming import written_end
-from horarium.ids import id_text
 from horarium.instant import from_rfc3339, to_datetime
 from horarium.platform.bodies import PauseBody, read_body
 from horarium.platform.http import examples
@@ -44,11 +45,8 @@ from horarium.platform.http.audited import Audited
 from horarium.platform.http.requests import CallerOf, Confirm, Document, ResourcesOf
 from horarium.platform.http.responses import Reply
 from horarium.platform.http.routing import OPERATE, READ, WRITE, Routes, ScheduleDocument
+from horarium.platform.ids import id_text
 from horarium.platform.wire import WriteOutcome, time_of
-from horarium.policy.catchup import CatchupPolicy
-from horarium.policy.overlap import OverlapPolicy
-from horarium.schedule.position import Status
-from horarium.schedule.run import PublicStatus, public_status
 
 routes = Routes("/schedules", tag="registrar")
 

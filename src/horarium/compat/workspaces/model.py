@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from typing import Literal
 
-from horarium.decision.health_status import HealthStatus, WatchedStatus
-from horarium.decision.last_status import LastStatus
-from horarium.decision.workspace_status import RunStatus
+from horarium.compat.workspaces.status import RunStatus
+from horarium.core.decision.statuses import HealthStatus, LastStatus, WatchedStatus
+from horarium.core.document.states import Source
 from horarium.platform.bodies import Body
 from horarium.platform.errors import AlreadyExists, OperationError, Refused
 from horarium.platform.wire import Answer, Object, Time
-from horarium.schedule.source import Source
 
 
 class WorkspaceScheduleBody(Body, frozen=True, kw_only=True):

@@ -21,9 +21,12 @@ import orjson
 from fastapi import Depends, Header, Query, Request
 
 from horarium.compat.workspaces import model, service
+from horarium.compat.workspaces.request import cron_of, cut_prompt, prompt_of, zone_of
 from horarium.compat.workspaces.service import MOST_LISTED, WorkspaceHistory, WorkspacePage
-from horarium.decision.last_status import LastStatus
-from horarium.decision.workspace_status import RunStatus, run_error, run_status
+from horarium.compat.workspaces.status import RunStatus, run_error, run_status
+from horarium.core.decision.statuses import LastStatus
+from horarium.core.document.states import RunState, Source
+from horarium.core.policy.approval import NO_SKIPPING, Skipping, skipping_in
 from horarium.features.runs.occurrences import Skipped
 from horarium.features.runs.service import Run
 from horarium.instant import to_datetime
@@ -34,10 +37,6 @@ from horarium.platform.http.requests import CallerOf, ResourcesOf, json_body
 from horarium.platform.http.responses import IfMatch, Reply, version_of
 from horarium.platform.http.routing import LOOK, RUN, SCHEDULE, Routes
 from horarium.platform.wire import time_of
-from horarium.policy.approval import NO_SKIPPING, Skipping, skipping_in
-from horarium.schedule.run import RunState
-from horarium.schedule.source import Source
-from horarium.schedule.workspace_request import cron_of, cut_prompt, prompt_of, zone_of
 
 routes = Routes("/workspaces/{workspace_id}/schedules", tag="workspaces")
 

@@ -15,31 +15,9 @@ from horarium.compat.workspaces.model import (
     WorkspaceNameTaken,
     WorkspaceRequestInvalid,
 )
-from horarium.decision.workspace_status import last_error
-from horarium.errors import InvalidDefinition
-from horarium.features.agents.model import AgentNotFound
-from horarium.features.agents.teams import require_peer
-from horarium.features.resources import Resources
-from horarium.features.runs import occurrences
-from horarium.features.runs.occurrences import Skipped
-from horarium.features.runs.service import Run
-from horarium.features.schedules import lifecycle, triggers
-from horarium.features.schedules import service as schedule_service
-from horarium.features.schedules.drafts import require_namespace
-from horarium.features.schedules.upcoming import ScheduleChange, next_due
-from horarium.features.tenants.quotas import write_of
-from horarium.instant import Instant
-from horarium.platform.caller import Caller
-from horarium.platform.errors import Forbidden, ScheduleNotFound
-from horarium.platform.wire import Permission, Role, TriggerOutcome
-from horarium.schedule.agent import Agent
-from horarium.schedule.agent_words import AgentSchedules
-from horarium.schedule.position import Status
-from horarium.schedule.reason import Reason
-from horarium.schedule.run import RunState
-from horarium.schedule.workspace_request import (
-    Wish,
-    Wrong,
+from horarium.compat.workspaces.request import (
+    RequestError,
+    ScheduleRequest,
     change_document,
     new_document,
     prompt_of,
@@ -47,13 +25,32 @@ from horarium.schedule.workspace_request import (
     read_new,
     refusal,
 )
-from horarium.store import assignees
-from horarium.store.database import Connection
-from horarium.store.database.joined_transaction import JoinedTransaction
-from horarium.store.policies import find_agents
-from horarium.store.schedules import workspaces
-from horarium.store.schedules.rows import ScheduleRow
-from horarium.store.schedules.workspaces import Found
+from horarium.compat.workspaces.status import last_error
+from horarium.core.document.assignee import AgentSchedules
+from horarium.core.document.states import Reason, RunState, Status
+from horarium.errors import InvalidDefinition
+from horarium.features.agents import rows as agent_rows
+from horarium.features.agents.definition import AgentDefinition
+from horarium.features.agents.model import AgentNotFound
+from horarium.features.agents.policy_rows import find_agents
+from horarium.features.agents.teams import require_peer
+from horarium.features.resources import Resources
+from horarium.features.runs import occurrences
+from horarium.features.runs.occurrences import Skipped
+from horarium.features.runs.service import Run
+from horarium.features.schedules import lifecycle, lookup_rows, triggers
+from horarium.features.schedules import service as schedule_service
+from horarium.features.schedules.drafts import require_namespace
+from horarium.features.schedules.lookup_rows import WorkspaceRow
+from horarium.features.schedules.rows import ScheduleRow
+from horarium.features.schedules.upcoming import ScheduleChange, next_due
+from horarium.features.tenants.quotas import write_of
+from horarium.instant import Instant
+from horarium.platform.caller import Caller
+from horarium.platform.database import Connection
+from horarium.platform.database.wrapper import JoinedTransaction
+from horarium.platform.errors import Forbidden, ScheduleNotFound
+from horarium.platform.wire import Permission, Role, TriggerOutcome
 
 MOST_LISTED = 1_000
 MOST_HISTORY = 20
@@ -179,7 +176,7 @@ def create(resources: Resources, caller: Caller, workspace_id: str, body: object
         _check_name(connection, caller, workspace_id, wish.name)
         _require_writable(connection, caller, workspace_id)
         done = _said(wish, lambda: schedule_service.create(inside, able, new_document(wish, workspace_id)))
-        workspaces.set_written_here(connection, caller.namespace, done.schedule_id)
+        lookup_rows.set_created_in_workspace(connection, caller.namespace, done.schedule_id)
         return done
 
     return _written(resources, body, work)
@@ -240,7 +237,7 @@ def enter(
 
 
 def _require_workspace(connection: Connection, caller: Caller, workspace_id: str, *, lock: bool = False) -> None:
-    if assignees.AGENTS.find(connection, caller.namespace, workspace_id, lock=lock) is None:
+    if agent_rows.AGENTS.find(connection, caller.namespace, workspace_id, lock=lock) is None:
         require_namespace(connection, caller.namespace)
         raise AgentNotFound(workspace_id)
 
@@ -253,8 +250,8 @@ def _entered(
     permission: Permission,
     *,
     writes: bool = False,
-) -> tuple[Caller, Found]:
-    def look(connection: Connection) -> tuple[Caller, Found]:
+) -> tuple[Caller, WorkspaceRow]:
+    def look(connection: Connection) -> tuple[Caller, WorkspaceRow]:
         able = enter(connection, caller, workspace_id, permission)
         found = _own(connection, caller, workspace_id, schedule_id)
         if writes:
@@ -275,21 +272,21 @@ def _require_writable(
     if caller.agent_id is None:
         return
     found = find_agents(connection, [(caller.namespace, workspace_id)]).get((caller.namespace, workspace_id))
-    allowed = found.schedules if isinstance(found, Agent) else AgentSchedules.OWN
+    allowed = found.schedules if isinstance(found, AgentDefinition) else AgentSchedules.OWN
     if allowed is AgentSchedules.NONE:
         raise Forbidden("this agent may not change schedules, because its setting schedules is none")
     if row is None or allowed is AgentSchedules.ALL:
         return
-    if row.bundle is not None or not workspaces.is_written_here(connection, row):
+    if row.bundle is not None or not lookup_rows.is_created_in_workspace(connection, row):
         raise Forbidden(
             f"the schedule {row.schedule_id!r} was not created through this workspace, so the agent's token may not "
             "change or delete it; ask its author, or set schedules: all on the agent"
         )
 
 
-def _own(connection: Connection, caller: Caller, workspace_id: str, schedule_id: str) -> Found:
+def _own(connection: Connection, caller: Caller, workspace_id: str, schedule_id: str) -> WorkspaceRow:
     """Raises ScheduleNotFound, also for one of another workspace."""
-    found = workspaces.find(connection, caller.namespace, workspace_id, schedule_id)
+    found = lookup_rows.find_in_workspace(connection, caller.namespace, workspace_id, schedule_id)
     if found is None:
         raise ScheduleNotFound(schedule_id)
     return found
@@ -298,17 +295,17 @@ def _own(connection: Connection, caller: Caller, workspace_id: str, schedule_id:
 def _page(
     resources: Resources, connection: Connection, namespace: str, workspace_id: str, after: str | None, most: int
 ) -> WorkspacePage:
-    begin = None if after is None else workspaces.find(connection, namespace, workspace_id, after)
+    begin = None if after is None else lookup_rows.find_in_workspace(connection, namespace, workspace_id, after)
     if after is not None and begin is None:
         raise ScheduleNotFound(after)
-    found, more = workspaces.list_page(
+    found, more = lookup_rows.workspace_page(
         connection, namespace, workspace_id, after=None if begin is None else begin[0], limit=min(most, MOST_LISTED)
     )
     listed = tuple(_shown(resources, connection, found))
     return WorkspacePage(listed, listed[-1].row.schedule_id if more and listed else None)
 
 
-def _shown(resources: Resources, connection: Connection, found: Sequence[Found]) -> Iterator[WorkspaceSchedule]:
+def _shown(resources: Resources, connection: Connection, found: Sequence[WorkspaceRow]) -> Iterator[WorkspaceSchedule]:
     """With one question for all of them, about those that are paused."""
     now = resources.clock.now()
     paused = {row.planning for row, _ in found if row.status is Status.PAUSED}
@@ -322,17 +319,17 @@ def _check_name(
     connection: Connection, caller: Caller, workspace_id: str, name: str | None, *, beside: str | None = None
 ) -> None:
     """Any number of schedules may have no name."""
-    if name and workspaces.has_name(connection, caller.namespace, workspace_id, name, beside=beside):
+    if name and lookup_rows.has_name_in_workspace(connection, caller.namespace, workspace_id, name, beside=beside):
         raise WorkspaceNameTaken(name)
 
 
-def _read(found: Wish | Wrong) -> Wish:
-    if isinstance(found, Wrong):
+def _read(found: ScheduleRequest | RequestError) -> ScheduleRequest:
+    if isinstance(found, RequestError):
         raise WorkspaceRequestInvalid(found.field, found.text)
     return found
 
 
-def _said(wish: Wish, write: Callable[[], ScheduleChange]) -> ScheduleChange:
+def _said(wish: ScheduleRequest, write: Callable[[], ScheduleChange]) -> ScheduleChange:
     """Translate errors about schedules into the terms of this API."""
     try:
         return write()

@@ -7,11 +7,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import ClassVar
 
+from horarium.core.document.assignee import AgentContext, AgentProtocol, AgentSchedules, AssigneeType, TeamStrategy
 from horarium.platform.bodies import Body
 from horarium.platform.errors import AlreadyExists, NotFound, Refused
 from horarium.platform.wire import Answer, Object, Rows, Time, WriteOutcome
-from horarium.schedule.agent_words import AgentContext, AgentProtocol, AgentSchedules
-from horarium.schedule.assignee import AssigneeType, TeamStrategy
 
 
 class AgentBody(Body, frozen=True, kw_only=True):

@@ -8,6 +8,7 @@ from typing import Annotated, Any
 from fastapi import Query
 from starlette.concurrency import run_in_threadpool
 
+from horarium.core.document.assignee import AgentContext, AgentProtocol, AgentSchedules, policies_document
 from horarium.features.agents import service, teams
 from horarium.features.agents.model import (
     Agent,
@@ -29,8 +30,6 @@ from horarium.platform.http.requests import CallerOf, Document, ResourcesOf
 from horarium.platform.http.responses import IfMatch, Reply, etag, version_of
 from horarium.platform.http.routing import LOOK, OPERATE, READ, WRITE, Routes
 from horarium.platform.wire import WriteOutcome, time_of
-from horarium.schedule.agent_words import AgentContext, AgentProtocol, AgentSchedules
-from horarium.schedule.worker_policies import policies_document
 
 routes = Routes("/api/agents", tag="agents")
 

@@ -7,37 +7,38 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, Final
 
+from horarium.core.document.assignee import Assignee, AssigneeType
+from horarium.core.document.definition import pin_of
+from horarium.core.document.json_values import UnreadableEntry
+from horarium.core.document.secrets import agent_token_name
+from horarium.core.document.states import Status
+from horarium.core.policy.names import PolicyError
 from horarium.errors import InvalidDefinition
+from horarium.features.agents import rows as agent_rows
+from horarium.features.agents.definition import AGENT, AgentDefinition, checked_token, parents_of
 from horarium.features.agents.model import AgentAlreadyExists, AgentInUse, AgentNotFound
+from horarium.features.agents.rows import AgentSeen
+from horarium.features.bundles.values import BundleKind
 from horarium.features.documents import DocumentKind, Kept, Written
 from horarium.features.resources import Address, Resources, open_schedule
+from horarium.features.schedules import rows as schedules
 from horarium.features.schedules.drafts import require_namespace
 from horarium.features.schedules.lifecycle import delete_opened, pause_opened
+from horarium.features.secrets import rows as secret_rows
 from horarium.features.secrets.service import seal
+from horarium.features.tenants import rows as tenant_rows
 from horarium.platform.caller import Caller
+from horarium.platform.database import Connection
+from horarium.platform.database.installation import CannotUnseal
 from horarium.platform.errors import Refused
 from horarium.platform.wire import Permission, Role
-from horarium.policy.names import PolicyError
-from horarium.schedule.agent import Agent, checked_token, parents_of
-from horarium.schedule.assignee import Assignee, AssigneeType
-from horarium.schedule.bundle_kind import BundleKind
-from horarium.schedule.credentials import agent_token_name
-from horarium.schedule.damage import Unreadable
-from horarium.schedule.document_shapes import AGENT
-from horarium.schedule.position import Status
-from horarium.schedule.target import pin_of
-from horarium.store import assignees, secrets, tokens
-from horarium.store.assignees import AgentSeen
-from horarium.store.database import Connection
-from horarium.store.schedules import rows as schedules
-from horarium.store.sealing import CannotUnseal
 
 _UNSAID: Final = object()
 _NO_URL: Final = "url: is not set; the agent receives no prompts and only claims work from a queue"
 _TOKEN_REMOVED: Final = "token: was removed, because the scheme, host or port of the URL changed; set the token again"
 
 AGENTS: Final = DocumentKind(
-    assignees.AGENTS,
+    agent_rows.AGENTS,
     AGENT,
     AgentNotFound,
     AgentAlreadyExists,
@@ -56,7 +57,7 @@ _USERS_NAMED = 20
 class AgentView:
     """An agent with what is known beside its document; `active_runs` None = nobody has asked."""
 
-    kept: Kept[Agent]
+    kept: Kept[AgentDefinition]
     has_token: bool
     seen: AgentSeen
     active_runs: int | None = None
@@ -65,7 +66,7 @@ class AgentView:
 
 @dataclass(frozen=True, slots=True)
 class AgentPage:
-    agents: tuple[AgentView | Unreadable, ...]
+    agents: tuple[AgentView | UnreadableEntry, ...]
     next_page_token: str | None
 
 
@@ -82,14 +83,14 @@ def list_agents(
     resources: Resources, caller: Caller, *, page_size: int | None = None, next_page_token: str | None = None
 ) -> AgentPage:
     page = AGENTS.list_page(resources, caller, page_size, next_page_token)
-    names = [kept.value.agent_id for kept in page.found if not isinstance(kept, Unreadable)]
+    names = [kept.value.agent_id for kept in page.found if not isinstance(kept, UnreadableEntry)]
 
     def look(connection: Connection) -> AgentPage:
-        have = secrets.find_names(connection, caller.namespace, [token_name(name) for name in names])
-        seen = assignees.seen_of(connection, caller.namespace, names)
+        have = secret_rows.find_names(connection, caller.namespace, [token_name(name) for name in names])
+        seen = agent_rows.seen_of(connection, caller.namespace, names)
         views = (
             kept
-            if isinstance(kept, Unreadable)
+            if isinstance(kept, UnreadableEntry)
             else AgentView(kept, token_name(kept.value.agent_id) in have, seen.get(kept.value.agent_id, AgentSeen()))
             for kept in page.found
         )
@@ -177,9 +178,11 @@ def delete(
     def work(connection: Connection) -> None:
         AGENTS.find(connection, caller, agent_id, lock=True)
         orphan(connection)  # whoever has come meanwhile
-        secrets.delete(connection, caller.namespace, token_name(agent_id))
-        tokens.revoke_of_subject(connection, caller.namespace, agent_id, Role.AGENT.value, now=resources.clock.now())
-        assignees.AGENTS.delete(connection, caller.namespace, agent_id)
+        secret_rows.delete(connection, caller.namespace, token_name(agent_id))
+        tenant_rows.revoke_tokens_of_subject(
+            connection, caller.namespace, agent_id, Role.AGENT.value, now=resources.clock.now()
+        )
+        agent_rows.AGENTS.delete(connection, caller.namespace, agent_id)
 
     resources.database.write(work)
     return _gone(agent_id, done, purge=purge)
@@ -207,12 +210,12 @@ def _without_token(document: Mapping[str, Any]) -> tuple[dict[str, Any], object]
 
 
 def _check(
-    resources: Resources, connection: Connection, caller: Caller, agent: Agent, *, token: object
-) -> Written[Agent]:
+    resources: Resources, connection: Connection, caller: Caller, agent: AgentDefinition, *, token: object
+) -> Written[AgentDefinition]:
     _check_parent(connection, caller, agent)
-    before = assignees.AGENTS.find(connection, caller.namespace, agent.agent_id)
+    before = agent_rows.AGENTS.find(connection, caller.namespace, agent.agent_id)
     has_moved = before is not None and before.document.get("url") != agent.url
-    columns = {"parent_id": agent.parent_id, **(assignees.NOT_SEEN if has_moved else {})}
+    columns = {"parent_id": agent.parent_id, **(agent_rows.NOT_SEEN if has_moved else {})}
     warnings: tuple[str, ...] = () if agent.url is not None else (_NO_URL,)
     if agent.url is not None:
         address = Address("url", agent.url)
@@ -227,26 +230,28 @@ def _check(
     return Written(columns, has_changed, warnings)
 
 
-def _check_parent(connection: Connection, caller: Caller, agent: Agent) -> None:
+def _check_parent(connection: Connection, caller: Caller, agent: AgentDefinition) -> None:
     if agent.parent_id is None:
         return
-    if assignees.AGENTS.find(connection, caller.namespace, agent.parent_id) is None:
+    if agent_rows.AGENTS.find(connection, caller.namespace, agent.parent_id) is None:
         raise InvalidDefinition({"parent_id": [f"agent {agent.parent_id!r} not found"]})
-    above = assignees.parents_above(connection, caller.namespace, agent.parent_id)
+    above = agent_rows.parents_above(connection, caller.namespace, agent.parent_id)
     try:
         parents_of(agent.agent_id, {**above, agent.agent_id: agent.parent_id})
     except PolicyError as wrong:
         raise InvalidDefinition({wrong.field: [wrong.text]}) from None
 
 
-def _keep_token(resources: Resources, connection: Connection, caller: Caller, agent: Agent, token: object) -> bool:
+def _keep_token(
+    resources: Resources, connection: Connection, caller: Caller, agent: AgentDefinition, token: object
+) -> bool:
     """Keep the token, pinned to scheme, host and port of the agent's url; return whether it has changed."""
     name, namespace = token_name(agent.agent_id), caller.namespace
     destination = pin_of(agent.url)
     hosts = (destination,) if destination else ()
-    before = secrets.find_all(connection, namespace, [name]).get(name)
+    before = secret_rows.find_all(connection, namespace, [name]).get(name)
     if token is None:
-        return secrets.delete(connection, namespace, name)
+        return secret_rows.delete(connection, namespace, name)
     if token is _UNSAID and (before is None or before.hosts == hosts):
         return False
     sealer = resources.sealer
@@ -258,7 +263,7 @@ def _keep_token(resources: Resources, connection: Connection, caller: Caller, ag
         known = None
     if token is _UNSAID:
         # A new address must not be sent what was meant for the old one.
-        secrets.delete(connection, namespace, name)
+        secret_rows.delete(connection, namespace, name)
         return True
     if known == token and before is not None and before.hosts == hosts:
         return False
@@ -266,18 +271,18 @@ def _keep_token(resources: Resources, connection: Connection, caller: Caller, ag
     return True
 
 
-def _shown(resources: Resources, caller: Caller, kept: Kept[Agent]) -> AgentView:
+def _shown(resources: Resources, caller: Caller, kept: Kept[AgentDefinition]) -> AgentView:
     return resources.database.read(lambda connection: _view(connection, caller, kept))
 
 
-def _view(connection: Connection, caller: Caller, kept: Kept[Agent]) -> AgentView:
+def _view(connection: Connection, caller: Caller, kept: Kept[AgentDefinition]) -> AgentView:
     namespace, agent_id = caller.namespace, kept.value.agent_id
     return AgentView(
         kept,
-        secrets.find(connection, namespace, token_name(agent_id)) is not None,
-        assignees.seen_of(connection, namespace, [agent_id]).get(agent_id, AgentSeen()),
-        assignees.active_runs(connection, namespace, agent_id),
-        tuple(assignees.children_of(connection, namespace, [agent_id], _USERS_NAMED)),
+        secret_rows.find(connection, namespace, token_name(agent_id)) is not None,
+        agent_rows.seen_of(connection, namespace, [agent_id]).get(agent_id, AgentSeen()),
+        agent_rows.active_runs(connection, namespace, agent_id),
+        tuple(agent_rows.children_of(connection, namespace, [agent_id], _USERS_NAMED)),
     )
 
 
@@ -286,17 +291,17 @@ def _concerned(connection: Connection, caller: Caller, agent_id: str, *, force: 
     namespace = caller.namespace
     AGENTS.find(connection, caller, agent_id)
     mine = Assignee(AssigneeType.AGENT, agent_id)
-    users = [f"team {name}" for name in assignees.teams_with_members(connection, namespace, [agent_id], _USERS_NAMED)]
-    users += [f"assignment {name}" for name in assignees.assignments_of(connection, namespace, [mine], _USERS_NAMED)]
+    users = [f"team {name}" for name in agent_rows.teams_with_members(connection, namespace, [agent_id], _USERS_NAMED)]
+    users += [f"assignment {name}" for name in agent_rows.assignments_of(connection, namespace, [mine], _USERS_NAMED)]
     if users and not force:
         raise AgentInUse(agent_id, users, "remove the agent from them first, or set force")
-    below = assignees.descendants_of(connection, namespace, agent_id, _MOST_BELOW)
-    alone = assignees.teams_without_others(connection, namespace, [agent_id, *below])
+    below = agent_rows.descendants_of(connection, namespace, agent_id, _MOST_BELOW)
+    alone = agent_rows.teams_without_others(connection, namespace, [agent_id, *below])
     everybody = [mine, *(Assignee(AssigneeType.AGENT, each) for each in below)]
     everybody += [Assignee(AssigneeType.TEAM, each) for each in alone]
-    found = assignees.schedules_of(connection, namespace, everybody, MOST_SCHEDULES + 1)
-    given = assignees.assignments_of(connection, namespace, everybody, MOST_SCHEDULES)
-    found += assignees.schedules_with_assignments(connection, namespace, given, MOST_SCHEDULES + 1)
+    found = agent_rows.schedules_of(connection, namespace, everybody, MOST_SCHEDULES + 1)
+    given = agent_rows.assignments_of(connection, namespace, everybody, MOST_SCHEDULES)
+    found += agent_rows.schedules_with_assignments(connection, namespace, given, MOST_SCHEDULES + 1)
     if len(found) > MOST_SCHEDULES:
         raise Refused(
             f"more than {MOST_SCHEDULES} schedules depend on this agent; delete or reassign some of them first"
@@ -326,12 +331,12 @@ def _stoppable(connection: Connection, *, caller: Caller, names: Sequence[str], 
 
 def _orphan(resources: Resources, connection: Connection, *, caller: Caller, agent_id: str) -> int:
     """Some of those right below it have no parent any more; how many these are."""
-    children = assignees.children_of(connection, caller.namespace, [agent_id], _AT_ONCE)
+    children = agent_rows.children_of(connection, caller.namespace, [agent_id], _AT_ONCE)
     for child in children:
-        row = assignees.AGENTS.find(connection, caller.namespace, child, lock=True)
+        row = agent_rows.AGENTS.find(connection, caller.namespace, child, lock=True)
         if row is not None:
             document = {name: value for name, value in row.document.items() if name != "parent_id"}
-            assignees.AGENTS.update(
+            agent_rows.AGENTS.update(
                 connection,
                 caller.namespace,
                 child,

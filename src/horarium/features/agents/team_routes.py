@@ -6,6 +6,8 @@ from typing import Annotated, Any
 
 from fastapi import Query
 
+from horarium.core.document import assignee
+from horarium.core.document.assignee import AssigneeType, TeamStrategy, assignment_document, policies_document
 from horarium.features.agents import teams
 from horarium.features.agents.model import (
     Assignment,
@@ -27,9 +29,6 @@ from horarium.platform.http.requests import CallerOf, Document, ResourcesOf
 from horarium.platform.http.responses import IfMatch, Reply, etag, version_of
 from horarium.platform.http.routing import READ, WRITE, Routes
 from horarium.platform.wire import WriteOutcome
-from horarium.schedule import assignee
-from horarium.schedule.assignee import AssigneeType, TeamStrategy, assignment_document
-from horarium.schedule.worker_policies import policies_document
 
 routes = Routes("/api/teams", tag="teams")
 
@@ -146,11 +145,11 @@ def delete_team(resources: ResourcesOf, caller: CallerOf, team_id: str) -> Reply
     return Reply(TeamDeleted(team_id=team_id, outcome=WriteOutcome.DELETED))
 
 
-def _team_reply(kept: Kept[assignee.Team], status_code: int = 200) -> Reply:
+def _team_reply(kept: Kept[assignee.TeamDefinition], status_code: int = 200) -> Reply:
     return Reply(_team(kept, kept.outcome), status_code, headers={"ETag": etag(kept.version)})
 
 
-def _team(kept: Kept[assignee.Team], outcome: WriteOutcome | None = None) -> Team:
+def _team(kept: Kept[assignee.TeamDefinition], outcome: WriteOutcome | None = None) -> Team:
     team = kept.value
     return Team(
         team_id=team.team_id,
@@ -294,11 +293,11 @@ def delete_assignment(resources: ResourcesOf, caller: CallerOf, assignment_id: s
     return Reply(AssignmentDeleted(assignment_id=assignment_id, outcome=WriteOutcome.DELETED))
 
 
-def _assignment_reply(kept: Kept[assignee.Assignment], status_code: int = 200) -> Reply:
+def _assignment_reply(kept: Kept[assignee.AssignmentDefinition], status_code: int = 200) -> Reply:
     return Reply(_assignment(kept, kept.outcome), status_code, headers={"ETag": etag(kept.version)})
 
 
-def _assignment(kept: Kept[assignee.Assignment], outcome: WriteOutcome | None = None) -> Assignment:
+def _assignment(kept: Kept[assignee.AssignmentDefinition], outcome: WriteOutcome | None = None) -> Assignment:
     given = kept.value
     document = assignment_document(given)
     return Assignment(

@@ -7,7 +7,13 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Final
 
+from horarium.core.document.assignee import AgentProtocol, Assignee, AssigneeType, AssignmentDefinition, TeamDefinition
+from horarium.core.document.definition import host_in
+from horarium.core.document.secret_values import may_go_to
+from horarium.core.document.secrets import agent_token_name
 from horarium.errors import InvalidDefinition
+from horarium.features.agents import rows as agent_rows
+from horarium.features.agents.definition import ASSIGNMENT, TEAM, AgentDefinition, may_speak
 from horarium.features.agents.model import (
     AssignmentAlreadyExists,
     AssignmentInUse,
@@ -16,37 +22,30 @@ from horarium.features.agents.model import (
     TeamInUse,
     TeamNotFound,
 )
+from horarium.features.agents.rows import AgentSeen, SeenCard
 from horarium.features.agents.service import AGENTS
 from horarium.features.documents import DocumentKind, Written
 from horarium.features.resources import Resources
+from horarium.features.secrets import rows as secret_rows
+from horarium.features.secrets.rows import SecretName
+from horarium.features.workflows.graph_rows import newest_versions
 from horarium.instant import Instant
 from horarium.launchers.a2a.card import Card, CardError, Endpoint, Interface, endpoints, read_card, summary
 from horarium.launchers.launcher import AgentLine, CardSeen
-from horarium.launchers.outgoing import destination_of
+from horarium.launchers.requests import destination_of
 from horarium.platform.caller import Caller
+from horarium.platform.database import Connection
 from horarium.platform.errors import Forbidden, Refused
 from horarium.platform.wire import Permission
-from horarium.schedule.agent import Agent
-from horarium.schedule.agent_words import AgentProtocol
-from horarium.schedule.assignee import Assignee, AssigneeType, Assignment, Team
-from horarium.schedule.credentials import agent_token_name
-from horarium.schedule.document_shapes import ASSIGNMENT, TEAM
-from horarium.schedule.peers import may_speak
-from horarium.schedule.secret_value import may_go_to
-from horarium.schedule.target import host_in
-from horarium.store import agent_cards, assignees, secrets
-from horarium.store.agent_cards import SeenCard
-from horarium.store.assignees import AgentSeen
-from horarium.store.database import Connection
-from horarium.store.secrets import SecretName
-from horarium.store.workflow_graphs import newest_versions
 
 _USERS_NAMED = 20
 
 
-def _check_team(resources: Resources, connection: Connection, caller: Caller, team: Team) -> Written[Team]:
+def _check_team(
+    resources: Resources, connection: Connection, caller: Caller, team: TeamDefinition
+) -> Written[TeamDefinition]:
     """All members are agents that there are."""
-    known = assignees.AGENTS.find_many(connection, caller.namespace, team.members)
+    known = agent_rows.AGENTS.find_many(connection, caller.namespace, team.members)
     wrong = {
         f"members.{place}": [f"agent {name!r} not found"]
         for place, name in enumerate(team.members)
@@ -58,7 +57,7 @@ def _check_team(resources: Resources, connection: Connection, caller: Caller, te
 
 
 # A write leaves whose turn it is, as far as there are as many members.
-TEAMS: Final = DocumentKind(assignees.TEAMS, TEAM, TeamNotFound, TeamAlreadyExists, _check_team)
+TEAMS: Final = DocumentKind(agent_rows.TEAMS, TEAM, TeamNotFound, TeamAlreadyExists, _check_team)
 
 
 def delete_team(resources: Resources, caller: Caller, team_id: str) -> None:
@@ -68,20 +67,20 @@ def delete_team(resources: Resources, caller: Caller, team_id: str) -> None:
     def work(connection: Connection) -> None:
         TEAMS.find(connection, caller, team_id, lock=True)
         mine = [Assignee(AssigneeType.TEAM, team_id)]
-        found = assignees.assignments_of(connection, caller.namespace, mine, _USERS_NAMED)
+        found = agent_rows.assignments_of(connection, caller.namespace, mine, _USERS_NAMED)
         users = [f"assignment {name}" for name in found]
-        found = assignees.schedules_of(connection, caller.namespace, mine, _USERS_NAMED)
+        found = agent_rows.schedules_of(connection, caller.namespace, mine, _USERS_NAMED)
         users += [f"schedule {name}" for name in found]
         if users:
             raise TeamInUse(team_id, users, "assign their work to another assignee first")
-        assignees.TEAMS.delete(connection, caller.namespace, team_id)
+        agent_rows.TEAMS.delete(connection, caller.namespace, team_id)
 
     resources.database.write(work)
 
 
 def _check_assignment(
-    resources: Resources, connection: Connection, caller: Caller, given: Assignment
-) -> Written[Assignment]:
+    resources: Resources, connection: Connection, caller: Caller, given: AssignmentDefinition
+) -> Written[AssignmentDefinition]:
     """Raise InvalidDefinition unless the namespace stores the workflow and the assignee."""
     problems: dict[str, list[str]] = {}
     if not newest_versions(connection, {(caller.namespace, given.workflow_id)}):
@@ -95,13 +94,13 @@ def _check_assignment(
 
 
 def unknown_assignee(connection: Connection, namespace: str, assignee: Assignee) -> str | None:
-    rows = assignees.AGENTS if assignee.type is AssigneeType.AGENT else assignees.TEAMS
+    rows = agent_rows.AGENTS if assignee.type is AssigneeType.AGENT else agent_rows.TEAMS
     found = rows.find(connection, namespace, assignee.id)
     return None if found is not None else f"{assignee.type.value} {assignee.id!r} not found"
 
 
 ASSIGNMENTS: Final = DocumentKind(
-    assignees.ASSIGNMENTS, ASSIGNMENT, AssignmentNotFound, AssignmentAlreadyExists, _check_assignment
+    agent_rows.ASSIGNMENTS, ASSIGNMENT, AssignmentNotFound, AssignmentAlreadyExists, _check_assignment
 )
 
 
@@ -111,10 +110,10 @@ def delete_assignment(resources: Resources, caller: Caller, assignment_id: str) 
 
     def work(connection: Connection) -> None:
         ASSIGNMENTS.find(connection, caller, assignment_id, lock=True)
-        found = assignees.schedules_with_assignments(connection, caller.namespace, [assignment_id], _USERS_NAMED)
+        found = agent_rows.schedules_with_assignments(connection, caller.namespace, [assignment_id], _USERS_NAMED)
         if found:
             raise AssignmentInUse(assignment_id, [f"schedule {name}" for name in found], "edit or delete these first")
-        assignees.ASSIGNMENTS.delete(connection, caller.namespace, assignment_id)
+        agent_rows.ASSIGNMENTS.delete(connection, caller.namespace, assignment_id)
 
     resources.database.write(work)
 
@@ -148,8 +147,8 @@ def line_of(resources: Resources, caller: Caller, agent_id: str) -> AgentLine:
     """Settings for fetching the agent's card, which needs no token. Raises InvalidDefinition if it has no URL."""
     caller.require(Permission.OPERATE)
 
-    def look(connection: Connection) -> tuple[Agent, SecretName | None]:
-        token = secrets.find(connection, caller.namespace, agent_token_name(agent_id))
+    def look(connection: Connection) -> tuple[AgentDefinition, SecretName | None]:
+        token = secret_rows.find(connection, caller.namespace, agent_token_name(agent_id))
         return _agent(connection, caller, agent_id), token
 
     agent, token = resources.database.read(look)
@@ -187,8 +186,8 @@ def keep(resources: Resources, caller: Caller, line: AgentLine, seen: CardSeen) 
         agent = _agent(connection, caller, line.agent_id, lock=True)
         if agent.url == line.url:
             kept = SeenCard(summary(seen.card), seen.etag, seen.error, seen.dialect)
-            agent_cards.keep(connection, caller.namespace, line.agent_id, kept, now)
-        return assignees.seen_of(connection, caller.namespace, [line.agent_id])[line.agent_id]
+            agent_rows.save_card(connection, caller.namespace, line.agent_id, kept, now)
+        return agent_rows.seen_of(connection, caller.namespace, [line.agent_id])[line.agent_id]
 
     known = resources.database.write(work)
     offered = checked_interfaces(line, card)
@@ -236,7 +235,7 @@ def _card(seen: CardSeen) -> Card | None:
         return None
 
 
-def _agent(connection: Connection, caller: Caller, agent_id: str, *, lock: bool = False) -> Agent:
+def _agent(connection: Connection, caller: Caller, agent_id: str, *, lock: bool = False) -> AgentDefinition:
     return AGENTS.kept(AGENTS.find(connection, caller, agent_id, lock=lock)).value
 
 
@@ -245,6 +244,6 @@ def require_peer(connection: Connection, caller: Caller, agent_id: str) -> None:
     own = caller.agent_id
     if own is None:
         return
-    parents = assignees.parents_above(connection, caller.namespace, own, agent_id)
+    parents = agent_rows.parents_above(connection, caller.namespace, own, agent_id)
     if not may_speak(own, agent_id, parents):
         raise Forbidden("access denied")

@@ -5,11 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from horarium.client.call import Call, When, given, many, one
-from horarium.client.error_base import ClientError, Conflict, Forbidden, NotFound
-from horarium.client.methods import Method, Pages
-from horarium.client.page import Page
 from horarium.features.approvals.model import Approval, DecidedMany, StandingApproval, StandingDeleted
+from horarium.platform.client.call import Call, Method, Page, Pages, When, given, many, one
 
 APPROVALS, APPROVAL = "/api/approvals", "/api/approvals/{approval_id}"
 STANDING = "/api/approvals/standing"
@@ -148,43 +145,3 @@ class ApprovalCalls:
 
     iter_approvals = Pages(list_approvals)
     iter_standing_approvals = Pages(list_standing_approvals)
-
-
-class ApprovalNotFound(NotFound):
-    reason = "approval_not_found"
-
-
-class StandingNotFound(NotFound):
-    reason = "standing_approval_not_found"
-
-
-class NotAnApprover(Forbidden):
-    """The caller is not an approver of the request."""
-
-    reason = "not_an_approver"
-
-
-class RequesterMayNotDecide(Forbidden):
-    """The caller wrote the schedule or requested the run, so it may not decide. The message has the ways out."""
-
-    reason = "requester_may_not_decide"
-
-
-class AlreadyDecided(Conflict):
-    reason = "already_decided"
-
-
-class ApprovalOver(ClientError):
-    """The approval request has expired."""
-
-    reason = "approval_expired"
-
-
-class InputsChanged(ClientError):
-    """The inputs have changed since they were shown. Get the approval request again."""
-
-    reason = "inputs_changed"
-
-
-class TooManyStanding(Conflict):
-    reason = "too_many_standing_approvals"

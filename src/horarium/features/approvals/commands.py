@@ -12,16 +12,29 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from horarium.cli import completion
-from horarium.cli.bulk import agree
-from horarium.cli.lazy import LaterModule
-from horarium.cli.naming import by_flags
-from horarium.cli.pages import All, AllNamespaces, Limit, Listing, PageToken, Paging, listed_namespace, show_listing
-from horarium.cli.present import NOTHING, cell, labelled, named, printable, show_columns, show_document, text_lines
-from horarium.cli.reading import STDIN, json_value, read_bytes, refuse
-from horarium.cli.remote import ExitCode, Remote, with_remote
-from horarium.cli.render import Format, show_json, talk
-from horarium.schedule.run import RunState
+from horarium.core.document.states import RunState
+from horarium.platform.cli import options
+from horarium.platform.cli.bulk import agree
+from horarium.platform.cli.lists import All, AllNamespaces, Limit, Listing, PageToken, Paging, scope_of, show_listing
+from horarium.platform.cli.program import LaterModule
+from horarium.platform.cli.remote import ExitCode, Remote, by_flags, with_remote
+from horarium.platform.cli.streams import (
+    NOTHING,
+    STDIN,
+    Format,
+    cell,
+    json_value,
+    labelled,
+    named,
+    printable,
+    read_bytes,
+    refuse,
+    show_columns,
+    show_document,
+    show_json,
+    talk,
+    text_lines,
+)
 
 if TYPE_CHECKING:
     from horarium.features.approvals.model import Approval, DecidedOne
@@ -43,9 +56,7 @@ _FLAGS = {"status": "--status", "gate": "--gate", "schedule_id": "--schedule", "
 
 ApprovalId = Annotated[
     str,
-    typer.Argument(
-        metavar="APPROVAL_ID", show_default=False, help="Approval ID.", autocompletion=completion.approval_ids
-    ),
+    typer.Argument(metavar="APPROVAL_ID", show_default=False, help="Approval ID.", autocompletion=options.approval_ids),
 ]
 ApprovalIds = Annotated[
     list[str],
@@ -53,7 +64,7 @@ ApprovalIds = Annotated[
         metavar="APPROVAL_ID...",
         show_default=False,
         help="One or more approval IDs.",
-        autocompletion=completion.approval_ids,
+        autocompletion=options.approval_ids,
     ),
 ]
 Reason = Annotated[
@@ -73,7 +84,7 @@ def list_command(
             metavar="STATUS",
             show_default="pending",
             help="Filter by status: pending, approved, rejected, modified, expired or all.",
-            autocompletion=completion.approval_statuses,
+            autocompletion=options.approval_statuses,
         ),
     ] = None,
     schedule_id: Annotated[
@@ -83,7 +94,7 @@ def list_command(
             metavar="ID",
             show_default="any",
             help="Filter by schedule.",
-            autocompletion=completion.schedule_ids,
+            autocompletion=options.schedule_ids,
         ),
     ] = None,
     gate: Annotated[
@@ -106,7 +117,7 @@ def list_command(
         schedule_id=schedule_id,
         gate=gate,
         mine=mine or None,
-        namespace=listed_namespace(all_namespaces),
+        namespace=scope_of(all_namespaces),
         next_page_token=page_token,
     )
     with by_flags(_FLAGS):

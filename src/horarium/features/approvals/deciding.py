@@ -10,6 +10,33 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, assert_never
 
+from horarium.core.document.definition import Definition
+from horarium.core.document.envelope import is_envelope
+from horarium.core.document.event import CommandContext, NoticeType
+from horarium.core.document.json_values import DocumentProblems, check_storable
+from horarium.core.document.rendering import texts_of
+from horarium.core.document.secrets import SECRET_KINDS, check_value, names_in
+from horarium.core.document.states import RunState
+from horarium.core.lifecycle.event import ApprovalGiven, ApprovalRefused, End
+from horarium.core.policy.approval import (
+    ApprovalDecision,
+    agreed_hash,
+    input_hash,
+    needs_reply,
+    proposed_reply,
+    reply_in,
+)
+from horarium.core.policy.names import PolicyError, merge_patched
+from horarium.core.policy.votes import (
+    Approved,
+    Decision,
+    Refusal,
+    Rejected,
+    StillOpen,
+    VoteRefused,
+    judge,
+    vote_refused,
+)
 from horarium.errors import HorariumError, InvalidDefinition
 from horarium.features.approvals import decision_rows, service
 from horarium.features.approvals.decision_rows import QuestionRow, VoteRow
@@ -27,50 +54,26 @@ from horarium.features.approvals.model import (
 from horarium.features.approvals.request_rows import current_inputs
 from horarium.features.approvals.rows import told_of
 from horarium.features.approvals.service import Asked, principal_of
+from horarium.features.history import rows as history_rows
+from horarium.features.history.rows import Notice
 from horarium.features.resources import Resources
+from horarium.features.runs import open_rows
+from horarium.features.runs import rows as runs_read
+from horarium.features.runs.rows import RunRow
 from horarium.features.runs.service import find_in_namespace
+from horarium.features.runs.transition_rows import record_event
+from horarium.features.schedules import write_rows
 from horarium.features.schedules.bulk import tried
 from horarium.features.schedules.decisions import record_bypass
 from horarium.features.schedules.drafts import check_input
-from horarium.ids import id_text
 from horarium.instant import Instant
-from horarium.life.change import End
-from horarium.life.event import ApprovalGiven, ApprovalRefused
 from horarium.platform.caller import Caller
+from horarium.platform.database import Connection
+from horarium.platform.database.columns import from_text
+from horarium.platform.database.wakeups import READY
 from horarium.platform.errors import ApprovalRequired, Forbidden, OperationError, Refused, RunNotFound
+from horarium.platform.ids import id_text
 from horarium.platform.wire import Permission
-from horarium.policy.approval import ApprovalDecision, input_hash
-from horarium.policy.deciding import (
-    Agreed,
-    Decision,
-    Declined,
-    NotHeard,
-    Refusal,
-    Waits,
-    judge,
-    not_heard,
-)
-from horarium.policy.merge_patch import merged
-from horarium.policy.names import PolicyError
-from horarium.policy.replying import agreed_hash, needs_reply, proposed_reply, reply_in
-from horarium.schedule.definition import Definition
-from horarium.schedule.envelope import is_envelope
-from horarium.schedule.event import CommandContext, NoticeType
-from horarium.schedule.problems import Problems
-from horarium.schedule.rendering import texts_of
-from horarium.schedule.run import RunState
-from horarium.schedule.secret import KINDS, check_value, names_in
-from horarium.schedule.storable import check_storable
-from horarium.store.database import Connection
-from horarium.store.database.channels import READY
-from horarium.store.database.json_text import from_text
-from horarium.store.history import notices
-from horarium.store.history.notices import Notice
-from horarium.store.runs import open_runs
-from horarium.store.runs import read as runs_read
-from horarium.store.runs.read import RunRow
-from horarium.store.runs.writer import record_event
-from horarium.store.schedules import positions
 
 _ERRORS: dict[Refusal, type[OperationError]] = {
     Refusal.APPROVAL_REQUIRED: ApprovalRequired,
@@ -99,7 +102,7 @@ class Said:
             raise InvalidDefinition(
                 {"modifications": [f"cannot be combined with {self.decision}; use modify to change inputs"]}
             )
-        problems = Problems()
+        problems = DocumentProblems()
         check_storable({"modifications": self.modifications}, problems)
         problems.raise_any()
 
@@ -188,7 +191,7 @@ def _decide(resources: Resources, connection: Connection, caller: Caller, row: Q
     voice = _Voice(resources, connection, caller, row, run, said, now)
     cast = decision_rows.votes(connection, [row.approval_id])[row.approval_id]
     question, voter = service.question_of(row, cast), service.voter_of(caller, run)
-    if (wrong := not_heard(question, voter, now)) is not None:
+    if (wrong := vote_refused(question, voter, now)) is not None:
         return _Heard(refused=voice.refused(wrong.refusal, wrong.text))
     inputs = run.inputs if isinstance(definition, Exception) else current_inputs(run, definition)
     stands = proposed_reply(row.question, row.modifications)
@@ -205,14 +208,14 @@ def _decide(resources: Resources, connection: Connection, caller: Caller, row: Q
         new_hash=None if proposal is None else proposal.hash,
     )
     match judged:
-        case NotHeard(refusal, text):
+        case VoteRefused(refusal, text):
             return _Heard(refused=voice.refused(refusal, text))
-        case Declined():
+        case Rejected():
             return voice.declined()
-        case Waits():
+        case StillOpen():
             voice.counted(inputs, proposal)
             return voice.told()
-        case Agreed(agreed_to):
+        case Approved(agreed_to):
             voice.counted(inputs, proposal)
             return voice.agreed(proposal, agreed_to)
         case _:
@@ -222,8 +225,8 @@ def _decide(resources: Resources, connection: Connection, caller: Caller, row: Q
 def _locked(connection: Connection, row: QuestionRow) -> tuple[QuestionRow, RunRow]:
     """The position, the run and the question, in the order of everybody who holds them; read again after the wait."""
     if row.schedule_uid is not None:
-        positions.lock(connection, row.schedule_uid)
-    open_runs.lock(connection, row.run_id)
+        write_rows.lock_position(connection, row.schedule_uid)
+    open_rows.lock_run(connection, row.run_id)
     run = runs_read.find(connection, row.namespace, row.run_id)
     again = decision_rows.find(connection, row.namespace, row.approval_id, lock=True)
     if run is None or again is None:
@@ -266,10 +269,10 @@ def _modified(caller: Caller, inputs: Any, said: Said, definition: Definition | 
     if isinstance(inputs, list) or is_envelope(inputs):
         kind = "an array" if isinstance(inputs, list) else "encoded"
         raise InvalidDefinition({"modifications": [f"the inputs are {kind} and cannot be merged with an object"]})
-    changed = merged(inputs, said.modifications)
-    problems = Problems()
+    changed = merge_patched(inputs, said.modifications)
+    problems = DocumentProblems()
     if not isinstance(definition, Exception):
-        check_value(changed, "modifications", problems, allowed=definition.action.kind in KINDS)
+        check_value(changed, "modifications", problems, allowed=definition.action.kind in SECRET_KINDS)
         if names_in(definition.action, changed) - names_in(definition.action, inputs):
             caller.require(Permission.WRITE)
     problems.raise_any()
@@ -361,4 +364,4 @@ class _Voice:
         }
         kind = NoticeType.APPROVAL_DECIDED
         notice = Notice(kind, self.row.namespace, self.row.schedule_uid, self.run.run_id, values)
-        notices.append(self.connection, [notice], now=self.now)
+        history_rows.append_notices(self.connection, [notice], now=self.now)

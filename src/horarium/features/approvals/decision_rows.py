@@ -12,15 +12,14 @@ from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.ext.compiler import compiles
 from sqlalchemy.sql.compiler import SQLCompiler
 
+from horarium.core.document.json_values import damage_of
+from horarium.core.policy.approval import ApprovalDecision
+from horarium.core.policy.votes import Decision, names_of
 from horarium.instant import Instant
-from horarium.policy.approval import ApprovalDecision
-from horarium.policy.deciding import Decision, names_of
-from horarium.schedule.damage import damage_of
-from horarium.store.database.json_text import names_from_text, to_text, value_from_text
-from horarium.store.database.typed_rows import TypedRows
-from horarium.store.runs import everywhere
-from horarium.store.scope import Scope, within
-from horarium.store.tables import approval_votes, approvals, runs, schedules
+from horarium.platform.database import run_archive
+from horarium.platform.database.columns import TypedRows, names_from_text, to_text, value_from_text
+from horarium.platform.database.statements import Scope, within_scope
+from horarium.platform.database.tables import approval_votes, approvals, runs, schedules
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,7 +150,7 @@ def page(
     connection: Connection, namespace: Scope, wanted: QuestionFilter, *, after: bytes | None, limit: int
 ) -> tuple[list[QuestionRow], bool]:
     """Oldest first; and whether there are more."""
-    conditions: list[sa.ColumnElement[bool]] = [within(approvals.c.namespace, namespace)]
+    conditions: list[sa.ColumnElement[bool]] = [within_scope(approvals.c.namespace, namespace)]
     if wanted.status is not None:
         conditions.append(approvals.c.decision == wanted.status.value)
     if wanted.schedule_uids is not None:
@@ -161,7 +160,7 @@ def page(
     if after is not None:
         conditions.append(approvals.c.approval_id > after)
     if wanted.mine is not None:
-        conditions += _mine(wanted.mine, everywhere.tables(connection))
+        conditions += _mine(wanted.mine, run_archive.tables(connection))
     rows = _ROWS.all_listed(connection, _SELECT.where(*conditions).order_by(approvals.c.approval_id).limit(limit + 1))
     return rows[:limit], len(rows) > limit
 

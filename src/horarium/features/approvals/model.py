@@ -8,13 +8,13 @@ from typing import Annotated, Any, ClassVar
 
 from msgspec import Meta
 
+from horarium.core.document.states import Origin
+from horarium.core.policy.approval import ApprovalDecision
+from horarium.core.policy.votes import Decision, Refusal
 from horarium.features.schedules.change_model import MAX_AT_ONCE, Ids
 from horarium.platform.bodies import Body, Moment, Name, Note, Text, Whole, ZoneName
 from horarium.platform.errors import Forbidden, NotFound, OperationError, Refused
 from horarium.platform.wire import Answer, Object, Rows, Time
-from horarium.policy.approval import ApprovalDecision
-from horarium.policy.deciding import Decision, Refusal
-from horarium.schedule.run import Origin
 
 Gates = Annotated[tuple[str, ...], Meta(min_length=0, max_length=100)]
 Hashes = Annotated[Mapping[str, str], Meta(max_length=MAX_AT_ONCE)]

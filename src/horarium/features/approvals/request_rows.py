@@ -8,39 +8,41 @@ from typing import Any, NamedTuple
 
 from sqlalchemy import Connection, bindparam, update
 
-from horarium.features.approvals import standing_rows
-from horarium.features.approvals.rows import NewApproval, close_of_ended, told_of
-from horarium.ids import id_text, new_id
-from horarium.instant import Instant, to_rfc3339
-from horarium.policy.approval import (
+from horarium.core.document.definition import Definition
+from horarium.core.document.document import from_canonical
+from horarium.core.document.effective_policies import read_effective
+from horarium.core.document.event import NoticeType, RunEventType
+from horarium.core.document.rendering import texts_of
+from horarium.core.policy.approval import (
     AGENT_INPUT,
+    MAX_QUESTION,
     NEVER,
+    TOLD_QUESTION,
     ApprovalDecision,
     ApprovalMode,
     ApprovalPolicy,
     StepWaits,
+    agreed_hash,
     step_needs_approval,
 )
-from horarium.policy.replying import MAX_QUESTION, TOLD_QUESTION, agreed_hash
-from horarium.policy.rotation import inputs_for
-from horarium.schedule.definition import Definition
-from horarium.schedule.document import from_canonical
-from horarium.schedule.effective import read_effective
-from horarium.schedule.event import NoticeType, RunEventType
-from horarium.schedule.rendering import texts_of
-from horarium.store.database.json_text import from_text, kept_text, to_text
-from horarium.store.database.set_wise import Insert, select_by_ids
-from horarium.store.history import notices
-from horarium.store.history.notices import Notice
-from horarium.store.runs import events
-from horarium.store.runs.definitions import Definitions
-from horarium.store.runs.node_gates import node_gates
-from horarium.store.runs.work import Work, lock_works
-from horarium.store.tables import approvals, runs
+from horarium.core.policy.queue import inputs_for
+from horarium.features.approvals import standing_rows
+from horarium.features.approvals.rows import NewApproval, close_of_ended, told_of
+from horarium.features.history import rows as history_rows
+from horarium.features.history.rows import Notice
+from horarium.features.runs import event_rows
+from horarium.features.runs.definition_rows import Definitions
+from horarium.features.runs.work_rows import RunWork, lock_works
+from horarium.features.workflows.graph_rows import node_gates
+from horarium.instant import Instant, to_rfc3339
+from horarium.platform.database.columns import from_text, kept_text, to_text
+from horarium.platform.database.statements import RowInsert, select_by_ids
+from horarium.platform.database.tables import approvals, runs
+from horarium.platform.ids import id_text, new_id
 
 __all__ = ["close_of_ended", "current_inputs", "request"]
 
-_INSERT = Insert(approvals, NewApproval._fields)
+_INSERT = RowInsert(approvals, NewApproval._fields)
 _COUNT_EVENT = update(runs).where(runs.c.run_id == bindparam("id")).values(next_event=runs.c.next_event + 1)
 _NO_GATES: Mapping[bytes, Sequence[str]] = MappingProxyType({})
 _NO_QUESTIONS: Mapping[bytes, str] = MappingProxyType({})
@@ -75,8 +77,8 @@ def request(
     _INSERT.run(connection, made)
     connection.execute(_COUNT_EVENT, [{"id": run.run_id} for run in waiting])
     told = list(zip(waiting, made, strict=True))
-    events.append(connection, [_event(run.next_event, row) for run, row in told], now=now)
-    notices.append(connection, [_notice(run, row) for run, row in told], now=now)
+    event_rows.append_events(connection, [_event(run.next_event, row) for run, row in told], now=now)
+    history_rows.append_notices(connection, [_notice(run, row) for run, row in told], now=now)
     counted = [(run._replace(next_event=run.next_event + 1), row) for run, row in told]
     return standing_rows.answer(connection, counted, frozenset(gates), now)
 
@@ -95,7 +97,7 @@ class _Asked(NamedTuple):
     declared: Sequence[str] | None
 
 
-def _asked(run: Work, gates: Mapping[bytes, Sequence[str]], declared: Mapping[bytes, Sequence[str]]) -> _Asked:
+def _asked(run: RunWork, gates: Mapping[bytes, Sequence[str]], declared: Mapping[bytes, Sequence[str]]) -> _Asked:
     of_node = declared.get(run.run_id, ()) if run.parent_run_id is not None else None
     return _Asked(gates.get(run.run_id), of_node)
 
@@ -106,7 +108,7 @@ class _Hashes:
     def __init__(self) -> None:
         self._known: dict[object, str] = {}
 
-    def of(self, run: Work, definition: Definition) -> str:
+    def of(self, run: RunWork, definition: Definition) -> str:
         if (texts := texts_of(definition.action)) is not None:
             return agreed_hash(current_inputs(run, definition), None, texts)
         key = run.inputs if run.inputs is not None else (id(definition), run.rotation_index)
@@ -117,7 +119,7 @@ class _Hashes:
 
 
 def _row(
-    run: Work,
+    run: RunWork,
     definition: Definition | Exception,
     asked: _Asked,
     requesters: Sequence[str],
@@ -154,10 +156,10 @@ def current_inputs(run: Any, definition: Definition) -> Any:
     """Inputs of the run: its own, else those of its revision. `run` is a row of `runs`, parsed or not."""
     if run.inputs is None:
         return inputs_for(definition.action.input, definition.inputs_rotation, run.rotation_index or 0)
-    return from_text(run.inputs) if isinstance(run, Work) else run.inputs
+    return from_text(run.inputs) if isinstance(run, RunWork) else run.inputs
 
 
-def _gates(run: Work, policy: ApprovalPolicy, asked: _Asked) -> list[str]:
+def _gates(run: RunWork, policy: ApprovalPolicy, asked: _Asked) -> list[str]:
     """Gates of a run: all that its policy lists if it waits to start, else those that stopped it."""
     if asked.came_to is not None:
         return sorted(set(asked.came_to))
@@ -172,7 +174,7 @@ _WHO_ASKED = "SELECT run_id, requested_by FROM runs WHERE run_id"
 _WHO_WROTE = "SELECT schedule_uid, created_by, edited_by FROM schedules WHERE schedule_uid"
 
 
-def _requesters(connection: Connection, waiting: Sequence[Work]) -> dict[bytes, list[str]]:
+def _requesters(connection: Connection, waiting: Sequence[RunWork]) -> dict[bytes, list[str]]:
     """Authors of the schedule, and requesters of the run or of the root run if it is a step."""
     roots = {run.run_id: run.root_run_id or run.run_id for run in waiting}
     found = select_by_ids(connection, _WHO_ASKED, sorted({*roots.values(), *roots}))
@@ -190,7 +192,7 @@ def _requesters(connection: Connection, waiting: Sequence[Work]) -> dict[bytes, 
 # ── what is told ─────────────────────────────────────────────────────────────────────────────────────
 
 
-def _event(number: int, made: NewApproval) -> events.NewRunEvent:
+def _event(number: int, made: NewApproval) -> event_rows.NewRunEvent:
     said = {"approval_id": id_text(made.approval_id), "gates": from_text(made.gates)}
     if made.question is not None:
         said["question"] = made.question[:TOLD_QUESTION]
@@ -199,6 +201,6 @@ def _event(number: int, made: NewApproval) -> events.NewRunEvent:
     return made.run_id, number, RunEventType.RUN_APPROVAL_REQUESTED, said
 
 
-def _notice(run: Work, made: NewApproval) -> Notice:
+def _notice(run: RunWork, made: NewApproval) -> Notice:
     kind = NoticeType.APPROVAL_REQUESTED
     return Notice(kind, made.namespace, made.schedule_uid, made.run_id, told_of(made, run.origin, run.nominal))

@@ -10,7 +10,14 @@ from typing import Annotated, Any
 
 from fastapi import Query
 
+from horarium.core.document.json_values import damage_of, known
+from horarium.core.document.secret_values import MASK
+from horarium.core.document.states import Origin
+from horarium.core.policy.approval import NEVER, ApprovalDecision, may_show_reply, proposed_reply
+from horarium.core.policy.names import PolicyError, parse_name
+from horarium.core.policy.votes import Decision, GrantTerms, StandingEnd, expiry_of_grant
 from horarium.errors import InvalidDefinition
+from horarium.features.agents.definition import AgentDefinition
 from horarium.features.approvals import deciding, service, standing
 from horarium.features.approvals.deciding import Said
 from horarium.features.approvals.decision_rows import QuestionRow
@@ -34,26 +41,17 @@ from horarium.features.approvals.model import (
 from horarium.features.approvals.service import Asked
 from horarium.features.approvals.standing_rows import StandingRow
 from horarium.features.resources import Resources
-from horarium.ids import id_text
 from horarium.platform.bodies import read_body
 from horarium.platform.caller import Caller
+from horarium.platform.database.columns import from_text, names_from_text
 from horarium.platform.http import examples
 from horarium.platform.http.audited import Audited
 from horarium.platform.http.bodies import log_fields, readable, within_bytes
 from horarium.platform.http.requests import CallerOf, Document, ListCallerOf, ResourcesOf, same_namespace
 from horarium.platform.http.responses import Reply
 from horarium.platform.http.routing import LOOK, READ, Routes
+from horarium.platform.ids import id_text
 from horarium.platform.wire import time_of
-from horarium.policy.approval import NEVER, ApprovalDecision
-from horarium.policy.deciding import Decision
-from horarium.policy.names import PolicyError, parse_name
-from horarium.policy.replying import may_show_reply, proposed_reply
-from horarium.policy.standing_end import StandingEnd, Terms, expiry_of
-from horarium.schedule.agent import Agent
-from horarium.schedule.damage import damage_of, known
-from horarium.schedule.redaction import MASK
-from horarium.schedule.run import Origin
-from horarium.store.database.json_text import from_text, names_from_text
 
 routes = Routes("/api/approvals", tag="approvals")
 run_routes = Routes("/api/runs/{run_id}", tag="approvals")
@@ -357,7 +355,7 @@ def _shown(resources: Resources, asked: Asked) -> Approval:
     )
 
 
-def _agent(agent: Agent) -> ApprovalAgent:
+def _agent(agent: AgentDefinition) -> ApprovalAgent:
     return ApprovalAgent(agent_id=agent.agent_id, name=agent.name or None, url=agent.url)
 
 
@@ -374,7 +372,7 @@ def _stands(row: StandingRow, end: StandingEnd | None = None) -> StandingApprova
         workflow_id=row.workflow_id,
         revision=row.revision,
         gates=known(row.gates),
-        until=time_of(expiry_of(Terms(row.created_at, row.until, row.max_uses, row.uses))),
+        until=time_of(expiry_of_grant(GrantTerms(row.created_at, row.until, row.max_uses, row.uses))),
         max_uses=row.max_uses,
         uses=row.uses,
         reason=row.reason,

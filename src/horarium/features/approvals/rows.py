@@ -10,22 +10,21 @@ from typing import Any, NamedTuple, Protocol
 import sqlalchemy as sa
 from sqlalchemy import Connection
 
-from horarium.decision.health import Waiting
-from horarium.ids import id_text
+from horarium.core.decision.health import AwaitingApprovals
+from horarium.core.document.event import NoticeType
+from horarium.core.document.json_values import UNREADABLE, known
+from horarium.core.document.states import RunState
+from horarium.core.lifecycle.event import Change, End
+from horarium.core.policy.approval import AGENT_AUTH, AGENT_GATES, NEVER, TOLD_QUESTION, ApprovalDecision
+from horarium.core.policy.votes import RUN_CANCELLED
+from horarium.features.history import rows as history_rows
+from horarium.features.history.rows import Notice
+from horarium.features.runs.work_rows import RunWork
 from horarium.instant import Instant, to_rfc3339
-from horarium.life.change import Change, End
-from horarium.policy.approval import AGENT_AUTH, AGENT_GATES, NEVER, ApprovalDecision
-from horarium.policy.deciding import RUN_CANCELLED
-from horarium.policy.replying import TOLD_QUESTION
-from horarium.schedule.damage import UNREADABLE, known
-from horarium.schedule.event import NoticeType
-from horarium.schedule.run import RunState
-from horarium.store.database.json_text import from_text, names_from_text, value_from_text
-from horarium.store.database.set_wise import select_by_ids
-from horarium.store.history import notices
-from horarium.store.history.notices import Notice
-from horarium.store.runs.work import Work
-from horarium.store.tables import approvals, runs
+from horarium.platform.database.columns import from_text, names_from_text, value_from_text
+from horarium.platform.database.statements import select_by_ids
+from horarium.platform.database.tables import approvals, runs
+from horarium.platform.ids import id_text
 
 
 class NewApproval(NamedTuple):
@@ -87,7 +86,7 @@ _TOLD = ("approval_id", "run_id", "namespace", "schedule_uid", "gates", "workflo
 _CLOSED_AT_ONCE = 900
 
 
-def close_unanswered(connection: Connection, changed: Sequence[tuple[Work, Change]], now: Instant) -> None:
+def close_unanswered(connection: Connection, changed: Sequence[tuple[RunWork, Change]], now: Instant) -> None:
     """Close open approval requests of runs that ended while they waited. A decided request stays as it is."""
     by_reason: defaultdict[str | None, list[bytes]] = defaultdict(list)
     for run, change in changed:
@@ -121,7 +120,7 @@ def close_of_ended(
         _notice_of_expiry(row, *of_run[row.run_id], reason)
         for row in sorted(closed, key=lambda row: bytes(row.approval_id))
     ]
-    notices.append(connection, told, now=now)
+    history_rows.append_notices(connection, told, now=now)
 
 
 _RUNS_OF_APPROVALS = "SELECT run_id, origin, nominal FROM runs WHERE run_id"
@@ -250,7 +249,7 @@ _CONFIDED = sa.select(approvals.c.run_id, approvals.c.gates, approvals.c.modific
 )
 
 
-def waiting_below(connection: Connection, run_id: bytes) -> tuple[Waiting | None, tuple[str, ...]]:
+def waiting_below(connection: Connection, run_id: bytes) -> tuple[AwaitingApprovals | None, tuple[str, ...]]:
     """The open questions about a root run and its steps, and the gates that the oldest of them are about."""
     below = sa.select(runs.c.run_id).where(sa.text("root_run_id IS NOT NULL"), runs.c.root_run_id == run_id)
     asked = connection.execute(
@@ -266,7 +265,7 @@ def waiting_below(connection: Connection, run_id: bytes) -> tuple[Waiting | None
         return None, ()
     own = sum(bytes(row.run_id) == run_id for row in asked)
     gates = dict.fromkeys(gate for row in asked[:_GATES_OF] for gate in _gates(row.gates))
-    return Waiting(own, asked[0].requested_at, len(asked) - own), tuple(gates)
+    return AwaitingApprovals(own, asked[0].requested_at, len(asked) - own), tuple(gates)
 
 
 def outcomes(connection: Connection, approval_ids: Collection[bytes]) -> dict[bytes, str]:

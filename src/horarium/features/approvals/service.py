@@ -6,35 +6,33 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from horarium.core.document.canonical import action_document
+from horarium.core.document.definition import Definition, agent_in
+from horarium.core.document.envelope import shown_input
+from horarium.core.document.json_values import damage_of
+from horarium.core.document.states import Origin
+from horarium.core.policy.approval import ApprovalDecision, proposed_reply
+from horarium.core.policy.names import MAX_TEXT_LENGTH
+from horarium.core.policy.votes import OpenRequest, Vote, Voter, VoteRefused, vote_refused
 from horarium.errors import InvalidDefinition
+from horarium.features.agents.definition import AgentDefinition
+from horarium.features.agents.policy_rows import Key, UnreadableDocument, find_agents
 from horarium.features.approvals import decision_rows
 from horarium.features.approvals.decision_rows import Mine, QuestionFilter, QuestionRow, VoteRow
 from horarium.features.approvals.model import ApprovalNotFound, StatusFilter
 from horarium.features.approvals.request_rows import current_inputs
 from horarium.features.history.service import find_any
 from horarium.features.resources import Resources
+from horarium.features.runs import rows as runs_read
+from horarium.features.runs.detail_rows import NameKey, find_names, workflow_key
+from horarium.features.runs.rows import RunRow
 from horarium.features.runs.service import refuse_schedule_of_all
 from horarium.features.schedules.drafts import require_namespace
-from horarium.ids import id_text, parse_id
 from horarium.platform.caller import Caller, checked_limit, run_principal
+from horarium.platform.database import Connection
+from horarium.platform.database.statements import fitting
+from horarium.platform.ids import id_text, parse_id
 from horarium.platform.wire import Permission, Role
-from horarium.policy.approval import ApprovalDecision
-from horarium.policy.deciding import NotHeard, Question, Vote, Voter, not_heard
-from horarium.policy.names import MAX_TEXT_LENGTH
-from horarium.policy.replying import proposed_reply
-from horarium.schedule.agent import Agent
-from horarium.schedule.canonical import action_document
-from horarium.schedule.damage import damage_of
-from horarium.schedule.definition import Definition
-from horarium.schedule.envelope import shown_input
-from horarium.schedule.run import Origin
-from horarium.schedule.target import agent_in
-from horarium.store.database import Connection
-from horarium.store.database.page_bytes import fitting
-from horarium.store.names import NameKey, find_names, workflow_key
-from horarium.store.policies import Key, Unreadable, find_agents
-from horarium.store.runs import read as runs_read
-from horarium.store.runs.read import RunRow
 
 _ROW_BYTES = 1_024
 NOBODY = "nobody"
@@ -53,10 +51,10 @@ class Asked:
     inputs: Any
     votes: tuple[VoteRow, ...]
     action: dict[str, object] | None = None
-    refused: NotHeard | None = None
+    refused: VoteRefused | None = None
     """The reason to refuse a decision of the caller; None = it would be accepted."""
     workflow_name: str | None = None
-    agent: Agent | None = None
+    agent: AgentDefinition | None = None
 
     @property
     def origin(self) -> Origin:
@@ -171,7 +169,7 @@ def view(
     return [
         replace(
             _asked(row, run, definitions[row.run_id], cast[row.approval_id], whole_action),
-            refused=not_heard(question_of(row, cast[row.approval_id]), voter_of(caller, run), now),
+            refused=vote_refused(question_of(row, cast[row.approval_id]), voter_of(caller, run), now),
             workflow_name=None if (key := _workflow_of(run)) is None else names.found.get(key),
             agent=_agent(agents, _agent_of(run)),
         )
@@ -179,8 +177,8 @@ def view(
     ]
 
 
-def question_of(row: QuestionRow, votes: Sequence[VoteRow]) -> Question:
-    return Question(
+def question_of(row: QuestionRow, votes: Sequence[VoteRow]) -> OpenRequest:
+    return OpenRequest(
         row.input_hash,
         row.expires_at,
         row.decision,
@@ -219,11 +217,11 @@ def _agent_of(run: RunRow) -> Key | None:
     return None if agent_id is None else (run.namespace, agent_id)
 
 
-def _agent(agents: Mapping[Key, Agent | Unreadable], key: Key | None) -> Agent | None:
+def _agent(agents: Mapping[Key, AgentDefinition | UnreadableDocument], key: Key | None) -> AgentDefinition | None:
     if key is None:
         return None
     found = agents.get(key)
-    return found if isinstance(found, Agent) else Agent(key[1])
+    return found if isinstance(found, AgentDefinition) else AgentDefinition(key[1])
 
 
 def _asked(

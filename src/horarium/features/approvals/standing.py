@@ -5,6 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from horarium.core.document.document import from_canonical
+from horarium.core.document.stored_workflow import WorkflowUse
+from horarium.core.policy.approval import AGENT_INPUT, NEVER, ApprovalPolicy, parse_approval_policy
+from horarium.core.policy.names import PolicyError, texts
+from horarium.core.policy.votes import GrantTerms, OpenRequest, Refusal, StandingEnd, Voter, expiry_of_grant, may_decide
 from horarium.errors import InvalidDefinition
 from horarium.features.approvals import standing_rows
 from horarium.features.approvals.model import (
@@ -18,22 +23,16 @@ from horarium.features.approvals.service import principal_of
 from horarium.features.approvals.standing_ends import bound_to, ends_of
 from horarium.features.approvals.standing_rows import StandingRow
 from horarium.features.resources import Resources, not_found
+from horarium.features.schedules import lookup_rows
+from horarium.features.schedules import rows as schedules
 from horarium.features.schedules.drafts import hold_namespace, require_namespace
 from horarium.features.schedules.upcoming import written_end
-from horarium.ids import id_text, new_id, parse_id
 from horarium.instant import Instant
 from horarium.platform.caller import Caller, checked_limit
+from horarium.platform.database import Connection
 from horarium.platform.errors import Forbidden
+from horarium.platform.ids import id_text, new_id, parse_id
 from horarium.platform.wire import Permission, Role
-from horarium.policy.approval import AGENT_INPUT, NEVER, ApprovalPolicy, parse_approval_policy
-from horarium.policy.deciding import Question, Refusal, Voter, may_decide
-from horarium.policy.names import PolicyError, texts
-from horarium.policy.standing_end import StandingEnd, Terms, expiry_of
-from horarium.schedule.document import from_canonical
-from horarium.schedule.sub_workflows import Use
-from horarium.store.database import Connection
-from horarium.store.schedules import references
-from horarium.store.schedules import rows as schedules
 
 MAX_STANDING = 1_000
 """In one namespace: each question looks at those that may be about it."""
@@ -62,7 +61,7 @@ class _Subject:
     policy: ApprovalPolicy
     requesters: frozenset[str]
     schedule_id: str | None = None
-    workflow: Use | None = None
+    workflow: WorkflowUse | None = None
 
 
 def create(resources: Resources, caller: Caller, asked: StandingBody) -> StandingRow:
@@ -70,7 +69,7 @@ def create(resources: Resources, caller: Caller, asked: StandingBody) -> Standin
     caller.require(Permission.READ)
     now = resources.clock.now()
     gates, until = _checked(asked, now)
-    ends = (expiry_of(Terms(now, until, asked.max_uses, 0)), caller.credential_ends_at)
+    ends = (expiry_of_grant(GrantTerms(now, until, asked.max_uses, 0)), caller.credential_ends_at)
     until = min((each for each in ends if each is not None), default=None)
 
     def work(connection: Connection) -> StandingRow:
@@ -180,23 +179,23 @@ def _subject(resources: Resources, connection: Connection, caller: Caller, asked
         policy = ApprovalPolicy() if definition is None else definition.approval
         wrote = frozenset(who for who in (row.created_by, row.edited_by) if who is not None)
         version = None if definition is None else definition.action.target.get("version")
-        use = None if row.workflow is None else Use(row.workflow, version if isinstance(version, int) else None)
+        use = None if row.workflow is None else WorkflowUse(row.workflow, version if isinstance(version, int) else None)
         return _Subject(row.schedule_uid, None, row.revision, policy, wrote, row.schedule_id, use)
     assert asked.workflow_id is not None  # one of the two is given
-    found = references.workflow_author(connection, caller.namespace, asked.workflow_id)
+    found = lookup_rows.workflow_author(connection, caller.namespace, asked.workflow_id)
     if found is None:
         raise InvalidDefinition({"workflow_id": [f"workflow {asked.workflow_id[:64]!r} not found"]})
     document, created_by = found
     given = document.get("approval_policy")
     policy = ApprovalPolicy() if given is None else parse_approval_policy(given)
     wrote = frozenset({created_by} if created_by else ())
-    return _Subject(None, asked.workflow_id, None, policy, wrote, workflow=Use(asked.workflow_id, None))
+    return _Subject(None, asked.workflow_id, None, policy, wrote, workflow=WorkflowUse(asked.workflow_id, None))
 
 
 def _check_decider(caller: Caller, subject: _Subject) -> None:
     """As far as it is known now. What each question says of its own is asked when it is used."""
     policy = subject.policy
-    question = Question(
+    question = OpenRequest(
         "",
         NEVER,
         approvers=policy.approvers,

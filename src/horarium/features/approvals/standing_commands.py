@@ -6,16 +6,12 @@ from typing import Annotated
 
 import typer
 
-from horarium.cli import completion
-from horarium.cli.lists import show_list
-from horarium.cli.naming import by_flags
-from horarium.cli.options import with_options
-from horarium.cli.pages import Listing, Paging
-from horarium.cli.present import printable, show_document
-from horarium.cli.reading import refuse
-from horarium.cli.remote import Remote, remote_options, with_remote
-from horarium.cli.render import Format, talk
-from horarium.cli.times import TIME, Times, time_options
+from horarium.platform.cli import options
+from horarium.platform.cli.lists import Listing, Paging, show_list
+from horarium.platform.cli.options import with_options
+from horarium.platform.cli.remote import Remote, by_flags, remote_options, with_remote
+from horarium.platform.cli.streams import Format, printable, refuse, show_document, talk
+from horarium.platform.cli.times import TIME, Times, time_options
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -40,7 +36,7 @@ def create_command(
             metavar="ID",
             show_default=False,
             help="Schedule whose requests are approved.",
-            autocompletion=completion.schedule_ids,
+            autocompletion=options.schedule_ids,
         ),
     ] = None,
     workflow_id: Annotated[
@@ -50,7 +46,7 @@ def create_command(
             metavar="ID",
             show_default=False,
             help="Workflow whose requests are approved.",
-            autocompletion=completion.workflow_ids,
+            autocompletion=options.workflow_ids,
         ),
     ] = None,
     gate: Annotated[
@@ -122,7 +118,7 @@ def delete_command(
             metavar="STANDING_ID",
             show_default=False,
             help="Standing approval ID.",
-            autocompletion=completion.standing_ids,
+            autocompletion=options.standing_ids,
         ),
     ],
 ) -> None:

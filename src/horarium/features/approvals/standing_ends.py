@@ -10,17 +10,17 @@ from typing import Any, NamedTuple, Protocol
 import sqlalchemy as sa
 from sqlalchemy import Connection
 
+from horarium.core.document.effective_policies import read_effective
+from horarium.core.document.json_values import known
+from horarium.core.document.kinds import WORKFLOW
+from horarium.core.document.stored_workflow import WorkflowUse
+from horarium.core.policy.votes import Circumstances, GrantTerms, StandingEnd, end_of_grant
+from horarium.features.runs.work_rows import RunWork
+from horarium.features.workflows.rows import WHOLE, Edition, WorkflowDigests
 from horarium.instant import Instant
-from horarium.policy.standing_end import Circumstances, StandingEnd, Terms, end_of
-from horarium.schedule.damage import known
-from horarium.schedule.effective import read_effective
-from horarium.schedule.kinds import WORKFLOW
-from horarium.schedule.sub_workflows import Use
-from horarium.store.database.found import rows_with
-from horarium.store.database.json_text import from_text, to_text
-from horarium.store.runs.work import Work
-from horarium.store.runs.workflow_digests import WHOLE, Edition, WorkflowDigests
-from horarium.store.tables import schedule_revisions, schedules, tokens
+from horarium.platform.database.columns import from_text, to_text
+from horarium.platform.database.statements import rows_with
+from horarium.platform.database.tables import schedule_revisions, schedules, tokens
 
 
 class Row(Protocol):
@@ -68,7 +68,7 @@ class Binding(NamedTuple):
     gated: frozenset[tuple[str, str]] = frozenset()
 
 
-def bound_to(connection: Connection, namespace: str, root: Use | None, gates: Collection[str]) -> str:
+def bound_to(connection: Connection, namespace: str, root: WorkflowUse | None, gates: Collection[str]) -> str:
     """Return what a standing approval for these gates is bound to, as its column keeps it."""
     read = WorkflowDigests(connection, namespace)
     tree = {} if root is None else read.tree(root)
@@ -83,7 +83,7 @@ class Unchanged:
         self._connection = connection
         self._read: dict[tuple[str, str, int, str | None], dict[str, str] | None] = {}
 
-    def since(self, row: Row, run: Work) -> bool:
+    def since(self, row: Row, run: RunWork) -> bool:
         """A step is compared by its node, any other run by its whole workflow."""
         workflow, version, node = run.of_workflow, run.of_version, run.node_id or WHOLE
         if workflow is None or version is None:
@@ -96,13 +96,13 @@ class Unchanged:
         agreed = _bound(row).digests.get(workflow, {}).get(node)
         return agreed is not None and agreed == seen.get(node)
 
-    def _digests(self, run: Work, workflow: str, version: int) -> dict[str, str] | None:
+    def _digests(self, run: RunWork, workflow: str, version: int) -> dict[str, str] | None:
         """With the versions of sub-workflows that the run was given when it was created."""
         key = (run.namespace, workflow, version, run.effective)
         if key not in self._read:
             versions = {} if run.effective is None else read_effective(run.effective).versions
             read = WorkflowDigests(self._connection, run.namespace, versions)
-            found = read.find(Use(workflow, version))
+            found = read.find(WorkflowUse(workflow, version))
             self._read[key] = None if found is None else read.of(found)
         return self._read[key]
 
@@ -146,7 +146,7 @@ def ends_of(connection: Connection, rows: Sequence[Row], now: Instant) -> dict[b
             workflow_there=workflow_there,
             gated_nodes_kept=nodes_kept,
         )
-        ends[row.standing_id] = end_of(Terms(row.created_at, row.until, row.max_uses, row.uses), seen, now)
+        ends[row.standing_id] = end_of_grant(GrantTerms(row.created_at, row.until, row.max_uses, row.uses), seen, now)
     return ends
 
 
@@ -198,10 +198,10 @@ def _workflow_kept(connection: Connection, row: Row, read: WorkflowDigests) -> t
     )
 
 
-def _root(connection: Connection, row: Row) -> Use | None:
+def _root(connection: Connection, row: Row) -> WorkflowUse | None:
     """The workflow that it is about; that of a schedule is the one that the newest revision starts."""
     if row.schedule_uid is None:
-        return None if row.workflow_id is None else Use(row.workflow_id, None)
+        return None if row.workflow_id is None else WorkflowUse(row.workflow_id, None)
     newest = sa.and_(
         schedule_revisions.c.schedule_uid == schedules.c.schedule_uid,
         schedule_revisions.c.revision == schedules.c.revision,
@@ -220,4 +220,4 @@ def _root(connection: Connection, row: Row) -> Use | None:
         return None
     version = action.get("version")
     is_stored = action.get("kind", WORKFLOW.name) == WORKFLOW.name
-    return Use(found.workflow, version if isinstance(version, int) else None) if is_stored else None
+    return WorkflowUse(found.workflow, version if isinstance(version, int) else None) if is_stored else None

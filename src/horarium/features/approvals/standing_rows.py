@@ -10,30 +10,37 @@ from typing import Any, Final
 import sqlalchemy as sa
 from sqlalchemy import Connection
 
-from horarium.audit import Deed
+from horarium.core.audit_entries import AuditAction
+from horarium.core.document.event import CommandContext, NoticeType
+from horarium.core.document.json_values import UNREADABLE, unreadable_of
+from horarium.core.lifecycle.event import Admit, ApprovalGiven, Change
+from horarium.core.lifecycle.live_run import NO_RULES
+from horarium.core.lifecycle.react import react
+from horarium.core.policy.approval import ApprovalDecision
+from horarium.core.policy.votes import (
+    Approved,
+    Decision,
+    OpenRequest,
+    StandingEnd,
+    StandingGrant,
+    Vote,
+    Voter,
+    count_votes,
+    grant_covers,
+)
 from horarium.features.approvals.rows import NewApproval, told_of
 from horarium.features.approvals.standing_ends import Unchanged, ends_of
-from horarium.ids import id_text
+from horarium.features.history import rows as history_rows
+from horarium.features.history.rows import Notice
+from horarium.features.runs import definition_rows
+from horarium.features.runs.update_rows import write_changes
+from horarium.features.runs.work_rows import RunWork
 from horarium.instant import Instant
-from horarium.life.change import Admit, Change
-from horarium.life.event import ApprovalGiven
-from horarium.life.live_run import NO_RULES
-from horarium.life.react import react
-from horarium.policy.approval import ApprovalDecision
-from horarium.policy.deciding import Agreed, Decision, Question, Standing, Vote, Voter, count, covers
-from horarium.policy.standing_end import StandingEnd
-from horarium.schedule.damage import UNREADABLE, unreadable_of
-from horarium.schedule.event import CommandContext, NoticeType
-from horarium.store import audit
-from horarium.store.database.json_text import from_text, names_from_text, to_text
-from horarium.store.database.set_wise import Insert
-from horarium.store.database.typed_rows import TypedRows
-from horarium.store.history import notices
-from horarium.store.history.notices import Notice
-from horarium.store.runs import renderings
-from horarium.store.runs.changes import write_changes
-from horarium.store.runs.work import Work
-from horarium.store.tables import approval_votes, approvals, schedules, standing_approvals
+from horarium.platform.database import audit_chain
+from horarium.platform.database.columns import TypedRows, from_text, names_from_text, to_text
+from horarium.platform.database.statements import RowInsert
+from horarium.platform.database.tables import approval_votes, approvals, schedules, standing_approvals
+from horarium.platform.ids import id_text
 
 SOURCE = "standing"
 ENDED: Final = "end_standing_approval"
@@ -70,7 +77,7 @@ NO_TOKEN: Final = b""
 _ROWS = TypedRows(StandingRow, schedules, standing_approvals, gates=names_from_text)
 _JOINED = standing_approvals.outerjoin(schedules, standing_approvals.c.schedule_uid == schedules.c.schedule_uid)
 _SELECT = _ROWS.select.select_from(_JOINED)
-_VOTES = Insert(approval_votes, ("approval_id", "principal", "input_hash", "decision", "reason", "voted_at"))
+_VOTES = RowInsert(approval_votes, ("approval_id", "principal", "input_hash", "decision", "reason", "voted_at"))
 
 
 # ── rows ─────────────────────────────────────────────────────────────────────────────────────────────
@@ -110,7 +117,7 @@ def delete(connection: Connection, standing_id: bytes) -> None:
 
 
 def answer(
-    connection: Connection, asked: Sequence[tuple[Work, NewApproval]], in_the_midst: Collection[bytes], now: Instant
+    connection: Connection, asked: Sequence[tuple[RunWork, NewApproval]], in_the_midst: Collection[bytes], now: Instant
 ) -> list[bytes]:
     """Vote on questions that were just asked; the runs for which that was enough are let go, and returned.
 
@@ -120,10 +127,10 @@ def answer(
     if not standing:
         return []
     unchanged = Unchanged(connection)
-    given = renderings.were_given(connection, [run.run_id for run, _ in asked if run.inputs is None])
+    given = definition_rows.with_template_inputs(connection, [run.run_id for run, _ in asked if run.inputs is None])
     uses = {row.standing_id: row.uses for row in standing}
     votes: list[tuple[Any, ...]] = []
-    agreed: list[tuple[Work, NewApproval, StandingRow]] = []
+    agreed: list[tuple[RunWork, NewApproval, StandingRow]] = []
     for run, made in asked:
         question, gates = _question(made), frozenset(from_text(made.gates))
         whole_run = run.parent_run_id is None and run.run_id not in in_the_midst
@@ -133,14 +140,14 @@ def answer(
             if not _is_about(row, made) or any(vote.principal == row.made_by for vote in heard):
                 continue
             brings = run.inputs is not None or run.run_id in given
-            about = partial(covers, revision=made.revision, whole_run=whole_run, brings_inputs=brings)
+            about = partial(grant_covers, revision=made.revision, whole_run=whole_run, brings_inputs=brings)
             if not unchanged.since(row, run):
                 continue
             if about(yes, question, gates=gates, now=now):
                 uses[row.standing_id] += 1
                 heard.append(Vote(row.made_by, made.input_hash))
                 votes.append(_vote(made, row, now))
-                if isinstance(count(question, heard), Agreed):
+                if isinstance(count_votes(question, heard), Approved):
                     agreed.append((run, made, row))
                     break
     _VOTES.run(connection, votes)
@@ -148,7 +155,7 @@ def answer(
     return _admit(connection, agreed, now)
 
 
-def _locked(connection: Connection, asked: Sequence[tuple[Work, NewApproval]], now: Instant) -> list[StandingRow]:
+def _locked(connection: Connection, asked: Sequence[tuple[RunWork, NewApproval]], now: Instant) -> list[StandingRow]:
     """Ours until the transaction ends, so that no use is counted twice or forgotten."""
     uids = sorted({made.schedule_uid for _, made in asked if made.schedule_uid is not None})
     names = sorted({made.workflow for _, made in asked if made.workflow is not None})
@@ -189,7 +196,7 @@ def _record_ends(connection: Connection, ended: Sequence[tuple[StandingRow, Stan
         own = sa.update(standing_approvals).where(standing_approvals.c.standing_id == row.standing_id)
         connection.execute(own.values(ended_at=now, ended_reason=end.value))
         detail = {"standing_id": id_text(row.standing_id), "reason": end.value, "made_by": row.made_by}
-        audit.append(connection, row.namespace, [Deed(ENDED, source=SOURCE, detail=detail)], now=now)
+        audit_chain.append(connection, row.namespace, [AuditAction(ENDED, source=SOURCE, detail=detail)], now=now)
 
 
 def _is_about(row: StandingRow, made: NewApproval) -> bool:
@@ -200,13 +207,13 @@ def _is_about(row: StandingRow, made: NewApproval) -> bool:
     return row.workflow_id is not None and row.workflow_id == made.workflow
 
 
-def _standing(row: StandingRow, uses: int, run: Work) -> Standing:
+def _standing(row: StandingRow, uses: int, run: RunWork) -> StandingGrant:
     maker = Voter(row.made_by, row.made_role, permitted=True, is_worker=run.claimed_by == row.made_by)
-    return Standing(frozenset(row.gates), maker, row.revision, row.until, row.max_uses, uses)
+    return StandingGrant(frozenset(row.gates), maker, row.revision, row.until, row.max_uses, uses)
 
 
-def _question(made: NewApproval) -> Question:
-    return Question(
+def _question(made: NewApproval) -> OpenRequest:
+    return OpenRequest(
         made.input_hash,
         made.expires_at,
         approvals_required=made.approvals_required,
@@ -233,7 +240,7 @@ def _count_uses(connection: Connection, before: dict[bytes, int], after: dict[by
 
 
 def _admit(
-    connection: Connection, agreed: Sequence[tuple[Work, NewApproval, StandingRow]], now: Instant
+    connection: Connection, agreed: Sequence[tuple[RunWork, NewApproval, StandingRow]], now: Instant
 ) -> list[bytes]:
     if not agreed:
         return []
@@ -250,18 +257,18 @@ def _admit(
         for _, made, row in agreed
     ]
     connection.execute(decided, rows)
-    changes: list[tuple[Work, Change]] = []
+    changes: list[tuple[RunWork, Change]] = []
     for run, made, _ in agreed:
         change = react(run, ApprovalGiven(made.approval_id), NO_RULES, now)
         if isinstance(change, Admit):
             changes.append((run, change))
     by = {run.run_id: CommandContext(row.made_by, source=SOURCE, reason=said(row)) for run, _, row in agreed}
     write_changes(connection, changes, now, by)
-    notices.append(connection, [_notice(*each) for each in agreed], now=now)
+    history_rows.append_notices(connection, [_notice(*each) for each in agreed], now=now)
     return [run.run_id for run, _ in changes]
 
 
-def _notice(run: Work, made: NewApproval, row: StandingRow) -> Notice:
+def _notice(run: RunWork, made: NewApproval, row: StandingRow) -> Notice:
     values = {
         **told_of(made, run.origin, run.nominal),
         "decision": ApprovalDecision.APPROVED.value,

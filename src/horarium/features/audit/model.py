@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from horarium.audit import Deed, Entry, Link
+from horarium.core.audit_entries import AuditAction, ChainEntry, ChainLink
 from horarium.instant import from_datetime, to_datetime
 from horarium.platform.wire import Answer, Object, Rows, Time
 
@@ -43,7 +43,7 @@ class Audit(Answer, frozen=True, kw_only=True):
     next_page_token: str | None
 
 
-def shown_entry(entry: Entry) -> AuditEntry:
+def shown_entry(entry: ChainEntry) -> AuditEntry:
     deed = entry.deed
     return AuditEntry(
         namespace=entry.namespace,
@@ -59,10 +59,10 @@ def shown_entry(entry: Entry) -> AuditEntry:
     )
 
 
-def read_entry(shown: AuditEntry) -> Entry:
-    deed = Deed(shown.act, shown.principal, shown.address, shown.request_id, shown.source, dict(shown.detail))
-    return Entry(shown.namespace, shown.sequence, from_datetime(shown.recorded_at), deed, shown.hash)
+def read_entry(shown: AuditEntry) -> ChainEntry:
+    deed = AuditAction(shown.act, shown.principal, shown.address, shown.request_id, shown.source, dict(shown.detail))
+    return ChainEntry(shown.namespace, shown.sequence, from_datetime(shown.recorded_at), deed, shown.hash)
 
 
-def shown_link(link: Link) -> AuditLink:
+def shown_link(link: ChainLink) -> AuditLink:
     return AuditLink(sequence=link.sequence, hash=link.hash)

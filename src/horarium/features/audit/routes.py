@@ -10,12 +10,12 @@ from horarium.features.audit import service
 from horarium.features.audit.model import Audit, AuditEntry, AuditLink, shown_entry, shown_link
 from horarium.features.audit.service import parse_order
 from horarium.features.forecast.routes import moment
+from horarium.platform.database.audit_chain import EntryFilter
 from horarium.platform.http import examples
 from horarium.platform.http.bodies import readable
 from horarium.platform.http.requests import CallerOf, ResourcesOf
 from horarium.platform.http.responses import Reply
 from horarium.platform.http.routing import ADMINISTER, Routes
-from horarium.store.audit import Wanted
 
 routes = Routes("/api", tag="audit")
 
@@ -72,7 +72,7 @@ def list_audit(
     next_page_token: Annotated[str | None, Query(max_length=32)] = None,
 ) -> Reply:
     """Administrative actions and rejected requests of the namespace. Each entry contains the hash of the previous."""
-    wanted = Wanted(
+    wanted = EntryFilter(
         act,
         principal,
         None if since is None else moment("since", since),

@@ -7,15 +7,15 @@ from dataclasses import dataclass
 from enum import StrEnum
 from functools import partial
 
-from horarium.audit import BEGINNING, Broken, Entry, Link, check_chain, check_end
+from horarium.core.audit_entries import BEGINNING, BrokenLink, ChainEntry, ChainLink, check_chain, check_end
 from horarium.errors import InvalidDefinition
 from horarium.features.resources import Resources
+from horarium.features.tenants import rows as tenant_rows
 from horarium.platform.caller import Caller, checked_limit
+from horarium.platform.database import Connection, Database, audit_chain
+from horarium.platform.database.audit_chain import EVERYTHING, ChainHead, EntryFilter
 from horarium.platform.errors import NamespaceNotFound
 from horarium.platform.wire import Permission
-from horarium.store import audit, namespaces
-from horarium.store.audit import EVERYTHING, Head, Wanted
-from horarium.store.database import Connection, Database
 
 _MAX_NAME = 128
 _MAX_DIGITS = 18
@@ -38,9 +38,9 @@ class AuditPage:
     """`begin` is the place before the first entry that the caller may see."""
 
     namespace: str
-    entries: tuple[Entry, ...]
-    begin: Link
-    head: Link | None
+    entries: tuple[ChainEntry, ...]
+    begin: ChainLink
+    head: ChainLink | None
     next_page_token: str | None
 
 
@@ -53,15 +53,15 @@ class Checked:
 
     namespace: str
     entries: int
-    head: Link
-    broken: Broken | None
-    begin: Link = BEGINNING
+    head: ChainLink
+    broken: BrokenLink | None
+    begin: ChainLink = BEGINNING
 
 
 def read(
     resources: Resources,
     caller: Caller,
-    wanted: Wanted = EVERYTHING,
+    wanted: EntryFilter = EVERYTHING,
     *,
     namespace: str | None = None,
     order: Order = Order.NEWEST,
@@ -78,13 +78,13 @@ def read(
     is_newest_first = order is Order.NEWEST
 
     def look(connection: Connection) -> AuditPage:
-        head = audit.head(connection, chosen)
-        if head is None and namespaces.find(connection, chosen) is None:
+        head = audit_chain.head(connection, chosen)
+        if head is None and tenant_rows.find_namespace(connection, chosen) is None:
             raise NamespaceNotFound(chosen[:_MAX_NAME])
         begin = _begin(connection, chosen, head, whole=caller.everywhere)
         after = begin.sequence if is_newest_first or cursor is None else max(begin.sequence, cursor)
         before = cursor if is_newest_first else None
-        found = audit.read_page(
+        found = audit_chain.read_page(
             connection,
             chosen,
             wanted,
@@ -100,14 +100,14 @@ def read(
     return resources.database.read(look)
 
 
-def check(database: Database, *, namespace: str | None = None, kept: Link | None = None) -> Iterator[Checked]:
+def check(database: Database, *, namespace: str | None = None, kept: ChainLink | None = None) -> Iterator[Checked]:
     """Each chain, or the one of a namespace, recomputed from its rows; `kept` is a place in that one chain."""
-    names = database.read(audit.chains) if namespace is None else [namespace]
+    names = database.read(audit_chain.chains) if namespace is None else [namespace]
     for name in names:
         yield database.read(partial(_check, namespace=name, kept=kept))
 
 
-def refuse_forgotten(kept: Link | None, begin: Link) -> None:
+def refuse_forgotten(kept: ChainLink | None, begin: ChainLink) -> None:
     """Reject a head before the checkpoint: those entries are deleted and cannot be compared."""
     if kept is not None and kept.sequence < begin.sequence:
         raise InvalidDefinition(
@@ -115,25 +115,25 @@ def refuse_forgotten(kept: Link | None, begin: Link) -> None:
         )
 
 
-def _check(connection: Connection, namespace: str, kept: Link | None) -> Checked:
-    head = audit.head(connection, namespace)
+def _check(connection: Connection, namespace: str, kept: ChainLink | None) -> Checked:
+    head = audit_chain.head(connection, namespace)
     begin = BEGINNING if head is None else head.trimmed
     refuse_forgotten(kept, begin)
     last, count = begin, 0
-    for step in check_chain(audit.walk(connection, namespace, begin.sequence), begin, kept):
-        if isinstance(step, Broken):
+    for step in check_chain(audit_chain.walk(connection, namespace, begin.sequence), begin, kept):
+        if isinstance(step, BrokenLink):
             return Checked(namespace, count, last, step, begin)
         last, count = step, count + 1
     end = None if head is None else head.end
     return Checked(namespace, count, last, check_end(last, begin, end, kept), begin)
 
 
-def _begin(connection: Connection, namespace: str, head: Head | None, *, whole: bool) -> Link:
+def _begin(connection: Connection, namespace: str, head: ChainHead | None, *, whole: bool) -> ChainLink:
     if head is None:
         return BEGINNING
     if whole or head.own_after <= head.trimmed.sequence:
         return head.trimmed
-    return audit.link_at(connection, namespace, head.own_after) or head.trimmed
+    return audit_chain.link_at(connection, namespace, head.own_after) or head.trimmed
 
 
 def _sequence(text: str) -> int:

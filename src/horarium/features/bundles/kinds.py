@@ -6,28 +6,29 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
+from horarium.core.document.calendar import BUILT_IN, parse_calendar, shared_calendar, to_document
+from horarium.core.document.holidays import is_rule_name
+from horarium.core.document.secret_values import MASK
+from horarium.core.document.stored_workflow import workflow_document
 from horarium.errors import InvalidCalendar
 from horarium.features.agents import service as agent_service
 from horarium.features.agents import teams as agents_teams
 from horarium.features.agents.service import AGENTS
 from horarium.features.agents.teams import ASSIGNMENTS, TEAMS
+from horarium.features.bundles.document import BundleKind, Document, DocumentDifference
 from horarium.features.bundles.steps import Applying, BundledDocuments, Stored, Written
+from horarium.features.calendars import rows as calendar_rows
 from horarium.features.documents import DocumentKind, Kept
 from horarium.features.resources import Resources
+from horarium.features.schedules import lookup_rows
 from horarium.features.tenants.quotas import check_bytes, check_rows
+from horarium.features.workflows import rows as workflow_rows
 from horarium.features.workflows import service as workflow_service
 from horarium.features.workflows.drafts import read_document, without_credentials
 from horarium.platform.caller import Caller
+from horarium.platform.database import Connection, limits
 from horarium.platform.errors import CalendarInUse
 from horarium.platform.wire import WriteOutcome
-from horarium.schedule.bundle import BundleKind, Difference, Document
-from horarium.schedule.calendar import BUILT_IN, parse_calendar, shared_calendar, to_document
-from horarium.schedule.holidays import is_rule_name
-from horarium.schedule.redaction import MASK
-from horarium.schedule.workflow_document import workflow_document
-from horarium.store import calendars, row_limits, workflows
-from horarium.store.database import Connection
-from horarium.store.schedules import references
 
 TOKEN = "token"
 
@@ -69,7 +70,7 @@ class BundledAssignees:
         is_same = there is not None and self.read(applying, name, document, there) == there.document
         if not is_same or done.outcome is WriteOutcome.UNCHANGED:
             return Written(warnings=done.warnings)
-        return Written((Difference(TOKEN, MASK, MASK),), done.warnings)
+        return Written((DocumentDifference(TOKEN, MASK, MASK),), done.warnings)
 
     def set_bundle(self, applying: Applying, name: str) -> None:
         self.of.rows.set_bundle(applying.connection, applying.caller.namespace, name, applying.bundle.name)
@@ -104,13 +105,13 @@ class BundledCalendars:
         return ()
 
     def find(self, applying: Applying, names: Collection[str]) -> Mapping[str, Stored]:
-        found = calendars.find_many(applying.connection, applying.caller.namespace, names)
+        found = calendar_rows.find_many(applying.connection, applying.caller.namespace, names)
         return {
             name: Stored(_compared(row.document), row.bundle, row.owner, row.version) for name, row in found.items()
         }
 
     def of_bundle(self, connection: Connection, namespace: str, bundle: str, most: int) -> list[str]:
-        return calendars.names_of_bundle(connection, namespace, bundle, most)
+        return calendar_rows.names_of_bundle(connection, namespace, bundle, most)
 
     def read(self, applying: Applying, name: str, document: Document, there: Stored | None) -> Mapping[str, Any]:
         return to_document(parse_calendar(document))
@@ -124,21 +125,21 @@ class BundledCalendars:
         check_bytes(applying.resources, connection, namespace, whole, now, before=before)
         if there is None:
             owner = applying.caller.principal
-            check_rows(connection, row_limits.CALENDARS, namespace)
-            calendars.insert(connection, namespace, name, whole, now=now, owner=owner)
+            check_rows(connection, limits.CALENDARS, namespace)
+            calendar_rows.insert(connection, namespace, name, whole, now=now, owner=owner)
         else:
-            calendars.update(connection, namespace, name, whole, expected_version=there.version, now=now)
+            calendar_rows.update(connection, namespace, name, whole, expected_version=there.version, now=now)
         return Written()
 
     def set_bundle(self, applying: Applying, name: str) -> None:
-        calendars.set_bundle(applying.connection, applying.caller.namespace, name, applying.bundle.name)
+        calendar_rows.set_bundle(applying.connection, applying.caller.namespace, name, applying.bundle.name)
 
     def delete(self, applying: Applying, name: str) -> None:
         connection, namespace = applying.connection, applying.caller.namespace
-        users = references.schedules_with_calendar(connection, namespace, [name])
+        users = lookup_rows.schedules_with_calendar(connection, namespace, [name])
         if users:
             raise CalendarInUse(name, tuple(schedule_id for schedule_id, _ in users))
-        calendars.delete(connection, namespace, name)
+        calendar_rows.delete(connection, namespace, name)
 
 
 def _compared(document: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -165,11 +166,11 @@ class BundledWorkflows:
                 yield named
 
     def find(self, applying: Applying, names: Collection[str]) -> Mapping[str, Stored]:
-        found = workflows.find_many(applying.connection, applying.caller.namespace, names)
+        found = workflow_rows.find_many(applying.connection, applying.caller.namespace, names)
         return {name: Stored(row.document, row.bundle, row.owner, row.version) for name, row in found.items()}
 
     def of_bundle(self, connection: Connection, namespace: str, bundle: str, most: int) -> list[str]:
-        return workflows.ids_of_bundle(connection, namespace, bundle, most)
+        return workflow_rows.ids_of_bundle(connection, namespace, bundle, most)
 
     def read(self, applying: Applying, name: str, document: Document, there: Stored | None) -> Mapping[str, Any]:
         """It stays its owner's, unless the document names another."""
@@ -188,17 +189,17 @@ class BundledWorkflows:
         if there is None:
             return told
         diff = tuple(
-            Difference(f"schedules.{each.schedule_id}", None, each.outcome.value)
+            DocumentDifference(f"schedules.{each.schedule_id}", None, each.outcome.value)
             for each in done.schedules
             if each.outcome is not WriteOutcome.UNCHANGED
         )
         # Where the document is the same, only a credential can have changed.
         if done.outcome is WriteOutcome.UPDATED and done.version == there.version:
-            diff += (Difference("secrets", MASK, MASK),)
+            diff += (DocumentDifference("secrets", MASK, MASK),)
         return replace(told, diff=diff)
 
     def set_bundle(self, applying: Applying, name: str) -> None:
-        workflows.set_bundle(applying.connection, applying.caller.namespace, name, applying.bundle.name)
+        workflow_rows.set_bundle(applying.connection, applying.caller.namespace, name, applying.bundle.name)
 
     def delete(self, applying: Applying, name: str) -> None:
         workflow_service.delete(applying.inside(), applying.caller, name)

@@ -5,9 +5,9 @@ from __future__ import annotations
 from enum import StrEnum
 from typing import Any
 
+from horarium.features.bundles.values import BundleKind
 from horarium.platform.bodies import Body, Name
 from horarium.platform.wire import Answer, Object
-from horarium.schedule.bundle_kind import BundleKind
 
 
 class Change(StrEnum):

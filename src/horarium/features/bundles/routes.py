@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from horarium.features.bundles.document import read_bundle
 from horarium.features.bundles.kinds import KINDS
 from horarium.features.bundles.model import Applied, ApplyBody, BundleChange, FieldChange
 from horarium.features.bundles.service import apply_bundle
@@ -12,7 +13,6 @@ from horarium.platform.http.audited import Audited
 from horarium.platform.http.requests import CallerOf, Confirm, Document, ResourcesOf
 from horarium.platform.http.responses import Reply
 from horarium.platform.http.routing import WRITE, Routes
-from horarium.schedule.bundle import read_bundle
 
 routes = Routes("/api/apply", tag="bundles")
 

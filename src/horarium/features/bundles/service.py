@@ -5,8 +5,25 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from horarium.decision.storm import due_within_a_minute
+from horarium.core.decision.changes import due_within_a_minute
+from horarium.core.document.canonical import UpdateMode
+from horarium.core.document.definition import Definition
+from horarium.core.document.document import to_document
+from horarium.core.document.secret_values import MASK
+from horarium.core.document.states import Source, Status
+from horarium.core.document.stored_workflow import TEMPLATES
+from horarium.core.recurrence.spec import Spec
 from horarium.errors import InvalidDefinition, InvalidSpec
+from horarium.features.bundles import rows as bundle_rows
+from horarium.features.bundles.document import (
+    Bundle,
+    BundleAccess,
+    BundleKind,
+    Document,
+    DocumentDifference,
+    differences,
+    initial_state,
+)
 from horarium.features.bundles.model import Change
 from horarium.features.bundles.steps import (
     MAX_DELETED,
@@ -19,7 +36,9 @@ from horarium.features.bundles.steps import (
     prune_documents,
     require_few,
 )
+from horarium.features.history.rows import append
 from horarium.features.resources import Opened, Resources
+from horarium.features.schedules import rows as schedule_rows
 from horarium.features.schedules.creation import (
     SECRETS,
     Begun,
@@ -32,27 +51,16 @@ from horarium.features.schedules.creation import (
 from horarium.features.schedules.decisions import bypass_on_record
 from horarium.features.schedules.lifecycle import delete_opened
 from horarium.features.schedules.references import Lookups
+from horarium.features.schedules.rows import ScheduleRow
 from horarium.features.schedules.service import change_opened, parse_new
+from horarium.features.schedules.write_rows import insert_schedules, set_bundle
+from horarium.features.tenants import rows as tenant_rows
 from horarium.features.tenants.quotas import check_definitions, check_gap
 from horarium.platform.caller import Caller, require_confirmed
+from horarium.platform.database import Connection
+from horarium.platform.database.errors import UniqueConflict
 from horarium.platform.errors import NamespaceNotFound, OwnedByAnotherBundle
 from horarium.platform.wire import Permission, WriteOutcome
-from horarium.recurrence.spec import Spec
-from horarium.schedule.bundle import Bundle, BundleKind, Difference, Document, Standing, beginning, differences
-from horarium.schedule.definition import Definition
-from horarium.schedule.document import to_document
-from horarium.schedule.patch import Update
-from horarium.schedule.position import Status
-from horarium.schedule.redaction import MASK
-from horarium.schedule.source import Source
-from horarium.schedule.workflow_document import TEMPLATES
-from horarium.store import namespaces, releases
-from horarium.store.database import Connection
-from horarium.store.errors import Conflict
-from horarium.store.history.append import append
-from horarium.store.schedules import rows
-from horarium.store.schedules.rows import ScheduleRow
-from horarium.store.schedules.write import insert_schedules, set_bundle
 
 _KIND = BundleKind.SCHEDULE
 
@@ -63,7 +71,7 @@ Stored = Mapping[str, tuple[ScheduleRow, Any]]
 def apply_schedules(applying: Applying, refusals: Refusals, stored: Stored) -> list[Step]:
     documents = applying.documents(_KIND)
     new = [schedule_id for schedule_id in documents if schedule_id not in stored]
-    gone = rows.deleted_ids(applying.connection, applying.caller.namespace, new) if new else set()
+    gone = schedule_rows.deleted_ids(applying.connection, applying.caller.namespace, new) if new else set()
     others = _of_the_same_name(applying, stored)
     steps: list[Step] = []
     begun: list[Begun] = []
@@ -97,7 +105,7 @@ def _of_the_same_name(applying: Applying, stored: Stored) -> dict[str, str]:
         if applying.bundle.is_seeded(schedule_id)
         and not (schedule_id in stored and stored[schedule_id][0].name == document["name"])
     }
-    found = rows.named_in_workspaces(applying.connection, applying.caller.namespace, list(named))
+    found = schedule_rows.named_in_workspaces(applying.connection, applying.caller.namespace, list(named))
     return {named[key]: other for key, other in found.items()}
 
 
@@ -118,7 +126,7 @@ def _check_quotas(applying: Applying, begun: list[Begun]) -> None:
 def _begin(applying: Applying, schedule_id: str, document: Document, begun: list[Begun], *, was_there: bool) -> Step:
     """Prepare a schedule with a free id. It is written later, together with the others."""
     resources, connection = applying.resources, applying.connection
-    state, left = beginning(document)
+    state, left = initial_state(document)
     left["source"] = Source.TEMPLATE.value
     if was_there:
         over = same_exhausted(resources, connection, applying.caller, schedule_id, left)
@@ -155,13 +163,13 @@ def _change(applying: Applying, document: Document, row: ScheduleRow, stored: An
     bundle, name = applying.bundle.name, row.schedule_id
     by_hand = row.source != Source.TEMPLATE
     standing = applying.standing(_KIND, name, row.bundle, by_hand=by_hand)
-    if standing is Standing.KEPT:
+    if standing is BundleAccess.KEPT:
         return Step(Change.KEEP, _KIND, name)
     applying.caller.require_owner(row.owner, f"the schedule {name!r}")
     base = current(row, stored)
-    _, left = beginning(document)
+    _, left = initial_state(document)
     left["source"] = Source.TEMPLATE.value
-    parsed = wanted(applying.resources, applying.caller, base, left, Update.WHOLE, applying.now, may_be_over=True)
+    parsed = wanted(applying.resources, applying.caller, base, left, UpdateMode.WHOLE, applying.now, may_be_over=True)
     moves = row.bundle != bundle
     replaced = keep_credentials(applying.resources, applying.connection, applying.caller, parsed)
     done = change_opened(
@@ -176,9 +184,9 @@ def _change(applying: Applying, document: Document, row: ScheduleRow, stored: An
     if done.outcome is WriteOutcome.UNCHANGED:
         return Step(Change.UNCHANGED, _KIND, name, warnings=parsed.warnings)
     diff = differences(to_document(base), to_document(parsed.definition))
-    diff += tuple(Difference(f"{SECRETS}.{each}", MASK, MASK) for each in replaced)
+    diff += tuple(DocumentDifference(f"{SECRETS}.{each}", MASK, MASK) for each in replaced)
     if moves:
-        diff += (Difference("bundle", row.bundle, bundle),)
+        diff += (DocumentDifference("bundle", row.bundle, bundle),)
     if moves or by_hand:
         set_bundle(applying.connection, row.schedule_uid, bundle, Source.TEMPLATE.value)
     moved = None if row.status is Status.PAUSED else (_spec(base), _spec(parsed.definition))
@@ -245,9 +253,13 @@ def apply_bundle(
 
     def work(connection: Connection) -> tuple[Step, ...]:
         # Two bundles at once would wait for each other's schedules: those of a namespace take turns.
-        if not namespaces.lock(connection, caller.namespace):
+        if not tenant_rows.lock_namespace(connection, caller.namespace):
             raise NamespaceNotFound(caller.namespace)
-        if not of_app and bundle.name is not None and releases.numbers(connection, caller.namespace, bundle.name):
+        if (
+            not of_app
+            and bundle.name is not None
+            and bundle_rows.release_numbers(connection, caller.namespace, bundle.name)
+        ):
             raise OwnedByAnotherBundle(f"the bundle {bundle.name!r} belongs to an application; choose another name")
         # How many runs start is asked of all together, and a dry run only tells it.
         steps = _apply(resources, connection, caller.confirming(True), bundle, kinds, prune=prune, adopt=adopt)
@@ -264,7 +276,7 @@ def apply_bundle(
 def _written(resources: Resources, work: Callable[[Connection], tuple[Step, ...]]) -> tuple[Step, ...]:
     try:
         return resources.database.write_planned(work)
-    except Conflict:  # another request made one of them meanwhile; now it is there
+    except UniqueConflict:  # another request made one of them meanwhile; now it is there
         return resources.database.write_planned(work)
 
 
@@ -290,7 +302,7 @@ def _apply(
     ids = set(bundle.of(BundleKind.SCHEDULE))
     if prune and bundle.name is not None:
         ids |= _to_prune(connection, caller, bundle, bundle.name)
-    stored = rows.lock_live(connection, caller.namespace, ids)
+    stored = schedule_rows.lock_live(connection, caller.namespace, ids)
     steps += apply_schedules(applying, refusals, stored)
     if prune:
         steps += prune_schedules(applying, refusals, stored)
@@ -302,6 +314,9 @@ def _apply(
 
 def _to_prune(connection: Connection, caller: Caller, bundle: Bundle, name: str) -> set[str]:
     wanted = bundle.of(BundleKind.SCHEDULE)
-    gone = set(rows.ids_of_bundle(connection, caller.namespace, name, len(wanted) + MAX_DELETED + 1)) - wanted.keys()
+    gone = (
+        set(schedule_rows.ids_of_bundle(connection, caller.namespace, name, len(wanted) + MAX_DELETED + 1))
+        - wanted.keys()
+    )
     require_few(BundleKind.SCHEDULE, gone)
     return gone

@@ -7,7 +7,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
-from horarium.decision.fires import fires_moved
+from horarium.core.decision.year import fires_moved
+from horarium.core.policy.limits import Quotas
+from horarium.core.recurrence.spec import Spec
 from horarium.errors import (
     CycleDetected,
     HorariumError,
@@ -16,17 +18,24 @@ from horarium.errors import (
     InvalidSpec,
     InvalidWorkflow,
 )
+from horarium.features.bundles.document import (
+    Bundle,
+    BundleAccess,
+    BundleKind,
+    Document,
+    DocumentDifference,
+    bundle_access,
+    differences,
+    in_order,
+)
 from horarium.features.bundles.model import Change
 from horarium.features.resources import Resources
 from horarium.features.schedules.references import Lookups
 from horarium.instant import Instant
 from horarium.platform.caller import Caller
+from horarium.platform.database import Connection
+from horarium.platform.database.wrapper import JoinedTransaction
 from horarium.platform.errors import BundleRefused, InvalidBundle, OperationError, OwnedByAnotherBundle
-from horarium.policy.quotas import Quotas
-from horarium.recurrence.spec import Spec
-from horarium.schedule.bundle import Bundle, BundleKind, Difference, Document, Standing, differences, in_order, standing
-from horarium.store.database import Connection
-from horarium.store.database.joined_transaction import JoinedTransaction
 
 _MAX_INVALID = 20
 
@@ -38,7 +47,7 @@ class Step:
     change: Change
     kind: BundleKind
     name: str
-    diff: tuple[Difference, ...] = ()
+    diff: tuple[DocumentDifference, ...] = ()
     fires_added: int = 0
     fires_removed: int = 0
     warnings: tuple[str, ...] = ()
@@ -77,10 +86,10 @@ class Applying:
     def documents(self, kind: BundleKind) -> Mapping[str, Document]:
         return self.bundle.of(kind)
 
-    def standing(self, kind: BundleKind, name: str, owner: str | None, *, by_hand: bool) -> Standing:
+    def standing(self, kind: BundleKind, name: str, owner: str | None, *, by_hand: bool) -> BundleAccess:
         """Raises OwnedByAnotherBundle."""
-        found = standing(owner, self.bundle.name, by_hand=by_hand, adopt=self.adopt)
-        if found is Standing.REFUSED:
+        found = bundle_access(owner, self.bundle.name, by_hand=by_hand, adopt=self.adopt)
+        if found is BundleAccess.REFUSED:
             raise OwnedByAnotherBundle(f"the {kind} belongs to the bundle {owner!r}; set adopt to take it over")
         return found
 
@@ -148,13 +157,13 @@ class Stored:
 class Written:
     """`diff` is what has changed beside the document; the rest as of a `Step`."""
 
-    diff: tuple[Difference, ...] = ()
+    diff: tuple[DocumentDifference, ...] = ()
     warnings: tuple[str, ...] = ()
     starts_soon: int = 0
     fires_added: int = 0
     fires_removed: int = 0
 
-    def step(self, change: Change, kind: BundleKind, name: str, diff: tuple[Difference, ...] = ()) -> Step:
+    def step(self, change: Change, kind: BundleKind, name: str, diff: tuple[DocumentDifference, ...] = ()) -> Step:
         fires = self.fires_added, self.fires_removed
         return Step(change, kind, name, diff, *fires, warnings=self.warnings, starts_soon=self.starts_soon)
 
@@ -218,9 +227,9 @@ def _apply(applying: Applying, of: BundledDocuments, name: str, document: Docume
         return made.step(Change.CREATE, of.kind, name)
     by_hand = there.bundle is None and bundle is not None
     standing = applying.standing(of.kind, name, there.bundle, by_hand=by_hand)
-    if standing is Standing.KEPT:
+    if standing is BundleAccess.KEPT:
         return Step(Change.KEEP, of.kind, name)
-    moves = standing is Standing.TAKEN and there.bundle != bundle
+    moves = standing is BundleAccess.TAKEN and there.bundle != bundle
     diff = differences(there.document, read)
     if diff or moves:
         applying.caller.require_owner(there.owner, f"the {of.kind} {name!r}")
@@ -228,7 +237,7 @@ def _apply(applying: Applying, of: BundledDocuments, name: str, document: Docume
     diff += done.diff
     if moves:
         of.set_bundle(applying, name)
-        diff += (Difference("bundle", there.bundle, bundle),)
+        diff += (DocumentDifference("bundle", there.bundle, bundle),)
     change = Change.UPDATE if diff else Change.UNCHANGED
     return done.step(change, of.kind, name, diff)
 

@@ -10,6 +10,7 @@ from typing import Annotated
 
 from fastapi import Query
 
+from horarium.core.document import calendar
 from horarium.features.calendars import service
 from horarium.features.calendars.service import Kept
 from horarium.features.tenants.model import Calendar, CalendarDay, CalendarDeleted, CalendarList
@@ -21,7 +22,6 @@ from horarium.platform.http.requests import CallerOf, Document, ResourcesOf
 from horarium.platform.http.responses import IfMatch, Reply, etag, version_of
 from horarium.platform.http.routing import READ, WRITE, Routes
 from horarium.platform.wire import time_of
-from horarium.schedule import calendar
 
 routes = Routes("/api/calendars", tag="calendars")
 
@@ -153,7 +153,7 @@ def _shown(kept: Kept, days: tuple[CalendarDay, ...] | None = None) -> Calendar:
     )
 
 
-def _days(found: calendar.Calendar, year: int) -> tuple[CalendarDay, ...]:
+def _days(found: calendar.CalendarDefinition, year: int) -> tuple[CalendarDay, ...]:
     """Return the listed days with the names that the rule gives them."""
     first = date(year, 1, 1)
     named = ((day, calendar.day_name(found, day)) for day in (first + timedelta(days=n) for n in range(366)))

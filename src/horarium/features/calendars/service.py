@@ -9,12 +9,27 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from datetime import date
 
+from horarium.core.document.calendar import (
+    LISTED,
+    CalendarDefinition,
+    clone,
+    coverage_warning,
+    parse_calendar,
+    shared_calendar,
+    to_document,
+)
+from horarium.core.document.json_values import UnreadableEntry, unreadable_of
 from horarium.errors import HorariumError, InvalidCalendar
+from horarium.features.calendars import rows as calendar_rows
+from horarium.features.calendars.rows import CalendarRow
 from horarium.features.resources import Resources
+from horarium.features.schedules import lookup_rows
 from horarium.features.schedules.drafts import hold_namespace, require_namespace
 from horarium.features.tenants.quotas import check_bytes, check_rows
 from horarium.instant import Instant, to_datetime
 from horarium.platform.caller import MAX_LIMIT, Caller, checked_limit
+from horarium.platform.database import Connection, limits
+from horarium.platform.database.errors import CannotRead, UniqueConflict
 from horarium.platform.errors import (
     CalendarAlreadyExists,
     CalendarInUse,
@@ -23,28 +38,13 @@ from horarium.platform.errors import (
     PreconditionFailed,
 )
 from horarium.platform.wire import Permission
-from horarium.schedule.calendar import (
-    LISTED,
-    Calendar,
-    clone,
-    coverage_warning,
-    parse_calendar,
-    shared_calendar,
-    to_document,
-)
-from horarium.schedule.damage import Unreadable, unreadable_of
-from horarium.store import calendars, row_limits
-from horarium.store.calendars import CalendarRow
-from horarium.store.database import Connection
-from horarium.store.errors import CannotRead, Conflict
-from horarium.store.schedules import references
 
 
 @dataclass(frozen=True, slots=True)
 class Kept:
     """`version` is None for a built-in calendar. `warning` says that its data ends soon. `owner` None = nobody's."""
 
-    calendar: Calendar
+    calendar: CalendarDefinition
     version: int | None = None
     updated_at: Instant | None = None
     warning: str | None = None
@@ -56,7 +56,7 @@ class Kept:
 class CalendarPage:
     """`next_page_token` None = this is the last, with the built-in ones at its end."""
 
-    calendars: tuple[Kept | Unreadable, ...]
+    calendars: tuple[Kept | UnreadableEntry, ...]
     next_page_token: str | None
 
 
@@ -73,7 +73,7 @@ def list_calendars(
 
     def look(connection: Connection) -> CalendarPage:
         require_namespace(connection, caller.namespace)
-        rows, more = calendars.list_page(connection, caller.namespace, after_name=next_page_token, limit=limit)
+        rows, more = calendar_rows.list_page(connection, caller.namespace, after_name=next_page_token, limit=limit)
         own = tuple(_listed(row, today) for row in rows)
         if more and rows:
             return CalendarPage(own, rows[-1].name)
@@ -107,7 +107,9 @@ def update(
         calendar = parse_calendar({**row.document, **document})
         now = resources.clock.now()
         changed = to_document(calendar)
-        version = calendars.update(connection, caller.namespace, name, changed, expected_version=row.version, now=now)
+        version = calendar_rows.update(
+            connection, caller.namespace, name, changed, expected_version=row.version, now=now
+        )
         check_bytes(resources, connection, caller.namespace, changed, now, before=row.document)
         warning = coverage_warning(calendar, _today(resources))
         return Kept(calendar, version, now, warning, row.bundle, row.owner)
@@ -121,10 +123,10 @@ def delete(resources: Resources, caller: Caller, name: str) -> None:
 
     def work(connection: Connection) -> None:
         _own(connection, caller, name)
-        users = references.schedules_with_calendar(connection, caller.namespace, [name])
+        users = lookup_rows.schedules_with_calendar(connection, caller.namespace, [name])
         if users:
             raise CalendarInUse(name, tuple(schedule_id for schedule_id, _ in users))
-        calendars.delete(connection, caller.namespace, name)
+        calendar_rows.delete(connection, caller.namespace, name)
 
     resources.database.write(work)
 
@@ -135,19 +137,19 @@ def clone_calendar(resources: Resources, caller: Caller, name: str, new_name: st
     return _insert(resources, caller, clone(get(resources, caller, name).calendar, new_name))
 
 
-def _insert(resources: Resources, caller: Caller, calendar: Calendar) -> Kept:
+def _insert(resources: Resources, caller: Caller, calendar: CalendarDefinition) -> Kept:
     now = resources.clock.now()
 
     def work(connection: Connection) -> None:
         hold_namespace(connection, caller.namespace)
         document = to_document(calendar)
-        check_rows(connection, row_limits.CALENDARS, caller.namespace)
-        calendars.insert(connection, caller.namespace, calendar.name, document, now=now, owner=caller.principal)
+        check_rows(connection, limits.CALENDARS, caller.namespace)
+        calendar_rows.insert(connection, caller.namespace, calendar.name, document, now=now, owner=caller.principal)
         check_bytes(resources, connection, caller.namespace, document, now)
 
     try:
         resources.database.write(work)
-    except Conflict:
+    except UniqueConflict:
         raise CalendarAlreadyExists(calendar.name) from None
     return Kept(calendar, 1, now, coverage_warning(calendar, _today(resources)), owner=caller.principal)
 
@@ -156,12 +158,12 @@ def _written_once(resources: Resources, work: Callable[[Connection], Kept]) -> K
     """Two edits at once: the second begins again and sees the first."""
     try:
         return resources.database.write(work)
-    except Conflict:
+    except UniqueConflict:
         return resources.database.write(work)
 
 
 def _get(connection: Connection, caller: Caller, name: str, today: date) -> Kept:
-    row = calendars.find(connection, caller.namespace, name)
+    row = calendar_rows.find(connection, caller.namespace, name)
     if row is not None:
         return _kept(row, today)
     try:
@@ -175,7 +177,7 @@ def _get(connection: Connection, caller: Caller, name: str, today: date) -> Kept
 
 def _own(connection: Connection, caller: Caller, name: str) -> CalendarRow:
     """One that the caller may change."""
-    row = calendars.find(connection, caller.namespace, name)
+    row = calendar_rows.find(connection, caller.namespace, name)
     if row is None:
         _get(connection, caller, name, date.min)  # raises CalendarNotFound
         raise CalendarReadOnly(f"the calendar {name!r} is built in and read-only; clone it and edit the copy")
@@ -191,17 +193,17 @@ def _kept(row: CalendarRow, today: date) -> Kept:
     return Kept(calendar, row.version, row.updated_at, coverage_warning(calendar, today), row.bundle, row.owner)
 
 
-def _listed(row: CalendarRow, today: date) -> Kept | Unreadable:
+def _listed(row: CalendarRow, today: date) -> Kept | UnreadableEntry:
     found = unreadable_of(row)
     if found is not None:
         return found
     try:
         return _kept(row, today)
     except CannotRead as wrong:
-        return Unreadable(row.name, wrong.detail)
+        return UnreadableEntry(row.name, wrong.detail)
 
 
-def _shared(calendar: Calendar, today: date) -> Kept:
+def _shared(calendar: CalendarDefinition, today: date) -> Kept:
     return Kept(replace(calendar, read_only=True), warning=coverage_warning(calendar, today))
 
 

@@ -5,25 +5,22 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from math import inf
 
-from horarium.decision.presence import GAP_SECONDS
+from horarium.core.decision.presence import GAP_SECONDS
 from horarium.errors import HorariumError
+from horarium.features.history import entry_rows
+from horarium.features.history.entry_rows import FEED_LAG_SECONDS
 from horarium.features.resources import Resources
+from horarium.features.runs import count_rows, open_rows, step_rows
+from horarium.features.schedules import due_rows
+from horarium.features.schedules import health_rows as schedule_health
+from horarium.features.webhooks import rows as subscriptions
 from horarium.instant import LAST, SECOND, Instant, to_rfc3339
-from horarium.settings import Settings
-from horarium.store import leases
-from horarium.store.database import Connection
-from horarium.store.errors import DATABASE_REMEDY, SchemaMissing, SchemaTooNew, SchemaTooOld, shown
-from horarium.store.history import horizon
-from horarium.store.history.horizon import FEED_LAG_SECONDS
-from horarium.store.leases import AHEAD_UNTIL, TICKER
-from horarium.store.migrate import check_schema
-from horarium.store.processes import process_rows
-from horarium.store.runs import depth, open_runs, step_changes
-from horarium.store.schedules import due
-from horarium.store.schedules import health as schedule_health
-from horarium.store.schema_state import Fit
-from horarium.store.subscriptions import rows as subscriptions
-from horarium.telemetry.metrics import Installation
+from horarium.platform.database import Connection, processes
+from horarium.platform.database.errors import DATABASE_REMEDY, SchemaMissing, SchemaTooNew, SchemaTooOld, shown
+from horarium.platform.database.processes import AHEAD_UNTIL, TICKER, process_rows
+from horarium.platform.database.schema import Fit, check_schema
+from horarium.platform.settings import Settings
+from horarium.platform.telemetry.metrics import Installation
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +61,7 @@ def read_figures(resources: Resources) -> Figures:
     return resources.database.read(
         lambda connection: Figures(
             _ticked_at(connection, resources.clock.now()),
-            due.earliest_due(connection),
+            due_rows.earliest_due(connection),
             ahead_until(connection),
             (
                 _outcomes(connection, resources.settings.failing_after),
@@ -92,16 +89,16 @@ def read_installation(resources: Resources) -> Installation:
     now, failing_after = resources.clock.now(), resources.settings.failing_after
 
     def look(connection: Connection) -> Installation:
-        earliest, ticked_at = due.earliest_due(connection), _ticked_at(connection, now)
+        earliest, ticked_at = due_rows.earliest_due(connection), _ticked_at(connection, now)
         return Installation(
             oldest_undecided_seconds=0.0 if earliest is None else max(0, now - earliest) / SECOND,
             newest_tick_age_seconds=inf if ticked_at is None else max(0, now - ticked_at) / SECOND,
             schedules_broken=schedule_health.count_broken(connection),
             schedules_failing=schedule_health.count_failing(connection, failing_after),
-            queue_depth={state.value: count for state, count in depth.by_state(connection).items()},
-            workflow_changes_pending=step_changes.pending(connection),
-            approvals_waiting=open_runs.approvals_waiting(connection),
-            feed_lag_seconds=horizon.lag(connection, now).seconds,
+            queue_depth={state.value: count for state, count in count_rows.by_state(connection).items()},
+            workflow_changes_pending=step_rows.count_pending(connection),
+            approvals_waiting=open_rows.approvals_waiting(connection),
+            feed_lag_seconds=entry_rows.lag(connection, now).seconds,
             subscriptions_parked=subscriptions.count_problems(connection)[0],
         )
 
@@ -159,7 +156,7 @@ def _outcomes(connection: Connection, failing_after: int) -> CheckResult:
 
 def _feed(resources: Resources, connection: Connection) -> CheckResult:
     """A feed that lags delays notifications; occurrences are decided all the same."""
-    lag = horizon.lag(connection, resources.clock.now())
+    lag = entry_rows.lag(connection, resources.clock.now())
     late = lag.seconds > FEED_LAG_SECONDS
     holders = f", blocked by the database sessions {', '.join(map(str, lag.pids))}" if late and lag.pids else ""
     detail = f"the oldest event that is not yet visible has waited {lag.seconds:.1f} s{holders}"
@@ -186,6 +183,6 @@ def _ticked_at(connection: Connection, now: Instant) -> Instant | None:
 
 def ahead_until(connection: Connection) -> Instant | None:
     """Read until when occurrences were decided while a clock was ahead; it may have passed."""
-    beat = leases.last_beat(connection, TICKER)
+    beat = processes.last_beat(connection, TICKER)
     until = None if beat is None else beat.info.get(AHEAD_UNTIL)
     return until if isinstance(until, int) and not isinstance(until, bool) and until <= LAST else None

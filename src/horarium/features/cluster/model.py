@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from horarium.decision.process_state import ProcessState
+from horarium.core.decision.presence import ProcessState
 from horarium.platform.wire import Answer, Rows, Time
 
 

@@ -12,20 +12,20 @@ from typing import Any, Generic, TypeVar
 
 from fastapi import Request, Response
 
+from horarium.core.recurrence.zone import tzdata_version
 from horarium.errors import HorariumError
 from horarium.features.cluster import health as probes
 from horarium.features.cluster.health import CheckResult, Figures, Readiness
 from horarium.features.resources import Resources
 from horarium.features.tenants.model import Check, Health
+from horarium.platform.database.errors import shown
 from horarium.platform.http import examples
 from horarium.platform.http.connections import without_base
 from horarium.platform.http.middleware import Shortages
 from horarium.platform.http.requests import ResourcesOf, caller_of
 from horarium.platform.http.responses import Reply
 from horarium.platform.http.routing import OPEN, OPERATIONS, READ, Routes
-from horarium.recurrence.zone import tzdata_version
-from horarium.store.errors import shown
-from horarium.telemetry.metrics import CONTENT_TYPE, Installation
+from horarium.platform.telemetry.metrics import CONTENT_TYPE, Installation
 
 T = TypeVar("T")
 

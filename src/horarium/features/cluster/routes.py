@@ -8,11 +8,15 @@ from typing import Annotated, Any
 from fastapi import Query
 
 from horarium.compat.workspaces.model import WatchedSchedule
-from horarium.decision.health import watched_status
-from horarium.decision.health_status import HealthStatus, WatchedStatus
-from horarium.decision.process_state import ProcessState
+from horarium.core.decision.health import watched_status
+from horarium.core.decision.presence import ProcessState
+from horarium.core.decision.statuses import HealthStatus, WatchedStatus
+from horarium.core.document.json_values import UnreadableEntry
+from horarium.core.document.states import RunState
+from horarium.core.recurrence.zone import tzdata_version
 from horarium.features.cluster import service
 from horarium.features.cluster.model import Cluster, ClusterProcess, ClusterWorker, QueueDepth
+from horarium.features.runs.count_rows import WaitingGroup
 from horarium.features.schedules import health as schedules_health
 from horarium.features.schedules.filters import MAX_TOKEN_LENGTH
 from horarium.features.schedules.health import Examined
@@ -26,10 +30,6 @@ from horarium.platform.http.requests import CallerOf, IdentityOf, ListCallerOf, 
 from horarium.platform.http.responses import Reply
 from horarium.platform.http.routing import ADMINISTER, LOOK, READ, Routes
 from horarium.platform.wire import time_of
-from horarium.recurrence.zone import tzdata_version
-from horarium.schedule.damage import Unreadable
-from horarium.schedule.run import RunState
-from horarium.store.runs.depth import Waiting
 
 routes = Routes("/api", tag="cluster")
 
@@ -107,7 +107,7 @@ def get_cluster(resources: ResourcesOf, caller: CallerOf) -> Reply:
     are missing. `gone`: no heartbeat for 30 seconds.
     """
     found = service.cluster(resources, caller)
-    listed: tuple[service.ClusterProcess | Unreadable, ...] = (*found.processes, *found.unreadable)
+    listed: tuple[service.ClusterProcess | UnreadableEntry, ...] = (*found.processes, *found.unreadable)
     rows: Any = tuple(readable(resources, "process", listed, _process, lambda each: each.row.owner))
     return Reply(
         Cluster(
@@ -148,7 +148,7 @@ def _worker(each: service.ClusterWorker) -> ClusterWorker:
     return ClusterWorker(name=each.name, state=each.state, runs=each.runs, seconds_ago=round(each.silent_seconds, 3))
 
 
-def _queues(waiting: tuple[Waiting, ...]) -> tuple[QueueDepth, ...]:
+def _queues(waiting: tuple[WaitingGroup, ...]) -> tuple[QueueDepth, ...]:
     """One row for a kind and queue, the fullest first."""
     runs = {(each.state, each.kind, each.queue): each.runs for each in waiting}
     groups = dict.fromkeys((each.kind, each.queue) for each in waiting)

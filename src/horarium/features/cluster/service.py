@@ -7,26 +7,23 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from horarium.decision.health import judge
-from horarium.decision.health_status import HealthStatus
-from horarium.decision.process_state import GONE_AFTER_SECONDS, ProcessState, Seen, notes, process_state, silent_seconds
+from horarium.core.decision.health import judge
+from horarium.core.decision.presence import GONE_AFTER_SECONDS, ProcessState, Seen, notes, process_state, silent_seconds
+from horarium.core.decision.statuses import HealthStatus
+from horarium.core.document.json_values import UnreadableEntry
+from horarium.core.document.states import RunState, Status
 from horarium.features.resources import Resources
+from horarium.features.runs import count_rows
+from horarium.features.runs.count_rows import MOST_COUNTED, MOST_GROUPS, BoundedCount, LeaseHolder, WaitingGroup
+from horarium.features.schedules import due_rows, health_rows
 from horarium.features.schedules.drafts import require_namespace
 from horarium.instant import DAY, SECOND, Instant
 from horarium.platform.caller import Caller
+from horarium.platform.database import Connection
+from horarium.platform.database.processes import ProcessRow, listed_processes, process_rows
+from horarium.platform.database.schema import read_state
+from horarium.platform.database.statements import Scope
 from horarium.platform.wire import Permission
-from horarium.schedule.damage import Unreadable
-from horarium.schedule.position import Status
-from horarium.schedule.run import RunState
-from horarium.store import overview
-from horarium.store.database import Connection
-from horarium.store.overview import Counted
-from horarium.store.processes import ProcessRow, listed_processes, process_rows
-from horarium.store.runs import depth
-from horarium.store.runs.depth import MOST_COUNTED, MOST_GROUPS, Held, Waiting
-from horarium.store.schedules import due, health
-from horarium.store.schema_state import read_state
-from horarium.store.scope import Scope
 
 TICKER = "ticker"
 # Loops that rest long between two steps; all others step every few seconds.
@@ -158,10 +155,10 @@ class Cluster:
     workers: tuple[ClusterWorker, ...]
     tick_lag_seconds: float
     oldest_ready_seconds: float | None
-    waiting: tuple[Waiting, ...]
+    waiting: tuple[WaitingGroup, ...]
     more: bool
     notes: tuple[str, ...]
-    unreadable: tuple[Unreadable, ...]
+    unreadable: tuple[UnreadableEntry, ...]
 
 
 def cluster(resources: Resources, caller: Caller) -> Cluster:
@@ -172,10 +169,10 @@ def cluster(resources: Resources, caller: Caller) -> Cluster:
 def _look(resources: Resources, connection: Connection) -> Cluster:
     now = resources.clock.now()
     listed = listed_processes(connection)
-    damaged = [row for row in listed if isinstance(row, Unreadable)]
-    found = (row for row in listed if not isinstance(row, Unreadable))
+    damaged = [row for row in listed if isinstance(row, UnreadableEntry)]
+    found = (row for row in listed if not isinstance(row, UnreadableEntry))
     rows = sorted(found, key=lambda row: row.beat_at, reverse=True)
-    held = {each.owner: each for each in depth.in_hand(connection)}
+    held = {each.owner: each for each in count_rows.lease_holders(connection)}
     shown = sorted(
         (_process(resources, row, held, now) for row in rows[:MOST_PROCESSES]), key=lambda each: each.seen.name
     )
@@ -183,14 +180,14 @@ def _look(resources: Resources, connection: Connection) -> Cluster:
     workers = [
         _worker(each, resources.settings.lease_seconds, now) for each in held.values() if each.owner not in known
     ]
-    waiting, state = depth.waiting(connection), read_state(connection)
+    waiting, state = count_rows.waiting_groups(connection), read_state(connection)
     revision = None if state is None else state.revision
     return Cluster(
         schema=revision,
         processes=tuple(shown),
         workers=tuple(workers[:MOST_WORKERS]),
-        tick_lag_seconds=_since(due.earliest_due(connection), now) or 0.0,
-        oldest_ready_seconds=_since(depth.oldest_ready(connection), now),
+        tick_lag_seconds=_since(due_rows.earliest_due(connection), now) or 0.0,
+        oldest_ready_seconds=_since(count_rows.oldest_ready(connection), now),
         waiting=tuple(waiting),
         more=_is_more(waiting) or len(rows) > MOST_PROCESSES or len(workers) > MOST_WORKERS,
         notes=notes([each.seen for each in shown], revision),
@@ -198,7 +195,7 @@ def _look(resources: Resources, connection: Connection) -> Cluster:
     )
 
 
-def _process(resources: Resources, row: ProcessRow, held: Mapping[str, Held], now: Instant) -> ClusterProcess:
+def _process(resources: Resources, row: ProcessRow, held: Mapping[str, LeaseHolder], now: Instant) -> ClusterProcess:
     about, offset = row.process.about, row.process.clock_offset
     life = process_life(resources, row, now)
     silent = silent_seconds(row.beat_at, now)
@@ -218,7 +215,7 @@ def _process(resources: Resources, row: ProcessRow, held: Mapping[str, Held], no
     return ClusterProcess(row, seen, 0 if mine is None else mine.runs)
 
 
-def _worker(held: Held, lease_seconds: int, now: Instant) -> ClusterWorker:
+def _worker(held: LeaseHolder, lease_seconds: int, now: Instant) -> ClusterWorker:
     silent = silent_seconds(held.until - lease_seconds * SECOND, now)
     return ClusterWorker(held.owner, process_state(silent), held.runs, silent)
 
@@ -227,8 +224,8 @@ def _since(at: Instant | None, now: Instant) -> float | None:
     return None if at is None else max(0, now - at) / SECOND
 
 
-def _is_more(waiting: Sequence[Waiting]) -> bool:
-    of_state = [[each.runs for each in waiting if each.state is state] for state in depth.WAITING]
+def _is_more(waiting: Sequence[WaitingGroup]) -> bool:
+    of_state = [[each.runs for each in waiting if each.state is state] for state in count_rows.WAITING]
     return any(sum(runs) >= MOST_COUNTED or len(runs) >= MOST_GROUPS for runs in of_state)
 
 
@@ -258,12 +255,12 @@ class Overview:
 
     as_of: Instant
     since: Instant
-    schedules: Mapping[Status, Counted]
-    health: Mapping[HealthStatus, Counted]
-    runs: Mapping[RunState, Counted]
-    waiting_for_approval: Counted
-    missed_lately: Counted
-    failed_24h: Counted
+    schedules: Mapping[Status, BoundedCount]
+    health: Mapping[HealthStatus, BoundedCount]
+    runs: Mapping[RunState, BoundedCount]
+    waiting_for_approval: BoundedCount
+    missed_lately: BoundedCount
+    failed_24h: BoundedCount
 
     def bounded(self) -> Iterator[str]:
         """The counts that stopped at their bound, by their names."""
@@ -280,16 +277,16 @@ def look(resources: Resources, caller: Caller, bounds: Bounds = BOUNDS) -> Overv
 
     def work(connection: Connection) -> Overview:
         require_namespace(connection, caller.namespace)
-        open_runs = overview.open_runs(connection, namespace, bounds.rows)
+        open_runs = count_rows.count_open_runs(connection, namespace, bounds.rows)
         return Overview(
             as_of=now,
             since=now - LATELY,
-            schedules=overview.schedules(connection, namespace, bounds.schedules),
+            schedules=count_rows.count_schedules(connection, namespace, bounds.schedules),
             health=_health(resources, connection, namespace, now, bounds.judged),
-            failed_24h=overview.failed(connection, namespace, now - LATELY, bounds.rows),
+            failed_24h=count_rows.count_failed(connection, namespace, now - LATELY, bounds.rows),
             runs={state: count for state, count in open_runs.items() if state in RUNS},
-            waiting_for_approval=overview.questions(connection, namespace, bounds.rows),
-            missed_lately=overview.missed(connection, namespace, now - LATELY, now, bounds.rows),
+            waiting_for_approval=count_rows.count_requests(connection, namespace, bounds.rows),
+            missed_lately=count_rows.count_missed(connection, namespace, now - LATELY, now, bounds.rows),
         )
 
     return resources.database.read(work)
@@ -297,13 +294,13 @@ def look(resources: Resources, caller: Caller, bounds: Bounds = BOUNDS) -> Overv
 
 def _health(
     resources: Resources, connection: Connection, namespace: Scope, now: Instant, most: int
-) -> dict[HealthStatus, Counted]:
+) -> dict[HealthStatus, BoundedCount]:
     """Counts by health. Stale schedules show the sign of late ones, so both are read together."""
-    found: dict[HealthStatus, Counted] = {}
+    found: dict[HealthStatus, BoundedCount] = {}
     failing_after = resources.settings.failing_after
     for sign, words in ((HealthStatus.FAILING, JUDGED[:1]), (HealthStatus.LATE, JUDGED[1:])):
-        rows = health.with_sign(connection, namespace, sign, now, failing_after, most + 1)
-        vitals = health.vitals_of(connection, resources.known, rows[:most], failing_after, with_failed=False)
+        rows = health_rows.with_sign(connection, namespace, sign, now, failing_after, most + 1)
+        vitals = health_rows.vitals_of(connection, resources.known, rows[:most], failing_after, with_failed=False)
         judged = Counter(judge(each, now).status for each in vitals)
-        found |= {word: Counted(judged[word], len(rows) > most) for word in words}
+        found |= {word: BoundedCount(judged[word], len(rows) > most) for word in words}
     return found

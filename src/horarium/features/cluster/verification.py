@@ -7,29 +7,26 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TypeAlias
 
+from horarium.core.document.event import MAX_RUNS_EXHAUSTED, EventType
+from horarium.core.document.json_values import unreadable_of
+from horarium.core.document.planning import Planning
+from horarium.core.document.states import Origin, Status
+from horarium.core.lifecycle.live_run import Unsound, unsound
+from horarium.core.recurrence.spec import Spec
+from horarium.features.cluster import repair_rows, verify_rows
+from horarium.features.cluster.verify_rows import Scope
+from horarium.features.history import rows as history
+from horarium.features.history.rows import HistoryRow
 from horarium.features.resources import Resources
-from horarium.ids import id_text
+from horarium.features.schedules import rows as schedules
+from horarium.features.schedules.rows import ScheduleRow
 from horarium.instant import Instant, from_rfc3339
-from horarium.life.soundness import Unsound, unsound
 from horarium.platform.caller import Caller
+from horarium.platform.database import Connection
+from horarium.platform.database.counters import key_owner
+from horarium.platform.database.errors import is_fault_of_a_row
+from horarium.platform.ids import id_text
 from horarium.platform.wire import Permission
-from horarium.recurrence.spec import Spec
-from horarium.schedule.damage import unreadable_of
-from horarium.schedule.event import MAX_RUNS_EXHAUSTED, EventType
-from horarium.schedule.planning import Planning
-from horarium.schedule.position import Status
-from horarium.schedule.run import Origin
-from horarium.store.counters import key_owner
-from horarium.store.database import Connection
-from horarium.store.errors import is_fault_of_a_row
-from horarium.store.history import audit
-from horarium.store.history import events as history
-from horarium.store.history.events import HistoryRow
-from horarium.store.runs import checks
-from horarium.store.runs.checks import Scope
-from horarium.store.schedules import repair
-from horarium.store.schedules import rows as schedules
-from horarium.store.schedules.rows import ScheduleRow
 
 _PAGE = 500
 _MAX_RUN_FINDINGS = 1_000
@@ -65,7 +62,7 @@ RunFinding: TypeAlias = Miscounted | UnsoundRun | DoubleStep
 
 def counts_of(connection: Connection, row: ScheduleRow) -> list[Miscounted]:
     """Wrong counts of a schedule."""
-    really = repair.count_open(connection, row.schedule_uid)
+    really = repair_rows.count_open(connection, row.schedule_uid)
     both = (("active", row.active, really.active), ("held", row.held, really.held))
     return [Miscounted(row.schedule_id, *each) for each in both if each[1] != each[2]]
 
@@ -87,21 +84,21 @@ def verify_runs(resources: Resources, scope: Scope) -> Iterator[RunFinding]:
 
 def _page(connection: Connection, scope: Scope, after: bytes) -> tuple[list[RunFinding], bytes | None]:
     """With where the next one begins; None = this was the last."""
-    last = checks.last_of_page(connection, scope, after, _PAGE)
+    last = verify_rows.last_of_page(connection, scope, after, _PAGE)
     if last is None:
         return [], None
     found: list[RunFinding] = [
         UnsoundRun(each.schedule_id, each.run_id, what)
-        for each in checks.facts(connection, scope, after, last)
+        for each in verify_rows.run_facts(connection, scope, after, last)
         for what in ((Unsound.UNREADABLE,) if each.facts is None else unsound(each.facts))
     ]
-    found += [DoubleStep(*each) for each in checks.doubles(connection, scope, after, last)]
+    found += [DoubleStep(*each) for each in verify_rows.doubles(connection, scope, after, last)]
     return found, last
 
 
 def _keys(connection: Connection, scope: Scope) -> list[Miscounted]:
     begin = "key:" if scope.namespace is None else key_owner(scope.namespace, "")
-    differences = sorted(repair.key_differences(connection).items())
+    differences = sorted(repair_rows.key_differences(connection).items())
     return [Miscounted(None, owner, *numbers) for owner, numbers in differences if owner.startswith(begin)]
 
 
@@ -198,7 +195,7 @@ def verify(
 
 
 def _next_uids(resources: Resources, namespace: str | None, after: bytes) -> list[bytes]:
-    return resources.database.read(lambda connection: audit.schedule_uids(connection, namespace, after, _PAGE))
+    return resources.database.read(lambda connection: verify_rows.schedule_uids(connection, namespace, after, _PAGE))
 
 
 def _verify_one(resources: Resources, uid: bytes, only: str | None) -> list[Finding]:
@@ -206,7 +203,7 @@ def _verify_one(resources: Resources, uid: bytes, only: str | None) -> list[Find
 
     def work(connection: Connection) -> list[Finding]:
         nonlocal name
-        namespace, name = audit.name_of(connection, uid)
+        namespace, name = verify_rows.name_of(connection, uid)
         if only not in (None, name):
             return []
         row = schedules.find_by_uid(connection, namespace, uid)
@@ -228,8 +225,8 @@ class _Walk:
     def __init__(self, resources: Resources, connection: Connection, row: ScheduleRow) -> None:
         self._resources, self._connection, self._row = resources, connection, row
         self._found: list[Finding] = []
-        self._plannings = audit.plannings_by_revision(connection, row.schedule_uid)
-        mark = audit.checkpoint(connection, row.schedule_uid)
+        self._plannings = verify_rows.plannings_by_revision(connection, row.schedule_uid)
+        mark = verify_rows.checkpoint(connection, row.schedule_uid)
         self._sequence = 1 if mark is None else mark.sequence
         self._cursor: Instant | None = None if mark is None else mark.decided_until
         self._since = 0 if mark is None else mark.made_at
@@ -253,14 +250,14 @@ class _Walk:
             self._add(Gap(*self._who, self._sequence, row.next_sequence - 1))
         if self._ticking and row.status in (Status.ACTIVE, Status.FINISHED):
             self._expect_nothing_until(row.decided_until)
-        orphans = audit.runs_without_event(self._connection, row.schedule_uid, self._since, _MAX_FINDINGS)
+        orphans = verify_rows.runs_without_event(self._connection, row.schedule_uid, self._since, _MAX_FINDINGS)
         for run_id, nominal in orphans:
             self._add(OrphanRun(*self._who, run_id, nominal))
         return self._found
 
-    def _recall(self, mark: audit.Checkpoint) -> None:
+    def _recall(self, mark: verify_rows.Checkpoint) -> None:
         """Restore the state at a checkpoint from the lifecycle events before it, which stay in history."""
-        for event in audit.life_before(self._connection, self._row.schedule_uid, mark.sequence):
+        for event in verify_rows.life_before(self._connection, self._row.schedule_uid, mark.sequence):
             generation = event.payload.get("generation", self._generation)
             if event.event_type is EventType.RESUMED or generation != self._generation:
                 self._cursor = max(mark.decided_until, _began(event))

@@ -12,32 +12,29 @@ from dataclasses import dataclass, field, replace
 from operator import itemgetter
 from typing import Final, NamedTuple
 
-from horarium.decision import agenda
-from horarium.decision.agenda import MAX_ROWS, Bucket, Coming, Entry, LaneCounts
-from horarium.decision.evaluator import FACTS
-from horarium.decision.facts import NO_FACTS, UnreadablePolicies
-from horarium.decision.forecast import Forecast
+from horarium.core.decision import agenda
+from horarium.core.decision.agenda import MAX_ROWS, AgendaEntry, AgendaSource, Bucket, LaneCounts
+from horarium.core.decision.evaluator import FACTS
+from horarium.core.decision.facts import NO_FACTS, UnreadablePolicies
+from horarium.core.decision.statuses import Forecast
+from horarium.core.document.event import EventType
+from horarium.core.document.planning import Planning
+from horarium.core.document.states import Origin, Reason, RunState, Status
 from horarium.errors import InvalidDefinition
+from horarium.features.forecast import rows as forecast_rows
+from horarium.features.forecast.rows import AgendaCandidate, OccurrenceEvent
 from horarium.features.forecast.service import HORIZON
 from horarium.features.resources import Resources
+from horarium.features.schedules import fact_rows
+from horarium.features.schedules import list_rows as schedule_lists
 from horarium.features.schedules.drafts import require_namespace
 from horarium.features.schedules.filters import ScheduleFilter
+from horarium.features.schedules.list_rows import Filter, SelectedSchedule
 from horarium.features.schedules.upcoming import seen_signals
 from horarium.instant import DAY, LAST, Instant
 from horarium.platform.caller import Caller
+from horarium.platform.database import Connection
 from horarium.platform.wire import Permission
-from horarium.schedule.event import EventType
-from horarium.schedule.planning import Planning
-from horarium.schedule.position import Status
-from horarium.schedule.reason import Reason
-from horarium.schedule.run import Origin, RunState
-from horarium.store.database import Connection
-from horarium.store.history import occurrences
-from horarium.store.history.occurrences import OccurrenceEvent
-from horarium.store.schedules import coming, facts
-from horarium.store.schedules import lists as schedule_lists
-from horarium.store.schedules.coming import Candidate
-from horarium.store.schedules.lists import Chosen, Filter
 
 DEFAULT_WINDOW = DAY
 DEFAULT_ROWS = 1_000
@@ -84,11 +81,11 @@ class Agenda:
 
     start: Instant
     end: Instant
-    rows: tuple[Entry, ...]
+    rows: tuple[AgendaEntry, ...]
     buckets: tuple[Bucket, ...]
     truncated: bool
     schedules: Mapping[str, Shown] = field(default_factory=dict)
-    under_way: tuple[Entry, ...] = ()
+    under_way: tuple[AgendaEntry, ...] = ()
     lanes: tuple[Lane, ...] | None = None
     next_page_token: str | None = None
 
@@ -132,7 +129,7 @@ def look(
     def work(connection: Connection) -> Agenda:
         choice = _choose(connection, caller.namespace, wanted.schedules)
         decided, known_until = _decided(connection, caller.namespace, (first, last), limit, choice, wanted.reason)
-        found: list[Coming] = []
+        found: list[AgendaSource] = []
         is_cut = choice is not None and choice.is_cut
         if wanted.reason is None:
             found, is_cut = _coming(resources, connection, caller.namespace, (first, last), limit, now, choice)
@@ -157,20 +154,20 @@ def _choose(connection: Connection, namespace: str, wanted: ScheduleFilter | Non
     asked = None if wanted is None else replace(wanted, include_deleted=not wanted.labels).filter()
     if asked is None:
         return None
-    found = schedule_lists.chosen(connection, namespace, asked, MAX_SCHEDULES + 1)
+    found = schedule_lists.selected(connection, namespace, asked, MAX_SCHEDULES + 1)
     return Choice(frozenset(each.schedule_uid for each in found[:MAX_SCHEDULES]), len(found) > MAX_SCHEDULES)
 
 
 def _reaches_back(connection: Connection, choice: Choice | None, start: Instant) -> bool:
-    return choice is None or not choice.are_few or occurrences.reaches_back(connection, list(choice.uids), start)
+    return choice is None or not choice.are_few or forecast_rows.reaches_back(connection, list(choice.uids), start)
 
 
 def shown_of(resources: Resources, connection: Connection, namespace: str, ids: Sequence[str]) -> dict[str, Shown]:
     """Names, states and zones by schedule id; for an id that was used again, those of the live schedule."""
-    found: dict[str, Chosen] = {}
+    found: dict[str, SelectedSchedule] = {}
     for place in range(0, len(ids), _TOGETHER):
         wanted = Filter(schedule_ids=ids[place : place + _TOGETHER], include_deleted=True)
-        for each in schedule_lists.chosen(connection, namespace, wanted, MAX_SCHEDULES):
+        for each in schedule_lists.selected(connection, namespace, wanted, MAX_SCHEDULES):
             known = found.get(each.schedule_id)
             if known is None or _age(known) < _age(each):
                 found[each.schedule_id] = each
@@ -178,7 +175,7 @@ def shown_of(resources: Resources, connection: Connection, namespace: str, ids: 
     return {name: Shown(each.name, each.status, _zone(plannings[each.planning])) for name, each in found.items()}
 
 
-def _age(each: Chosen) -> tuple[bool, bytes]:
+def _age(each: SelectedSchedule) -> tuple[bool, bytes]:
     return each.status is not Status.DELETED, each.schedule_uid
 
 
@@ -216,28 +213,28 @@ def _decided(
     limit: int,
     choice: Choice | None,
     reason: Reason | None,
-) -> tuple[list[Entry], Instant | None]:
+) -> tuple[list[AgendaEntry], Instant | None]:
     """And up to where all of it was read; None = to the end."""
     # An occurrence may have two events: a decision, and a release or a backfill. For a reason many are passed over.
     most = 2 * limit + 1 if reason is None else _MOST_SCANNED
     if choice is None:
-        events, known_until = occurrences.in_window(connection, namespace, *window, most)
+        events, known_until = forecast_rows.in_window(connection, namespace, *window, most)
     elif choice.are_few:
-        events, known_until = occurrences.of_some(connection, list(choice.uids), *window, most)
+        events, known_until = forecast_rows.of_some(connection, list(choice.uids), *window, most)
     else:
-        events, known_until = occurrences.in_window(connection, namespace, *window, _MOST_SCANNED, choice.uids)
+        events, known_until = forecast_rows.in_window(connection, namespace, *window, _MOST_SCANNED, choice.uids)
     by_occurrence = combined(events)
     found = [each for each in by_occurrence if reason is None or each.reason == reason]
     return found, known_until
 
 
-def combined(events: Iterable[OccurrenceEvent]) -> list[Entry]:
+def combined(events: Iterable[OccurrenceEvent]) -> list[AgendaEntry]:
     """Return one entry for each occurrence, which may have several events.
 
     A run comes before a skip: what was skipped and filled in later has run. A missed one that was skipped later was
     missed.
     """
-    found: dict[tuple[bytes, Instant], Entry] = {}
+    found: dict[tuple[bytes, Instant], AgendaEntry] = {}
     for event in events:
         key, entry = (event.schedule_uid, event.nominal), _entry(event)
         known = found.get(key)
@@ -246,19 +243,19 @@ def combined(events: Iterable[OccurrenceEvent]) -> list[Entry]:
     return list(found.values())
 
 
-def _rank(entry: Entry) -> int:
+def _rank(entry: AgendaEntry) -> int:
     return 2 if entry.decision is Forecast.DISPATCH else int(entry.reason in agenda.MISSED_REASONS)
 
 
-def going_on(connection: Connection, namespace: str, start: Instant, choice: Choice | None) -> tuple[Entry, ...]:
-    found = occurrences.under_way(connection, namespace, start, MAX_UNDER_WAY)
+def going_on(connection: Connection, namespace: str, start: Instant, choice: Choice | None) -> tuple[AgendaEntry, ...]:
+    found = forecast_rows.under_way(connection, namespace, start, MAX_UNDER_WAY)
     return tuple(_entry(each) for each in found if choice is None or each.schedule_uid in choice.uids)
 
 
-def _entry(event: OccurrenceEvent) -> Entry:
+def _entry(event: OccurrenceEvent) -> AgendaEntry:
     ran = event.event_type in (EventType.TRIGGERED, EventType.BUFFERED)
     count = event.payload.get("count", 1) if event.event_type is EventType.MISSED else 1
-    return Entry(
+    return AgendaEntry(
         event.nominal,
         event.schedule_id,
         Forecast.DISPATCH if ran else Forecast.SKIP,
@@ -283,12 +280,12 @@ def _coming(
     limit: int,
     now: Instant,
     choice: Choice | None,
-) -> tuple[list[Coming], bool]:
+) -> tuple[list[AgendaSource], bool]:
     """Those that can be among the first `limit` rows, and whether there were more than can be looked at."""
     if choice is None:
         nearest, is_cut = _nearest_of_all(resources, connection, namespace, window, limit, now)
     else:
-        among = coming.among(connection, namespace, window[1], list(choice.uids))
+        among = forecast_rows.candidates_among(connection, namespace, window[1], list(choice.uids))
         nearest, is_cut = first_of(resources, connection, among, window, limit, now), choice.is_cut
     chosen = [(first.candidate, first.planning) for first in nearest]
     return list(with_facts(resources, connection, namespace, chosen, window[0], now)), is_cut
@@ -299,7 +296,7 @@ class _First(NamedTuple):
 
     at: Instant
     schedule_id: str
-    candidate: Candidate
+    candidate: AgendaCandidate
     planning: Planning
 
 
@@ -312,15 +309,15 @@ def _nearest_of_all(
     now: Instant,
 ) -> tuple[list[_First], bool]:
     """First rows of a large fleet: read the schedules due first, and the others only if they may come earlier."""
-    at_rest = coming.at_rest(connection, namespace, MAX_SCHEDULES + 1)
-    active = coming.active(connection, namespace, window[1], limit + 1)
+    at_rest = forecast_rows.resting_candidates(connection, namespace, MAX_SCHEDULES + 1)
+    active = forecast_rows.active_candidates(connection, namespace, window[1], limit + 1)
     if len(active) > limit:
         nearest = first_of(resources, connection, [*active, *at_rest[:MAX_SCHEDULES]], window, limit, now)
         due, name = active[-1].next_due, active[-1].schedule_id
-        jitter = coming.longest_jitter(connection)
+        jitter = forecast_rows.longest_jitter(connection)
         if len(nearest) > limit and due is not None and agenda.comes_after(nearest[-1][:2], (due, name), jitter):
             return nearest, False
-        active = coming.active(connection, namespace, window[1], MAX_SCHEDULES + 1)
+        active = forecast_rows.active_candidates(connection, namespace, window[1], MAX_SCHEDULES + 1)
     looked_at = [*active, *at_rest]
     nearest = first_of(resources, connection, looked_at[:MAX_SCHEDULES], window, limit, now)
     return nearest, len(looked_at) > MAX_SCHEDULES
@@ -329,7 +326,7 @@ def _nearest_of_all(
 def first_of(
     resources: Resources,
     connection: Connection,
-    looked_at: Sequence[Candidate],
+    looked_at: Sequence[AgendaCandidate],
     window: tuple[Instant, Instant],
     limit: int,
     now: Instant,
@@ -354,16 +351,17 @@ def with_facts(
     resources: Resources,
     connection: Connection,
     namespace: str,
-    chosen: Sequence[tuple[Candidate, Planning]],
+    chosen: Sequence[tuple[AgendaCandidate, Planning]],
     start: Instant,
     now: Instant,
-) -> Iterator[Coming]:
+) -> Iterator[AgendaSource]:
     for place in range(0, len(chosen), _TOGETHER):
         part = chosen[place : place + _TOGETHER]
         subjects = [
-            facts.Subject(each.schedule_uid, namespace, planning, each.active, each.held) for each, planning in part
+            fact_rows.DecisionSubject(each.schedule_uid, namespace, planning, each.active, each.held)
+            for each, planning in part
         ]
-        found, shared = facts.gather(
+        found, shared = fact_rows.gather(
             connection,
             subjects,
             now,
@@ -375,14 +373,14 @@ def with_facts(
                 ((each.schedule_uid, namespace, each.schedule_id, planning) for each, planning in part),
                 now,
             ),
-            timed=facts.is_timed,
+            timed=fact_rows.is_timed,
             quotas=resources.quotas,
         )
         for each, planning in part:
             told = found.get(each.schedule_uid, NO_FACTS)
             if isinstance(told.policies, UnreadablePolicies):
                 continue  # it will be set aside, as one that cannot be planned
-            yield Coming(
+            yield AgendaSource(
                 each.schedule_uid,
                 each.schedule_id,
                 planning,

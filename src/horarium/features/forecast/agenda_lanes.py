@@ -11,23 +11,23 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
-from horarium.decision import agenda
-from horarium.decision.agenda import Bucket, Coming, Entry, Grid, LaneCounts
+from horarium.core.decision import agenda
+from horarium.core.decision.agenda import AgendaEntry, AgendaSource, Bucket, Grid, LaneCounts
 from horarium.errors import InvalidDefinition
 from horarium.features.forecast import agenda as forecast_agenda
+from horarium.features.forecast import lane_rows as decided
+from horarium.features.forecast import rows as candidates
 from horarium.features.forecast.agenda import Agenda, Choice, Lane, Wanted
+from horarium.features.forecast.lane_rows import StoredLane
 from horarium.features.resources import Resources
+from horarium.features.schedules import list_rows as schedule_lists
 from horarium.features.schedules.drafts import require_namespace
 from horarium.features.schedules.filters import ScheduleFilter, fingerprint, make_list_token, read_list_token
+from horarium.features.schedules.list_rows import Cursor, LaneRow
 from horarium.instant import SECOND, Instant
 from horarium.platform.caller import Caller
+from horarium.platform.database import Connection
 from horarium.platform.wire import Permission
-from horarium.store.database import Connection
-from horarium.store.history import lanes as decided
-from horarium.store.history.lanes import Stored
-from horarium.store.schedules import coming as candidates
-from horarium.store.schedules import lists as schedule_lists
-from horarium.store.schedules.lists import Cursor, LaneRow
 
 MAX_LANES: Final = 100
 MAX_BUCKETS: Final = 1_000
@@ -119,7 +119,7 @@ def _page(
     after: Cursor | None,
     lane_limit: int,
     start: Instant,
-) -> tuple[list[_Lane], dict[bytes, Stored], bool]:
+) -> tuple[list[_Lane], dict[bytes, StoredLane], bool]:
     """Choose the lanes of a page, and report whether there are more."""
     asked = filters.filter()
     if asked is None:
@@ -154,7 +154,7 @@ class _Page:
     grid: Grid
     now: Instant
     lanes: Sequence[_Lane]
-    stored: Mapping[bytes, Stored]
+    stored: Mapping[bytes, StoredLane]
 
     def answer(self, limit: int) -> Agenda:
         """Return the lanes with at most `limit` rows of each, and no more of them than the rows of a page allow."""
@@ -167,7 +167,7 @@ class _Page:
         return replace(self, lanes=lanes)._answer(counts, complete, coming)
 
     def _answer(
-        self, counts: Mapping[str, Mapping[int, LaneCounts]], complete: set[str], coming: Sequence[Coming]
+        self, counts: Mapping[str, Mapping[int, LaneCounts]], complete: set[str], coming: Sequence[AgendaSource]
     ) -> Agenda:
         grid = self.grid
         choice = Choice(frozenset(each.schedule_uid for lane in self.lanes for each in lane.schedules), is_cut=False)
@@ -203,8 +203,8 @@ class _Page:
             ),
         )
 
-    def _coming(self, uids: Sequence[bytes]) -> list[Coming]:
-        found = candidates.among(self.connection, self.namespace, self.grid.end, uids)
+    def _coming(self, uids: Sequence[bytes]) -> list[AgendaSource]:
+        found = candidates.candidates_among(self.connection, self.namespace, self.grid.end, uids)
         window = (self.grid.start, self.grid.end)
         first = forecast_agenda.first_of(self.resources, self.connection, found, window, len(found), self.now)
         chosen = [(each.candidate, each.planning) for each in first]
@@ -212,7 +212,7 @@ class _Page:
             forecast_agenda.with_facts(self.resources, self.connection, self.namespace, chosen, window[0], self.now)
         )
 
-    def _counts(self, schedules: Sequence[LaneRow], coming: Sequence[Coming]) -> dict[str, dict[int, LaneCounts]]:
+    def _counts(self, schedules: Sequence[LaneRow], coming: Sequence[AgendaSource]) -> dict[str, dict[int, LaneCounts]]:
         """Count by id and bucket."""
         names = {each.schedule_uid: each.schedule_id for each in schedules}
         found: dict[str, dict[int, LaneCounts]] = {name: {} for name in names.values()}
@@ -227,7 +227,7 @@ class _Page:
                 lane[place] = lane.get(place, LaneCounts()).plus(counted)
         return found
 
-    def _rows(self, complete: set[str], coming: Sequence[Coming]) -> tuple[Entry, ...]:
+    def _rows(self, complete: set[str], coming: Sequence[AgendaSource]) -> tuple[AgendaEntry, ...]:
         grid = self.grid
         stored = [
             self.stored[each.schedule_uid]

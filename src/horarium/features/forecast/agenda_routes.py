@@ -8,8 +8,9 @@ from typing import Annotated, Any
 import msgspec
 from fastapi import Query
 
-from horarium.decision.agenda import Entry
-from horarium.decision.forecast import Forecast
+from horarium.core.decision.agenda import AgendaEntry
+from horarium.core.decision.statuses import Forecast
+from horarium.core.document.states import Reason, Status
 from horarium.errors import InvalidDefinition
 from horarium.features.cluster import service as cluster_service
 from horarium.features.cluster.model import Overview, ScheduleCounts
@@ -18,17 +19,15 @@ from horarium.features.forecast.model import Agenda, AgendaBucket, AgendaLane, A
 from horarium.features.forecast.routes import MOMENT, forecast_fields, written
 from horarium.features.schedules.filters import ScheduleFilter
 from horarium.features.schedules.views import check_texts, labels_of, status_of
-from horarium.ids import id_text
 from horarium.instant import to_datetime
+from horarium.platform.database.statements import fitting
 from horarium.platform.http import examples
 from horarium.platform.http.bodies import within_bytes
 from horarium.platform.http.requests import ALL_NAMESPACES, CallerOf, ListCallerOf, ResourcesOf
 from horarium.platform.http.responses import Reply
 from horarium.platform.http.routing import READ, Routes
+from horarium.platform.ids import id_text
 from horarium.platform.wire import encode, time_of
-from horarium.schedule.position import Status
-from horarium.schedule.reason import Reason
-from horarium.store.database.page_bytes import fitting
 
 routes = Routes("/api", tag="previews")
 
@@ -206,7 +205,7 @@ def _chosen(
     )
 
 
-def _row(entry: Entry) -> AgendaRow:
+def _row(entry: AgendaEntry) -> AgendaRow:
     return AgendaRow(
         schedule_id=entry.schedule_id,
         at=to_datetime(entry.at),

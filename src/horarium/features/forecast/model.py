@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from horarium.decision.forecast import Certainty, Forecast
+from horarium.core.decision.statuses import Certainty, Forecast
+from horarium.core.document.states import RunState, Status
 from horarium.features.schedules.model import Moved
 from horarium.platform.wire import Answer, Time
-from horarium.schedule.position import Status
-from horarium.schedule.run import RunState
 
 
 class AgendaRow(Answer, frozen=True, kw_only=True):

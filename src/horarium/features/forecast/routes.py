@@ -8,12 +8,12 @@ from typing import Annotated, Any, overload
 import msgspec
 from fastapi import Query
 
-from horarium.decision import explain
-from horarium.decision.forecast import MoveKind
-from horarium.decision.forecast_rows import Row
-from horarium.decision.recent import HAPPENED
-from horarium.decision.recorded import Recorded
-from horarium.decision.year import YearOverview
+from horarium.core.decision import explain
+from horarium.core.decision.forecast import ForecastRow, RecordedDecision
+from horarium.core.decision.statuses import HAPPENED, MoveKind
+from horarium.core.decision.year import YearOverview
+from horarium.core.document.event import EventType
+from horarium.core.document.states import Reason
 from horarium.errors import InvalidDefinition
 from horarium.features.forecast import service
 from horarium.features.forecast.service import Previewed
@@ -29,14 +29,12 @@ from horarium.features.schedules.model import (
 )
 from horarium.features.schedules.upcoming import Written
 from horarium.instant import Instant, from_rfc3339, to_datetime, to_rfc3339
+from horarium.platform.database.statements import MAX_PAGE_BYTES
 from horarium.platform.http import examples
 from horarium.platform.http.requests import CallerOf, ResourcesOf
 from horarium.platform.http.responses import Reply
 from horarium.platform.http.routing import READ, Routes
 from horarium.platform.wire import ExplainedOutcome, ExplainedSource, encode, time_of
-from horarium.schedule.event import EventType
-from horarium.schedule.reason import Reason
-from horarium.store.database.page_bytes import MAX_PAGE_BYTES
 
 routes = Routes("/api/schedules/{schedule_id}", tag="previews")
 
@@ -179,7 +177,7 @@ def preview_rows(found: Iterable[Previewed]) -> Iterator[PreviewRow]:
         yield _row(each.row, shown, prompt, omitted=omitted)
 
 
-def _row(row: Row, inputs: Any, prompt: str | None, *, omitted: bool) -> PreviewRow:
+def _row(row: ForecastRow, inputs: Any, prompt: str | None, *, omitted: bool) -> PreviewRow:
     return PreviewRow(
         tick_at=to_datetime(row.tick_at),
         decision=row.decision,
@@ -197,7 +195,7 @@ def _row(row: Row, inputs: Any, prompt: str | None, *, omitted: bool) -> Preview
     )
 
 
-def moved(row: Row) -> tuple[Moved, ...]:
+def moved(row: ForecastRow) -> tuple[Moved, ...]:
     if not row.moved:
         return ()
     return tuple(
@@ -206,7 +204,7 @@ def moved(row: Row) -> tuple[Moved, ...]:
     )
 
 
-def forecast_fields(row: Row) -> dict[str, Any]:
+def forecast_fields(row: ForecastRow) -> dict[str, Any]:
     """The fields of a row that say how an occurrence is forecast."""
     return {
         "due": to_datetime(row.due),
@@ -217,7 +215,7 @@ def forecast_fields(row: Row) -> dict[str, Any]:
     }
 
 
-def _explained(schedule_id: str, found: explain.Explanation) -> Explanation:
+def _explained(schedule_id: str, found: explain.OccurrenceExplanation) -> Explanation:
     recorded = found.recorded
     return Explanation(
         schedule_id=schedule_id,
@@ -238,7 +236,7 @@ def _explained(schedule_id: str, found: explain.Explanation) -> Explanation:
     )
 
 
-def _predicted(found: explain.Explanation) -> dict[str, Any]:
+def _predicted(found: explain.OccurrenceExplanation) -> dict[str, Any]:
     fires = ExplainedOutcome.FIRES if found.fires else ExplainedOutcome.SKIPS
     row = found.forecast
     known = {} if row is None else {"certainty": row.certainty, "held": row.held, "moved": moved(row)}
@@ -252,7 +250,7 @@ def _predicted(found: explain.Explanation) -> dict[str, Any]:
     }
 
 
-def _decided(found: explain.Explanation, recorded: Recorded) -> dict[str, Any]:
+def _decided(found: explain.OccurrenceExplanation, recorded: RecordedDecision) -> dict[str, Any]:
     """Describe a recorded outcome, which takes precedence over what would be decided today."""
     covered = recorded.is_birth and recorded.payload.get("occurrence_time") != to_rfc3339(found.at)
     outcome = _OUTCOMES.get(recorded.event_type, ExplainedOutcome.RECORDED)

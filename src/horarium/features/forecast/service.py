@@ -8,49 +8,47 @@ from functools import cache
 from itertools import islice, takewhile
 from typing import Any, Final
 
-from horarium.decision import explain as explaining
-from horarium.decision import year as years
-from horarium.decision.agenda import undecided_after
-from horarium.decision.evaluator import Forecaster
-from horarium.decision.explain import Explanation, RunNow, nominal_of
-from horarium.decision.facts import NO_FACTS, NO_SIGNAL, Signal
-from horarium.decision.forecast import Forecast
-from horarium.decision.forecast_rows import Row
-from horarium.decision.guards import reads_signal
-from horarium.decision.recorded import Recorded
-from horarium.decision.year import FIRST_YEAR, LAST_YEAR, Past, YearOverview
+from horarium.core.decision import explain as explaining
+from horarium.core.decision import year as years
+from horarium.core.decision.agenda import undecided_after
+from horarium.core.decision.evaluator import Forecaster
+from horarium.core.decision.explain import OccurrenceExplanation, RunNow, nominal_of
+from horarium.core.decision.facts import NO_FACTS, NO_SIGNAL, Signal
+from horarium.core.decision.forecast import ForecastRow, RecordedDecision
+from horarium.core.decision.guards import reads_signal
+from horarium.core.decision.statuses import Forecast
+from horarium.core.decision.year import FIRST_YEAR, LAST_YEAR, Past, YearOverview
+from horarium.core.document.calendar import local_date
+from horarium.core.document.definition import Definition
+from horarium.core.document.document import from_canonical
+from horarium.core.document.envelope import shown_input
+from horarium.core.document.planning import Planning
+from horarium.core.document.rendering import NO_LITERALS, RunFacts, ScheduleName, literals_of, render
+from horarium.core.document.states import Origin, Reason
+from horarium.core.document.text_template import Literals, TemplateError
+from horarium.core.policy.names import PolicyError
+from horarium.core.policy.queue import inputs_for
+from horarium.core.recurrence.spec import Spec
 from horarium.errors import InvalidDefinition
 from horarium.features.approvals.rows import waiting_below
+from horarium.features.forecast import lane_rows
+from horarium.features.history import rows as history
 from horarium.features.history.service import find_any
 from horarium.features.resources import Opened, Resources
+from horarium.features.runs import open_rows
+from horarium.features.runs import rows as runs_read
+from horarium.features.schedules import rows as schedules
 from horarium.features.schedules.decisions import gather_facts
+from horarium.features.schedules.health_rows import waiting_runs
+from horarium.features.schedules.rows import ScheduleRow
 from horarium.features.schedules.upcoming import Written, seen_signals, zone_of
-from horarium.ids import id_text, parse_id
 from horarium.instant import DAY, MINUTE, Instant
 from horarium.platform.caller import Caller
+from horarium.platform.database import Connection
+from horarium.platform.database.errors import CannotRead
 from horarium.platform.errors import ScheduleBroken
+from horarium.platform.ids import id_text, parse_id
 from horarium.platform.wire import Permission
-from horarium.policy.names import PolicyError
-from horarium.policy.rotation import inputs_for
-from horarium.recurrence.spec import Spec
-from horarium.schedule.calendar import local_date
-from horarium.schedule.definition import Definition
-from horarium.schedule.document import from_canonical
-from horarium.schedule.envelope import shown_input
-from horarium.schedule.planning import Planning
-from horarium.schedule.reason import Reason
-from horarium.schedule.rendering import NO_LITERALS, RunFacts, ScheduleName, literals_of, render
-from horarium.schedule.run import Origin
-from horarium.schedule.text_template import Literals, TemplateError
-from horarium.store.database import Connection
-from horarium.store.errors import CannotRead
-from horarium.store.history import events as history
-from horarium.store.history import lanes
-from horarium.store.runs import open_runs
-from horarium.store.runs import read as runs_read
-from horarium.store.schedules import rows as schedules
-from horarium.store.schedules.health import waiting_runs
-from horarium.store.schedules.rows import ScheduleRow
 
 HORIZON: Final = 31 * DAY
 MAX_ROWS: Final = 200
@@ -67,7 +65,7 @@ class Previewed:
     `prompt` is the rendered prompt of a template.
     """
 
-    row: Row
+    row: ForecastRow
     inputs: Any
     prompt: str | None = None
 
@@ -139,9 +137,9 @@ def look_at_year(resources: Resources, caller: Caller, schedule_id: str, year: i
 
 
 def _past(connection: Connection, row: ScheduleRow) -> Past:
-    lane, whole_since = lanes.newest(connection, row.schedule_uid, row.next_sequence, _MOST_EVENTS)
+    lane, whole_since = lane_rows.newest(connection, row.schedule_uid, row.next_sequence, _MOST_EVENTS)
     since = row.created_at if whole_since is None else max(row.created_at, whole_since)
-    return Past(since, lanes.count_by_reason(connection, lane, since, _QUARTER))
+    return Past(since, lane_rows.count_by_reason(connection, lane, since, _QUARTER))
 
 
 def _forecaster(resources: Resources, connection: Connection, opened: Opened, signal: Signal) -> Forecaster:
@@ -160,7 +158,7 @@ def _forecaster(resources: Resources, connection: Connection, opened: Opened, si
     )
 
 
-def with_inputs(rows: Iterable[Row], definition: Definition, spec: Spec) -> list[Previewed]:
+def with_inputs(rows: Iterable[ForecastRow], definition: Definition, spec: Spec) -> list[Previewed]:
     given, turns = definition.action.input, definition.inputs_rotation
     literals = literals_of(definition.action) if definition.action.template else NO_LITERALS
     inputs = cache(lambda index: shown_input(inputs_for(given, turns, index)))
@@ -175,7 +173,7 @@ def with_inputs(rows: Iterable[Row], definition: Definition, spec: Spec) -> list
     return found
 
 
-def _rendered(row: Row, definition: Definition, spec: Spec, literals: Literals) -> Previewed:
+def _rendered(row: ForecastRow, definition: Definition, spec: Spec, literals: Literals) -> Previewed:
     """With the texts of the run as far as they are known: its id and creation are not."""
     schedule = ScheduleName(definition.schedule_id, definition.name)
     facts = RunFacts(definition.namespace, Origin.SCHEDULED.value, row.tick_at, row.due, spec, schedule)
@@ -188,7 +186,7 @@ def _rendered(row: Row, definition: Definition, spec: Spec, literals: Literals) 
     return Previewed(row, shown_input(own[0]), rendered.texts.get("prompt"))
 
 
-def explain(resources: Resources, caller: Caller, schedule_id: str, moment: Instant) -> Explanation:
+def explain(resources: Resources, caller: Caller, schedule_id: str, moment: Instant) -> OccurrenceExplanation:
     """Also of a deleted schedule; what history recorded wins over what we would decide today.
 
     Of a moment before the creation, an earlier schedule that had the id then is explained.
@@ -196,7 +194,7 @@ def explain(resources: Resources, caller: Caller, schedule_id: str, moment: Inst
     caller.require(Permission.READ)
     signal = _signal(resources, caller, schedule_id, moment)
 
-    def work(connection: Connection) -> Explanation:
+    def work(connection: Connection) -> OccurrenceExplanation:
         opened = _look_at(resources, connection, caller, schedule_id)
         at, decided = _about(resources, connection, opened, moment)
         if decided is None and at < opened.row.created_at:
@@ -214,7 +212,7 @@ def explain(resources: Resources, caller: Caller, schedule_id: str, moment: Inst
         facts, shared = gather_facts(
             connection, opened, Origin.SCHEDULED, lock=False, signal=signal, quotas=resources.quotas, timed=True
         )
-        running = open_runs.open_run_ids(connection, row.schedule_uid, _SHOWN_RUNS)
+        running = open_rows.open_run_ids(connection, row.schedule_uid, _SHOWN_RUNS)
         return explaining.explain(
             opened.sound,
             row.schedule_uid,
@@ -233,14 +231,14 @@ def explain(resources: Resources, caller: Caller, schedule_id: str, moment: Inst
 
 def _about(
     resources: Resources, connection: Connection, opened: Opened, moment: Instant
-) -> tuple[Instant, tuple[Recorded, Planning] | None]:
+) -> tuple[Instant, tuple[RecordedDecision, Planning] | None]:
     """The occurrence that a moment is about, and what was decided of it."""
     planning = opened.planning
     at = moment if isinstance(planning, Exception) else nominal_of(planning, opened.row.schedule_uid, moment)
     return at, _decided(resources, connection, opened, at)
 
 
-def _run_now(connection: Connection, caller: Caller, recorded: Recorded) -> RunNow | None:
+def _run_now(connection: Connection, caller: Caller, recorded: RecordedDecision) -> RunNow | None:
     """Present state of the run that history names, while it is retained."""
     named = recorded.payload.get("workflow_run_id")
     if not recorded.is_birth or named is None:
@@ -270,13 +268,13 @@ def _signal(resources: Resources, caller: Caller, schedule_id: str, at: Instant 
 
 def _decided(
     resources: Resources, connection: Connection, opened: Opened, at: Instant
-) -> tuple[Recorded, Planning] | None:
+) -> tuple[RecordedDecision, Planning] | None:
     """Recorded decision about an occurrence, with the planning that was in force then."""
     uid = opened.row.schedule_uid
     event = history.decision_about(connection, uid, at)
     if event is None:
         return None
-    recorded = Recorded(event.event_type.value, event.payload, event.recorded_at)
+    recorded = RecordedDecision(event.event_type.value, event.payload, event.recorded_at)
     # What an edit overtook is written together with the edit, and belongs to the revision before it.
     moment = event.recorded_at - (recorded.reason is Reason.SUPERSEDED)
     planning = schedules.planning_at(connection, uid, moment)

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Protocol
 
-from horarium.decision.health_status import HealthStatus
+from horarium.core.decision.statuses import HealthStatus
+from horarium.core.document.event import FEED_KINDS, EventType, NoticeType
+from horarium.core.document.json_values import damage_of
+from horarium.core.document.states import RunState
 from horarium.features.tenants.model import FeedEntry
-from horarium.ids import id_text
 from horarium.instant import Instant, from_rfc3339, to_datetime
+from horarium.platform.ids import id_text
 from horarium.platform.wire import encode
-from horarium.schedule.damage import damage_of
-from horarium.schedule.event import FEED_KINDS, EventType, NoticeType
-from horarium.schedule.run import RunState
 
 UNREADABLE_KIND = "unreadable"
 """Event of a stream for an entry that cannot be read; its data is an `UnreadableRow`."""

@@ -12,12 +12,13 @@ from starlette.concurrency import run_in_threadpool
 
 from horarium.errors import HorariumError, InvalidDefinition
 from horarium.features.history import service
+from horarium.features.history.entry_rows import START, FeedCursor, cursor_text
+from horarium.features.history.rows import HistoryRow
 from horarium.features.history.service import Entry, FeedPage
 from horarium.features.history.streams import LOOK_SECONDS, EventStream, FeedPages, entry_shown
 from horarium.features.resources import Resources
 from horarium.features.schedules.model import History, HistoryEvent
 from horarium.features.tenants.model import Feed
-from horarium.ids import id_text, parse_id
 from horarium.instant import to_datetime
 from horarium.platform.caller import Caller
 from horarium.platform.errors import OperationError
@@ -26,9 +27,8 @@ from horarium.platform.http.bodies import readable, within_bytes
 from horarium.platform.http.requests import CallerOf, ResourcesOf, caller_again, resources_of
 from horarium.platform.http.responses import Reply
 from horarium.platform.http.routing import READ, Routes
+from horarium.platform.ids import id_text, parse_id
 from horarium.platform.wire import Answer
-from horarium.store.history.events import HistoryRow
-from horarium.store.history.feed import START, FeedCursor, cursor_text
 
 
 class Order(StrEnum):

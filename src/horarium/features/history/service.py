@@ -5,21 +5,20 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from horarium.core.document.event import FEED_KINDS
 from horarium.errors import InvalidDefinition
+from horarium.features.history import entry_rows
+from horarium.features.history import rows as history
+from horarium.features.history.entry_rows import START, FeedCursor, FeedEvent, FeedRow, cursor_text
+from horarium.features.history.rows import HistoryRow
 from horarium.features.resources import Resources
+from horarium.features.schedules import rows as schedules
 from horarium.features.schedules.drafts import require_namespace
+from horarium.features.schedules.rows import ScheduleRow
 from horarium.platform.caller import Caller, checked_limit
+from horarium.platform.database import Connection
 from horarium.platform.errors import ScheduleNotFound
 from horarium.platform.wire import Permission
-from horarium.schedule.event import FEED_KINDS
-from horarium.store.database import Connection
-from horarium.store.history import events as history
-from horarium.store.history import feed
-from horarium.store.history import feed as store_feed
-from horarium.store.history.events import HistoryRow
-from horarium.store.history.feed import START, FeedCursor, FeedEvent, FeedRow, cursor_text
-from horarium.store.schedules import rows as schedules
-from horarium.store.schedules.rows import ScheduleRow
 
 DEFAULT_LIMIT = 100
 MAX_LIMIT = 500
@@ -80,7 +79,7 @@ def feed_rows(
         caller.require_house()
     namespace = None if everywhere else caller.namespace
     rows, cursor = resources.database.read(
-        lambda connection: store_feed.onward(connection, namespace, after=after, limit=_clamped(limit))
+        lambda connection: entry_rows.onward(connection, namespace, after=after, limit=_clamped(limit))
     )
     return FeedRows(tuple(row.event for row in rows), cursor)
 
@@ -132,7 +131,7 @@ def newest_entries(
     before = None if next_page_token is None else read_cursor(next_page_token, "next_page_token")
 
     def look(connection: Connection) -> FeedPage:
-        rows, following = feed.newest(connection, caller.namespace, before=before, limit=limit)
+        rows, following = entry_rows.newest(connection, caller.namespace, before=before, limit=limit)
         return FeedPage(_entries(connection, rows), None if following is None else cursor_text(following))
 
     return resources.database.read(look)
@@ -144,7 +143,7 @@ def onward(resources: Resources, caller: Caller, after: FeedCursor, *, page_size
     limit = checked_limit(page_size)
 
     def look(connection: Connection) -> FeedPage:
-        rows, cursor = feed.onward(connection, caller.namespace, after=after, limit=limit)
+        rows, cursor = entry_rows.onward(connection, caller.namespace, after=after, limit=limit)
         return FeedPage(_entries(connection, rows), cursor_text(cursor) if rows else None)
 
     return resources.database.read(look)
@@ -153,17 +152,17 @@ def onward(resources: Resources, caller: Caller, after: FeedCursor, *, page_size
 def end(resources: Resources, caller: Caller) -> FeedCursor:
     """Where somebody begins who wants only what is still to come."""
     caller.require(Permission.READ)
-    return resources.database.read(feed.end)
+    return resources.database.read(entry_rows.end)
 
 
 def read_cursor(text: str, field: str) -> FeedCursor:
     """Raises InvalidDefinition for what is no cursor of ours."""
-    found = feed.parse_cursor(text)
+    found = entry_rows.parse_cursor(text)
     if found is None:
         raise InvalidDefinition({field: ["must be a cursor such as 714-20 or 714-20-1.9f3c07ab"]})
     return found
 
 
 def _entries(connection: Connection, rows: Sequence[FeedRow]) -> tuple[Entry, ...]:
-    names = feed.schedule_ids(connection, [row.event.schedule_uid for row in rows])
+    names = entry_rows.schedule_ids(connection, [row.event.schedule_uid for row in rows])
     return tuple(Entry(row.event, cursor_text(row.cursor), names.get(row.event.schedule_uid or b"")) for row in rows)

@@ -17,6 +17,7 @@ from starlette.types import Message, Receive, Scope, Send
 
 from horarium.errors import HorariumError
 from horarium.features.history import service
+from horarium.features.history.entry_rows import FeedCursor, cursor_text
 from horarium.features.history.model import UNREADABLE_KIND, entry_of
 from horarium.features.history.service import Entry
 from horarium.features.resources import Resources
@@ -27,7 +28,6 @@ from horarium.platform.http.bodies import readable
 from horarium.platform.http.connections import TooManyStreams
 from horarium.platform.http.responses import problem_of
 from horarium.platform.wire import UnreadableRow, encode
-from horarium.store.history.feed import FeedCursor, cursor_text
 
 LOOK_SECONDS = 1.0
 """Between two looks for what is new."""

@@ -6,25 +6,24 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from horarium.decision.record import FIRST_STORED_EVENT
+from horarium.core.decision.record import FIRST_STORED_EVENT
+from horarium.core.document.event import RunEventType, make_lineage_payload
+from horarium.core.document.states import FINAL, Origin
+from horarium.core.lifecycle.outcome import Fence
 from horarium.errors import InvalidDefinition, InvalidSpec
 from horarium.features.resources import Resources
+from horarium.features.runs import event_rows
+from horarium.features.runs import rows as runs_read
+from horarium.features.runs.event_rows import EventPlace, LogLineRow, NewLines
+from horarium.features.runs.rows import RunEventRow, RunRow
 from horarium.features.runs.service import Run, find_held, find_run, view
-from horarium.ids import id_text, parse_id
 from horarium.instant import Instant, from_rfc3339, to_rfc3339
-from horarium.job.run_log import RunLog, Stream
-from horarium.life.report_token import Fence
 from horarium.platform.caller import Caller
+from horarium.platform.database import Connection
+from horarium.platform.database.wakeups import PUSHED
+from horarium.platform.ids import id_text, parse_id
+from horarium.platform.run_log import RunLog, Stream
 from horarium.platform.wire import Permission
-from horarium.schedule.event import RunEventType, make_lineage_payload
-from horarium.schedule.run import FINAL, Origin
-from horarium.store.database import Connection
-from horarium.store.database.channels import PUSHED
-from horarium.store.runs import event_pages, logs
-from horarium.store.runs import read as runs_read
-from horarium.store.runs.event_pages import EventPlace
-from horarium.store.runs.logs import KeptLine, NewLines
-from horarium.store.runs.read import RunEventRow, RunRow
 
 MAX_EVENTS = 1_000
 _MAX_EVENT_NUMBER = 2**63 - 1
@@ -99,7 +98,7 @@ def _own(connection: Connection, run: Run, after: int, limit: int) -> EventPage:
 def _merged(connection: Connection, run: Run, after: EventPlace | None, limit: int) -> EventPage:
     row = run.row
     is_root = row.parent_run_id is None
-    stored = event_pages.merged(connection, row.run_id, is_root=is_root, after=after, limit=limit + 1)
+    stored = event_rows.merged_events(connection, row.run_id, is_root=is_root, after=after, limit=limit + 1)
     # Steps are of the occurrence and of the revision that their root is of.
     born = _created(Origin.STEP, row)
     told = [
@@ -188,7 +187,7 @@ class Logs:
     """`ended`: no more lines will come."""
 
     run_id: bytes
-    lines: Sequence[KeptLine]
+    lines: Sequence[LogLineRow]
     ended: bool
 
 
@@ -210,7 +209,7 @@ def read_logs(resources: Resources, caller: Caller, run_id: str, *, after: int =
     def look(connection: Connection) -> Logs:
         # The run first: what it said last is written before its end can be seen.
         row = find_run(connection, caller, run_id)
-        return Logs(row.run_id, logs.read(connection, row.run_id, after=after), row.state in FINAL)
+        return Logs(row.run_id, event_rows.read_lines(connection, row.run_id, after=after), row.state in FINAL)
 
     return resources.database.read(look)
 
@@ -231,7 +230,7 @@ def add_logs(
         held = find_held(connection, caller, run_id, lease_epoch)
         new = NewLines(held.run_id, lease_epoch, held.attempt, batch)
         # A run that is being changed at this moment keeps nothing: its worker comes again.
-        kept = logs.append(connection, [new], most=most) if batch.lines else set()
+        kept = event_rows.append_lines(connection, [new], most=most) if batch.lines else set()
         return len(batch.lines) if kept else 0
 
     return resources.database.write(work)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from horarium.core.document.effective_policies import PolicyOrigin
+from horarium.core.document.states import Origin, PublicStatus, RunState
 from horarium.features.runs.model import (
     ClaimedRun,
     Heartbeat,
@@ -17,11 +19,9 @@ from horarium.features.runs.model import (
     RunSummary,
     RunUsage,
 )
-from horarium.job.run_log import Stream
 from horarium.platform import wire as platform_wire
 from horarium.platform.http.examples import AT, LATER, RUN_ID, UID
-from horarium.schedule.effective import PolicyOrigin
-from horarium.schedule.run import Origin, PublicStatus, RunState
+from horarium.platform.run_log import Stream
 
 _RUN: dict[str, Any] = {
     "run_id": RUN_ID,

@@ -7,8 +7,12 @@ from typing import Annotated, Any, ClassVar
 
 from msgspec import Meta
 
-from horarium.job.run_log import Stream
+from horarium.core.document.assignee import AssigneeType
+from horarium.core.document.effective_policies import PolicyOrigin
+from horarium.core.document.states import FINAL, Origin, PublicStatus, Reason, RunState
+from horarium.core.policy.approval import ApprovalDecision, ApprovalMode
 from horarium.platform.bodies import Body, ReportBody
+from horarium.platform.run_log import Stream
 from horarium.platform.wire import (
     TYPES,
     Amount,
@@ -21,11 +25,6 @@ from horarium.platform.wire import (
     Time,
     TriggerOutcome,
 )
-from horarium.policy.approval import ApprovalDecision, ApprovalMode
-from horarium.schedule.assignee import AssigneeType
-from horarium.schedule.effective import PolicyOrigin
-from horarium.schedule.reason import Reason
-from horarium.schedule.run import FINAL, Origin, PublicStatus, RunState
 
 
 class Covered(Answer, frozen=True, kw_only=True):

@@ -4,13 +4,23 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from horarium.decision.facts import Facts
-from horarium.decision.plan import Birth, Covers, Fire, Skip
-from horarium.decision.trigger import Ended, decide_rerun, rerun_planning
+from horarium.core.decision.decide import EndedRun, decide_rerun, rerun_planning
+from horarium.core.decision.facts import Birth, Covers, Facts, Fire, Skip
+from horarium.core.document.json_values import damage_of
+from horarium.core.document.planning import Planning
+from horarium.core.document.states import FINAL, Origin, Reason, RunState, Status, instance_id, occurrence_key
+from horarium.core.policy.approval import NO_SKIPPING
+from horarium.core.policy.queue import OverlapPolicy
 from horarium.errors import InvalidDefinition
+from horarium.features.history import rows as history_rows
+from horarium.features.history.rows import HistoryRow
 from horarium.features.history.service import find_any
 from horarium.features.resources import Opened, Resources
+from horarium.features.runs import definition_rows
+from horarium.features.runs import rows as runs_read
+from horarium.features.runs.rows import RunFilter, RunRow
 from horarium.features.runs.service import EVERYTHING, Run, find_run, view
+from horarium.features.schedules import rows as schedules
 from horarium.features.schedules.decisions import (
     bypass_on_record,
     gather_facts,
@@ -19,27 +29,14 @@ from horarium.features.schedules.decisions import (
     write_decisions,
 )
 from horarium.features.schedules.drafts import check_input
+from horarium.features.schedules.rows import ScheduleRow
 from horarium.features.schedules.triggers import check_secrets, own_inputs, position_after
-from horarium.ids import id_text, parse_id
 from horarium.instant import Instant
 from horarium.platform.caller import Caller, checked_limit
+from horarium.platform.database import Connection
 from horarium.platform.errors import RunNotEnded, RunNotRepeatable, ScheduleBroken
+from horarium.platform.ids import id_text, parse_id
 from horarium.platform.wire import Permission, TriggerOutcome
-from horarium.policy.approval import NO_SKIPPING
-from horarium.policy.overlap import OverlapPolicy
-from horarium.schedule.damage import damage_of
-from horarium.schedule.planning import Planning
-from horarium.schedule.position import Status
-from horarium.schedule.reason import Reason
-from horarium.schedule.run import FINAL, Origin, RunState, instance_id, occurrence_key
-from horarium.store.database import Connection
-from horarium.store.history import skips
-from horarium.store.history.events import HistoryRow
-from horarium.store.runs import read as runs_read
-from horarium.store.runs import renderings
-from horarium.store.runs.read import RunFilter, RunRow
-from horarium.store.schedules import rows as schedules
-from horarium.store.schedules.rows import ScheduleRow
 
 _NOWHERE = "-"
 
@@ -105,7 +102,7 @@ def _skips(connection: Connection, uid: bytes, wanted: RunFilter, before: int | 
     if wanted.states is not None and RunState.SKIPPED not in wanted.states:
         return []
     origins = tuple(Origin) if wanted.origins is None else wanted.origins
-    return skips.newest(connection, uid, origins=origins, before_sequence=before, limit=limit)
+    return history_rows.newest_skips(connection, uid, origins=origins, before_sequence=before, limit=limit)
 
 
 def _merge(
@@ -221,7 +218,7 @@ def rerun(
 
 def _given(connection: Connection, run: RunRow) -> object:
     try:
-        return renderings.given_to(connection, run.run_id)
+        return definition_rows.template_inputs(connection, run.run_id)
     except ValueError as wrong:
         raise RunNotRepeatable(f"{wrong}; send inputs") from None
 
@@ -300,11 +297,11 @@ def _sound(row: ScheduleRow, planning: Planning | Exception) -> Planning:
     return planning
 
 
-def _ended(run: RunRow) -> Ended:
+def _ended(run: RunRow) -> EndedRun:
     covers = None
     if run.covers_first is not None and run.covers_last is not None and run.covers_count is not None:
         covers = Covers(run.covers_first, run.covers_last, run.covers_count)
-    return Ended(run.nominal, run.rotation_index, covers, run.needs_approval)
+    return EndedRun(run.nominal, run.rotation_index, covers, run.needs_approval)
 
 
 def _refused(run: RunRow, opened: Opened, decision: Skip) -> Rerun:

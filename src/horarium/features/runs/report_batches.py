@@ -11,31 +11,29 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
+from horarium.core.document.definition import Definition
+from horarium.core.document.states import FINAL, RunState
+from horarium.core.lifecycle.event import Change, Nothing, NothingCause, Reported
+from horarium.core.lifecycle.live_run import NO_RULES, Rules, rules_for
+from horarium.core.lifecycle.react import react
 from horarium.errors import HorariumError, InvalidDefinition
 from horarium.features.resources import Resources
-from horarium.features.runs import reports
+from horarium.features.runs import claim_rows, reports
+from horarium.features.runs import rows as runs_read
 from horarium.features.runs.model import MAX_REPORTS
 from horarium.features.runs.reports import Answered, Report
+from horarium.features.runs.transition_rows import change_runs
+from horarium.features.runs.work_rows import RunWork, find_works, states_of
 from horarium.features.schedules.creation import redactor_for
-from horarium.ids import parse_id
 from horarium.instant import Instant
-from horarium.life.change import Change, Nothing, Why
-from horarium.life.event import Reported
-from horarium.life.live_run import NO_RULES, Rules, rules_for
-from horarium.life.react import react
 from horarium.platform.caller import Caller, run_principal
+from horarium.platform.database import Connection
+from horarium.platform.database.columns import from_text
+from horarium.platform.database.errors import DataError, is_fault_of_a_row
+from horarium.platform.database.wakeups import READY
 from horarium.platform.errors import OperationError, Refused, RunNotFound, Unauthorized
+from horarium.platform.ids import parse_id
 from horarium.platform.wire import Permission, ReportOutcome, Role
-from horarium.schedule.definition import Definition
-from horarium.schedule.run import FINAL, RunState
-from horarium.store.database import Connection
-from horarium.store.database.channels import READY
-from horarium.store.database.json_text import from_text
-from horarium.store.errors import DataError, is_fault_of_a_row
-from horarium.store.runs import claims
-from horarium.store.runs import read as runs_read
-from horarium.store.runs.work import Work, find_works, states_of
-from horarium.store.runs.writer import change_runs
 
 Outcome: TypeAlias = Answered | HorariumError
 """The outcome of one report, or its error."""
@@ -75,7 +73,7 @@ class _Heard:
     """A report that is judged with others: who says it, about what, in which words, and by which rules."""
 
     item: _Item
-    run: Work
+    run: RunWork
     speaker: Caller
     said: Reported
     rules: Rules
@@ -193,7 +191,7 @@ def _written(
     return outcomes | _recorded(resources, connection, heard)
 
 
-def _speaker(resources: Resources, carrier: Carrier, item: _Item, run: Work) -> Caller | None:
+def _speaker(resources: Resources, carrier: Carrier, item: _Item, run: RunWork) -> Caller | None:
     """Determine the caller of a report; None = handle it as a single report, which says why it is refused."""
     proven = reports.proves(resources, run.run_id, item.report)
     if carrier.by_tokens:
@@ -203,7 +201,7 @@ def _speaker(resources: Resources, carrier: Carrier, item: _Item, run: Work) -> 
 
 
 def _defined(
-    resources: Resources, connection: Connection, run: Work, said: Reported, definition: Definition | Exception
+    resources: Resources, connection: Connection, run: RunWork, said: Reported, definition: Definition | Exception
 ) -> tuple[Reported, Rules]:
     if isinstance(definition, Exception):
         return said, NO_RULES
@@ -215,12 +213,12 @@ def _recorded(resources: Resources, connection: Connection, heard: Sequence[_Hea
     now = resources.clock.now()
     refused: dict[bytes, HorariumError] = {}
 
-    def judge(each: _Heard, run: Work) -> Change:
+    def judge(each: _Heard, run: RunWork) -> Change:
         try:
             return react(run, each.said, each.rules, now)
         except HorariumError as wrong:  # about this run alone
             refused[run.run_id] = wrong
-            return Nothing(Why.NOT_SO)
+            return Nothing(NothingCause.NOT_SO)
 
     judged = [(each.run.run_id, lambda run, each=each: judge(each, run)) for each in heard]
     by = {each.run.run_id: each.speaker.context() for each in heard}
@@ -230,7 +228,7 @@ def _recorded(resources: Resources, connection: Connection, heard: Sequence[_Hea
     outcomes: dict[int, Outcome] = {}
     came: dict[int, tuple[_Heard, ReportOutcome]] = {}
     for each in heard:
-        run_id, change = each.run.run_id, changes.get(each.run.run_id, Nothing(Why.NOT_SO))
+        run_id, change = each.run.run_id, changes.get(each.run.run_id, Nothing(NothingCause.NOT_SO))
         try:
             if run_id in refused:
                 raise refused[run_id]
@@ -249,5 +247,5 @@ def _recorded(resources: Resources, connection: Connection, heard: Sequence[_Hea
 def _came_of(connection: Connection, each: _Heard, change: Change, now: Instant) -> ReportOutcome:
     speaker, run = each.speaker, each.run
     if each.said.proven and speaker.agent_id is not None and not speaker.sees(run):
-        claims.note_worker(connection, run.run_id, speaker.agent_id)
+        claim_rows.note_worker(connection, run.run_id, speaker.agent_id)
     return reports.outcome_of(connection, speaker, run.run_id, each.said, change, now)

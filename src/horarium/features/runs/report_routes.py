@@ -6,6 +6,7 @@ from typing import Annotated, Any
 
 from fastapi import Query
 
+from horarium.core.document.states import RunState
 from horarium.errors import InvalidDefinition
 from horarium.features.runs import events, occurrences, report_batches, starts
 from horarium.features.runs import examples as runs_examples
@@ -21,17 +22,16 @@ from horarium.features.runs.model import (
 )
 from horarium.features.runs.report_batches import Outcome
 from horarium.features.runs.reports import Answered
-from horarium.ids import id_text
 from horarium.instant import from_datetime, to_datetime
-from horarium.job.run_log import Stream
 from horarium.platform.bodies import RerunBody, RunLogBody, StartBody, read_body
+from horarium.platform.database.errors import shown
 from horarium.platform.http import examples
 from horarium.platform.http.requests import CallerOf, CarrierOf, Document, ResourcesOf, same_namespace
 from horarium.platform.http.responses import Reply, status_of
 from horarium.platform.http.routing import LOOK, OPERATE, WORK, WRITE, Routes
+from horarium.platform.ids import id_text
+from horarium.platform.run_log import Stream
 from horarium.platform.wire import ReportOutcome, StartOutcome, TriggerOutcome
-from horarium.schedule.run import RunState
-from horarium.store.errors import shown
 
 routes = Routes("/api", tag="runs")
 

@@ -7,40 +7,58 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import assert_never
 
+from horarium.core.document.definition import Definition
+from horarium.core.document.event import RunEventType
+from horarium.core.document.json_values import check_text, checked_object, damage_of, is_storable
+from horarium.core.document.secret_values import Redactor
+from horarium.core.document.states import FINAL, RunState
+from horarium.core.lifecycle.event import (
+    Admit,
+    Begin,
+    Block,
+    Change,
+    End,
+    Nothing,
+    NothingCause,
+    Progress,
+    Reported,
+    ReportedState,
+    RetryLater,
+    WaitForTarget,
+)
+from horarium.core.lifecycle.live_run import NO_RULES, rules_for
+from horarium.core.policy.limits import millionths
+from horarium.core.policy.names import (
+    MAX_LONG,
+    MAX_TEXT_LENGTH,
+    PolicyError,
+    parse_name,
+    read_object,
+    text,
+    whole_or_none,
+)
 from horarium.errors import InvalidDefinition
+from horarium.features.agents import rows as agent_rows
 from horarium.features.approvals.rows import approved_gates
 from horarium.features.resources import Resources
+from horarium.features.runs import claim_rows
+from horarium.features.runs import rows as runs_read
+from horarium.features.runs.event_rows import add_event, count_events
 from horarium.features.runs.service import Run, find_held, find_in_namespace, lease_over, view
+from horarium.features.runs.transition_rows import record_event
+from horarium.features.runs.update_rows import MAX_ERROR
 from horarium.features.schedules.creation import redactor
 from horarium.features.schedules.decisions import record_bypass
-from horarium.ids import id_text
+from horarium.features.workflows.graph_rows import node_gates
 from horarium.instant import SECOND, Instant
-from horarium.life.change import Admit, Again, Begin, Block, Change, End, Nothing, Progress, Wait, Why
-from horarium.life.event import Reported, ReportedState
-from horarium.life.live_run import NO_RULES, rules_for
 from horarium.platform.bodies import ReportBody, names_of
 from horarium.platform.caller import Caller
+from horarium.platform.database import Connection
+from horarium.platform.database.statements import fitting
+from horarium.platform.database.wakeups import READY
 from horarium.platform.errors import ApprovalRequired, Forbidden, ReportUnproven, RunNotFound, RunNotHeld
+from horarium.platform.ids import id_text
 from horarium.platform.wire import Permission, ReportOutcome
-from horarium.policy.limits import millionths
-from horarium.policy.names import MAX_LONG, MAX_TEXT_LENGTH, PolicyError, parse_name, read_object, text, whole_or_none
-from horarium.schedule.damage import damage_of
-from horarium.schedule.definition import Definition
-from horarium.schedule.event import RunEventType
-from horarium.schedule.jsonvalue import check_text, checked_object
-from horarium.schedule.redaction import Redactor
-from horarium.schedule.run import FINAL, RunState
-from horarium.schedule.storable import is_storable
-from horarium.store import assignees
-from horarium.store.database import Connection
-from horarium.store.database.channels import READY
-from horarium.store.database.page_bytes import fitting
-from horarium.store.runs import claims
-from horarium.store.runs import read as runs_read
-from horarium.store.runs.changes import MAX_ERROR
-from horarium.store.runs.events import add_event, count_events
-from horarium.store.runs.node_gates import node_gates
-from horarium.store.runs.writer import record_event
 
 MAX_CLAIM = 100
 MAX_TYPES = 100
@@ -123,8 +141,8 @@ class _TooLarge(Exception):
 def _claim(resources: Resources, wish: _Wish, connection: Connection) -> list[Claimed]:
     now, seconds = resources.clock.now(), resources.settings.lease_seconds
     if wish.caller.agent_id:
-        assignees.see(connection, wish.caller.namespace, wish.caller.agent_id, now)
-    taken = claims.claim_queued(
+        agent_rows.set_seen(connection, wish.caller.namespace, wish.caller.agent_id, now)
+    taken = claim_rows.claim_queued(
         connection,
         namespace=wish.caller.namespace,
         queue=wish.queue,
@@ -187,7 +205,7 @@ def heartbeat(resources: Resources, caller: Caller, run_id: str, lease_epoch: in
     def work(connection: Connection) -> Beat:
         held = find_held(connection, caller, run_id, lease_epoch)
         until = resources.clock.now() + resources.settings.lease_seconds * SECOND
-        renewed = claims.renew(connection, [held], until).get((held.run_id, lease_epoch))
+        renewed = claim_rows.renew(connection, [held], until).get((held.run_id, lease_epoch))
         if renewed is None:
             raise lease_over(lease_epoch)
         return Beat(until, renewed.stop_requested)
@@ -271,7 +289,7 @@ def report(resources: Resources, caller: Caller, run_id: str, report: Report) ->
         change = record_event(connection, resources.known, row.run_id, said, rules, now=now, by=caller.context())
         resources.database.notify(connection, READY)  # an end may have released another, a failure waits for its retry
         if said.proven and caller.agent_id is not None and not caller.sees(row):
-            claims.note_worker(connection, row.run_id, caller.agent_id)
+            claim_rows.note_worker(connection, row.run_id, caller.agent_id)
         outcome = outcome_of(connection, caller, row.run_id, said, change, now)
         return Answered(row.run_id, outcome, find_in_namespace(connection, caller, run_id).state)
 
@@ -319,25 +337,25 @@ def outcome_of(
     match change:
         case End() | Progress():
             return ReportOutcome.RECORDED
-        case Again():
+        case RetryLater():
             return ReportOutcome.RETRIED
         case Block():
             return ReportOutcome.BLOCKED
         case Nothing(why):
             return _unchanged(connection, caller, run_id, said, why, now)
-        case Wait() | Begin() | Admit():
+        case WaitForTarget() | Begin() | Admit():
             raise AssertionError("a report never hands a run over")
         case _:
             assert_never(change)
 
 
 def _unchanged(
-    connection: Connection, caller: Caller, run_id: bytes, said: Reported, why: Why, now: Instant
+    connection: Connection, caller: Caller, run_id: bytes, said: Reported, why: NothingCause, now: Instant
 ) -> ReportOutcome:
     match why:
-        case Why.SAID_BEFORE:
+        case NothingCause.SAID_BEFORE:
             return ReportOutcome.UNCHANGED
-        case Why.TOO_LATE:
+        case NothingCause.TOO_LATE:
             told = {
                 "reported": said.state.value,
                 "attempt": said.attempt,
@@ -350,12 +368,12 @@ def _unchanged(
             if count_events(connection, run_id, RunEventType.RUN_LATE_REPORT) < MAX_LATE:
                 add_event(connection, run_id, RunEventType.RUN_LATE_REPORT, now, payload)
             return ReportOutcome.LATE
-        case Why.UNPROVEN:
+        case NothingCause.UNPROVEN:
             raise ReportUnproven(
                 "a report requires the lease_epoch of the claim or the report_token of the run; "
                 "to end a run without them, use cancel or terminate"
             )
-        case Why.NOT_HELD | Why.NOT_SO:
+        case NothingCause.NOT_HELD | NothingCause.NOT_SO:
             if said.epoch is not None:
                 raise lease_over(said.epoch)
             raise RunNotHeld("this report_token belongs to an attempt that has not started")

@@ -9,6 +9,8 @@ from typing import Annotated, TypeVar
 from fastapi import Query
 from starlette.responses import Response
 
+from horarium.core.document.states import STATE_GROUPS, Origin, PublicStatus, RunState, public_status
+from horarium.core.policy.names import shown as shown_value
 from horarium.errors import InvalidDefinition
 from horarium.features.forecast.routes import MOMENT, written
 from horarium.features.resources import Resources
@@ -17,9 +19,9 @@ from horarium.features.runs import examples as runs_examples
 from horarium.features.runs import reports as runs_reports
 from horarium.features.runs.model import ClaimedRuns, Heartbeat, Run, RunEvents, RunList, RunReported, RunStopped
 from horarium.features.runs.occurrences import Skipped
+from horarium.features.runs.rows import RunFilter
 from horarium.features.runs.service import Stopped
 from horarium.features.runs.views import claimed, run_event, shown, skipped, summary
-from horarium.ids import id_text, parse_id
 from horarium.instant import Instant, to_datetime
 from horarium.platform.bodies import ClaimBody, HeartbeatBody, ReportBody, read_body
 from horarium.platform.caller import Caller
@@ -37,10 +39,8 @@ from horarium.platform.http.requests import (
 )
 from horarium.platform.http.responses import Reply
 from horarium.platform.http.routing import LOOK, OPERATE, READ, WORK, Routes
+from horarium.platform.ids import id_text, parse_id
 from horarium.platform.wire import Answer
-from horarium.policy.names import shown as shown_value
-from horarium.schedule.run import STATE_GROUPS, Origin, PublicStatus, RunState, public_status
-from horarium.store.runs.read import RunFilter
 
 routes = Routes("/api", tag="runs")
 

@@ -6,23 +6,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from horarium.errors import InvalidDefinition
-from horarium.features.approvals.rows import AskedApproval, newest_approvals
-from horarium.features.history.service import find_any
-from horarium.features.resources import Resources
-from horarium.ids import id_text, parse_id
-from horarium.instant import SECOND, Instant
-from horarium.life.change import End
-from horarium.life.event import CancelledUnstarted, Terminated
-from horarium.platform.caller import Caller, checked_limit
-from horarium.platform.errors import RunNotFound, RunNotHeld
-from horarium.platform.wire import Permission, StopOutcome
-from horarium.policy.rotation import inputs_for
-from horarium.schedule.damage import Unreadable, damage_of
-from horarium.schedule.definition import Definition
-from horarium.schedule.envelope import shown_input
-from horarium.schedule.event import RunEventType
-from horarium.schedule.run import (
+from horarium.core.document.definition import Definition, agent_in
+from horarium.core.document.envelope import shown_input
+from horarium.core.document.event import RunEventType
+from horarium.core.document.json_values import UnreadableEntry, damage_of
+from horarium.core.document.states import (
     FINAL,
     NOT_STARTED,
     Origin,
@@ -32,20 +20,30 @@ from horarium.schedule.run import (
     occurrence_key,
     step_key,
 )
-from horarium.schedule.target import agent_in
-from horarium.store.database import Connection
-from horarium.store.database.channels import READY
-from horarium.store.names import NO_NAMES, NameKey, Names, find_names, keys_of
-from horarium.store.runs import agent_places, open_runs, overdue
-from horarium.store.runs import read as runs_read
-from horarium.store.runs.agent_places import AgentPlaces
-from horarium.store.runs.claims import ReadyTarget
-from horarium.store.runs.events import add_event
-from horarium.store.runs.listed_steps import StepRow, steps_of
-from horarium.store.runs.read import RunFilter, RunRow
-from horarium.store.runs.work import Work
-from horarium.store.runs.writer import record_event
-from horarium.store.schedules import positions
+from horarium.core.lifecycle.event import CancelledUnstarted, End, Terminated
+from horarium.core.policy.queue import inputs_for
+from horarium.errors import InvalidDefinition
+from horarium.features.agents import task_rows
+from horarium.features.agents.task_rows import AgentPlaces
+from horarium.features.approvals.rows import AskedApproval, newest_approvals
+from horarium.features.history.service import find_any
+from horarium.features.resources import Resources
+from horarium.features.runs import open_rows, work_rows
+from horarium.features.runs import rows as runs_read
+from horarium.features.runs.claim_rows import ReadyTarget
+from horarium.features.runs.detail_rows import NO_NAMES, DisplayNames, NameKey, StepRow, find_names, keys_of, steps_of
+from horarium.features.runs.event_rows import add_event
+from horarium.features.runs.rows import RunFilter, RunRow
+from horarium.features.runs.transition_rows import record_event
+from horarium.features.runs.work_rows import RunWork
+from horarium.features.schedules import write_rows
+from horarium.instant import SECOND, Instant
+from horarium.platform.caller import Caller, checked_limit
+from horarium.platform.database import Connection
+from horarium.platform.database.wakeups import READY
+from horarium.platform.errors import RunNotFound, RunNotHeld
+from horarium.platform.ids import id_text, parse_id
+from horarium.platform.wire import Permission, StopOutcome
 
 _SHOWN_RERUNS = 100
 _FAILED = frozenset({RunState.FAILED, RunState.TIMED_OUT})
@@ -73,9 +71,9 @@ class Run:
     asked: AskedApproval | None
     seen_at: Instant
     reruns: tuple[bytes, ...] = ()
-    steps: tuple[Step | Unreadable, ...] | None = None
+    steps: tuple[Step | UnreadableEntry, ...] | None = None
     waits_at: AgentPlaces | None = None
-    names: Names = NO_NAMES
+    names: DisplayNames = NO_NAMES
 
     @property
     def instance_id(self) -> str:
@@ -132,7 +130,7 @@ def get(resources: Resources, caller: Caller, run_id: str) -> Run:
         steps, names = _steps(connection, run.row), run.names
         if steps:
             own = keys_of(run.row.namespace, run.row)
-            readable = [each.row for each in steps if not isinstance(each, Unreadable)]
+            readable = [each.row for each in steps if not isinstance(each, UnreadableEntry)]
             names = find_names(connection, own.union(*(keys_of(run.row.namespace, each) for each in readable)))
         return replace(run, reruns=again, steps=steps, waits_at=waits_at, names=names)
 
@@ -191,13 +189,13 @@ def find_in_namespace(connection: Connection, caller: Caller, run_id: str) -> Ru
     return row
 
 
-def find_held(connection: Connection, caller: Caller, run_id: str, lease_epoch: int) -> Work:
+def find_held(connection: Connection, caller: Caller, run_id: str, lease_epoch: int) -> RunWork:
     """Find a run that the caller claimed and still holds.
 
     The number of a lease can be guessed: alone it proves nothing.
     """
     row = find_run(connection, caller, run_id)
-    held = overdue.find_work(connection, row.run_id)
+    held = work_rows.find_work(connection, row.run_id)
     mine = held is not None and held.claimed_by is not None and held.claimed_by == caller.principal
     if held is None or not mine or held.lease_epoch != lease_epoch or held.lease_until is None:
         raise lease_over(lease_epoch)
@@ -234,7 +232,7 @@ def _inputs(row: RunRow, definition: Definition | None) -> Any:
     return None if damage_of(inputs) is not None else shown_input(inputs)
 
 
-def _steps(connection: Connection, row: RunRow) -> tuple[Step | Unreadable, ...] | None:
+def _steps(connection: Connection, row: RunRow) -> tuple[Step | UnreadableEntry, ...] | None:
     """None for what is no run of a stored workflow."""
     if row.workflow is None or row.workflow_version is None:
         return None
@@ -249,7 +247,7 @@ def _full_agent(connection: Connection, row: RunRow) -> AgentPlaces | None:
     if row.state is not RunState.READY or row.heard or agent_in(row.target) is None:
         return None
     target = ReadyTarget(row.namespace, row.target)
-    places = agent_places.look(connection, [target])[target]
+    places = task_rows.read_places(connection, [target])[target]
     return places if places.free == 0 else None
 
 
@@ -269,7 +267,7 @@ def cancel(resources: Resources, caller: Caller, run_id: str) -> Stopped:
             return _end(resources, connection, caller, row, gone)
         if row.stop_requested_at is None:  # the first wish stays on record
             now, said = resources.clock.now(), caller.context().to_payload()
-            open_runs.ask_to_stop(connection, [row.run_id], now)
+            open_rows.ask_to_stop(connection, [row.run_id], now)
             add_event(connection, row.run_id, RunEventType.RUN_STOP_REQUESTED, now, said)
         resources.database.notify(connection, READY)
         return Stopped(row.run_id, StopOutcome.REQUESTED, row.state)
@@ -297,8 +295,8 @@ def locked(connection: Connection, caller: Caller, run_id: str) -> RunRow:
     """The position first, then the run, as everybody does who holds both; read again after the wait."""
     row = find_run(connection, caller, run_id)
     if row.schedule_uid is not None:
-        positions.lock(connection, row.schedule_uid)
-    open_runs.lock(connection, row.run_id)
+        write_rows.lock_position(connection, row.schedule_uid)
+    open_rows.lock_run(connection, row.run_id)
     return find_run(connection, caller, run_id)
 
 

@@ -6,45 +6,51 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from horarium.decision.births import BirthPolicies, Settled, payer, payers, settle
+from horarium.core.decision.run_policies import CreationPolicies, RunColumns, payer, payers, settle
+from horarium.core.document.definition import Definition, SpecText, of_worker
+from horarium.core.document.document import ParsedDefinition, parse_definition
+from horarium.core.document.effective_policies import Effective
+from horarium.core.document.kinds import WORKFLOW
+from horarium.core.document.secrets import of_run
+from horarium.core.document.states import Origin, RunState
+from horarium.core.document.stored_workflow import WorkflowUse
+from horarium.core.policy.approval import NO_SKIPPING
+from horarium.core.policy.limits import ROOM_WITHOUT_END, Budget, budget_allows, daily_allows
+from horarium.features.agents.policy_rows import move_turns
 from horarium.features.approvals import request_rows
 from horarium.features.resources import Resources
+from horarium.features.runs import open_rows
+from horarium.features.runs import rows as runs_read
+from horarium.features.runs.rows import RunRow
 from horarium.features.schedules.creation import keep_credentials
 from horarium.features.schedules.decisions import births_exceed, bypass_on_record, refuse_skipping_again
 from horarium.features.schedules.drafts import Draft, check_draft, signed
+from horarium.features.schedules.next_run_rows import Birth, gather_policies
 from horarium.features.schedules.triggers import check_key
-from horarium.ids import id_text, new_id
+from horarium.features.tenants import quota_rows
+from horarium.features.workflows import graph_rows
+from horarium.features.workflows import rows as workflow_rows
+from horarium.features.workflows.graph_rows import newest_versions
 from horarium.instant import DAY, SECOND, Instant, to_rfc3339
 from horarium.platform.bodies import StartBody
 from horarium.platform.caller import Caller
+from horarium.platform.database import Connection
+from horarium.platform.database.columns import to_text
+from horarium.platform.database.counters import (
+    add_to_counters,
+    assignee_owner,
+    lock_counters,
+    to_credits,
+    to_millionths,
+)
+from horarium.platform.database.errors import UniqueConflict
+from horarium.platform.database.wakeups import READY
 from horarium.platform.errors import BudgetExceeded, KeyReused, Refused, WorkflowNotFound
+from horarium.platform.ids import id_text, new_id
 from horarium.platform.wire import Permission, StartOutcome
-from horarium.policy.approval import NO_SKIPPING
-from horarium.policy.limits import Budget, budget_allows, daily_allows
-from horarium.policy.quotas import ROOM_WITHOUT_END
-from horarium.schedule.credentials import of_run
-from horarium.schedule.definition import Definition, SpecText
-from horarium.schedule.document import Parsed, parse_definition
-from horarium.schedule.effective import Effective
-from horarium.schedule.kinds import WORKFLOW
-from horarium.schedule.run import Origin, RunState
-from horarium.schedule.sub_workflows import Use
-from horarium.schedule.target import of_worker
-from horarium.store import usage, workflow_graphs, workflows
-from horarium.store.counters import add_to_counters, assignee_owner, lock_counters, to_credits, to_millionths
-from horarium.store.database import Connection
-from horarium.store.database.channels import READY
-from horarium.store.database.json_text import to_text
-from horarium.store.errors import Conflict
-from horarium.store.policies import move_turns
-from horarium.store.runs import open_runs
-from horarium.store.runs import read as runs_read
-from horarium.store.runs.read import RunRow
-from horarium.store.schedules.birth_policies import Birth, gather_policies
-from horarium.store.workflow_graphs import newest_versions
 
 
-def settle_start(connection: Connection, draft: Draft, run_id: bytes, now: Instant) -> Settled | None:
+def settle_start(connection: Connection, draft: Draft, run_id: bytes, now: Instant) -> RunColumns | None:
     """None where only its own definition says anything. Raises BudgetExceeded, and Refused for rows nobody can read.
 
     The turn of a team moves, and the run is counted for those who work; its own cost is counted when it ends.
@@ -52,7 +58,7 @@ def settle_start(connection: Connection, draft: Draft, run_id: bytes, now: Insta
     definition, planning = draft.definition, draft.planning
     namespace, name = definition.namespace, planning.workflow
     stored = planning.kind == WORKFLOW.name and name is not None
-    newest = workflow_graphs.newest_versions(connection, [(namespace, name or "")]) if stored else {}
+    newest = graph_rows.newest_versions(connection, [(namespace, name or "")]) if stored else {}
     version = newest.get((namespace, name or ""))
     if planning.assigned is None and planning.assignment is None and version is None:
         return None
@@ -60,7 +66,7 @@ def settle_start(connection: Connection, draft: Draft, run_id: bytes, now: Insta
     birth = Birth(run_id, namespace, replace(planning, own_policies=own), version)
     gathered = gather_policies(connection, [birth], lock=True)
     policies = gathered.policies[run_id]
-    if not isinstance(policies, BirthPolicies):
+    if not isinstance(policies, CreationPolicies):
         raise Refused(f"the run cannot be started: {policies.why}")
     team = None if policies.team is None else (namespace, policies.team.team_id)
     member = policies.member(0 if team is None else gathered.turns[team])
@@ -74,7 +80,9 @@ def settle_start(connection: Connection, draft: Draft, run_id: bytes, now: Insta
     return settled
 
 
-def _count(connection: Connection, namespace: str, settled: Settled, budgets: dict[str, Budget], now: Instant) -> None:
+def _count(
+    connection: Connection, namespace: str, settled: RunColumns, budgets: dict[str, Budget], now: Instant
+) -> None:
     day, reserve = now // DAY, settled.reserve
     owners = {who: assignee_owner(namespace, who) for who in payers(settled.assignee, settled.member)}
     counted = lock_counters(connection, [(kind, owner, day) for owner in owners.values() for kind in ("runs", "spent")])
@@ -140,7 +148,7 @@ def start_run(
             row = runs_read.find(connection, caller.namespace, run_id)
             assert row is not None  # it was inserted above
             refuse_skipping_again(connection, caller, row, definition.approval, is_new=True)
-        open_runs.set_requested_by(connection, [started.run_id], caller.context())
+        open_rows.set_requested_by(connection, [started.run_id], caller.context())
         if started.state is RunState.AWAITING_APPROVAL and request_rows.request(connection, [run_id], now):
             return replace(started, state=RunState.READY)  # somebody had said yes beforehand
         return started
@@ -148,7 +156,7 @@ def start_run(
     try:
         with bypass_on_record(resources, caller):
             started = resources.database.write(work)
-    except Conflict as taken:
+    except UniqueConflict as taken:
         if taken.constraint != "runs_by_callers_key":
             raise
         with bypass_on_record(resources, caller):
@@ -158,7 +166,9 @@ def start_run(
     return started
 
 
-def _parsed(resources: Resources, caller: Caller, said: Mapping[str, Any], run_id: bytes, now: Instant) -> Parsed:
+def _parsed(
+    resources: Resources, caller: Caller, said: Mapping[str, Any], run_id: bytes, now: Instant
+) -> ParsedDefinition:
     """As a schedule that says nothing but this."""
     document = {**said, "schedule_id": "start", "spec": {"at": [to_rfc3339((now // DAY + 2) * DAY)]}}
     return parse_definition(
@@ -219,9 +229,11 @@ def _start(
         **({} if settled is None else _settled_columns(settled, planning.target)),
     }
     document = draft.revision(1).document
-    open_runs.insert_unscheduled(connection, values, document)
+    open_rows.insert_unscheduled(connection, values, document)
     resources.database.notify(connection, READY)
-    usage.add(connection, {draft.definition.namespace: usage.Growth(births=1, bytes=len(to_text(document)))}, now)
+    quota_rows.add_growth(
+        connection, {draft.definition.namespace: quota_rows.Growth(births=1, bytes=len(to_text(document)))}, now
+    )
     return Started(run_id, StartOutcome.STARTED, state, version)
 
 
@@ -236,12 +248,12 @@ def _version(connection: Connection, definition: Definition) -> int | None:
     newest = newest_versions(connection, [(definition.namespace, name)]).get((definition.namespace, name))
     if newest is None or not isinstance(wanted, int):
         return newest
-    if not workflows.uses_of(connection, definition.namespace, [Use(name, wanted)]):
+    if not workflow_rows.uses_of(connection, definition.namespace, [WorkflowUse(name, wanted)]):
         raise WorkflowNotFound(name, f"version {wanted} does not exist")
     return wanted
 
 
-def _settled_columns(settled: Settled, target: str) -> dict[str, Any]:
+def _settled_columns(settled: RunColumns, target: str) -> dict[str, Any]:
     """Columns from policies outside of the definition; the assignees pay for the run."""
     who = settled.assignee
     return {

@@ -6,8 +6,19 @@ from decimal import Decimal
 from functools import partial
 from typing import Any
 
+from horarium.core.decision.run_policies import FullPolicies, Terms, policies_of, terms_of
+from horarium.core.document.assignee import AssigneeType
+from horarium.core.document.canonical import action_document
+from horarium.core.document.definition import agent_in
+from horarium.core.document.field import amount
+from horarium.core.document.json_values import damage_of
+from horarium.core.document.rendering import texts_of
+from horarium.core.document.states import Origin, RunState, public_status
+from horarium.core.policy.approval import NEVER, ApprovalDecision
+from horarium.core.policy.limits import MILLIONTHS
 from horarium.features.approvals.rows import AskedApproval
 from horarium.features.runs import model
+from horarium.features.runs.detail_rows import StepRow
 from horarium.features.runs.events import RunEvent
 from horarium.features.runs.model import (
     Covered,
@@ -22,25 +33,13 @@ from horarium.features.runs.model import (
 )
 from horarium.features.runs.occurrences import Skipped
 from horarium.features.runs.reports import Claimed
+from horarium.features.runs.rows import RunRow
 from horarium.features.runs.service import Run, Step
-from horarium.ids import id_text
 from horarium.instant import from_rfc3339, to_datetime
+from horarium.platform.database.errors import CannotRead
 from horarium.platform.http.bodies import readable_row
+from horarium.platform.ids import id_text
 from horarium.platform.wire import time_of
-from horarium.policy.approval import NEVER, ApprovalDecision
-from horarium.policy.limits import MILLIONTHS
-from horarium.schedule.assignee import AssigneeType
-from horarium.schedule.canonical import action_document
-from horarium.schedule.damage import damage_of
-from horarium.schedule.field import amount
-from horarium.schedule.rendering import texts_of
-from horarium.schedule.run import Origin, RunState, public_status
-from horarium.schedule.target import agent_in
-from horarium.schedule.terms import Terms, terms_of
-from horarium.schedule.told_policies import ToldPolicies, policies_of
-from horarium.store.errors import CannotRead
-from horarium.store.runs.listed_steps import StepRow
-from horarium.store.runs.read import RunRow
 
 
 def summary(run: Run) -> RunSummary:
@@ -285,7 +284,7 @@ def _policies(run: Run) -> RunPolicies | None:
     return None if told is None else shown_policies(told)
 
 
-def shown_policies(told: ToldPolicies) -> RunPolicies:
+def shown_policies(told: FullPolicies) -> RunPolicies:
     return RunPolicies(**{name: getattr(told, name) for name in RunPolicies.__struct_fields__})
 
 

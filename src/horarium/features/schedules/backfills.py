@@ -5,10 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import assert_never
 
-from horarium.decision.backfill import BackfillPlan, occurrences_to_fill, plan_backfill, remark
-from horarium.decision.facts import Facts
-from horarium.decision.plan import Birth, Detail, Fire, Hold, Skip
+from horarium.core.decision.decide import BackfillPlan, occurrences_to_fill, plan_backfill, remark
+from horarium.core.decision.facts import Birth, Detail, Facts, Fire, Hold, Skip
+from horarium.core.document.states import Origin, Position, Reason, Status, instance_id
+from horarium.core.policy.queue import OverlapPolicy
 from horarium.features.resources import Opened, Resources, open_schedule
+from horarium.features.runs import open_rows, release_rows
+from horarium.features.runs.open_rows import PastRuns
+from horarium.features.schedules import rows as schedules
 from horarium.features.schedules.decisions import (
     bypass_on_record,
     gather_facts,
@@ -16,20 +20,13 @@ from horarium.features.schedules.decisions import (
     under_policies,
     write_decisions,
 )
-from horarium.ids import id_text
 from horarium.instant import Instant
 from horarium.platform.caller import Caller
+from horarium.platform.database import Connection
+from horarium.platform.database.wakeups import READY
 from horarium.platform.errors import ScheduleNotFound
+from horarium.platform.ids import id_text
 from horarium.platform.wire import FillOutcome, Permission
-from horarium.policy.overlap import OverlapPolicy
-from horarium.schedule.position import Position, Status
-from horarium.schedule.reason import Reason
-from horarium.schedule.run import Origin, instance_id
-from horarium.store.database import Connection
-from horarium.store.database.channels import READY
-from horarium.store.runs import of_window, release
-from horarium.store.runs.of_window import PastRuns
-from horarium.store.schedules import rows as schedules
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,7 +149,7 @@ class _Wish:
         )
         # Whatever held them may be gone already, or may not hold back a backfill: then nobody's end releases them.
         if entry.counts.held and not entry.counts.active:
-            release.release(connection, self.resources.known, opened.row.schedule_uid, now=opened.now)
+            release_rows.release(connection, self.resources.known, opened.row.schedule_uid, now=opened.now)
             self.resources.database.notify(connection, READY)
         run_ids = [run.run_id for run in entry.runs]
         return self._answer(opened, sketch.occurrences, plan.decisions, run_ids, dry_run=False), plan.decisions
@@ -202,7 +199,7 @@ class _Wish:
 
 def _past(connection: Connection, opened: Opened, occurrences: list[Instant], since_sequence: int = 1) -> PastRuns:
     uid, first, last = opened.row.schedule_uid, occurrences[0], occurrences[-1]
-    return of_window.look(connection, uid, first, last, since_sequence=since_sequence)
+    return open_rows.past_runs(connection, uid, first, last, since_sequence=since_sequence)
 
 
 def _passed(opened: Opened) -> Position:

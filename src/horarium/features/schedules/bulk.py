@@ -7,11 +7,17 @@ from dataclasses import dataclass
 from hashlib import sha256
 from typing import TypeVar, assert_never
 
-from horarium.decision.storm import released_at_once
+from horarium.core.decision.changes import released_at_once
+from horarium.core.document.canonical import UpdateMode
+from horarium.core.document.checks import entry_key, label
+from horarium.core.document.states import OPEN, RunState, Status
+from horarium.core.policy.names import PolicyError
 from horarium.errors import HorariumError, InvalidDefinition
 from horarium.features.resources import Resources
+from horarium.features.runs import open_rows
 from horarium.features.runs import service as run_service
-from horarium.features.schedules import lifecycle, service, triggers
+from horarium.features.runs.open_rows import RunSelection, SelectedRun
+from horarium.features.schedules import lifecycle, list_rows, service, triggers
 from horarium.features.schedules.change_model import (
     MAX_AT_ONCE,
     BulkAction,
@@ -22,21 +28,13 @@ from horarium.features.schedules.change_model import (
 )
 from horarium.features.schedules.drafts import require_namespace
 from horarium.features.schedules.filters import LISTED, ScheduleFilter, make_list_token, read_list_token
-from horarium.ids import id_text, parse_id
 from horarium.instant import Instant, to_rfc3339
 from horarium.platform.caller import Caller, require_confirmed
+from horarium.platform.database import Connection
+from horarium.platform.database.errors import is_fault_of_a_row
 from horarium.platform.errors import OperationError, RunNotFound, ScheduleNotFound
+from horarium.platform.ids import id_text, parse_id
 from horarium.platform.wire import Permission
-from horarium.policy.names import PolicyError
-from horarium.schedule.checks import entry_key, label
-from horarium.schedule.patch import Update
-from horarium.schedule.position import Status
-from horarium.schedule.run import OPEN, RunState
-from horarium.store.database import Connection
-from horarium.store.errors import is_fault_of_a_row
-from horarium.store.runs import choose
-from horarium.store.runs.choose import OpenRun, RunsWanted
-from horarium.store.schedules import lists
 
 T = TypeVar("T")
 
@@ -115,7 +113,7 @@ def _started(resources: Resources, caller: Caller, asked: Bulk, wanted: Schedule
     held_only = asked.action is not BulkAction.TRIGGER
 
     def look(connection: Connection) -> int:
-        found = lists.holding(connection, caller.namespace, chosen, held_only=held_only, limit=_MOST_COUNTED)
+        found = list_rows.holding(connection, caller.namespace, chosen, held_only=held_only, limit=_MOST_COUNTED)
         if not held_only:
             return len(found)
         known = resources.known.load(connection, {each.planning for each in found})
@@ -190,7 +188,7 @@ def _choose(resources: Resources, caller: Caller, wanted: ScheduleFilter, limit:
 
     def look(connection: Connection) -> Chosen:
         # The schedule that the page before ended with may be deleted by now: that was the wish.
-        page = lists.list_page(connection, namespace, asked, after=after, limit=limit)
+        page = list_rows.list_page(connection, namespace, asked, after=after, limit=limit)
         if not page.rows:
             require_namespace(connection, namespace)
         found = tuple((row.schedule_id, row.status) for row in page.rows)
@@ -239,7 +237,7 @@ def _done(resources: Resources, caller: Caller, asked: Bulk, schedule_id: str) -
             done = lifecycle.delete(resources, caller, schedule_id, reason=asked.reason)
         case BulkAction.LABEL:
             changes = {"labels": dict(asked.labels or {})}
-            done = service.update(resources, caller.because(asked.reason), schedule_id, changes, how=Update.MERGE)
+            done = service.update(resources, caller.because(asked.reason), schedule_id, changes, how=UpdateMode.MERGE)
         case BulkAction.TRIGGER:
             return _triggered(resources, caller, asked, schedule_id)
         case _:
@@ -293,7 +291,7 @@ def stop_runs(
     wanted, most = wanted_of(choice, everything=everything), checked_limit(limit)
     after = None if next_page_token is None else parse_id(next_page_token, "next_page_token")
     found = resources.database.read(
-        lambda connection: choose.open_runs(connection, caller.namespace, wanted, after=after, limit=most + 1)
+        lambda connection: open_rows.selected_runs(connection, caller.namespace, wanted, after=after, limit=most + 1)
     )
     chosen = found[:most]
     done = [_run_outcome(resources, caller, action, run, dry_run=dry_run) for run in chosen]
@@ -304,13 +302,13 @@ def stop_runs(
     return [*done, *(each for each in gone if each is not None)], following
 
 
-def wanted_of(choice: RunChoice, *, everything: bool) -> RunsWanted:
+def wanted_of(choice: RunChoice, *, everything: bool) -> RunSelection:
     given = (choice.ids, choice.schedule_ids, choice.labels, choice.states)
     if everything and any(given):
         raise InvalidDefinition({"all": ["cannot be combined with a filter"]})
     if not everything and not any(given):
         raise InvalidDefinition({"filter": ["must not be empty; set all: true to select every run of the namespace"]})
-    return RunsWanted(
+    return RunSelection(
         run_ids=None if choice.ids is None else [each for each in map(_parsed, choice.ids) if each is not None],
         schedule_ids=choice.schedule_ids,
         labels=choice.labels,
@@ -345,7 +343,7 @@ def _is_between(run_id: bytes | None, after: bytes | None, until: bytes | None) 
     return (after is None or run_id > after) and (until is None or run_id <= until)
 
 
-def _gone(resources: Resources, caller: Caller, run_id: str, chosen: list[OpenRun]) -> StoppedOne | None:
+def _gone(resources: Resources, caller: Caller, run_id: str, chosen: list[SelectedRun]) -> StoppedOne | None:
     """Outcome of a run requested by its id that is not open: it has ended, or does not exist."""
     if _parsed(run_id) in {run.run_id for run in chosen}:
         return None
@@ -358,7 +356,7 @@ def _gone(resources: Resources, caller: Caller, run_id: str, chosen: list[OpenRu
 
 
 def _run_outcome(
-    resources: Resources, caller: Caller, action: StopAction, run: OpenRun, *, dry_run: bool
+    resources: Resources, caller: Caller, action: StopAction, run: SelectedRun, *, dry_run: bool
 ) -> StoppedOne:
     run_id = id_text(run.run_id)
     if dry_run:

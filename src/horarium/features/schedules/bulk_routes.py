@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from horarium.core.document.states import RunState, Status
 from horarium.features.schedules import bulk
 from horarium.features.schedules.change_model import (
     BulkAction,
@@ -18,7 +19,6 @@ from horarium.features.schedules.change_model import (
 )
 from horarium.features.schedules.triggers import check_key
 from horarium.features.schedules.upcoming import written_end
-from horarium.ids import id_text
 from horarium.platform.bodies import read_body
 from horarium.platform.http import examples
 from horarium.platform.http.audited import Audited
@@ -26,9 +26,8 @@ from horarium.platform.http.idempotency import IdempotencyKey
 from horarium.platform.http.requests import CallerOf, Confirm, Document, ResourcesOf, same_namespace
 from horarium.platform.http.responses import Reply
 from horarium.platform.http.routing import OPERATE, Routes
+from horarium.platform.ids import id_text
 from horarium.platform.wire import time_of
-from horarium.schedule.position import Status
-from horarium.schedule.run import RunState
 
 routes = Routes("/api", tag="bulk")
 

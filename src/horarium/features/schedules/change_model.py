@@ -9,12 +9,11 @@ from typing import Annotated, Any, ClassVar
 from msgspec import Meta
 
 from horarium.condition import Operator
+from horarium.core.document.states import RunState, Status
 from horarium.features.runs.model import RunPolicies
 from horarium.features.schedules.model import PreviewRow, Year
 from horarium.platform.bodies import Body, Moment, Name, Note, Whole, ZoneName
 from horarium.platform.wire import Answer, Object, Time
-from horarium.schedule.position import Status
-from horarium.schedule.run import RunState
 
 
 class MovedFire(Answer, frozen=True, kw_only=True, rename={"before": "from", "after": "to"}):

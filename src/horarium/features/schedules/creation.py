@@ -6,46 +6,46 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from horarium.decision import lifecycle
+from horarium.core.decision import changes
+from horarium.core.document.canonical import UpdateMode, action_document, spec_document
+from horarium.core.document.definition import Definition
+from horarium.core.document.document import ParsedDefinition, changed_fields, from_canonical, parse_definition
+from horarium.core.document.event import MAX_RUNS_EXHAUSTED, EventType
+from horarium.core.document.json_values import Json
+from horarium.core.document.planning import Planning
+from horarium.core.document.secret_values import Redactor
+from horarium.core.document.secrets import hosts_of, names_in, secret_names
+from horarium.core.document.states import Position, Status
 from horarium.errors import InvalidDefinition
+from horarium.features.bundles.values import BundleKind
+from horarium.features.history.rows import Journal
 from horarium.features.resources import Resources, wake_tickers
+from horarium.features.runs.rows import RunRow
+from horarium.features.schedules import rows as schedules
 from horarium.features.schedules.decisions import refuse_skipping_in
 from horarium.features.schedules.drafts import check_draft, signed
 from horarium.features.schedules.references import Lookups
+from horarium.features.schedules.rows import ScheduleRow
 from horarium.features.schedules.upcoming import ScheduleChange
+from horarium.features.schedules.write_rows import NewSchedule
+from horarium.features.secrets import rows as secret_rows
+from horarium.features.secrets.rows import SecretRow
 from horarium.features.secrets.service import seal
-from horarium.ids import new_id
 from horarium.instant import Instant, rfc3339_or_none, to_rfc3339
 from horarium.platform.caller import Caller
+from horarium.platform.database import Connection
+from horarium.platform.database.installation import CannotUnseal, Sealer, require_key
 from horarium.platform.errors import Refused
+from horarium.platform.ids import new_id
 from horarium.platform.wire import WriteOutcome
-from horarium.schedule.bundle_kind import BundleKind
-from horarium.schedule.canonical import action_document, spec_document
-from horarium.schedule.credentials import hosts_of
-from horarium.schedule.definition import Definition
-from horarium.schedule.document import Parsed, changed_fields, from_canonical, parse_definition
-from horarium.schedule.event import MAX_RUNS_EXHAUSTED, EventType
-from horarium.schedule.json_limits import Json
-from horarium.schedule.patch import Update
-from horarium.schedule.planning import Planning
-from horarium.schedule.position import Position, Status
-from horarium.schedule.redaction import Redactor
-from horarium.schedule.secret import names_in, secret_names
-from horarium.store import secrets
-from horarium.store.database import Connection
-from horarium.store.history.append import Journal
-from horarium.store.runs.read import RunRow
-from horarium.store.schedules import rows as schedules
-from horarium.store.schedules.rows import ScheduleRow
-from horarium.store.schedules.write import NewSchedule
-from horarium.store.sealing import CannotUnseal, Sealer, require_key
-from horarium.store.secrets import SecretRow
 
 SECRETS = "secrets"
 """What is said to have changed where only a value has."""
 
 
-def keep_credentials(resources: Resources, connection: Connection, caller: Caller, parsed: Parsed) -> tuple[str, ...]:
+def keep_credentials(
+    resources: Resources, connection: Connection, caller: Caller, parsed: ParsedDefinition
+) -> tuple[str, ...]:
     """The names of those that were not there, or had another value; the others are left alone."""
     given = parsed.credentials
     if not given:
@@ -54,7 +54,7 @@ def keep_credentials(resources: Resources, connection: Connection, caller: Calle
         raise Refused("this process has no secret key, so it cannot store credentials; set secret_key")
     namespace, sealer = parsed.definition.namespace, resources.sealer
     hosts = hosts_of(parsed.definition.action)
-    known = secrets.find_all(connection, namespace, given)
+    known = secret_rows.find_all(connection, namespace, given)
     written = []
     for name, value in given.items():
         if not _is(known.get(name), sealer, value, hosts):
@@ -87,8 +87,8 @@ def redactor_for(
     names = secret_names(definition) | names_in(definition.action, inputs)
     if not names or resources.sealer is None:
         return Redactor(())
-    found = secrets.find_all(connection, namespace, names)
-    values = secrets.openable(resources.sealer, found.values())
+    found = secret_rows.find_all(connection, namespace, names)
+    values = secret_rows.openable(resources.sealer, found.values())
     if len(values) < len(found):
         require_key(connection, resources.sealer)
     return Redactor(values)
@@ -132,7 +132,7 @@ def begin_schedule(
     resources: Resources,
     connection: Connection,
     caller: Caller,
-    parsed: Parsed,
+    parsed: ParsedDefinition,
     *,
     lookups: Lookups | None = None,
     bundle: str | None = None,
@@ -149,7 +149,7 @@ def begin_schedule(
     refuse_skipping_in(connection, parsed.skipping, draft.definition, needs_approval=draft.planning.needs_approval)
     definition, now, uid = draft.definition, resources.clock.now(), new_id()
     paused = parsed.paused is True and not exhausted and (paused_until is None or paused_until > now)
-    position = lifecycle.begin(draft.planning, uid, now=now, paused=paused)
+    position = changes.begin_position(draft.planning, uid, now=now, paused=paused)
     journal = Journal(1, now, caller.context())
     journal.add(EventType.CREATED, **told(definition, 1, position))
     if paused:
@@ -211,11 +211,11 @@ def wanted(
     caller: Caller,
     base: Definition,
     document: object,
-    how: Update,
+    how: UpdateMode,
     now: Instant,
     *,
     may_be_over: bool = False,
-) -> Parsed:
+) -> ParsedDefinition:
     """Apply the document to `base`. A whole document without source or note leaves them unchanged."""
     parsed = parse_definition(
         document,
@@ -228,9 +228,9 @@ def wanted(
         may_be_over=may_be_over,
     )
     definition = signed(parsed.definition, caller, base)
-    if how is Update.WHOLE and not (isinstance(document, Mapping) and "source" in document):
+    if how is UpdateMode.WHOLE and not (isinstance(document, Mapping) and "source" in document):
         definition = replace(definition, source=base.source)
-    if how is Update.WHOLE and not parsed.tells_note:
+    if how is UpdateMode.WHOLE and not parsed.tells_note:
         definition = replace(definition, note=base.note)
     return replace(parsed, definition=definition)
 
@@ -263,7 +263,7 @@ def same_exhausted(
         return None
     row, base = found
     try:
-        parsed = wanted(resources, caller, base, document, Update.WHOLE, resources.clock.now())
+        parsed = wanted(resources, caller, base, document, UpdateMode.WHOLE, resources.clock.now())
     except InvalidDefinition:  # it is refused, or made, as a new one
         return None
     if not set(changed_fields(base, parsed.definition)) <= {"note", "owner"}:

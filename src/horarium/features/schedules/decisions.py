@@ -6,48 +6,54 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 
-from horarium.decision import births, lifecycle
-from horarium.decision.births import BirthPolicies
-from horarium.decision.facts import NO_FACTS, NO_SIGNAL, Facts, Shared, Signal, UnreadablePolicies
-from horarium.decision.plan import Decision, Missed, Skip
-from horarium.decision.record import Entry, Named, record_decisions
+from horarium.core.decision import changes, run_policies
+from horarium.core.decision.facts import (
+    NO_FACTS,
+    NO_SIGNAL,
+    Decision,
+    Facts,
+    Missed,
+    SharedFacts,
+    Signal,
+    Skip,
+    UnreadablePolicies,
+)
+from horarium.core.decision.record import ScheduleSubject, ScheduleWrites, record_decisions
+from horarium.core.decision.run_policies import CreationPolicies
+from horarium.core.document.definition import Definition
+from horarium.core.document.document import from_canonical
+from horarium.core.document.effective_policies import read_effective
+from horarium.core.document.event import EventType, NoticeType, RunEventType
+from horarium.core.document.planning import Planning
+from horarium.core.document.states import Origin, Position, Reason, RunState, Status
+from horarium.core.document.stored_workflow import WorkflowUse
+from horarium.core.document.text_template import TemplateError
+from horarium.core.policy.approval import BYPASS_EVENT, NO_SKIPPING, ApprovalPolicy, Skipping, detect_bypass
+from horarium.core.policy.limits import Quota, QuotaExcess
+from horarium.core.policy.queue import OverlapPolicy
 from horarium.errors import InvalidDefinition
 from horarium.features.approvals import request_rows
+from horarium.features.history import rows as history_rows
+from horarium.features.history.rows import Journal, Notice
 from horarium.features.resources import Opened, Resources
+from horarium.features.runs import open_rows
+from horarium.features.runs import rows as runs_read
+from horarium.features.runs.end_rows import new_ids, settle_side_effects
+from horarium.features.runs.event_rows import add_event, count_events
+from horarium.features.runs.rows import RunRow
+from horarium.features.schedules import fact_rows, write_rows
+from horarium.features.schedules import rows as schedules
+from horarium.features.schedules.decision_rows import ScheduleRecord, write_records
 from horarium.features.schedules.references import any_step_waits, steps_wait
-from horarium.ids import id_text
+from horarium.features.tenants import quota_rows
+from horarium.features.tenants.quota_rows import QuotaBook
 from horarium.instant import MINUTE, SECOND, Instant
 from horarium.platform.caller import Caller
+from horarium.platform.database import Connection
+from horarium.platform.database.columns import to_text
+from horarium.platform.database.wakeups import READY
 from horarium.platform.errors import ApprovalRequired, BundleRefused, QuotaExceeded, ScheduleBroken
-from horarium.policy.approval import BYPASS_EVENT, NO_SKIPPING, ApprovalPolicy, Skipping, detect_bypass
-from horarium.policy.overlap import OverlapPolicy
-from horarium.policy.quotas import Exceeded, Quota
-from horarium.schedule.definition import Definition
-from horarium.schedule.document import from_canonical
-from horarium.schedule.effective import read_effective
-from horarium.schedule.event import EventType, NoticeType, RunEventType
-from horarium.schedule.planning import Planning
-from horarium.schedule.position import Position, Status
-from horarium.schedule.reason import Reason
-from horarium.schedule.run import Origin, RunState
-from horarium.schedule.sub_workflows import Use
-from horarium.schedule.text_template import TemplateError
-from horarium.store import usage
-from horarium.store.database import Connection
-from horarium.store.database.channels import READY
-from horarium.store.database.json_text import to_text
-from horarium.store.history import events, notices
-from horarium.store.history.append import Journal
-from horarium.store.history.notices import Notice
-from horarium.store.quotas import QuotaBook
-from horarium.store.runs import open_runs
-from horarium.store.runs import read as runs_read
-from horarium.store.runs.events import add_event, count_events
-from horarium.store.runs.read import RunRow
-from horarium.store.runs.side_effects import new_ids, settle_side_effects
-from horarium.store.schedules import facts, positions
-from horarium.store.schedules import rows as schedules
-from horarium.store.schedules.decisions import ScheduleRecord, write_records
+from horarium.platform.ids import id_text
 
 MAX_RECORDED = 20
 """Recorded attempts per run, or in a row per schedule; further attempts are refused but not recorded."""
@@ -82,7 +88,7 @@ def refuse_skipping_again(
     waits = run.state is RunState.AWAITING_APPROVAL
     if not waits and run.workflow is not None and run.workflow_version is not None:
         kept = policy if run.effective is None else read_effective(run.effective).approval
-        root = Use(run.workflow, run.workflow_version)
+        root = WorkflowUse(run.workflow, run.workflow_version)
         has_assignee = run.assignee is not None
         waits = any_step_waits(connection, run.namespace, root, kept or ApprovalPolicy(), has_assignee=has_assignee)
     refuse_skipping(caller.skipping, needs_approval=waits, about=None if is_new else run.run_id)
@@ -114,12 +120,12 @@ def _record(resources: Resources, caller: Caller, schedule_id: str | None, tried
         if row is None:
             told = {**values, "command_context": context}
             notice = Notice(NoticeType.APPROVAL_BYPASS_ATTEMPT, caller.namespace, None, None, told)
-            notices.append(connection, [notice], now=now)
+            history_rows.append_notices(connection, [notice], now=now)
         elif not _filled(connection, row.schedule_uid):
             journal = Journal(row.next_sequence, now, context)
             journal.about(EventType.APPROVAL_BYPASS_ATTEMPT, values)
             following = journal.write(connection, row.schedule_uid, row.namespace)
-            positions.move(connection, row.schedule_uid, next_sequence=following)
+            write_rows.move_position(connection, row.schedule_uid, next_sequence=following)
         return tried
 
     resources.database.write(write)
@@ -127,13 +133,13 @@ def _record(resources: Resources, caller: Caller, schedule_id: str | None, tried
 
 def _filled(connection: Connection, schedule_uid: bytes) -> bool:
     """Tell whether the newest history consists of such attempts only."""
-    newest = events.newest_types(connection, schedule_uid, MAX_RECORDED)
+    newest = history_rows.newest_types(connection, schedule_uid, MAX_RECORDED)
     return len(newest) == MAX_RECORDED and set(newest) == {EventType.APPROVAL_BYPASS_ATTEMPT.value}
 
 
 def record_bypass(connection: Connection, caller: Caller, run: RunRow, attempted: str, now: Instant) -> None:
     """In the caller's transaction, which must be committed though the caller is refused."""
-    place = None if run.schedule_uid is None else positions.lock(connection, run.schedule_uid)
+    place = None if run.schedule_uid is None else write_rows.lock_position(connection, run.schedule_uid)
     if count_events(connection, run.run_id, RunEventType(BYPASS_EVENT)) >= MAX_RECORDED:
         return
     context = caller.context()
@@ -143,12 +149,12 @@ def record_bypass(connection: Connection, caller: Caller, run: RunRow, attempted
     if place is None or run.schedule_uid is None:
         told = {**values, "command_context": context}
         kind = NoticeType.APPROVAL_BYPASS_ATTEMPT
-        notices.append(connection, [Notice(kind, run.namespace, None, run.run_id, told)], now=now)
+        history_rows.append_notices(connection, [Notice(kind, run.namespace, None, run.run_id, told)], now=now)
         return
     journal = Journal(place.next_sequence, now, context)
     journal.about(EventType.APPROVAL_BYPASS_ATTEMPT, values, run_id=run.run_id)
     following = journal.write(connection, run.schedule_uid, run.namespace)
-    positions.move(connection, run.schedule_uid, next_sequence=following)
+    write_rows.move_position(connection, run.schedule_uid, next_sequence=following)
 
 
 # Seconds until somebody whose runs are all open may ask again.
@@ -164,15 +170,15 @@ def gather_facts(
     signal: Signal = NO_SIGNAL,
     quotas: QuotaBook | None = None,
     timed: bool = False,
-) -> tuple[Facts, Shared]:
+) -> tuple[Facts, SharedFacts]:
     """The facts that this schedule's guards ask for; `signal` was asked for before, outside of any transaction.
 
     `quotas` are for a decision about now, and `timed` is for a forecast. Raises ScheduleBroken where the policies of a
     run cannot be read.
     """
     row = opened.row
-    subject = facts.Subject(row.schedule_uid, row.namespace, opened.sound, row.active, row.held)
-    found, shared = facts.gather(
+    subject = fact_rows.DecisionSubject(row.schedule_uid, row.namespace, opened.sound, row.active, row.held)
+    found, shared = fact_rows.gather(
         connection,
         [subject],
         opened.now,
@@ -180,7 +186,7 @@ def gather_facts(
         lock=lock,
         signals={row.schedule_uid: signal},
         quotas=quotas,
-        timed=facts.is_timed if timed else facts.never,
+        timed=fact_rows.is_timed if timed else fact_rows.never,
     )
     known = found.get(row.schedule_uid, NO_FACTS)
     if isinstance(known.policies, UnreadablePolicies):
@@ -191,9 +197,9 @@ def gather_facts(
 def under_policies(opened: Opened, known: Facts) -> Opened:
     """With what others say where the schedule says nothing."""
     policies = known.policies
-    if not isinstance(policies, BirthPolicies):
+    if not isinstance(policies, CreationPolicies):
         return opened
-    return replace(opened, planning=births.under_policies(opened.sound, policies))
+    return replace(opened, planning=run_policies.under_policies(opened.sound, policies))
 
 
 def write_decisions(
@@ -211,14 +217,14 @@ def write_decisions(
     values: object = None,
     rerun_of: bytes | None = None,
     known: Facts = NO_FACTS,
-) -> Entry:
+) -> ScheduleWrites:
     """`position` is the one after the decisions; a schedule whose runs are used up ends here.
 
     `inputs` are those of the runs in place of the schedule's, `values` what a template reads in their place. `known`
     are the facts that were decided by. In the answer a run that a yes given beforehand let go is ready.
     """
     row, planning, now = opened.row, opened.sound, opened.now
-    policies = known.policies if isinstance(known.policies, BirthPolicies) else None
+    policies = known.policies if isinstance(known.policies, CreationPolicies) else None
     if caller.skipping != NO_SKIPPING:
         waits = planning.needs_approval or (policies is not None and policies.waits())
         refuse_skipping(caller.skipping, needs_approval=waits or _steps_wait(connection, opened, policies))
@@ -227,7 +233,9 @@ def write_decisions(
     if position.status is Status.DELETED and not is_deleted:
         position = position._replace(decided_until=max(position.decided_until, now))
     again = None if rerun_of is None else id_text(rerun_of)
-    named = Named(row.schedule_id, row.revision, _under(planning, overlap_policy), again, policies, is_deleted)
+    named = ScheduleSubject(
+        row.schedule_id, row.revision, _under(planning, overlap_policy), again, policies, is_deleted
+    )
     entry = record_decisions(
         named, row.counts(), told, position, now=now, origin=origin, ids=new_ids(), context=caller.context()
     )
@@ -235,15 +243,15 @@ def write_decisions(
     with _values_named():
         rendered = write_records(connection, [record], now=now, origin=origin, given=values)
     for run in entry.runs:
-        open_runs.set_callers_part(connection, run.run_id, external_key=external_key, inputs=inputs, rerun_of=rerun_of)
-    open_runs.set_requested_by(connection, [run.run_id for run in entry.runs], caller.context())
+        open_rows.set_callers_part(connection, run.run_id, external_key=external_key, inputs=inputs, rerun_of=rerun_of)
+    open_rows.set_requested_by(connection, [run.run_id for run in entry.runs], caller.context())
     waiting = settle_side_effects(connection, resources.known, row.namespace, row.schedule_uid, planning, entry, now)
     entry = _let_go(entry, request_rows.request(connection, waiting, now))
     if any(run.state is RunState.READY for run in entry.runs):
         resources.database.notify(connection, READY)
     if entry.runs:
         size = sum(rendered.values()) + (0 if inputs is None else len(entry.runs) * len(to_text(inputs)))
-        usage.add(connection, {row.namespace: usage.Growth(births=len(entry.runs), bytes=size)}, now)
+        quota_rows.add_growth(connection, {row.namespace: quota_rows.Growth(births=len(entry.runs), bytes=size)}, now)
     return entry
 
 
@@ -262,21 +270,21 @@ def policy_of(connection: Connection, opened: Opened) -> ApprovalPolicy:
     return ApprovalPolicy() if found is None else from_canonical(found.document).approval
 
 
-def _steps_wait(connection: Connection, opened: Opened, policies: BirthPolicies | None) -> bool:
+def _steps_wait(connection: Connection, opened: Opened, policies: CreationPolicies | None) -> bool:
     """Check whether a step of the stored workflow would await approval, whichever member of a team works."""
     name = opened.sound.workflow
     if policies is None or policies.workflow_version is None or name is None:
         return False
     own = policy_of(connection, opened)
     said = {own if each.effective is None else each.effective.approval for each in policies.bundles.values()} or {own}
-    root = Use(name, policies.workflow_version)
+    root = WorkflowUse(name, policies.workflow_version)
     has_assignee = policies.assignee is not None
     return any(
         any_step_waits(connection, opened.row.namespace, root, policy, has_assignee=has_assignee) for policy in said
     )
 
 
-def _let_go(entry: Entry, run_ids: Collection[bytes]) -> Entry:
+def _let_go(entry: ScheduleWrites, run_ids: Collection[bytes]) -> ScheduleWrites:
     if not run_ids:
         return entry
     runs = [run._replace(state=RunState.READY) if run.run_id in run_ids else run for run in entry.runs]
@@ -288,10 +296,10 @@ def refuse_beyond_quota(namespace: str, decisions: Iterable[Decision], now: Inst
     for decision in decisions:
         if isinstance(decision, Skip) and decision.reason is Reason.QUOTA_EXCEEDED:
             seen = decision.detail or {}
-            raise births_exceed(namespace, Exceeded(Quota(seen["quota"]), seen["limit"], seen["used"]), now)
+            raise births_exceed(namespace, QuotaExcess(Quota(seen["quota"]), seen["limit"], seen["used"]), now)
 
 
-def births_exceed(namespace: str, found: Exceeded, now: Instant) -> QuotaExceeded:
+def births_exceed(namespace: str, found: QuotaExcess, now: Instant) -> QuotaExceeded:
     match found.quota:
         case Quota.RUNS_PER_MINUTE:
             return QuotaExceeded(namespace, found, seconds=MINUTE // SECOND - now % MINUTE // SECOND)
@@ -313,5 +321,5 @@ def _left_over(opened: Opened, position: Position) -> list[Missed]:
     row = opened.row
     if position.status is not Status.DELETED or row.status is not Status.ACTIVE:
         return []
-    left = lifecycle.pause(opened.sound, row.position(), now=opened.now).superseded
+    left = changes.pause_position(opened.sound, row.position(), now=opened.now).superseded
     return [] if left is None else [replace(left, reason=Reason.REMAINING_ACTIONS_EXHAUSTED)]

@@ -7,9 +7,16 @@ from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from horarium.condition import Clause, ClauseResult, Condition, Operator, compile_condition
-from horarium.decision import lifecycle
-from horarium.decision.facts import NO_SIGNAL, Fact, Signal
-from horarium.decision.storm import MOST_AT_ONCE, must_be_confirmed, released_by_edit
+from horarium.core.decision import changes
+from horarium.core.decision.changes import MOST_AT_ONCE, must_be_confirmed, released_by_edit
+from horarium.core.decision.facts import NO_SIGNAL, Fact, Signal
+from horarium.core.document.canonical import UpdateMode
+from horarium.core.document.condition_context import ContextMember, DayCount, into_signal, never_there
+from horarium.core.document.definition import Definition, SpecText
+from horarium.core.document.document import ParsedDefinition, changed_fields, named_in, spec_equal, spec_in, to_document
+from horarium.core.document.planning import Planning
+from horarium.core.document.states import Position, Status
+from horarium.core.policy.limits import Quota
 from horarium.errors import (
     ConditionError,
     HorariumError,
@@ -19,6 +26,8 @@ from horarium.errors import (
     InvalidWorkflow,
 )
 from horarium.features.resources import Opened, Resources, not_found
+from horarium.features.schedules import fact_rows as store_facts
+from horarium.features.schedules import rows as schedules
 from horarium.features.schedules.creation import current_definition, wanted
 from horarium.features.schedules.decisions import refuse_skipping_in
 from horarium.features.schedules.drafts import Draft, examine_draft, require_namespace, signed
@@ -26,6 +35,7 @@ from horarium.features.schedules.service import edit_waits, parse_new, planned_e
 from horarium.features.tenants.quotas import check_gap, require_room
 from horarium.instant import Instant
 from horarium.platform.caller import Caller
+from horarium.platform.database import Connection
 from horarium.platform.errors import (
     AlreadyExists,
     ConfirmNeeded,
@@ -35,16 +45,6 @@ from horarium.platform.errors import (
     ScheduleAlreadyExists,
 )
 from horarium.platform.wire import Permission
-from horarium.policy.quotas import Quota
-from horarium.schedule.context import ContextMember, DayCount, into_signal, never_there
-from horarium.schedule.definition import Definition, SpecText
-from horarium.schedule.document import Parsed, changed_fields, named_in, spec_equal, spec_in, to_document
-from horarium.schedule.patch import Update
-from horarium.schedule.planning import Planning
-from horarium.schedule.position import Position, Status
-from horarium.store.database import Connection
-from horarium.store.schedules import facts as store_facts
-from horarium.store.schedules import rows as schedules
 
 NAMELESS: Final = "new-schedule"
 """Stands for an id that is made when a schedule is."""
@@ -60,7 +60,7 @@ class Asked:
 
     document: object
     schedule_id: str | None
-    how: Update
+    how: UpdateMode
     rows: int
     year: int | None
     now: Instant
@@ -115,7 +115,7 @@ def _check_new(resources: Resources, connection: Connection, caller: Caller, ask
     try:
         draft = _examined(resources, connection, caller, parsed, definition, None)
         refuse_skipping_in(connection, parsed.skipping, definition, needs_approval=draft.planning.needs_approval)
-        position = lifecycle.begin(draft.planning, NOBODY, now=asked.now, paused=parsed.paused is True)
+        position = changes.begin_position(draft.planning, NOBODY, now=asked.now, paused=parsed.paused is True)
         _require_room(resources, connection, caller, draft, position, new=1, now=asked.now)
     except _WRONG as wrong:
         errors |= _by_field(wrong)
@@ -162,7 +162,12 @@ def _check_edit(
 
 
 def _examined_edit(
-    resources: Resources, connection: Connection, caller: Caller, parsed: Parsed, base: Definition, opened: Opened
+    resources: Resources,
+    connection: Connection,
+    caller: Caller,
+    parsed: ParsedDefinition,
+    base: Definition,
+    opened: Opened,
 ) -> Draft:
     """Examine an edit. A change of the note alone is not checked, since its references may no longer exist."""
     before = None if isinstance(opened.planning, Exception) else opened.planning
@@ -171,12 +176,12 @@ def _examined_edit(
     return _examined(resources, connection, caller, parsed, parsed.definition, before)
 
 
-def _paused(parsed: Parsed, draft: Draft, opened: Opened, position: Position) -> Position:
+def _paused(parsed: ParsedDefinition, draft: Draft, opened: Opened, position: Position) -> Position:
     """As the document wants it, where it says so."""
     if parsed.paused is True and position.status is Status.ACTIVE:
         return position._replace(status=Status.PAUSED)
     if parsed.paused is False and position.status is Status.PAUSED:
-        return lifecycle.resume(draft.planning, opened.row.schedule_uid, position, now=opened.now).position
+        return changes.resume_position(draft.planning, opened.row.schedule_uid, position, now=opened.now).position
     return position
 
 
@@ -184,7 +189,7 @@ def _examined(
     resources: Resources,
     connection: Connection,
     caller: Caller,
-    parsed: Parsed,
+    parsed: ParsedDefinition,
     definition: Definition,
     before: Planning | None,
 ) -> Draft:
@@ -312,7 +317,7 @@ def _live(
     def look(connection: Connection) -> dict[str, Any]:
         opened = _opened(resources, connection, caller, schedule_id)
         row, planning = opened.row, replace(opened.sound, condition=_reading(members))
-        subject = store_facts.Subject(row.schedule_uid, row.namespace, planning, row.active, row.held)
+        subject = store_facts.DecisionSubject(row.schedule_uid, row.namespace, planning, row.active, row.held)
         found, _ = store_facts.gather(
             connection,
             [subject],

@@ -6,7 +6,10 @@ from typing import Annotated
 
 from fastapi import Query
 
-from horarium.decision import fires
+from horarium.core.decision import year as decision_year
+from horarium.core.document.canonical import UpdateMode
+from horarium.core.document.effective_policies import PolicyOrigin
+from horarium.core.document.json_values import damage_of
 from horarium.features.forecast.routes import preview_rows, shown_year
 from horarium.features.resources import Resources
 from horarium.features.runs.model import RunPolicies
@@ -22,16 +25,13 @@ from horarium.features.schedules.change_model import (
     ScheduleDraft,
 )
 from horarium.features.schedules.model import Year, YearDay
+from horarium.features.schedules.rows import ScheduleRow
 from horarium.instant import to_datetime
 from horarium.platform.http import examples
 from horarium.platform.http.bodies import within_bytes
 from horarium.platform.http.requests import CallerOf, Document, ResourcesOf
 from horarium.platform.http.responses import Reply
 from horarium.platform.http.routing import READ, Routes, ScheduleDocument
-from horarium.schedule.damage import damage_of
-from horarium.schedule.effective import PolicyOrigin
-from horarium.schedule.patch import Update
-from horarium.store.schedules.rows import ScheduleRow
 
 routes = Routes("/api/schedules", tag="previews")
 
@@ -83,7 +83,7 @@ def draft_schedule(
     """Validates as a create would or, with `schedule_id`, as an update would. Validation errors are in `errors`; the
     status is still 200.
     """
-    how = Update.MERGE if merge else Update.WHOLE if whole else Update.PARTS
+    how = UpdateMode.MERGE if merge else UpdateMode.WHOLE if whole else UpdateMode.PARTS
     found = revisions.draft(resources, caller, document, schedule_id=schedule_id, how=how, rows=n, year=year)
     return Reply(
         ScheduleDraft(
@@ -107,7 +107,7 @@ def _shown_year(found: revisions.ScheduleDraft) -> Year:
     return shown_year(named or "", found.year)
 
 
-def shown_changes(found: fires.FireChanges) -> FireChanges:
+def shown_changes(found: decision_year.FireComparison) -> FireChanges:
     return FireChanges(
         added=tuple(map(to_datetime, found.added)),
         removed=tuple(map(to_datetime, found.removed)),

@@ -7,8 +7,25 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any
 
+from horarium.core.document.assignee import AssigneeType, AssignmentDefinition
+from horarium.core.document.calendar import CalendarDefinition, coverage_warning, shared_calendar, zone_warning
+from horarium.core.document.canonical import to_document
+from horarium.core.document.condition_context import into_signal
+from horarium.core.document.definition import Definition
+from horarium.core.document.envelope import decode_input
+from horarium.core.document.kinds import WORKFLOW
+from horarium.core.document.planning import Planning, compile_once, compile_planning, planning_text
+from horarium.core.document.secret_values import may_go_to, not_allowed
+from horarium.core.document.secrets import hosts_of
+from horarium.core.document.secrets import references as references_in
+from horarium.core.document.stored_workflow import WorkflowUse
+from horarium.core.policy.approval import run_needs_approval
+from horarium.core.policy.names import PolicyError
+from horarium.core.policy.retry import FailureMode
 from horarium.errors import CycleDetected, InvalidCalendar, InvalidDefinition
+from horarium.features.agents.policy_rows import PolicyDocuments, UnreadableDocument
 from horarium.features.resources import Address, Resources, called_by
+from horarium.features.schedules import lookup_rows
 from horarium.features.schedules.references import (
     Lookups,
     attributes_of,
@@ -18,30 +35,14 @@ from horarium.features.schedules.references import (
     lacking_approval,
     retries_of,
 )
+from horarium.features.schedules.write_rows import NewRevision
+from horarium.features.tenants import rows as tenant_rows
+from horarium.features.workflows import rows as workflow_rows
 from horarium.instant import Instant, to_datetime
-from horarium.launchers.served import unserved
+from horarium.launchers.registry import unserved
 from horarium.platform.caller import Caller
+from horarium.platform.database import Connection
 from horarium.platform.errors import NamespaceNotFound
-from horarium.policy.approval import run_needs_approval
-from horarium.policy.failure import FailureMode
-from horarium.policy.names import PolicyError
-from horarium.schedule.assignee import AssigneeType, Assignment
-from horarium.schedule.calendar import Calendar, coverage_warning, shared_calendar, zone_warning
-from horarium.schedule.canonical import to_document
-from horarium.schedule.context import into_signal
-from horarium.schedule.credentials import hosts_of
-from horarium.schedule.definition import Definition
-from horarium.schedule.envelope import decode_input
-from horarium.schedule.kinds import WORKFLOW
-from horarium.schedule.planning import Planning, compile_once, compile_planning, planning_text
-from horarium.schedule.secret import references as references_in
-from horarium.schedule.secret_value import may_go_to, not_allowed
-from horarium.schedule.sub_workflows import Use
-from horarium.store import namespaces, workflows
-from horarium.store.database import Connection
-from horarium.store.policies import Speakers, Unreadable
-from horarium.store.schedules import references
-from horarium.store.schedules.write import Revision
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,9 +60,9 @@ class Draft:
     retries: int | None = None
     """The retries of a failed run or step, by the policy that applies."""
 
-    def revision(self, generation: int) -> Revision:
+    def revision(self, generation: int) -> NewRevision:
         definition = self.definition
-        return Revision(
+        return NewRevision(
             document=to_document(replace(definition, note=None)),  # the note lives beside it
             planning=self.text,
             name=definition.name,
@@ -103,8 +104,8 @@ def examine_draft(
     """As `check_draft`, for whoever writes nothing; `secrets_given` are names whose values come with the document."""
     known = lookups or Lookups(connection, definition.namespace)
     problems: dict[str, list[str]] = {}
-    attached: Mapping[str, Calendar | None] = {}
-    speakers: Speakers | None = None
+    attached: Mapping[str, CalendarDefinition | None] = {}
+    speakers: PolicyDocuments | None = None
     with _told_together(problems):
         _check_inputs(definition)
     with _told_together(problems):
@@ -140,7 +141,9 @@ def examine_draft(
     return Draft(definition, text, planning, warnings, told, called.addresses, retries)
 
 
-def _calendar_warnings(attached: Mapping[str, Calendar | None], timezone: str, now: Instant) -> tuple[str, ...]:
+def _calendar_warnings(
+    attached: Mapping[str, CalendarDefinition | None], timezone: str, now: Instant
+) -> tuple[str, ...]:
     """Calendars in another zone than the schedule's, and calendars whose data ends soon."""
     today = to_datetime(now).date()
     found = [
@@ -208,13 +211,13 @@ def _unserved(resources: Resources, connection: Connection, definition: Definiti
 
 
 def _missing_version(
-    connection: Connection, definition: Definition, stored: references.WorkflowReference | None
+    connection: Connection, definition: Definition, stored: lookup_rows.WorkflowReference | None
 ) -> tuple[str, ...]:
     """That nobody has put it yet is no error: whoever does may be next."""
     name, version = definition.action.workflow, definition.action.target.get("version")
     if stored is None or name is None or not isinstance(version, int) or version == stored.version:
         return ()
-    if workflows.uses_of(connection, definition.namespace, [Use(name, version)]):
+    if workflow_rows.uses_of(connection, definition.namespace, [WorkflowUse(name, version)]):
         return ()
     return (
         f"action.version: version {version} of {name!r} not found; runs end in state launch_failed until it exists",
@@ -222,13 +225,13 @@ def _missing_version(
 
 
 def require_namespace(connection: Connection, namespace: str) -> None:
-    if namespaces.find(connection, namespace) is None:
+    if tenant_rows.find_namespace(connection, namespace) is None:
         raise NamespaceNotFound(namespace)
 
 
 def hold_namespace(connection: Connection, namespace: str) -> None:
     """For whoever writes into it: nothing is born in a namespace that another process deletes meanwhile."""
-    if not namespaces.hold(connection, namespace):
+    if not tenant_rows.hold_namespace(connection, namespace):
         raise NamespaceNotFound(namespace)
 
 
@@ -257,7 +260,7 @@ def _check_inputs(definition: Definition) -> None:
         raise InvalidDefinition(problems)
 
 
-def check_calendars(known: Lookups, definition: Definition) -> dict[str, Calendar | None]:
+def check_calendars(known: Lookups, definition: Definition) -> dict[str, CalendarDefinition | None]:
     """The attached calendars, by name; None = the calendar exists and its row cannot be read."""
     if not definition.calendars:
         return {}
@@ -280,7 +283,7 @@ def check_calendars(known: Lookups, definition: Definition) -> dict[str, Calenda
     return found
 
 
-def _check_workflow(known: Lookups, caller: Caller, definition: Definition) -> references.WorkflowReference | None:
+def _check_workflow(known: Lookups, caller: Caller, definition: Definition) -> lookup_rows.WorkflowReference | None:
     """As it is stored. A name that no stored workflow has is no error: a task or a worker may know it."""
     name = definition.action.workflow
     if definition.action.kind != WORKFLOW.name or name is None:
@@ -294,7 +297,7 @@ def _check_workflow(known: Lookups, caller: Caller, definition: Definition) -> r
     return workflow
 
 
-def _check_assigned(known: Lookups, definition: Definition, before: Planning | None) -> Speakers | None:
+def _check_assigned(known: Lookups, definition: Definition, before: Planning | None) -> PolicyDocuments | None:
     """Those who have a word in it; None = nobody. An assignee that it had before may be gone."""
     assignee, assignment_id = definition.assignee, definition.workflow_assignment_id
     if assignee is None and assignment_id is None:
@@ -314,12 +317,12 @@ def _check_assigned(known: Lookups, definition: Definition, before: Planning | N
     return speakers
 
 
-def _wrong_assignment(found: Assignment | Unreadable | None, definition: Definition) -> str | None:
+def _wrong_assignment(found: AssignmentDefinition | UnreadableDocument | None, definition: Definition) -> str | None:
     name = definition.workflow_assignment_id
     match found:
         case None:
             return f"assignment {name!r} not found"
-        case Unreadable(why):
+        case UnreadableDocument(why):
             return f"the assignment {name!r} cannot be read: {why}"
         case _ if found.workflow_id != definition.action.workflow:
             return f"the assignment {name!r} belongs to the workflow {found.workflow_id!r}"

@@ -7,13 +7,13 @@ from typing import Annotated, Any, Final
 from fastapi import Depends
 
 from horarium.condition import ClauseResult, Operator
+from horarium.core.document.descriptions import describe_clause
 from horarium.errors import InvalidDefinition
 from horarium.features.schedules import backfills, draft_checks, triggers
 from horarium.features.schedules.change_model import ConditionFinding, ConditionTest, ConditionTestBody
 from horarium.features.schedules.model import Backfilled, Filled, Triggered, WriteResult
 from horarium.features.schedules.routes import reply_written
 from horarium.features.schedules.triggers import Guarded
-from horarium.ids import id_text
 from horarium.instant import from_datetime, to_datetime
 from horarium.platform.bodies import (
     BackfillBody,
@@ -30,8 +30,8 @@ from horarium.platform.http.idempotency import IdempotencyKey
 from horarium.platform.http.requests import CallerOf, Document, ResourcesOf, json_body, same_namespace
 from horarium.platform.http.responses import IfMatch, Reply, version_of
 from horarium.platform.http.routing import OPERATE, READ, WRITE, Routes
+from horarium.platform.ids import id_text
 from horarium.platform.wire import BackfillOutcome, encode
-from horarium.schedule.clause_words import tell_clause
 
 routes = Routes("/api/schedules/{schedule_id}", tag="guards")
 
@@ -306,7 +306,7 @@ def test_condition(resources: ResourcesOf, caller: CallerOf, body: Document) -> 
 
 
 def _shown(found: ClauseResult) -> ConditionFinding:
-    told = tell_clause(found)
+    told = describe_clause(found)
     return ConditionFinding(
         path=found.pointer,
         operator=found.operator,

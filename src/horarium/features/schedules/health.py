@@ -7,33 +7,32 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Final, TypeAlias
 
-from horarium.decision.health import Health, Vitals, judge
-from horarium.decision.health_status import NEEDS_SOMEBODY
+from horarium.compat.workspaces.request import cron_of
+from horarium.core.decision.health import HealthFacts, HealthReport, judge
+from horarium.core.decision.statuses import NEEDS_SOMEBODY
+from horarium.core.document.assignee import AssigneeType
+from horarium.core.document.calendar import CalendarDefinition, coverage_warning, shared_calendar
+from horarium.core.document.planning import Planning
 from horarium.errors import InvalidCalendar
+from horarium.features.agents import rows as agent_rows
+from horarium.features.agents.rows import AGENTS, NamedDocument
 from horarium.features.resources import Resources
+from horarium.features.schedules import health_rows as stored
+from horarium.features.schedules import list_rows as schedule_lists
+from horarium.features.schedules import lookup_rows
+from horarium.features.schedules import rows as schedules
 from horarium.features.schedules.drafts import require_namespace
+from horarium.features.schedules.fact_rows import own_calendars
 from horarium.features.schedules.filters import fingerprint, make_list_token, read_list_token
-from horarium.ids import id_text, parse_id
+from horarium.features.schedules.list_rows import Cursor
+from horarium.features.schedules.lookup_rows import WorkspaceKey
+from horarium.features.schedules.rows import ScheduleRow
 from horarium.instant import Instant, to_datetime
 from horarium.platform.caller import Caller, checked_limit
+from horarium.platform.database import Connection
 from horarium.platform.errors import Refused, ScheduleNotFound
+from horarium.platform.ids import id_text, parse_id
 from horarium.platform.wire import Permission
-from horarium.schedule.assignee import AssigneeType
-from horarium.schedule.calendar import Calendar, coverage_warning, shared_calendar
-from horarium.schedule.planning import Planning
-from horarium.schedule.workspace_request import cron_of
-from horarium.store import assignees
-from horarium.store.assignees import AGENTS
-from horarium.store.database import Connection
-from horarium.store.named_documents import NamedDocument
-from horarium.store.schedules import health as stored
-from horarium.store.schedules import lists as schedule_lists
-from horarium.store.schedules import rows as schedules
-from horarium.store.schedules import workspaces
-from horarium.store.schedules.facts import own_calendars
-from horarium.store.schedules.lists import Cursor
-from horarium.store.schedules.rows import ScheduleRow
-from horarium.store.schedules.workspaces import Key
 
 MOST_UNWELL = 1_000
 """Maximum schedules in a list of unhealthy schedules."""
@@ -45,7 +44,7 @@ class Examined:
 
     row: ScheduleRow
     document: Mapping[str, Any]
-    health: Health
+    health: HealthReport
     agent_name: str | None = None
     warnings: tuple[str, ...] = ()
 
@@ -151,10 +150,10 @@ def _examine(
     ]
 
 
-_Calendars: TypeAlias = Mapping[tuple[str, str], Calendar]
+_Calendars: TypeAlias = Mapping[tuple[str, str], CalendarDefinition]
 
 
-def _calendars(connection: Connection, rows: Sequence[ScheduleRow], vitals: Sequence[Vitals]) -> _Calendars:
+def _calendars(connection: Connection, rows: Sequence[ScheduleRow], vitals: Sequence[HealthFacts]) -> _Calendars:
     """Calendars that are not built in and that the schedules of a page name, with one query."""
     planned = [(row.namespace, each.planning) for row, each in zip(rows, vitals, strict=True) if each.planning]
     return own_calendars(connection, {(namespace, name) for namespace, of in planned for name in of.calendars})
@@ -192,7 +191,7 @@ _AT_ONCE = 100
 class Watched:
     row: ScheduleRow
     cron_expr: str
-    health: Health
+    health: HealthReport
     workspace_name: str | None
 
 
@@ -210,7 +209,7 @@ def watch(resources: Resources, caller: Caller, *, after: str | None = None) -> 
 
     def look(connection: Connection) -> WatchedPage:
         require_namespace(connection, caller.namespace)
-        keys = workspaces.keys(connection, caller.namespace, MOST_WATCHED + 1)
+        keys = lookup_rows.workspace_keys(connection, caller.namespace, MOST_WATCHED + 1)
         if len(keys) > MOST_WATCHED:
             raise Refused(
                 f"the namespace has more than {MOST_WATCHED} schedules; use /api/health/schedules, which has pages"
@@ -226,13 +225,13 @@ def watch(resources: Resources, caller: Caller, *, after: str | None = None) -> 
     return resources.database.read(look)
 
 
-def ordered(keys: Sequence[Key], names: Mapping[str, str]) -> list[Key]:
+def ordered(keys: Sequence[WorkspaceKey], names: Mapping[str, str]) -> list[WorkspaceKey]:
     """By the name of the workspace, then of the schedule; those of no workspace first. Whose agent is gone is gone."""
     there = [key for key in keys if key.workspace is None or key.workspace in names]
     return sorted(there, key=lambda key: (names.get(key.workspace or "", ""), key.name, key.schedule_id))
 
 
-def _rest(keys: Sequence[Key], after: str | None) -> Sequence[Key]:
+def _rest(keys: Sequence[WorkspaceKey], after: str | None) -> Sequence[WorkspaceKey]:
     if after is None:
         return keys
     place = next((place for place, key in enumerate(keys) if key.schedule_id == after), None)
@@ -241,11 +240,11 @@ def _rest(keys: Sequence[Key], after: str | None) -> Sequence[Key]:
     return keys[place + 1 :]
 
 
-def _names(connection: Connection, namespace: str, keys: Sequence[Key]) -> dict[str, str]:
+def _names(connection: Connection, namespace: str, keys: Sequence[WorkspaceKey]) -> dict[str, str]:
     """Names of the agents that exist, by id."""
     wanted, found = sorted({key.workspace for key in keys if key.workspace is not None}), dict[str, str]()
     for start in range(0, len(wanted), _AT_ONCE):
-        agents = assignees.AGENTS.find_many(connection, namespace, wanted[start : start + _AT_ONCE])
+        agents = agent_rows.AGENTS.find_many(connection, namespace, wanted[start : start + _AT_ONCE])
         found |= {agent_id: _name(agent) for agent_id, agent in agents.items()}
     return found
 
@@ -261,7 +260,7 @@ def _name(agent: NamedDocument) -> str:
 
 
 def _watched(
-    resources: Resources, connection: Connection, keys: Sequence[Key], names: Mapping[str, str]
+    resources: Resources, connection: Connection, keys: Sequence[WorkspaceKey], names: Mapping[str, str]
 ) -> list[Watched]:
     found = {
         row.schedule_uid: (row, doc) for row, doc in stored.find_live(connection, [key.schedule_uid for key in keys])

@@ -7,12 +7,25 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
-from horarium.decision import lifecycle
-from horarium.decision.plan import Missed
-from horarium.decision.storm import released_at_once
+from horarium.core.decision import changes
+from horarium.core.decision.changes import released_at_once
+from horarium.core.decision.facts import Missed
+from horarium.core.document.assignee import AssigneeType
+from horarium.core.document.event import EventType
+from horarium.core.document.kinds import WORKFLOW
+from horarium.core.document.planning import Planning
+from horarium.core.document.states import Obstacle, Status, dispatch_status
+from horarium.core.lifecycle.event import CancelledUnstarted
 from horarium.errors import CycleDetected, InvalidDefinition
+from horarium.features.agents.policy_rows import find_policy_documents
+from horarium.features.history.rows import Journal
 from horarium.features.resources import Opened, Resources, open_schedule, wake_tickers
+from horarium.features.runs import open_rows
+from horarium.features.runs.transition_rows import ReportedEvent, record_events
+from horarium.features.schedules import pause_rows, write_rows
+from horarium.features.schedules.lookup_rows import newest_workflow
 from horarium.features.schedules.references import note_attribute
+from horarium.features.schedules.rows import ScheduleRow
 from horarium.features.schedules.upcoming import (
     ScheduleChange,
     Written,
@@ -23,30 +36,16 @@ from horarium.features.schedules.upcoming import (
     unchanged,
     zone_of,
 )
+from horarium.features.schedules.write_rows import mark_deleted, save_position, set_note
+from horarium.features.secrets.rows import forget_of_schedule
 from horarium.instant import Instant, rfc3339_or_none, to_rfc3339
-from horarium.life.event import CancelledUnstarted
 from horarium.platform.caller import Caller, require_confirmed
+from horarium.platform.database import Connection
+from horarium.platform.database.errors import CommitUnknown, StoreUnavailable
+from horarium.platform.database.wakeups import READY
+from horarium.platform.database.wrapper import JoinedTransaction
 from horarium.platform.errors import Refused
 from horarium.platform.wire import Permission, WriteOutcome
-from horarium.schedule.assignee import AssigneeType
-from horarium.schedule.event import EventType
-from horarium.schedule.kinds import WORKFLOW
-from horarium.schedule.planning import Planning
-from horarium.schedule.position import Status
-from horarium.schedule.reason import Obstacle, dispatch_status
-from horarium.store.database import Connection
-from horarium.store.database.channels import READY
-from horarium.store.database.joined_transaction import JoinedTransaction
-from horarium.store.errors import CommitUnknown, StoreUnavailable
-from horarium.store.generated_secrets import forget_of_schedule
-from horarium.store.history.append import Journal
-from horarium.store.policies import find_speakers
-from horarium.store.runs import open_runs
-from horarium.store.runs.writer import Happened, record_events
-from horarium.store.schedules import pauses, positions
-from horarium.store.schedules.references import newest_workflow
-from horarium.store.schedules.rows import ScheduleRow
-from horarium.store.schedules.write import mark_deleted, save_position, set_note
 
 # Runs that a delete cancels in one transaction, and in how many: whoever asks over HTTP waits for it.
 _AT_ONCE = 500
@@ -177,12 +176,12 @@ def resume_opened(
         return unchanged(connection, opened)
     _check_workflow(connection, row, opened.sound)
     require_confirmed(caller, released_at_once(opened.sound, active=row.active, held=row.held))
-    position = lifecycle.resume(opened.sound, row.schedule_uid, row.position(), now=now).position
+    position = changes.resume_position(opened.sound, row.schedule_uid, row.position(), now=now).position
     journal = Journal(row.next_sequence, now, caller.context())
     journal.missed(_overtaken(opened))
     journal.add(EventType.RESUMED, next_fire_at=rfc3339_or_none(position.next_due), generation=position.generation)
     _set_note(connection, row, note)
-    version, released = pauses.write_resumed(connection, resources.known, row, position, journal, now=now)
+    version, released = pause_rows.write_resumed(connection, resources.known, row, position, journal, now=now)
     if released:
         resources.database.notify(connection, READY)
     wake_tickers(resources, connection, position.next_due)
@@ -198,7 +197,9 @@ def require_somebody(connection: Connection, opened: Opened) -> None:
     if isinstance(planning, Exception) or (planning.assigned is None and planning.assignment is None):
         return
     given = [] if planning.assignment is None else [(namespace, planning.assignment)]
-    speakers = find_speakers(connection, given, [] if planning.assigned is None else [(namespace, planning.assigned)])
+    speakers = find_policy_documents(
+        connection, given, [] if planning.assigned is None else [(namespace, planning.assigned)]
+    )
     who = speakers.assignee_of(namespace, planning.assigned, planning.assignment)
     if who is None:
         raise Refused(f"the assignment {planning.assignment!r} was deleted; change the assignee of the schedule first")
@@ -231,26 +232,26 @@ def delete_opened(
     journal.missed(_overtaken(opened))
     journal.add(EventType.DELETED, reason=caller.reason, deleted_at=rfc3339_or_none(now))
     mark_deleted(connection, row, now=now)
-    positions.move(
+    write_rows.move_position(
         connection,
         row.schedule_uid,
         decided_until=deleted.decided_until,
         next_sequence=journal.write(connection, row.schedule_uid, row.namespace),
     )
-    if len(open_runs.not_started(connection, row.schedule_uid, _AT_ONCE + 1)) > _AT_ONCE:
-        open_runs.ask_not_started_to_stop(connection, row.schedule_uid, now)
+    if len(open_rows.not_started(connection, row.schedule_uid, _AT_ONCE + 1)) > _AT_ONCE:
+        open_rows.ask_not_started_to_stop(connection, row.schedule_uid, now)
     is_rest = _cancel_some(resources, connection, caller, row.schedule_uid, now)
     # What still runs may be tried again; then its credentials go with the rows of the schedule.
-    if not open_runs.open_run_ids(connection, row.schedule_uid, 1):
+    if not open_rows.open_run_ids(connection, row.schedule_uid, 1):
         forget_of_schedule(connection, row.schedule_uid, row.namespace, row.schedule_id)
     return moved(connection, opened, WriteOutcome.DELETED, row.version + 1, deleted), is_rest
 
 
 def _cancel_some(resources: Resources, connection: Connection, caller: Caller, uid: bytes, now: Instant) -> bool:
     """As many as one transaction should end; whether there are more."""
-    waiting = open_runs.not_started(connection, uid, _AT_ONCE + 1)
+    waiting = open_rows.not_started(connection, uid, _AT_ONCE + 1)
     gone = CancelledUnstarted("the schedule was deleted before the run started", "schedule_deleted")
-    ended = [Happened(run_id, gone, by=caller.context()) for run_id in waiting[:_AT_ONCE]]
+    ended = [ReportedEvent(run_id, gone, by=caller.context()) for run_id in waiting[:_AT_ONCE]]
     record_events(connection, resources.known, ended, now=now)
     return len(waiting) > _AT_ONCE
 
@@ -269,4 +270,4 @@ def _overtaken(opened: Opened) -> Missed | None:
     """The occurrences up to now that no tick has decided; a clock that stands still has none."""
     if opened.row.status not in (Status.ACTIVE, Status.BROKEN) or not isinstance(opened.planning, Planning):
         return None
-    return lifecycle.pause(opened.planning, opened.row.position(), now=opened.now).superseded
+    return changes.pause_position(opened.planning, opened.row.position(), now=opened.now).superseded

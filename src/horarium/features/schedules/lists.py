@@ -6,11 +6,22 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from horarium.decision.forecast_rows import NOT_TRIGGERABLE, NextRun
-from horarium.decision.health import judge
-from horarium.decision.recent import Recent, in_order
+from horarium.core.decision.forecast import NOT_TRIGGERABLE, NextRun
+from horarium.core.decision.health import judge
+from horarium.core.decision.statuses import Recent, in_order
+from horarium.core.document.definition import Definition
+from horarium.core.document.document import from_canonical
+from horarium.core.document.states import RunState, Status, instance_id
+from horarium.core.policy.queue import QueuePolicy
 from horarium.errors import InvalidDefinition
+from horarium.features.agents.policy_rows import capacity_of
+from horarium.features.forecast import lane_rows
 from horarium.features.resources import Resources, not_found
+from horarium.features.runs import rows as runs_read
+from horarium.features.runs.rows import RunFilter, RunRow
+from horarium.features.schedules import health_rows
+from horarium.features.schedules import list_rows as schedule_lists
+from horarium.features.schedules import rows as schedules
 from horarium.features.schedules.creation import current
 from horarium.features.schedules.drafts import require_namespace
 from horarium.features.schedules.filters import (
@@ -24,28 +35,16 @@ from horarium.features.schedules.filters import (
     make_list_token,
     read_list_token,
 )
+from horarium.features.schedules.list_rows import Cursor, Filter, SchedulePage
 from horarium.features.schedules.references import Lookups, effective_of, retries_of
+from horarium.features.schedules.rows import ScheduleRow
 from horarium.features.schedules.upcoming import NextFire, is_plain, next_due, next_fires, next_runs, planned_row
-from horarium.ids import id_text
+from horarium.features.workflows.graph_rows import stored_workflows
 from horarium.instant import Instant
 from horarium.platform.caller import Caller, checked_limit
+from horarium.platform.database import Connection
+from horarium.platform.ids import id_text
 from horarium.platform.wire import Permission
-from horarium.policy.queue import QueuePolicy
-from horarium.schedule.definition import Definition
-from horarium.schedule.document import from_canonical
-from horarium.schedule.position import Status
-from horarium.schedule.run import RunState, instance_id
-from horarium.store.database import Connection
-from horarium.store.history import recent
-from horarium.store.policies import room_of
-from horarium.store.runs import read as runs_read
-from horarium.store.runs.read import RunFilter, RunRow
-from horarium.store.schedules import health
-from horarium.store.schedules import lists as schedule_lists
-from horarium.store.schedules import rows as schedules
-from horarium.store.schedules.graphs import stored_workflows
-from horarium.store.schedules.lists import Cursor, Filter, SchedulePage
-from horarium.store.schedules.rows import ScheduleRow
 
 RECENT_RUNS = 10
 MAX_HELD_SHOWN = 100
@@ -200,7 +199,7 @@ def _fitting(
     fit = [wanted.fits(each) for each in page.documents]
     if wanted.health is None:
         return fit
-    found = health.vitals_of(
+    found = health_rows.vitals_of(
         connection, resources.known, page.rows, resources.settings.failing_after, with_failed=False
     )
     words = [judge(vitals, now).status for vitals in found]
@@ -232,7 +231,7 @@ def _stored_workflows(connection: Connection, rows: Sequence[ScheduleRow]) -> se
 
 
 def _with_recent(resources: Resources, connection: Connection, listed: Sequence[Listed]) -> tuple[Listed, ...]:
-    found = recent.newest(connection, [each.row.schedule_uid for each in listed], resources.clock.now())
+    found = lane_rows.newest_outcomes(connection, [each.row.schedule_uid for each in listed], resources.clock.now())
     return tuple(replace(each, recent=in_order(found.get(each.row.schedule_uid, ()))) for each in listed)
 
 
@@ -279,7 +278,7 @@ def _retries(connection: Connection, row: ScheduleRow, document: object) -> int 
 
 
 def _queue(connection: Connection, namespace: str, assignment_id: str | None) -> QueuePolicy | None:
-    return None if assignment_id is None else room_of(connection, namespace, None, assignment_id)[0]
+    return None if assignment_id is None else capacity_of(connection, namespace, None, assignment_id)[0]
 
 
 def _deleted(connection: Connection, caller: Caller, schedule_id: str) -> tuple[ScheduleRow, dict[str, Any]] | None:

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from horarium.decision.forecast import Certainty, Forecast, MoveKind, NoRun
-from horarium.decision.health_status import HealthStatus
-from horarium.decision.last_status import LastStatus
-from horarium.decision.recent import Happened
+from horarium.core.decision.statuses import Certainty, Forecast, Happened, HealthStatus, LastStatus, MoveKind, NoRun
+from horarium.core.document.event import EventType
+from horarium.core.document.states import Origin, Reason, RunState, Source, Status
+from horarium.core.policy.queue import CatchupPolicy, OverlapPolicy
 from horarium.platform.wire import (
     Answer,
     BackfillOutcome,
@@ -21,13 +21,6 @@ from horarium.platform.wire import (
     TriggerOutcome,
     WriteOutcome,
 )
-from horarium.policy.catchup import CatchupPolicy
-from horarium.policy.overlap import OverlapPolicy
-from horarium.schedule.event import EventType
-from horarium.schedule.position import Status
-from horarium.schedule.reason import Reason
-from horarium.schedule.run import Origin, RunState
-from horarium.schedule.source import Source
 
 
 class ScheduleState(Answer, frozen=True, kw_only=True):

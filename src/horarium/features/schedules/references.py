@@ -7,44 +7,45 @@ from dataclasses import replace
 from hashlib import sha256
 from typing import Any, Final
 
-from horarium.errors import HorariumError
-from horarium.features.resources import Resources
-from horarium.instant import Instant
-from horarium.platform.caller import Caller, roles_with
-from horarium.platform.wire import Permission, Role
-from horarium.policy.approval import (
+from horarium.core.document.assignee import Assignee
+from horarium.core.document.calendar import CalendarDefinition, parse_calendar
+from horarium.core.document.definition import Definition
+from horarium.core.document.effective_policies import Effective
+from horarium.core.document.kinds import WORKFLOW
+from horarium.core.document.stored_workflow import WorkflowUse, sub_workflows
+from horarium.core.document.workflow_parts import Node
+from horarium.core.document.workflow_steps import CompiledWorkflow
+from horarium.core.policy.approval import (
     ROLE_PREFIX,
     ApprovalMode,
     ApprovalPolicy,
     StepWaits,
-    merge,
+    merge_approval_policies,
     run_needs_approval,
     step_needs_approval,
 )
-from horarium.policy.deciding import names_of
-from horarium.policy.failure import FailurePolicy
-from horarium.policy.limits import RunLimits
-from horarium.policy.retry import RetryPolicy
-from horarium.schedule.assignee import Assignee
-from horarium.schedule.calendar import Calendar, parse_calendar
-from horarium.schedule.compiled import CompiledWorkflow
-from horarium.schedule.definition import Definition
-from horarium.schedule.effective import Effective
-from horarium.schedule.kinds import WORKFLOW
-from horarium.schedule.sub_workflows import Use
-from horarium.schedule.workflow_document import sub_workflows
-from horarium.schedule.workflow_parts import Node
-from horarium.settings import Settings
-from horarium.store import calendars, secrets, tokens, workflow_graphs
-from horarium.store.assignees import AGENTS, TEAMS
-from horarium.store.calendars import CalendarRow
-from horarium.store.database import Connection
-from horarium.store.policies import PolicyQuestion, Speakers, effective_for, find_speakers
-from horarium.store.schedules import references
-from horarium.store.schedules.references import WorkflowReference
-from horarium.store.schedules.write import Attribute
-from horarium.store.secrets import SecretName
-from horarium.store.workflow_graphs import WorkflowVersion
+from horarium.core.policy.limits import RunLimits
+from horarium.core.policy.retry import FailurePolicy, RetryPolicy
+from horarium.core.policy.votes import names_of
+from horarium.errors import HorariumError
+from horarium.features.agents.policy_rows import PolicyDocuments, PolicyQuestion, effective_for, find_policy_documents
+from horarium.features.agents.rows import AGENTS, TEAMS
+from horarium.features.calendars import rows as calendar_rows
+from horarium.features.calendars.rows import CalendarRow
+from horarium.features.resources import Resources
+from horarium.features.schedules import lookup_rows
+from horarium.features.schedules.lookup_rows import WorkflowReference
+from horarium.features.schedules.write_rows import Attribute
+from horarium.features.secrets import rows as secret_rows
+from horarium.features.secrets.rows import SecretName
+from horarium.features.tenants import rows as tenant_rows
+from horarium.features.workflows import graph_rows
+from horarium.features.workflows.graph_rows import WorkflowVersion
+from horarium.instant import Instant
+from horarium.platform.caller import Caller, roles_with
+from horarium.platform.database import Connection
+from horarium.platform.settings import Settings
+from horarium.platform.wire import Permission, Role
 
 
 class Lookups:
@@ -53,29 +54,29 @@ class Lookups:
     def __init__(self, connection: Connection, namespace: str) -> None:
         self._connection, self._namespace = connection, namespace
         self._found: dict[tuple[str, str], Any] = {}
-        self._calendars: dict[str, Calendar | None] = {}
+        self._calendars: dict[str, CalendarDefinition | None] = {}
         self._no_calendars: set[str] = set()
 
-    def calendars(self, names: Sequence[str]) -> Mapping[str, Calendar | None]:
+    def calendars(self, names: Sequence[str]) -> Mapping[str, CalendarDefinition | None]:
         """Calendars of the namespace, by name; None = its row cannot be read."""
         unknown = [name for name in names if name not in self._calendars and name not in self._no_calendars]
-        rows = calendars.find_many(self._connection, self._namespace, unknown) if unknown else {}
+        rows = calendar_rows.find_many(self._connection, self._namespace, unknown) if unknown else {}
         self._calendars |= {name: _calendar(row) for name, row in rows.items()}
         self._no_calendars.update(name for name in unknown if name not in rows)
         return {name: self._calendars[name] for name in names if name in self._calendars}
 
-    def workflow(self, name: str) -> references.WorkflowReference | None:
-        found: references.WorkflowReference | None = self._once("workflow", name, references.newest_workflow)
+    def workflow(self, name: str) -> lookup_rows.WorkflowReference | None:
+        found: lookup_rows.WorkflowReference | None = self._once("workflow", name, lookup_rows.newest_workflow)
         return found
 
-    def speakers(self, assignee: Assignee | None, assignment_id: str | None) -> Speakers:
+    def speakers(self, assignee: Assignee | None, assignment_id: str | None) -> PolicyDocuments:
         """Whoever has a word in the work of these, among those that there are."""
         key = "speakers", f"{assignment_id} {assignee}"
         if key not in self._found:
             given = [] if assignment_id is None else [(self._namespace, assignment_id)]
             who = [] if assignee is None else [(self._namespace, assignee)]
-            self._found[key] = find_speakers(self._connection, given, who)
-        found: Speakers = self._found[key]
+            self._found[key] = find_policy_documents(self._connection, given, who)
+        found: PolicyDocuments = self._found[key]
         return found
 
     def is_somebody(self, name: str) -> bool:
@@ -85,7 +86,7 @@ class Lookups:
 
     def secrets(self, names: Collection[str]) -> Mapping[str, SecretName]:
         """Not remembered: what is written meanwhile may set some."""
-        return secrets.find_names(self._connection, self._namespace, names)
+        return secret_rows.find_names(self._connection, self._namespace, names)
 
     def _once(self, kind: str, name: str, ask: Callable[[Connection, str, str], Any]) -> Any:
         if (kind, name) not in self._found:
@@ -93,7 +94,7 @@ class Lookups:
         return self._found[kind, name]
 
 
-def _calendar(row: CalendarRow) -> Calendar | None:
+def _calendar(row: CalendarRow) -> CalendarDefinition | None:
     try:
         return parse_calendar(row.document)
     except (HorariumError, ValueError, TypeError, AttributeError):
@@ -148,7 +149,7 @@ def steps_wait(connection: Connection, definition: Definition, policy: ApprovalP
     if action.kind != WORKFLOW.name or action.workflow is None:
         return policy.mode is ApprovalMode.EVERY_NODE
     version = action.target.get("version")
-    root = Use(action.workflow, version if isinstance(version, int) else None)
+    root = WorkflowUse(action.workflow, version if isinstance(version, int) else None)
     has_assignee = definition.assignee is not None or definition.workflow_assignment_id is not None
     return any_step_waits(connection, definition.namespace, root, policy, has_assignee=has_assignee)
 
@@ -158,12 +159,12 @@ def workflow_floor(connection: Connection, definition: Definition, newest: int) 
     asked = definition.action.target.get("version")
     version = asked if isinstance(asked, int) else newest
     wanted = WorkflowVersion(definition.namespace, definition.action.workflow or "", version)
-    compiled = workflow_graphs.load(connection, [wanted])[wanted]
+    compiled = graph_rows.load(connection, [wanted])[wanted]
     return compiled.workflow.approval if isinstance(compiled, CompiledWorkflow) else None
 
 
 def any_step_waits(
-    connection: Connection, namespace: str, root: Use, policy: ApprovalPolicy, *, has_assignee: bool
+    connection: Connection, namespace: str, root: WorkflowUse, policy: ApprovalPolicy, *, has_assignee: bool
 ) -> bool:
     """Check whether a step, also of a sub-workflow, would await approval under the policy of the run.
 
@@ -172,10 +173,10 @@ def any_step_waits(
     """
     level, seen = {(root, policy)}, set[tuple[str, int, ApprovalPolicy]]()
     while level:
-        newest = workflow_graphs.newest_versions(
+        newest = graph_rows.newest_versions(
             connection, {(namespace, use.name) for use, _ in level if use.version is None}
         )
-        following: set[tuple[Use, ApprovalPolicy]] = set()
+        following: set[tuple[WorkflowUse, ApprovalPolicy]] = set()
         for use, above in level:
             version = use.version or newest.get((namespace, use.name))
             if version is None or (use.name, version, above) in seen:
@@ -184,16 +185,16 @@ def any_step_waits(
                 return True
             seen.add((use.name, version, above))
             wanted = WorkflowVersion(namespace, use.name, version)
-            compiled = workflow_graphs.load(connection, [wanted])[wanted]
+            compiled = graph_rows.load(connection, [wanted])[wanted]
             if not isinstance(compiled, CompiledWorkflow):
                 continue
             floor = compiled.workflow.approval
             if use is not root and floor is not None and floor.requires_approval is True:
                 return True
-            own = merge(above, floor)
+            own = merge_approval_policies(above, floor)
             if any(_waits(connection, namespace, node, own, has_assignee=has_assignee) for node in compiled.nodes):
                 return True
-            following |= {(Use(sub.name, sub.version), own) for sub in sub_workflows(compiled.workflow)}
+            following |= {(WorkflowUse(sub.name, sub.version), own) for sub in sub_workflows(compiled.workflow)}
         level = following
     return False
 
@@ -258,17 +259,17 @@ def lacking_approvers(
 def _known(settings: Settings, connection: Connection, caller: Caller, now: Instant) -> set[tuple[str, str]]:
     """Principals that hold the permission, with their roles."""
     roles = [role.value for role in roles_with(Permission.APPROVE)]
-    found = set(tokens.principals(connection, caller.namespace, roles, now))
+    found = set(tenant_rows.principals(connection, caller.namespace, roles, now))
     if caller.principal is not None and caller.may(Permission.APPROVE):
         found.add((caller.principal, caller.role.value))
     return found | ({(FIXED, Role.ADMIN.value)} if settings.token is not None else set())
 
 
-_NO_SPEAKERS: Final = Speakers({}, {}, {})
+_NO_SPEAKERS: Final = PolicyDocuments({}, {}, {})
 
 
 def effective_approval(
-    speakers: Speakers | None, definition: Definition, floor: ApprovalPolicy | None = None
+    speakers: PolicyDocuments | None, definition: Definition, floor: ApprovalPolicy | None = None
 ) -> ApprovalPolicy:
     """By what holds now, with the policy of the stored workflow where it is given (`floor`)."""
     effective = effective_of(speakers, definition, floor)
@@ -276,7 +277,7 @@ def effective_approval(
 
 
 def effective_of(
-    speakers: Speakers | None, definition: Definition, floor: ApprovalPolicy | None = None
+    speakers: PolicyDocuments | None, definition: Definition, floor: ApprovalPolicy | None = None
 ) -> Effective | None:
     """Merge the policies that apply to the next run; None = only those of the definition."""
     asked = PolicyQuestion(
@@ -301,7 +302,7 @@ def lacking_approval(
     connection: Connection,
     caller: Caller,
     definition: Definition,
-    speakers: Speakers | None,
+    speakers: PolicyDocuments | None,
     stored: WorkflowReference | None,
 ) -> tuple[str, ...]:
     """A warning where runs, or steps of the stored workflow, would await an approval that nobody could give."""

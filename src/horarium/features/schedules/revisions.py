@@ -8,17 +8,37 @@ from functools import partial
 from itertools import islice
 from typing import Any, Final
 
-from horarium.decision import lifecycle
-from horarium.decision.births import BirthPolicies
-from horarium.decision.evaluator import FACTS, Forecaster
-from horarium.decision.facts import NO_FACTS, NO_SIGNAL, Fact, Facts, Shared, Signal, UnreadablePolicies
-from horarium.decision.fires import FireChanges, coming, compare_fires
-from horarium.decision.guards import reads_signal
-from horarium.decision.year import FIRST_YEAR, LAST_YEAR, YearOverview, look_at_year
+from horarium.core.decision import changes as schedule_changes
+from horarium.core.decision.evaluator import FACTS, Forecaster
+from horarium.core.decision.facts import NO_FACTS, NO_SIGNAL, Fact, Facts, SharedFacts, Signal, UnreadablePolicies
+from horarium.core.decision.guards import reads_signal
+from horarium.core.decision.run_policies import CreationPolicies, FullPolicies, full_policies, policies_of
+from horarium.core.decision.year import (
+    FIRST_YEAR,
+    LAST_YEAR,
+    FireComparison,
+    YearOverview,
+    coming_fires,
+    compare_fires,
+    look_at_year,
+)
+from horarium.core.document.calendar import local_date
+from horarium.core.document.canonical import UpdateMode, spec_document
+from horarium.core.document.definition import Definition
+from horarium.core.document.descriptions import spec_warnings, spec_words
+from horarium.core.document.document import named_in
+from horarium.core.document.effective_policies import Effective
+from horarium.core.document.json_values import damage_of
+from horarium.core.document.planning import Planning
+from horarium.core.document.states import Origin, Position
 from horarium.errors import InvalidDefinition
+from horarium.features.bundles.document import DocumentDifference, differences
 from horarium.features.forecast.service import Previewed, with_inputs
 from horarium.features.history.service import find_any
 from horarium.features.resources import Opened, Resources
+from horarium.features.schedules import fact_rows as store_facts
+from horarium.features.schedules import lookup_rows as store
+from horarium.features.schedules import rows
 from horarium.features.schedules.draft_checks import (
     NAMELESS,
     NOBODY,
@@ -30,29 +50,12 @@ from horarium.features.schedules.draft_checks import (
     kept_document,
 )
 from horarium.features.schedules.filters import MalformedPageToken
+from horarium.features.schedules.lookup_rows import Author
+from horarium.features.schedules.rows import RevisionRow, ScheduleRow
 from horarium.instant import Instant
 from horarium.platform.caller import Caller, checked_limit
+from horarium.platform.database import Connection
 from horarium.platform.wire import Permission
-from horarium.recurrence.spec_words import spec_words
-from horarium.schedule.bundle import Difference, differences
-from horarium.schedule.calendar import local_date
-from horarium.schedule.canonical import spec_document
-from horarium.schedule.damage import damage_of
-from horarium.schedule.definition import Definition
-from horarium.schedule.document import named_in
-from horarium.schedule.effective import Effective
-from horarium.schedule.patch import Update
-from horarium.schedule.planning import Planning
-from horarium.schedule.position import Position
-from horarium.schedule.run import Origin
-from horarium.schedule.spec_warnings import spec_warnings
-from horarium.schedule.told_policies import ToldPolicies, policies_of, tell
-from horarium.store.database import Connection
-from horarium.store.schedules import facts as store_facts
-from horarium.store.schedules import revisions as store
-from horarium.store.schedules import rows
-from horarium.store.schedules.revisions import Author
-from horarium.store.schedules.rows import RevisionRow, ScheduleRow
 
 MAX_ROWS: Final = 50
 
@@ -71,8 +74,8 @@ class ScheduleDraft:
     warnings: tuple[str, ...] = ()
     fires: tuple[Previewed, ...] = ()
     year: YearOverview | None = None
-    changes: FireChanges | None = None
-    policies: ToldPolicies | None = None
+    changes: FireComparison | None = None
+    policies: FullPolicies | None = None
     may_write: bool = True
 
 
@@ -82,7 +85,7 @@ def draft(
     document: object,
     *,
     schedule_id: str | None = None,
-    how: Update = Update.PARTS,
+    how: UpdateMode = UpdateMode.PARTS,
     rows: int = 10,
     year: int | None = None,
 ) -> ScheduleDraft:
@@ -136,13 +139,13 @@ def _look_ahead(connection: Connection, found: Checked, asked: Asked, signal: Si
     )
 
 
-def _facts(connection: Connection, found: Checked, now: Instant, signal: Signal) -> tuple[Facts, Shared]:
+def _facts(connection: Connection, found: Checked, now: Instant, signal: Signal) -> tuple[Facts, SharedFacts]:
     """Facts that the guards would see now, with the policies of the draft instead of the stored ones."""
     definition = found.draft.definition
     own = Effective(definition.approval, definition.retry, definition.failure, definition.limits)
     planning = replace(found.draft.planning, own_policies=own)
     active, held = (0, 0) if found.opened is None else (found.opened.row.active, found.opened.row.held)
-    subject = store_facts.Subject(found.uid, definition.namespace, planning, active, held)
+    subject = store_facts.DecisionSubject(found.uid, definition.namespace, planning, active, held)
     known, shared = store_facts.gather(
         connection,
         [subject],
@@ -156,14 +159,14 @@ def _facts(connection: Connection, found: Checked, now: Instant, signal: Signal)
     return known.get(found.uid, NO_FACTS), shared[definition.namespace]
 
 
-def _fires(found: Checked, facts: Facts, shared: Shared, asked: Asked) -> list[Previewed]:
+def _fires(found: Checked, facts: Facts, shared: SharedFacts, asked: Asked) -> list[Previewed]:
     """However far away they are. Of a schedule that is not there yet nobody knows the jitter."""
     rows = list(islice(_forecaster(found, facts, shared, asked.now).rows(asked.now), asked.rows))
     shown = rows if found.opened is not None else [row.unjittered() for row in rows]
     return with_inputs(shown, found.draft.definition, found.draft.planning.spec)
 
 
-def _forecaster(found: Checked, facts: Facts, shared: Shared, now: Instant) -> Forecaster:
+def _forecaster(found: Checked, facts: Facts, shared: SharedFacts, now: Instant) -> Forecaster:
     return Forecaster(
         found.draft.planning,
         found.uid,
@@ -175,7 +178,7 @@ def _forecaster(found: Checked, facts: Facts, shared: Shared, now: Instant) -> F
     )
 
 
-def _look_at_year(found: Checked, facts: Facts, shared: Shared, asked: Asked) -> YearOverview:
+def _look_at_year(found: Checked, facts: Facts, shared: SharedFacts, asked: Asked) -> YearOverview:
     planning, decided = found.draft.planning, found.position.decided_until
     readable = not isinstance(facts.policies, UnreadablePolicies)
     return look_at_year(
@@ -188,7 +191,7 @@ def _look_at_year(found: Checked, facts: Facts, shared: Shared, asked: Asked) ->
     )
 
 
-def _changes(connection: Connection, found: Checked, opened: Opened, now: Instant) -> FireChanges:
+def _changes(connection: Connection, found: Checked, opened: Opened, now: Instant) -> FireComparison:
     before = None if isinstance(opened.planning, Exception) else opened.planning
     return changes_between(
         connection,
@@ -205,22 +208,25 @@ def changes_between(
     before: tuple[Planning, Position] | None,
     after: tuple[Planning, Position],
     now: Instant,
-) -> FireChanges:
+) -> FireComparison:
     """From now on, under the calendars as they are now; None = nobody can say what fired before."""
     sides = {b"before": before, b"after": after}
     subjects = [
-        store_facts.Subject(side, namespace, given[0], 0, 0) for side, given in sides.items() if given is not None
+        store_facts.DecisionSubject(side, namespace, given[0], 0, 0)
+        for side, given in sides.items()
+        if given is not None
     ]
     known, _ = store_facts.gather(connection, subjects, now, lock=False, kinds=frozenset({Fact.CALENDARS}))
     old, new = (
-        () if given is None else coming(*given, known.get(side, NO_FACTS), now=now) for side, given in sides.items()
+        () if given is None else coming_fires(*given, known.get(side, NO_FACTS), now=now)
+        for side, given in sides.items()
     )
     return compare_fires(old, new, after[0].spec.zone, now=now)
 
 
 def _policies(
-    definition: Definition, policies: BirthPolicies | UnreadablePolicies | None, shared: Shared
-) -> ToldPolicies | None:
+    definition: Definition, policies: CreationPolicies | UnreadablePolicies | None, shared: SharedFacts
+) -> FullPolicies | None:
     """Those that the next run would be born with."""
     if isinstance(policies, UnreadablePolicies):
         return None
@@ -228,7 +234,7 @@ def _policies(
         turn = 0 if policies.team is None else shared.turns.get(policies.team.team_id, 0)
         effective = policies.bundle(policies.member(turn)).effective
         if effective is not None:
-            return tell(effective, definition.queue)
+            return full_policies(effective, definition.queue)
     return policies_of(None, definition)
 
 
@@ -238,7 +244,7 @@ def _of_spec(found: Invalid, asked: Asked) -> ScheduleDraft:
         return ScheduleDraft(found.errors, found.document)
     key = found.key or NAMELESS
     planning = Planning(found.spec.compile(key))
-    position = lifecycle.begin(planning, NOBODY, now=asked.now)
+    position = schedule_changes.begin_position(planning, NOBODY, now=asked.now)
     forecaster = Forecaster(planning, NOBODY, position, NO_FACTS, now=asked.now)
     rows = forecaster.rows(asked.now)
     shown = [Previewed(row.unjittered(), None) for row in islice(rows, asked.rows)]
@@ -289,8 +295,8 @@ class Comparison:
 
     before: int
     after: int
-    fields: tuple[Difference, ...]
-    changes: FireChanges | None
+    fields: tuple[DocumentDifference, ...]
+    changes: FireComparison | None
 
 
 def read(
@@ -308,7 +314,7 @@ def read(
 
     def look(connection: Connection) -> RevisionPage:
         row = find_any(connection, caller, schedule_id)
-        found, more = store.read_page(connection, row.schedule_uid, before=before, limit=limit)
+        found, more = store.revision_page(connection, row.schedule_uid, before=before, limit=limit)
         known = _authors(connection, row, found)
         written = tuple(Written(each, known.get(each.revision) or _remembered(row, each)) for each in found)
         return RevisionPage(row, written, str(found[-1].revision) if more and found else None)

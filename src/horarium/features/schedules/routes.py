@@ -6,9 +6,12 @@ from typing import Annotated, Any
 
 from fastapi import Query, Request
 
+from horarium.core.document.canonical import UpdateMode
+from horarium.core.document.states import Status
 from horarium.errors import InvalidDefinition
 from horarium.features.schedules import lifecycle, lists, service, views
 from horarium.features.schedules.filters import ScheduleFilter, UnsupportedFilter, parse_query
+from horarium.features.schedules.health_rows import SIGNED
 from horarium.features.schedules.model import Schedule, ScheduleList, WriteResult
 from horarium.features.schedules.upcoming import ScheduleChange, written_end
 from horarium.features.schedules.views import assignee_type_of, check_texts, health_of, labels_of, status_of
@@ -20,9 +23,6 @@ from horarium.platform.http.requests import CallerOf, Confirm, Document, Resourc
 from horarium.platform.http.responses import IfMatch, Reply, etag, version_of
 from horarium.platform.http.routing import OPERATE, READ, WRITE, Routes, ScheduleDocument
 from horarium.platform.wire import WriteOutcome
-from horarium.schedule.patch import Update
-from horarium.schedule.position import Status
-from horarium.store.schedules.signs import SIGNED
 
 routes = Routes("/api/schedules", tag="schedules")
 # Where the monitoring pages of Durable Workflow read.
@@ -215,7 +215,7 @@ def update_schedule(
     parts are removed, except the note, source and pause.
     """
     meant, version = caller.confirming(confirm), version_of(if_match)
-    how = Update.WHOLE if whole else Update.PARTS
+    how = UpdateMode.WHOLE if whole else UpdateMode.PARTS
     done = service.update(resources, meant, schedule_id, document, how=how, if_version=version)
     return reply_written(done)
 
@@ -242,7 +242,7 @@ def patch_schedule(
 ) -> Reply:
     """JSON merge patch (RFC 7396): objects are merged, null clears a field."""
     meant, version = caller.confirming(confirm), version_of(if_match)
-    done = service.update(resources, meant, schedule_id, document, how=Update.MERGE, if_version=version)
+    done = service.update(resources, meant, schedule_id, document, how=UpdateMode.MERGE, if_version=version)
     return reply_written(done)
 
 

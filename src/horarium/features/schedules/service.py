@@ -9,12 +9,23 @@ from hashlib import sha256
 
 import orjson
 
-from horarium.decision import lifecycle
-from horarium.decision.facts import Fact
-from horarium.decision.guards import facts_needed
-from horarium.decision.storm import released_by_edit
+from horarium.core.decision import changes
+from horarium.core.decision.changes import released_by_edit
+from horarium.core.decision.facts import Fact
+from horarium.core.decision.guards import facts_needed
+from horarium.core.document.canonical import UpdateMode, to_document
+from horarium.core.document.definition import Definition
+from horarium.core.document.document import ParsedDefinition, changed_fields, named_in, parse_definition, spec_equal
+from horarium.core.document.event import EventType
+from horarium.core.document.states import Origin, Status
+from horarium.core.policy.approval import run_needs_approval
 from horarium.errors import InvalidDefinition
+from horarium.features.bundles.values import BundleKind
+from horarium.features.history.rows import Journal
 from horarium.features.resources import Opened, Resources, open_schedule, wake_tickers
+from horarium.features.runs import release_rows
+from horarium.features.schedules import rows as schedules
+from horarium.features.schedules import write_rows
 from horarium.features.schedules.creation import (
     SECRETS,
     begin_schedule,
@@ -28,32 +39,18 @@ from horarium.features.schedules.decisions import bypass_on_record, refuse_skipp
 from horarium.features.schedules.drafts import Draft, check_draft
 from horarium.features.schedules.lifecycle import pause_opened, require_somebody, resume_opened
 from horarium.features.schedules.references import note_attribute
+from horarium.features.schedules.rows import PositionChange
 from horarium.features.schedules.upcoming import Planned, ScheduleChange, moved, next_runs, unchanged
+from horarium.features.schedules.write_rows import add_revision, insert_schedule, save_position, set_note
 from horarium.features.tenants.quotas import check_definitions, write_of
-from horarium.ids import id_text, new_id
 from horarium.instant import Instant
 from horarium.platform.caller import Caller, require_confirmed
+from horarium.platform.database import Connection, counters
+from horarium.platform.database.errors import UniqueConflict
+from horarium.platform.database.wakeups import READY
 from horarium.platform.errors import ScheduleAlreadyExists, ScheduleNotFound
+from horarium.platform.ids import id_text, new_id
 from horarium.platform.wire import Permission, WriteOutcome
-from horarium.policy.approval import run_needs_approval
-from horarium.schedule.bundle_kind import BundleKind
-from horarium.schedule.canonical import to_document
-from horarium.schedule.definition import Definition
-from horarium.schedule.document import Parsed, changed_fields, named_in, parse_definition, spec_equal
-from horarium.schedule.event import EventType
-from horarium.schedule.patch import Update
-from horarium.schedule.position import Status
-from horarium.schedule.run import Origin
-from horarium.store import counters
-from horarium.store.database import Connection
-from horarium.store.database.channels import READY
-from horarium.store.errors import Conflict
-from horarium.store.history.append import Journal
-from horarium.store.runs import release
-from horarium.store.schedules import positions
-from horarium.store.schedules import rows as schedules
-from horarium.store.schedules.rows import PositionChange
-from horarium.store.schedules.write import add_revision, insert_schedule, save_position, set_note
 
 _NAMELESS = "schedule"
 _SPOKEN_OF = frozenset(
@@ -77,13 +74,15 @@ def create(resources: Resources, caller: Caller, document: object) -> ScheduleCh
     try:
         with bypass_on_record(resources, caller):
             return resources.database.write(lambda connection: _create(resources, connection, caller, parsed))
-    except Conflict as taken:
+    except UniqueConflict as taken:
         if taken.constraint == "schedules_live_id":
             raise ScheduleAlreadyExists(parsed.definition.schedule_id) from None
         raise
 
 
-def upsert(resources: Resources, caller: Caller, document: object, *, update: Update = Update.WHOLE) -> ScheduleChange:
+def upsert(
+    resources: Resources, caller: Caller, document: object, *, update: UpdateMode = UpdateMode.WHOLE
+) -> ScheduleChange:
     """Create or replace by id. An equal definition changes nothing, and a pause is never undone by it.
 
     Nor does it bring back a schedule whose runs are used up. Without an id the definition names itself, so that
@@ -92,7 +91,7 @@ def upsert(resources: Resources, caller: Caller, document: object, *, update: Up
     caller.require(Permission.WRITE)
     document = _named(resources, caller, document)
     try:
-        parsed: Parsed | InvalidDefinition = parse_new(resources, caller, document)
+        parsed: ParsedDefinition | InvalidDefinition = parse_new(resources, caller, document)
     except InvalidDefinition as wrong:  # as a new one it will not do; as what is there already it may
         parsed = wrong
     schedule_id = named_in(document) if isinstance(parsed, InvalidDefinition) else parsed.definition.schedule_id
@@ -116,7 +115,7 @@ def upsert(resources: Resources, caller: Caller, document: object, *, update: Up
             return write(put)
     except ScheduleNotFound:
         return write(put)  # somebody has deleted it between the look and the lock
-    except Conflict as taken:
+    except UniqueConflict as taken:
         if taken.constraint != "schedules_live_id":
             raise
         return write(put)  # somebody was faster; now it is there
@@ -128,7 +127,7 @@ def update(
     schedule_id: str,
     document: object,
     *,
-    how: Update = Update.MERGE,
+    how: UpdateMode = UpdateMode.MERGE,
     if_version: int | None = None,
 ) -> ScheduleChange:
     """`parts` for PUT, `merge` for PATCH. Whoever may only operate may change the pause state and nothing else."""
@@ -152,7 +151,7 @@ def parse_new(
     *,
     may_be_over: bool = False,
     generated_id: str | None = None,
-) -> Parsed:
+) -> ParsedDefinition:
     """`may_be_over`: one whose occurrences all lie in the past is no mistake."""
     parsed = parse_definition(
         document,
@@ -179,7 +178,7 @@ def _named(resources: Resources, caller: Caller, document: object) -> object:
     return document
 
 
-def _parsed_nameless(resources: Resources, caller: Caller, document: object, now: Instant) -> Parsed:
+def _parsed_nameless(resources: Resources, caller: Caller, document: object, now: Instant) -> ParsedDefinition:
     return parse_definition(
         document,
         now=now,
@@ -195,7 +194,7 @@ def _own_name(definition: Definition) -> str:
     return f"{_NAMELESS}-{sha256(said).hexdigest()[:24]}"
 
 
-def _create(resources: Resources, connection: Connection, caller: Caller, parsed: Parsed) -> ScheduleChange:
+def _create(resources: Resources, connection: Connection, caller: Caller, parsed: ParsedDefinition) -> ScheduleChange:
     now = resources.clock.now()
     begun = begin_schedule(resources, connection, caller, parsed)
     specs = [begun.planning.spec]
@@ -217,7 +216,7 @@ def update_opened(
     caller: Caller,
     opened: Opened,
     document: object,
-    how: Update,
+    how: UpdateMode,
     *,
     obey_pause: bool,
 ) -> ScheduleChange:
@@ -287,7 +286,7 @@ def _revise(
     journal = Journal(row.next_sequence, now, caller.context())
     journal.missed(change.superseded)
     journal.add(EventType.UPDATED, changed_fields=list(changed), **told(definition, number, position))
-    positions.move(
+    write_rows.move_position(
         connection,
         row.schedule_uid,
         status=position.status,
@@ -298,7 +297,7 @@ def _revise(
     )
     if not facts_needed(draft.planning, Origin.SCHEDULED).isdisjoint({Fact.SPENDING, Fact.DAILY_RUNS}):
         counters.recount_today(connection, row.schedule_uid, now)
-    if row.held and release.release(connection, resources.known, row.schedule_uid, now=now):
+    if row.held and release_rows.release(connection, resources.known, row.schedule_uid, now=now):
         resources.database.notify(connection, READY)
     if position.next_due != row.next_due:
         wake_tickers(resources, connection, position.next_due)
@@ -333,15 +332,17 @@ def _beside(
     return replace(unchanged(connection, opened), outcome=WriteOutcome.UPDATED, version=version, changed=changed)
 
 
-def planned_edit(opened: Opened, draft: Draft, *, spec_changed: bool) -> lifecycle.Change:
+def planned_edit(opened: Opened, draft: Draft, *, spec_changed: bool) -> changes.PositionEdit:
     """Where the edit leaves the plan."""
     row, now = opened.row, opened.now
     position = row.position()
     if isinstance(opened.planning, Exception):
         # Nobody can say which occurrences a spec has that cannot be read; count from now on.
         position = position._replace(decided_until=max(position.decided_until, now))
-        return lifecycle.edit(draft.planning, draft.planning, row.schedule_uid, position, now=now, spec_changed=True)
-    return lifecycle.edit(
+        return changes.edit_position(
+            draft.planning, draft.planning, row.schedule_uid, position, now=now, spec_changed=True
+        )
+    return changes.edit_position(
         opened.planning, draft.planning, row.schedule_uid, position, now=now, spec_changed=spec_changed
     )
 

@@ -6,11 +6,20 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
-from horarium.decision.facts import NO_FACTS, Facts
-from horarium.decision.plan import Birth, Fire, Hold, Skip
-from horarium.decision.trigger import decide_trigger
+from horarium.core.decision.decide import decide_trigger
+from horarium.core.decision.facts import NO_FACTS, Birth, Facts, Fire, Hold, Skip
+from horarium.core.document.canonical import UpdateMode
+from horarium.core.document.event import EventType
+from horarium.core.document.json_values import DocumentProblems
+from horarium.core.document.rendering import TemplateUse
+from horarium.core.document.secrets import SECRET_KINDS, check_value
+from horarium.core.document.states import Origin, Position, Reason, RunState, Status, instance_id
+from horarium.core.policy.queue import OverlapPolicy
 from horarium.errors import InvalidDefinition
+from horarium.features.history.rows import Journal
 from horarium.features.resources import Opened, Resources, open_exhausted, open_schedule
+from horarium.features.runs import rows as runs_read
+from horarium.features.runs.rows import RunRow
 from horarium.features.schedules.decisions import (
     bypass_on_record,
     gather_facts,
@@ -23,26 +32,14 @@ from horarium.features.schedules.decisions import (
 from horarium.features.schedules.drafts import check_input
 from horarium.features.schedules.service import update_opened
 from horarium.features.schedules.upcoming import ScheduleChange
-from horarium.ids import id_text
+from horarium.features.schedules.write_rows import save_position
 from horarium.instant import Instant
 from horarium.platform.caller import Caller
+from horarium.platform.database import Connection
+from horarium.platform.database.errors import UniqueConflict
 from horarium.platform.errors import KeyReused, ScheduleNotFound
+from horarium.platform.ids import id_text
 from horarium.platform.wire import Permission, TriggerOutcome, WriteOutcome
-from horarium.policy.overlap import OverlapPolicy
-from horarium.schedule.event import EventType
-from horarium.schedule.patch import Update
-from horarium.schedule.position import Position, Status
-from horarium.schedule.problems import Problems
-from horarium.schedule.reason import Reason
-from horarium.schedule.rendering import TemplateUse
-from horarium.schedule.run import Origin, RunState, instance_id
-from horarium.schedule.secret import KINDS, check_value
-from horarium.store.database import Connection
-from horarium.store.errors import Conflict
-from horarium.store.history.append import Journal
-from horarium.store.runs import read as runs_read
-from horarium.store.runs.read import RunRow
-from horarium.store.schedules.write import save_position
 
 MAX_KEY_LENGTH = 255
 
@@ -87,7 +84,7 @@ def trigger(
     try:
         with bypass_on_record(resources, caller, schedule_id):
             answer, decided = resources.database.write(wish.fire)
-    except Conflict as taken:
+    except UniqueConflict as taken:
         if taken.constraint == "runs_by_callers_key":
             raise KeyReused("this idempotency key was used to start another run") from None
         raise
@@ -164,8 +161,8 @@ class _Wish:
 def check_secrets(inputs: object, opened: Opened) -> None:
     """Inputs of one run may name secrets where those of the schedule may."""
     if inputs is not None:
-        problems = Problems()
-        check_value(inputs, "inputs", problems, allowed=opened.sound.kind in KINDS)
+        problems = DocumentProblems()
+        check_value(inputs, "inputs", problems, allowed=opened.sound.kind in SECRET_KINDS)
         problems.raise_any()
 
 
@@ -240,13 +237,13 @@ def put(
     if_version: int | None = None,
 ) -> ScheduleChange:
     """In place of the old one, whole: a condition is not merged with the one before."""
-    return _change(resources, caller, schedule_id, part, {part.value: value}, Update.PARTS, if_version)
+    return _change(resources, caller, schedule_id, part, {part.value: value}, UpdateMode.PARTS, if_version)
 
 
 def clear(
     resources: Resources, caller: Caller, schedule_id: str, part: Guarded, *, if_version: int | None = None
 ) -> ScheduleChange:
-    return _change(resources, caller, schedule_id, part, {part.value: None}, Update.MERGE, if_version)
+    return _change(resources, caller, schedule_id, part, {part.value: None}, UpdateMode.MERGE, if_version)
 
 
 def _change(
@@ -255,7 +252,7 @@ def _change(
     schedule_id: str,
     part: Guarded,
     document: dict[str, object],
-    how: Update,
+    how: UpdateMode,
     if_version: int | None,
 ) -> ScheduleChange:
     caller.require(Permission.WRITE)

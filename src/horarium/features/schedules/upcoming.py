@@ -8,26 +8,24 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Any, NamedTuple
 
-from horarium.decision.calendar_spans import CalendarSpans
-from horarium.decision.certainty import is_guarded, is_independent
-from horarium.decision.evaluator import FACTS, Forecaster
-from horarium.decision.facts import NO_FACTS, Facts, Shared, Signal, UnreadablePolicies
-from horarium.decision.forecast import NoRun
-from horarium.decision.forecast_rows import NOT_TRIGGERABLE, NextRun
-from horarium.decision.guards import reads_signal
+from horarium.core.decision.certainty import is_guarded, is_independent
+from horarium.core.decision.evaluator import FACTS, Forecaster
+from horarium.core.decision.facts import NO_FACTS, Facts, SharedFacts, Signal, UnreadablePolicies
+from horarium.core.decision.forecast import NOT_TRIGGERABLE, NextRun
+from horarium.core.decision.guards import CalendarSpans, reads_signal
+from horarium.core.decision.statuses import NoRun
+from horarium.core.document.planning import Planning
+from horarium.core.document.states import Position, Status
+from horarium.core.recurrence.zone import Zone, exactly, load_zone, read_moment
 from horarium.errors import InvalidDefinition, InvalidSpec
 from horarium.features.resources import Opened
+from horarium.features.schedules import fact_rows
+from horarium.features.schedules.rows import ScheduleRow
 from horarium.instant import Instant
 from horarium.launchers.signals import Signals
+from horarium.platform.database import Connection
+from horarium.platform.database.errors import is_fault_of_a_row
 from horarium.platform.wire import WriteOutcome
-from horarium.recurrence.moment import exactly, read_moment
-from horarium.recurrence.zone import Zone, load_zone
-from horarium.schedule.planning import Planning
-from horarium.schedule.position import Position, Status
-from horarium.store.database import Connection
-from horarium.store.errors import is_fault_of_a_row
-from horarium.store.schedules import facts
-from horarium.store.schedules.rows import ScheduleRow
 
 NEXT_FIRES = 5
 # What a document holds where a guard may refuse the next occurrence of an active schedule.
@@ -117,13 +115,13 @@ def next_runs(
     """By schedule, with one query for each kind of fact, and none for schedules that nothing can refuse."""
     asking = [each for each in planned if _needs_facts(each)]
     subjects = [
-        facts.Subject(each.schedule_uid, each.namespace, each.planning, each.active, each.held)
+        fact_rows.DecisionSubject(each.schedule_uid, each.namespace, each.planning, each.active, each.held)
         for each in asking
         if isinstance(each.planning, Planning)
     ]
     # Only runs that are open can stand in the way of the next one.
     known, shared = (
-        facts.gather(
+        fact_rows.gather(
             connection,
             subjects,
             now,
@@ -132,7 +130,7 @@ def next_runs(
             signals=seen_signals(
                 signals, ((each.schedule_uid, each.namespace, each.schedule_id, each.planning) for each in asking), now
             ),
-            timed=facts.has_open_runs,
+            timed=fact_rows.has_open_runs,
         )
         if subjects
         else ({}, {})
@@ -166,7 +164,7 @@ def _can_run(each: Planned) -> bool:
 
 
 def _next_run(
-    each: Planned, known: Facts, shared: Shared | None, spans: CalendarSpans, now: Instant, *, look: bool
+    each: Planned, known: Facts, shared: SharedFacts | None, spans: CalendarSpans, now: Instant, *, look: bool
 ) -> NextRun:
     planning, position = each.planning, each.position
     # What cannot be read will be set aside by the tick.

@@ -8,11 +8,20 @@ from typing import Any, cast
 
 from msgspec import Raw
 
-from horarium.decision.health_status import HealthStatus
-from horarium.decision.recent import Recent
+from horarium.core.decision.run_policies import told
+from horarium.core.decision.statuses import HealthStatus, Recent
+from horarium.core.document.assignee import AssigneeType
+from horarium.core.document.descriptions import spec_words
+from horarium.core.document.document import from_canonical
+from horarium.core.document.json_values import damage_of
+from horarium.core.document.states import Source, Status, instance_id
+from horarium.core.policy.names import shown
+from horarium.core.policy.queue import CatchupPolicy, OverlapPolicy
 from horarium.errors import HorariumError, InvalidDefinition
 from horarium.features.resources import Resources
+from horarium.features.runs.rows import RunRow
 from horarium.features.schedules.filters import LISTED
+from horarium.features.schedules.health_rows import SIGNED
 from horarium.features.schedules.lists import Described, Listed
 from horarium.features.schedules.model import (
     HeldAction,
@@ -27,22 +36,9 @@ from horarium.features.schedules.model import (
     WriteResult,
 )
 from horarium.features.schedules.upcoming import ScheduleChange
-from horarium.ids import id_text
 from horarium.instant import to_datetime
+from horarium.platform.ids import id_text
 from horarium.platform.wire import merge, time_of
-from horarium.policy.catchup import CatchupPolicy
-from horarium.policy.names import shown
-from horarium.policy.overlap import OverlapPolicy
-from horarium.recurrence.spec_words import spec_words
-from horarium.schedule.assignee import AssigneeType
-from horarium.schedule.damage import damage_of
-from horarium.schedule.document import from_canonical
-from horarium.schedule.position import Status
-from horarium.schedule.run import instance_id
-from horarium.schedule.source import Source
-from horarium.schedule.told_policies import told
-from horarium.store.runs.read import RunRow
-from horarium.store.schedules.signs import SIGNED
 
 # What a document leaves out, because it says no more than this, and an answer has all the same.
 _ALWAYS_SHOWN: dict[str, Any] = {

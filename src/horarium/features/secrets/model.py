@@ -6,9 +6,9 @@ from typing import Annotated
 
 from msgspec import Meta
 
+from horarium.core.document.secret_values import MAX_VALUE_BYTES
 from horarium.platform.bodies import Body
 from horarium.platform.wire import Answer, Rows, Time, WriteOutcome
-from horarium.schedule.secret_value import MAX_VALUE_BYTES
 
 
 class SecretBody(Body, frozen=True, kw_only=True):

@@ -8,6 +8,7 @@ from fastapi import Query
 
 from horarium.features.secrets import service
 from horarium.features.secrets.model import Secret, SecretBody, SecretDeleted, SecretList
+from horarium.features.secrets.rows import SecretName
 from horarium.instant import to_datetime
 from horarium.platform.bodies import read_body
 from horarium.platform.http.audited import Audited
@@ -17,7 +18,6 @@ from horarium.platform.http.requests import CallerOf, Document, ResourcesOf
 from horarium.platform.http.responses import Reply
 from horarium.platform.http.routing import READ, WRITE, Routes
 from horarium.platform.wire import WriteOutcome
-from horarium.store.secrets import SecretName
 
 routes = Routes("/api/secrets", tag="secrets")
 

@@ -5,22 +5,21 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from horarium.core.document.secret_values import checked_hosts, checked_value
+from horarium.core.policy.names import PolicyError, checked_id
 from horarium.errors import InvalidDefinition
 from horarium.features.resources import Resources
 from horarium.features.schedules.drafts import hold_namespace, require_namespace
+from horarium.features.schedules.lookup_rows import schedules_with_secret
+from horarium.features.secrets import rows
+from horarium.features.secrets.rows import SecretName
 from horarium.features.tenants.quotas import check_stored
+from horarium.features.workflows.rows import workflows_with_secret
 from horarium.platform.caller import Caller, checked_limit
+from horarium.platform.database import Connection
+from horarium.platform.database.installation import Sealer
 from horarium.platform.errors import Forbidden, Refused, SecretInUse, SecretNotFound
 from horarium.platform.wire import Permission, Role
-from horarium.policy.names import PolicyError
-from horarium.schedule.naming import checked_id
-from horarium.schedule.secret_value import checked_hosts, checked_value
-from horarium.store import secrets
-from horarium.store.database import Connection
-from horarium.store.schedules.references import schedules_with_secret
-from horarium.store.sealing import Sealer
-from horarium.store.secrets import SecretName
-from horarium.store.workflows import workflows_with_secret
 
 _USERS_NAMED = 20
 
@@ -41,7 +40,7 @@ def put(resources: Resources, caller: Caller, name: str, value: object, hosts: o
 
     def work(connection: Connection) -> SecretName:
         hold_namespace(connection, caller.namespace)
-        before = secrets.find(connection, caller.namespace, name) if hosts is None else None
+        before = rows.find(connection, caller.namespace, name) if hosts is None else None
         allowed = checked_hosts(hosts) if before is None else before.hosts
         return keep(resources, connection, caller, name, checked_value(value), allowed)
 
@@ -62,8 +61,8 @@ def keep(
     if resources.sealer is None:
         raise Refused("this process has no secret key, so it cannot store secrets; set secret_key")
     most = resources.settings.secrets_per_namespace
-    before = secrets.find(connection, caller.namespace, name)
-    if before is None and secrets.count(connection, caller.namespace) >= most:
+    before = rows.find(connection, caller.namespace, name)
+    if before is None and rows.count(connection, caller.namespace) >= most:
         raise Refused(f"the namespace has {most} secrets, the maximum (setting secrets_per_namespace)")
     return seal(resources, connection, caller, resources.sealer, name, value, hosts, generated=generated)
 
@@ -82,7 +81,7 @@ def seal(
     """Store the value. Raise QuotaExceeded where what it takes beside the value before does not fit."""
     namespace, now = caller.namespace, resources.clock.now()
     before = _size(connection, namespace, name)
-    written = secrets.put(connection, sealer, namespace, name, value, hosts, generated, now, principal=caller.principal)
+    written = rows.put(connection, sealer, namespace, name, value, hosts, generated, now, principal=caller.principal)
     added = _size(connection, namespace, name) - before
     if added > 0:
         check_stored(resources, connection, namespace, added, now)
@@ -90,7 +89,7 @@ def seal(
 
 
 def _size(connection: Connection, namespace: str, name: str) -> int:
-    return sum(len(row.sealed) for row in secrets.find_all(connection, namespace, [name]).values())
+    return sum(len(row.sealed) for row in rows.find_all(connection, namespace, [name]).values())
 
 
 def list_secrets(
@@ -105,7 +104,7 @@ def list_secrets(
 
     def look(connection: Connection) -> SecretPage:
         require_namespace(connection, caller.namespace)
-        found = secrets.names(connection, caller.namespace, after_name=after, limit=limit + 1)
+        found = rows.names(connection, caller.namespace, after_name=after, limit=limit + 1)
         return SecretPage(tuple(found[:limit]), found[limit - 1].name if len(found) > limit else None)
 
     return resources.database.read(look)
@@ -116,13 +115,13 @@ def delete(resources: Resources, caller: Caller, name: str, *, force: bool = Fal
     caller.require(Permission.WRITE)
 
     def work(connection: Connection) -> None:
-        if secrets.find(connection, caller.namespace, name) is None:
+        if rows.find(connection, caller.namespace, name) is None:
             raise SecretNotFound(name)
         users = [] if force else schedules_with_secret(connection, caller.namespace, name, most=_USERS_NAMED)
         others = [] if force else workflows_with_secret(connection, caller.namespace, name, most=_USERS_NAMED)
         if users or others:
             raise SecretInUse(name, tuple(users), tuple(others))
-        secrets.delete(connection, caller.namespace, name)
+        rows.delete(connection, caller.namespace, name)
 
     resources.database.write(work)
 

@@ -7,12 +7,12 @@ from typing import Annotated, ClassVar
 
 from msgspec import Meta
 
-from horarium.decision.health_status import HealthStatus
+from horarium.core.decision.statuses import HealthStatus
+from horarium.core.document.calendar import CalendarKind
+from horarium.core.document.event import EventType
+from horarium.core.document.states import RunState
 from horarium.platform.bodies import Body, Name, Text, Whole
 from horarium.platform.wire import Answer, Object, Permission, RemovalOutcome, RevokeOutcome, Role, Rows, Time
-from horarium.schedule.calendar import CalendarKind
-from horarium.schedule.event import EventType
-from horarium.schedule.run import RunState
 
 
 class CalendarDay(Answer, frozen=True, kw_only=True):

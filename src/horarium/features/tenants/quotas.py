@@ -5,17 +5,18 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol, TypeVar
 
+from horarium.core.policy.limits import Quotas, definitions_exceed, gap_exceeds
+from horarium.core.recurrence.lint import shortest_gap
+from horarium.core.recurrence.spec import Spec
 from horarium.features.resources import Resources
+from horarium.features.schedules.write_rows import NewRevision
+from horarium.features.tenants import quota_rows
 from horarium.instant import Instant
+from horarium.platform.database import Connection
+from horarium.platform.database import limits as database_limits
+from horarium.platform.database.columns import to_text
+from horarium.platform.database.limits import RowLimit
 from horarium.platform.errors import QuotaExceeded, Refused
-from horarium.policy.quotas import Quotas, definitions_exceed, gap_exceeds
-from horarium.recurrence.gaps import shortest_gap
-from horarium.recurrence.spec import Spec
-from horarium.store import row_limits, usage
-from horarium.store.database import Connection
-from horarium.store.database.json_text import to_text
-from horarium.store.row_limits import RowLimit
-from horarium.store.schedules.write import Revision
 
 # Occurrences are whole seconds: no spec is closer than that.
 _ALWAYS = 1
@@ -25,7 +26,7 @@ def check_definitions(
     resources: Resources,
     connection: Connection,
     namespace: str,
-    revisions: Sequence[Revision],
+    revisions: Sequence[NewRevision],
     *,
     new: int,
     specs: Sequence[Spec] = (),
@@ -38,7 +39,7 @@ def check_definitions(
     if not revisions:
         return
     size = sum(len(to_text(each.document)) for each in revisions)
-    limits = _check(resources, connection, namespace, usage.Growth(schedules=new, bytes=size), now)
+    limits = _check(resources, connection, namespace, quota_rows.Growth(schedules=new, bytes=size), now)
     if limits is not None:
         for spec in specs:
             check_gap(namespace, limits, spec, now)
@@ -56,39 +57,39 @@ def check_bytes(
     """Raises QuotaExceeded, and writes down what is added: a document that takes the place of `before`."""
     size = len(to_text(document)) - (0 if before is None else len(to_text(before)))
     if size > 0:
-        _check(resources, connection, namespace, usage.Growth(bytes=size), now)
+        _check(resources, connection, namespace, quota_rows.Growth(bytes=size), now)
 
 
 def check_stored(resources: Resources, connection: Connection, namespace: str, size: int, now: Instant) -> None:
     """Raise QuotaExceeded for `size` bytes beside documents; write down that they are stored."""
-    _check(resources, connection, namespace, usage.Growth(bytes=size), now)
+    _check(resources, connection, namespace, quota_rows.Growth(bytes=size), now)
 
 
 def check_rows(connection: Connection, rows: RowLimit, namespace: str) -> None:
     """Raise Refused where the namespace has as many of these rows as one namespace may have."""
-    if row_limits.is_full(connection, rows, namespace):
+    if database_limits.is_full(connection, rows, namespace):
         raise Refused(f"the namespace has {rows.most} {rows.what}, the maximum; delete some first")
 
 
 def require_room(
-    resources: Resources, connection: Connection, revision: Revision, namespace: str, *, new: int, now: Instant
+    resources: Resources, connection: Connection, revision: NewRevision, namespace: str, *, new: int, now: Instant
 ) -> Quotas | None:
     """The limits, as `check_definitions` asks for one definition; nothing is written."""
     size = len(to_text(revision.document))
-    return _limits(resources, connection, namespace, usage.Growth(schedules=new, bytes=size), now)
+    return _limits(resources, connection, namespace, quota_rows.Growth(schedules=new, bytes=size), now)
 
 
 def _check(
-    resources: Resources, connection: Connection, namespace: str, growth: usage.Growth, now: Instant
+    resources: Resources, connection: Connection, namespace: str, growth: quota_rows.Growth, now: Instant
 ) -> Quotas | None:
     limits = _limits(resources, connection, namespace, growth, now)
     if limits is not None:
-        usage.add(connection, {namespace: growth}, now)
+        quota_rows.add_growth(connection, {namespace: growth}, now)
     return limits
 
 
 def _limits(
-    resources: Resources, connection: Connection, namespace: str, growth: usage.Growth, now: Instant
+    resources: Resources, connection: Connection, namespace: str, growth: quota_rows.Growth, now: Instant
 ) -> Quotas | None:
     """Raises QuotaExceeded; None = whoever writes into a namespace that is gone is told so elsewhere."""
     standing = resources.quotas.standing(connection, namespace, now, new=growth.schedules)

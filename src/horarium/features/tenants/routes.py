@@ -7,6 +7,7 @@ from typing import Annotated, Any
 from fastapi import Query
 from msgspec import structs
 
+from horarium.core.policy.limits import Quota, RetentionPolicy
 from horarium.features.resources import Resources
 from horarium.features.tenants import service
 from horarium.features.tenants.model import (
@@ -24,8 +25,8 @@ from horarium.features.tenants.model import (
     TokenList,
     TokenRevoked,
 )
+from horarium.features.tenants.rows import NamespaceRow, NewToken, TokenRow
 from horarium.features.tenants.session_routes import OwnSessionOf
-from horarium.ids import id_text
 from horarium.instant import from_datetime, to_datetime
 from horarium.platform.bodies import NamespaceBody, NamespaceChange, read_body
 from horarium.platform.caller import Caller
@@ -34,12 +35,8 @@ from horarium.platform.http.bodies import readable
 from horarium.platform.http.requests import CallerOf, Document, ResourcesOf
 from horarium.platform.http.responses import Reply
 from horarium.platform.http.routing import ADMINISTER, READ, Routes
+from horarium.platform.ids import id_text
 from horarium.platform.wire import RemovalOutcome, RevokeOutcome, time_of
-from horarium.policy.quotas import Quota
-from horarium.policy.retention import Retention
-from horarium.store.namespaces import NamespaceRow
-from horarium.store.tokens import IssuedToken as NewToken
-from horarium.store.tokens import TokenRow
 
 routes = Routes("/api/namespaces", tag="namespaces")
 _LIMITED = Namespace(
@@ -162,8 +159,8 @@ def _whole(resources: Resources, caller: Caller, name: str) -> Namespace:
         )
         for quota in Quota
     }
-    settings = Retention(resources.settings.keep_runs_days, resources.settings.keep_history_days)
-    kept = Retention(row.keep_runs_days, row.keep_history_days).in_force(settings)
+    settings = RetentionPolicy(resources.settings.keep_runs_days, resources.settings.keep_history_days)
+    kept = RetentionPolicy(row.keep_runs_days, row.keep_history_days).in_force(settings)
     return structs.replace(
         _namespace(row),
         quotas=NamespaceQuotas(**uses),

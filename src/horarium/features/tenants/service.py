@@ -7,15 +7,23 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any
 
+from horarium.core.policy.limits import RetentionPolicy, changed_quotas, changed_retention
+from horarium.core.policy.names import PolicyError, checked_id, parse_name, text
 from horarium.errors import InvalidDefinition
 from horarium.features.agents.service import AGENTS
 from horarium.features.approvals import standing_rows
 from horarium.features.resources import Resources
 from horarium.features.schedules.drafts import hold_namespace
+from horarium.features.tenants import removal_rows, rows
+from horarium.features.tenants.quota_rows import QuotaUsage
 from horarium.features.tenants.quotas import check_rows
-from horarium.ids import id_text, parse_id
+from horarium.features.tenants.removal_rows import LiveRows
+from horarium.features.tenants.rows import NamespaceRow, NewToken, TokenRow
 from horarium.instant import SECOND, Instant
 from horarium.platform.caller import Caller
+from horarium.platform.database import Connection, limits
+from horarium.platform.database.errors import CommitUnknown, StoreUnavailable, UniqueConflict
+from horarium.platform.database.schema import DEFAULT_NAMESPACE
 from horarium.platform.errors import (
     Forbidden,
     NamespaceAlreadyExists,
@@ -26,19 +34,8 @@ from horarium.platform.errors import (
     TokenNotFound,
     TokenNotLive,
 )
+from horarium.platform.ids import id_text, parse_id
 from horarium.platform.wire import Permission, RemovalOutcome, Role
-from horarium.policy.names import PolicyError, parse_name, text
-from horarium.policy.quotas import changed_quotas
-from horarium.policy.retention import Retention, changed_retention
-from horarium.schedule.naming import checked_id
-from horarium.store import namespaces, removal, row_limits, tokens
-from horarium.store.database import Connection
-from horarium.store.errors import CommitUnknown, Conflict, StoreUnavailable
-from horarium.store.migrate import DEFAULT_NAMESPACE
-from horarium.store.namespaces import NamespaceRow
-from horarium.store.quotas import Standing
-from horarium.store.removal import Usage
-from horarium.store.tokens import IssuedToken, TokenRow
 
 MAX_DESCRIPTION = 1_000
 # Transactions that whoever asks over HTTP waits for; the rest is done by itself.
@@ -51,7 +48,7 @@ class Removal:
 
     namespace: str
     outcome: RemovalOutcome
-    usage: Usage
+    usage: LiveRows
 
 
 def create_namespace(resources: Resources, caller: Caller, name: object, description: str = "") -> NamespaceRow:
@@ -63,9 +60,9 @@ def create_namespace(resources: Resources, caller: Caller, name: object, descrip
     _check_description(description)
     now = resources.clock.now()
     try:
-        resources.database.write(lambda connection: namespaces.insert(connection, namespace, description, now=now))
-    except Conflict:
-        if resources.database.read(lambda connection: namespaces.find(connection, namespace)) is None:
+        resources.database.write(lambda connection: rows.insert_namespace(connection, namespace, description, now=now))
+    except UniqueConflict:
+        if resources.database.read(lambda connection: rows.find_namespace(connection, namespace)) is None:
             raise NamespaceGoing(f"the namespace {namespace!r} is being deleted; retry later") from None
         raise NamespaceAlreadyExists(namespace) from None
     return NamespaceRow(namespace, description, now)
@@ -78,7 +75,7 @@ def get_namespace(resources: Resources, caller: Caller, name: str) -> NamespaceR
         _require_house(caller, name)
 
     def look(connection: Connection) -> NamespaceRow:
-        found = namespaces.find(connection, name)
+        found = rows.find_namespace(connection, name)
         if found is None:
             raise NamespaceNotFound(name)
         return found
@@ -86,7 +83,7 @@ def get_namespace(resources: Resources, caller: Caller, name: str) -> NamespaceR
     return resources.database.read(look)
 
 
-def standing(resources: Resources, caller: Caller, name: str) -> tuple[NamespaceRow, Standing]:
+def standing(resources: Resources, caller: Caller, name: str) -> tuple[NamespaceRow, QuotaUsage]:
     """As `get`, with its limits and what it has of each, counted now."""
     row = get_namespace(resources, caller, name)
     now = resources.clock.now()
@@ -112,11 +109,11 @@ def change_namespace(
         _check_description(description)
 
     def work(connection: Connection) -> None:
-        if len(name) > _MAX_NAME or not namespaces.lock(connection, name):
+        if len(name) > _MAX_NAME or not rows.lock_namespace(connection, name):
             raise NamespaceNotFound(name)
-        row = namespaces.find(connection, name)
+        row = rows.find_namespace(connection, name)
         assert row is not None  # it is locked
-        own = Retention(row.keep_runs_days, row.keep_history_days)
+        own = RetentionPolicy(row.keep_runs_days, row.keep_history_days)
         kept = own if retention is None else changed_retention(own, retention)
         changed = replace(
             row,
@@ -125,7 +122,7 @@ def change_namespace(
             keep_runs_days=kept.keep_runs_days,
             keep_history_days=kept.keep_history_days,
         )
-        namespaces.update(connection, changed)
+        rows.update_namespace(connection, changed)
 
     try:
         resources.database.write(work)
@@ -140,7 +137,7 @@ def _check_description(description: str) -> None:
 
 def list_namespaces(resources: Resources, caller: Caller) -> list[NamespaceRow]:
     caller.require_house()
-    return resources.database.read(namespaces.all_namespaces)
+    return resources.database.read(rows.all_namespaces)
 
 
 def delete_namespace(
@@ -156,15 +153,15 @@ def delete_namespace(
     if name in (DEFAULT_NAMESPACE, resources.settings.default_namespace):
         raise NamespaceProtected(f"{name!r} is the default namespace and cannot be deleted")
 
-    def work(connection: Connection) -> Usage:
-        if len(name) > _MAX_NAME or not removal.lock(connection, name):
+    def work(connection: Connection) -> LiveRows:
+        if len(name) > _MAX_NAME or not removal_rows.lock_for_removal(connection, name):
             raise NamespaceNotFound(name)
-        found = removal.usage(connection, name)
+        found = removal_rows.count_live_rows(connection, name)
         if dry_run:
             return found
         if not force and (found.schedules or found.open_runs):
             raise NamespaceInUse(name, found.schedules, found.open_runs)
-        removal.mark_deleted(connection, name, now=resources.clock.now())
+        removal_rows.mark_deleted(connection, name, now=resources.clock.now())
         return found
 
     found = resources.database.write(work)
@@ -189,10 +186,12 @@ def _remove(resources: Resources, name: str) -> bool:
     with suppress(StoreUnavailable, CommitUnknown):
         for _ in range(_MOST_STEPS):
             step = resources.database.write(
-                lambda connection: removal.remove_some(connection, resources.known, name, now=resources.clock.now())
+                lambda connection: removal_rows.remove_some(
+                    connection, resources.known, name, now=resources.clock.now()
+                )
             )
-            if step is not removal.Step.MORE:
-                return step is removal.Step.DONE
+            if step is not removal_rows.RemovalStep.MORE:
+                return step is removal_rows.RemovalStep.DONE
     return False
 
 
@@ -216,7 +215,7 @@ def issue_token(
     expires_at: Instant | None = None,
     queues: object = None,
     check: Callable[[Connection], object] = lambda _: None,
-) -> IssuedToken:
+) -> NewToken:
     """For the caller's namespace. `subject` is who the bearer is to owners and histories; without it, `name`.
 
     The subject of an agent is its agent id. `queues` are those that it may claim from; None = all. `check` is asked in
@@ -236,18 +235,18 @@ def issue_token(
     if expires_at is not None and expires_at <= now:
         raise InvalidDefinition({"expires_at": ["must be in the future"]})
 
-    def work(connection: Connection) -> IssuedToken:
+    def work(connection: Connection) -> NewToken:
         hold_namespace(connection, caller.namespace)
         check(connection)
-        check_rows(connection, row_limits.TOKENS, caller.namespace)
-        return tokens.issue(connection, namespace=caller.namespace, now=now, expires_at=expires_at, **asked)
+        check_rows(connection, limits.TOKENS, caller.namespace)
+        return rows.issue_token(connection, namespace=caller.namespace, now=now, expires_at=expires_at, **asked)
 
     return resources.database.write(work)
 
 
 def issue_for_agent(
     resources: Resources, caller: Caller, agent_id: str, *, name: object = None, expires_at: Instant | None = None
-) -> IssuedToken:
+) -> NewToken:
     """With which that agent, and nobody else, comes to us: the role is `agent`, and its work is all that it sees.
 
     The agent is held meanwhile: whoever deletes it takes back the tokens that it has.
@@ -265,12 +264,12 @@ def issue_for_agent(
 
 def list_tokens(resources: Resources, caller: Caller) -> list[TokenRow]:
     caller.require(Permission.ADMINISTER)
-    return resources.database.read(lambda connection: tokens.all_tokens(connection, caller.namespace))
+    return resources.database.read(lambda connection: rows.all_tokens(connection, caller.namespace))
 
 
 def get_token(resources: Resources, caller: Caller, token_id: bytes) -> TokenRow:
     caller.require(Permission.ADMINISTER)
-    row = resources.database.read(lambda connection: tokens.find(connection, caller.namespace, token_id))
+    row = resources.database.read(lambda connection: rows.find_token(connection, caller.namespace, token_id))
     if row is None:
         raise TokenNotFound(id_text(token_id))
     return row
@@ -278,7 +277,7 @@ def get_token(resources: Resources, caller: Caller, token_id: bytes) -> TokenRow
 
 def rotate_token(
     resources: Resources, caller: Caller, token_id: str, *, overlap_seconds: int = DEFAULT_OVERLAP
-) -> IssuedToken:
+) -> NewToken:
     """A new secret for the same token. The old one is good until the overlap ends; 0 = it ends now.
 
     Where it is the token that this process has left in its data directory, the file holds the new one from now on:
@@ -289,13 +288,13 @@ def rotate_token(
         raise InvalidDefinition({"overlap_seconds": [f"must be between 0 and {MAX_OVERLAP}"]})
     identity = _identity(token_id)
 
-    def work(connection: Connection) -> tuple[IssuedToken, bool]:
+    def work(connection: Connection) -> tuple[NewToken, bool]:
         now = resources.clock.now()
-        if tokens.find(connection, caller.namespace, identity) is None:
+        if rows.find_token(connection, caller.namespace, identity) is None:
             raise TokenNotFound(token_id)
         kept = _is_kept(resources, connection, identity, now)
         until = now + overlap_seconds * SECOND
-        issued = tokens.rotate(connection, caller.namespace, identity, now=now, previous_until=until)
+        issued = rows.rotate_token(connection, caller.namespace, identity, now=now, previous_until=until)
         if issued is None:
             raise TokenNotLive("this token is revoked or expired; issue another one")
         return issued, kept
@@ -321,7 +320,7 @@ def _is_kept(resources: Resources, connection: Connection, token_id: bytes, now:
 
 
 def _opens(connection: Connection, secret: str, token_id: bytes, now: Instant) -> bool:
-    found = tokens.find_by_secret(connection, secret, now=now)
+    found = rows.find_token_by_secret(connection, secret, now=now)
     return found is not None and found.token_id == token_id
 
 
@@ -331,10 +330,10 @@ def revoke_token(resources: Resources, caller: Caller, token_id: str) -> bool:
     identity = _identity(token_id)
 
     def work(connection: Connection) -> bool:
-        if tokens.find(connection, caller.namespace, identity) is None:
+        if rows.find_token(connection, caller.namespace, identity) is None:
             raise TokenNotFound(token_id)
         now = resources.clock.now()
-        revoked = tokens.revoke(connection, caller.namespace, identity, now=now)
+        revoked = rows.revoke_token(connection, caller.namespace, identity, now=now)
         standing_rows.close_ended(connection, caller.namespace, now)
         return revoked
 
@@ -372,5 +371,5 @@ def reach_of(resources: Resources, caller: Caller) -> Reach:
     permissions = tuple(each for each in Permission if caller.may(each))
     if not caller.everywhere:
         return Reach(permissions, (caller.namespace,), more=False)
-    names = resources.database.read(lambda connection: namespaces.first_names(connection, MOST_NAMESPACES + 1))
+    names = resources.database.read(lambda connection: rows.first_namespaces(connection, MOST_NAMESPACES + 1))
     return Reach(permissions, tuple(names[:MOST_NAMESPACES]), more=len(names) > MOST_NAMESPACES)

@@ -8,6 +8,7 @@ from typing import Annotated, Any, Final
 
 from fastapi import Depends, Request, Response
 
+from horarium.core.recurrence.spec import DEFAULT_ZONE
 from horarium.errors import InvalidDefinition
 from horarium.features.resources import Resources
 from horarium.features.tenants.model import Session, SessionBody, SignInLink
@@ -15,6 +16,9 @@ from horarium.features.tenants.service import is_secret_of, reach_of
 from horarium.instant import HOUR, LAST, MINUTE, Instant, to_datetime
 from horarium.platform.bodies import read_body
 from horarium.platform.caller import Caller
+from horarium.platform.database import idempotency
+from horarium.platform.database.errors import UniqueConflict
+from horarium.platform.database.schema import DEFAULT_NAMESPACE
 from horarium.platform.errors import Unauthorized
 from horarium.platform.http import examples
 from horarium.platform.http.authentication import (
@@ -43,10 +47,6 @@ from horarium.platform.http.requests import CallerOf, ResourcesOf, caller_for, j
 from horarium.platform.http.responses import Reply
 from horarium.platform.http.routing import LOOK, OPEN, Routes
 from horarium.platform.wire import Permission, Role, time_of
-from horarium.recurrence.spec import DEFAULT_ZONE
-from horarium.store import idempotency
-from horarium.store.errors import Conflict
-from horarium.store.migrate import DEFAULT_NAMESPACE
 
 routes = Routes("/api/session", tag="session")
 
@@ -223,7 +223,7 @@ def _use(resources: Resources, shown: OpenedCode) -> None:
     now = resources.clock.now()
     try:
         resources.database.write(lambda c: idempotency.use_once(c, DEFAULT_NAMESPACE, _mark(shown), now=now))
-    except Conflict:
+    except UniqueConflict:
         raise Unauthorized(_CODE_OVER) from None
 
 

@@ -6,9 +6,9 @@ from typing import Annotated
 
 from msgspec import Meta
 
+from horarium.core.document.json_values import MAX_URL
 from horarium.platform.bodies import Body, Name
 from horarium.platform.wire import Answer, Object, RedeliverOutcome, Rows, Time, WriteOutcome
-from horarium.schedule.json_limits import MAX_URL
 
 Url = Annotated[str, Meta(max_length=MAX_URL)]
 Secret = Annotated[str, Meta(max_length=200)]

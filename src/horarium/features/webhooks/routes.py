@@ -9,7 +9,9 @@ import msgspec
 from fastapi import Query
 from starlette.concurrency import run_in_threadpool
 
-from horarium.features.webhooks import service
+from horarium.core.document.json_values import damage_of, known
+from horarium.features.history.entry_rows import cursor_text
+from horarium.features.webhooks import delivery_rows, service
 from horarium.features.webhooks.model import (
     DeadLetter,
     DeadLetterList,
@@ -23,7 +25,6 @@ from horarium.features.webhooks.model import (
     SubscriptionTested,
 )
 from horarium.features.webhooks.service import Kept
-from horarium.ids import id_text
 from horarium.instant import to_datetime
 from horarium.launchers.webhook import Delivered
 from horarium.platform.bodies import read_body
@@ -33,10 +34,8 @@ from horarium.platform.http.bodies import readable, within_bytes
 from horarium.platform.http.requests import CallerOf, Document, ListCallerOf, ResourcesOf
 from horarium.platform.http.responses import IfMatch, Reply, etag, version_of
 from horarium.platform.http.routing import READ, WRITE, Routes
+from horarium.platform.ids import id_text
 from horarium.platform.wire import RedeliverOutcome, WriteOutcome, time_of
-from horarium.schedule.damage import damage_of, known
-from horarium.store.history.feed import cursor_text
-from horarium.store.subscriptions import dead_letters
 
 routes = Routes("/api/subscriptions", tag="subscriptions")
 
@@ -243,7 +242,7 @@ def _shown(kept: Kept) -> Subscription:
     )
 
 
-def _letter(letter: dead_letters.DeadLetter) -> DeadLetter:
+def _letter(letter: delivery_rows.DeadLetterRow) -> DeadLetter:
     return DeadLetter(
         dead_letter_id=id_text(letter.dead_letter_id),
         entry=letter.entry,

@@ -6,31 +6,29 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from horarium.decision.subscription import Wanted, read_wanted
+from horarium.core.document.json_values import damage_of
+from horarium.core.policy.names import PolicyError, checked_id
 from horarium.errors import InvalidDefinition
+from horarium.features.history import entry_rows
 from horarium.features.history.model import cloud_event, message_id
 from horarium.features.resources import Address, Resources
 from horarium.features.schedules.drafts import hold_namespace
 from horarium.features.tenants.model import FeedEntry
-from horarium.ids import id_text, new_id, parse_id
+from horarium.features.webhooks import delivery_rows, rows
+from horarium.features.webhooks.delivery_rows import DeadLetterRow
+from horarium.features.webhooks.filters import SubscriptionFilter, read_filter
+from horarium.features.webhooks.rows import NO_PROBLEMS, DeliveryProblems, SubscriptionRow
 from horarium.instant import to_datetime
-from horarium.launchers.webhook import Delivery, Message, Undelivered, check_address, check_secret
+from horarium.launchers.webhook import Delivery, Undelivered, WebhookMessage, check_address, check_secret
 from horarium.platform.caller import Caller, checked_limit
+from horarium.platform.database import Connection
+from horarium.platform.database.errors import UniqueConflict
+from horarium.platform.database.installation import hold_key_fingerprint, seal_in
 from horarium.platform.errors import PreconditionFailed, Refused, SubscriptionAlreadyExists, SubscriptionNotFound
+from horarium.platform.ids import id_text, new_id, parse_id
 from horarium.platform.wire import Permission
-from horarium.policy.names import PolicyError
-from horarium.schedule.damage import damage_of
-from horarium.schedule.naming import checked_id
-from horarium.store.database import Connection
-from horarium.store.errors import Conflict
-from horarium.store.history import feed
-from horarium.store.installation import hold_key_fingerprint
-from horarium.store.sealing import seal_in
-from horarium.store.subscriptions import dead_letters, rows
-from horarium.store.subscriptions.dead_letters import DeadLetter
-from horarium.store.subscriptions.rows import NO_PROBLEMS, Problems, SubscriptionRow
 
-MOST_AT_ONCE = dead_letters.KEPT
+MOST_AT_ONCE = delivery_rows.MOST_DEAD_LETTERS
 TEST_KIND = "test"
 _KIND = "subscription"
 
@@ -41,7 +39,7 @@ class Kept:
 
     row: SubscriptionRow
     dead: int
-    problems: Problems = NO_PROBLEMS
+    problems: DeliveryProblems = NO_PROBLEMS
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +50,7 @@ class SubscriptionPage:
 
 @dataclass(frozen=True, slots=True)
 class DeadPage:
-    letters: tuple[DeadLetter, ...]
+    letters: tuple[DeadLetterRow, ...]
     next_page_token: str | None
 
 
@@ -87,7 +85,7 @@ def create(
             version=1,
             created_at=now,
             updated_at=now,
-            cursor=feed.end(connection),
+            cursor=entry_rows.end(connection),
             failures=0,
             retry_at=None,
             delivered_count=0,
@@ -102,7 +100,7 @@ def create(
 
     try:
         return resources.database.write(work)
-    except Conflict:
+    except UniqueConflict:
         raise SubscriptionAlreadyExists(name or "") from None
 
 
@@ -140,7 +138,7 @@ def update(
 
     try:
         return resources.database.write(work)
-    except Conflict:
+    except UniqueConflict:
         raise SubscriptionAlreadyExists(str(changes.get("name"))) from None
 
 
@@ -199,7 +197,7 @@ def delete(resources: Resources, caller: Caller, which: str) -> SubscriptionRow:
     return resources.database.write(work)
 
 
-def test_message(resources: Resources, caller: Caller, which: str) -> tuple[SubscriptionRow, Message]:
+def test_message(resources: Resources, caller: Caller, which: str) -> tuple[SubscriptionRow, WebhookMessage]:
     """Build the message of `send_test`: an entry of the kind `test`, which no feed has."""
     caller.require(Permission.WRITE)
     row = resources.database.read(lambda connection: _find(connection, caller, which))
@@ -220,10 +218,10 @@ def test_message(resources: Resources, caller: Caller, which: str) -> tuple[Subs
     )
     secret = resources.sealer.unseal(row.secret, row.subscription_id)
     name = message_id(row.subscription_id, entry.id)
-    return row, Message(row.url, name, cloud_event(entry), secret, row.namespace)
+    return row, WebhookMessage(row.url, name, cloud_event(entry), secret, row.namespace)
 
 
-async def send_test(resources: Resources, message: Message) -> Delivery:
+async def send_test(resources: Resources, message: WebhookMessage) -> Delivery:
     if resources.sender is None:
         return Undelivered("this process does not send webhooks")
     return await resources.sender.send(message)
@@ -244,7 +242,7 @@ def list_dead_letters(
 
     def look(connection: Connection) -> DeadPage:
         row = _find(connection, caller, which)
-        found = dead_letters.page(connection, row.subscription_id, before=before, limit=limit + 1)
+        found = delivery_rows.dead_letter_page(connection, row.subscription_id, before=before, limit=limit + 1)
         shown = tuple(found[:limit])
         return DeadPage(shown, id_text(shown[-1].dead_letter_id) if len(found) > limit else None)
 
@@ -262,7 +260,7 @@ def redeliver(
 
     def work(connection: Connection) -> tuple[SubscriptionRow, int]:
         row = _find(connection, caller, which)
-        return row, dead_letters.ask_for(connection, row.subscription_id, wanted, resources.clock.now())
+        return row, delivery_rows.request_redelivery(connection, row.subscription_id, wanted, resources.clock.now())
 
     return resources.database.write(work)
 
@@ -279,19 +277,19 @@ def _find(connection: Connection, caller: Caller, which: str) -> SubscriptionRow
 
 
 def _kept(connection: Connection, found: Sequence[SubscriptionRow]) -> list[Kept]:
-    dead = dead_letters.count(connection, [row.subscription_id for row in found]) if found else {}
+    dead = delivery_rows.count_dead_letters(connection, [row.subscription_id for row in found]) if found else {}
     problems = rows.problems_of(connection, [row.subscription_id for row in found])
     return [
         Kept(row, dead.get(row.subscription_id, 0), problems.get(row.subscription_id, NO_PROBLEMS)) for row in found
     ]
 
 
-def _checked(kinds: object, narrowed: object, name: object, url: object, secret: str | None) -> Wanted:
+def _checked(kinds: object, narrowed: object, name: object, url: object, secret: str | None) -> SubscriptionFilter:
     """Raises InvalidDefinition with every problem; whether an address may be called is judged when it is."""
     errors: dict[str, list[str]] = {}
-    wanted: Wanted | None = None
+    wanted: SubscriptionFilter | None = None
     try:
-        wanted = read_wanted(kinds, narrowed)
+        wanted = read_filter(kinds, narrowed)
     except InvalidDefinition as wrong:
         errors |= {field: list(texts) for field, texts in wrong.errors.items()}
     if name is not None:

@@ -7,38 +7,50 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Final
 
+from horarium.core.document.assignee import AssigneeType
+from horarium.core.document.canonical import action_document
+from horarium.core.document.definition import Action, Definition, SpecText
+from horarium.core.document.document import ParsedDefinition
+from horarium.core.document.kinds import WORKFLOW
+from horarium.core.document.nodes import action_of
+from horarium.core.document.secret_values import may_go_to, not_allowed
+from horarium.core.document.secrets import hosts_of, move_credentials, names_in, of_node
+from horarium.core.document.states import Source
+from horarium.core.document.stored_workflow import (
+    MAX_REACHABLE,
+    StoredUses,
+    WorkflowUse,
+    check_sub_workflows,
+    sub_workflows,
+    template_bundle,
+)
+from horarium.core.document.workflow import (
+    TriggerKind,
+    WorkflowDefinition,
+    WorkflowTrigger,
+    parse_workflow,
+    template_schedule_id,
+)
 from horarium.errors import InvalidDefinition, InvalidWorkflow
+from horarium.features.agents.policy_rows import find_policy_documents
+from horarium.features.bundles.document import Bundle
 from horarium.features.bundles.model import Change
 from horarium.features.bundles.service import apply_bundle
+from horarium.features.bundles.values import BundleKind
 from horarium.features.resources import Resources, called_by
 from horarium.features.schedules.creation import keep_credentials
 from horarium.features.schedules.drafts import check_calendars
 from horarium.features.schedules.references import Lookups
 from horarium.features.schedules.service import parse_new
-from horarium.launchers.served import Serves, unserved
+from horarium.features.secrets import rows as secret_rows
+from horarium.features.workflows import rows as workflow_rows
+from horarium.features.workflows.graph_rows import newest_versions
+from horarium.launchers.registry import Serves, unserved
 from horarium.platform.caller import Caller
+from horarium.platform.database import Connection
+from horarium.platform.database.wrapper import JoinedTransaction
 from horarium.platform.errors import Forbidden, InvalidBundle, Refused
 from horarium.platform.wire import WriteOutcome
-from horarium.schedule.assignee import AssigneeType
-from horarium.schedule.bundle import Bundle
-from horarium.schedule.bundle_kind import BundleKind
-from horarium.schedule.canonical import action_document
-from horarium.schedule.credentials import hosts_of, moved, of_node
-from horarium.schedule.definition import Action, Definition, SpecText
-from horarium.schedule.document import Parsed
-from horarium.schedule.kinds import WORKFLOW
-from horarium.schedule.node_action import action_of
-from horarium.schedule.secret import names_in
-from horarium.schedule.secret_value import may_go_to, not_allowed
-from horarium.schedule.source import Source
-from horarium.schedule.sub_workflows import MAX_REACHABLE, Stored, Use, check_sub_workflows
-from horarium.schedule.workflow import Trigger, TriggerKind, Workflow, parse_workflow, template_schedule_id
-from horarium.schedule.workflow_document import sub_workflows, template_bundle
-from horarium.store import secrets, workflows
-from horarium.store.database import Connection
-from horarium.store.database.joined_transaction import JoinedTransaction
-from horarium.store.policies import find_speakers
-from horarium.store.workflow_graphs import newest_versions
 
 _MAX_WARNINGS = 50
 # What the workflow itself says of the schedules of its triggers.
@@ -49,7 +61,7 @@ _NAMELESS = "workflow"
 
 def read_document(
     resources: Resources, caller: Caller, document: Mapping[str, Any], workflow_id: str | None = None
-) -> Workflow:
+) -> WorkflowDefinition:
     """As its author wrote it, version and owner to be settled. Raises InvalidWorkflow with all problems."""
     given = {name: value for name, value in document.items() if name not in ("version", *_ID)}
     said = next((document[name] for name in _ID if document.get(name) is not None), None)
@@ -57,7 +69,7 @@ def read_document(
     given["workflow_id"] = _NAMELESS if name is None else name
     elsewhere = {} if said in (None, name) else {"workflow_id": [f"must be {name}, as in the URL"]}
 
-    def check_trigger(trigger: Trigger) -> Mapping[str, Sequence[str]]:
+    def check_trigger(trigger: WorkflowTrigger) -> Mapping[str, Sequence[str]]:
         own = {
             field: ["cannot be set here, because the workflow defines it"]
             for field in trigger.settings
@@ -83,7 +95,7 @@ def read_document(
     return read
 
 
-def schedule_document(workflow_id: str, owner: str | None, trigger: Trigger) -> dict[str, Any]:
+def schedule_document(workflow_id: str, owner: str | None, trigger: WorkflowTrigger) -> dict[str, Any]:
     """The schedule that a trigger makes: it starts the newest version there is."""
     return {
         **trigger.settings,
@@ -94,14 +106,14 @@ def schedule_document(workflow_id: str, owner: str | None, trigger: Trigger) -> 
     }
 
 
-def schedule_documents(workflow: Workflow) -> dict[str, dict[str, Any]]:
+def schedule_documents(workflow: WorkflowDefinition) -> dict[str, dict[str, Any]]:
     """By their ids."""
     found = (each for each in workflow.triggers if each.kind is TriggerKind.SCHEDULE)
     documents = (schedule_document(workflow.workflow_id, workflow.owner, trigger) for trigger in found)
     return {document["schedule_id"]: document for document in documents}
 
 
-def settled_owner(caller: Caller, given: str | None, before: workflows.WorkflowRow | None) -> str | None:
+def settled_owner(caller: Caller, given: str | None, before: workflow_rows.WorkflowRow | None) -> str | None:
     """The caller's, unless an admin names another or it is known already. Raises Forbidden."""
     usual = caller.principal if before is None else before.owner
     if given is None or given == usual:
@@ -114,8 +126,8 @@ def settled_owner(caller: Caller, given: str | None, before: workflows.WorkflowR
 def check_references(
     connection: Connection,
     caller: Caller,
-    workflow: Workflow,
-    before: workflows.WorkflowRow | None,
+    workflow: WorkflowDefinition,
+    before: workflow_rows.WorkflowRow | None,
     *more: Callable[[], None],
 ) -> None:
     """Check that references of nodes exist and form no cycle.
@@ -140,13 +152,13 @@ def check_references(
         raise InvalidWorkflow({path: said for wrong in found for path, said in wrong.errors.items()})
 
 
-def _check_parts(connection: Connection, namespace: str, workflow: Workflow) -> None:
+def _check_parts(connection: Connection, namespace: str, workflow: WorkflowDefinition) -> None:
     """Raises CycleDetected or InvalidWorkflow for what its nodes name."""
     subs = sub_workflows(workflow)
     if not subs:
         return
-    root = Use(workflow.workflow_id, workflow.version)
-    wanted = [Use(sub.name, sub.version) for sub in subs]
+    root = WorkflowUse(workflow.workflow_id, workflow.version)
+    wanted = [WorkflowUse(sub.name, sub.version) for sub in subs]
     known = _reachable(connection, namespace, wanted)
     pinned = {use.name for use in wanted if use not in known and use.version is not None and use != root}
     there = newest_versions(connection, {(namespace, name) for name in pinned})
@@ -161,13 +173,13 @@ def _check_parts(connection: Connection, namespace: str, workflow: Workflow) -> 
 
 
 def _check_assignees(
-    connection: Connection, namespace: str, workflow: Workflow, before: workflows.WorkflowRow | None
+    connection: Connection, namespace: str, workflow: WorkflowDefinition, before: workflow_rows.WorkflowRow | None
 ) -> None:
     """Raises InvalidWorkflow for work for nobody. Whom the version before had may be gone."""
     named = {index: node.assignee for index, node in enumerate(workflow.nodes) if node.assignee is not None}
     if not named:
         return
-    speakers = find_speakers(connection, [], {(namespace, assignee) for assignee in named.values()})
+    speakers = find_policy_documents(connection, [], {(namespace, assignee) for assignee in named.values()})
     nodes = [] if before is None else before.document.get("nodes", ())
     had = {(node.get("assignee_type"), node.get("assignee_id")) for node in nodes}
     problems = {}
@@ -179,7 +191,9 @@ def _check_assignees(
         raise InvalidWorkflow(problems)
 
 
-def check_trigger_calendars(resources: Resources, connection: Connection, caller: Caller, workflow: Workflow) -> None:
+def check_trigger_calendars(
+    resources: Resources, connection: Connection, caller: Caller, workflow: WorkflowDefinition
+) -> None:
     """Raises InvalidWorkflow for those that are not there."""
     known, problems = Lookups(connection, caller.namespace), dict[str, list[str]]()
     for index, trigger in enumerate(workflow.triggers):
@@ -194,13 +208,13 @@ def check_trigger_calendars(resources: Resources, connection: Connection, caller
         raise InvalidWorkflow(problems)
 
 
-def _reachable(connection: Connection, namespace: str, first: Sequence[Use]) -> dict[Use, Stored]:
-    known: dict[Use, Stored] = {}
-    asked: set[Use] = set()
+def _reachable(connection: Connection, namespace: str, first: Sequence[WorkflowUse]) -> dict[WorkflowUse, StoredUses]:
+    known: dict[WorkflowUse, StoredUses] = {}
+    asked: set[WorkflowUse] = set()
     waiting = set(first)
     while waiting:
         asked |= waiting
-        found = workflows.uses_of(connection, namespace, waiting)
+        found = workflow_rows.uses_of(connection, namespace, waiting)
         known |= found
         if len(known) > MAX_REACHABLE:
             raise InvalidWorkflow({"nodes": [f"reference more than {MAX_REACHABLE} workflows in total"]})
@@ -208,12 +222,12 @@ def _reachable(connection: Connection, namespace: str, first: Sequence[Use]) -> 
     return known
 
 
-def without_credentials(workflow: Workflow) -> tuple[Workflow, list[tuple[Action, dict[str, str]]]]:
+def without_credentials(workflow: WorkflowDefinition) -> tuple[WorkflowDefinition, list[tuple[Action, dict[str, str]]]]:
     """With references in the place of plain credentials, and what was taken out, each with the action that needs it."""
     nodes, taken = [], []
     for node in workflow.nodes:
         if node.action.get("headers"):
-            action, credentials = moved(action_of(node), of_node(workflow.workflow_id, node.id))
+            action, credentials = move_credentials(action_of(node), of_node(workflow.workflow_id, node.id))
             if credentials:
                 node = replace(node, action=action_document(action))
                 taken.append((action, credentials))
@@ -228,19 +242,23 @@ def keep_taken(
     changed = False
     for action, credentials in taken:
         definition = Definition("", SpecText(), action, caller.namespace)
-        parsed = Parsed(definition, None, credentials=credentials)
+        parsed = ParsedDefinition(definition, None, credentials=credentials)
         changed |= bool(keep_credentials(resources, connection, caller, parsed))
     return changed
 
 
 def warnings_of(
-    resources: Resources, connection: Connection, caller: Caller, workflow: Workflow, will_be_set: Collection[str] = ()
+    resources: Resources,
+    connection: Connection,
+    caller: Caller,
+    workflow: WorkflowDefinition,
+    will_be_set: Collection[str] = (),
 ) -> tuple[str, ...]:
     """Warnings about missing secrets, tasks and workers of nodes, which can be added before they run."""
     namespace, found = caller.namespace, []
     actions = [(f"nodes.{index}.action", action_of(node), node.input) for index, node in enumerate(workflow.nodes)]
     named = {path: names_in(action, given) for path, action, given in actions}
-    known = secrets.find_names(connection, namespace, set().union(*named.values()))
+    known = secret_rows.find_names(connection, namespace, set().union(*named.values()))
     for path, action, _ in actions:
         [destination] = hosts_of(action) or [""]
         for name in sorted(named[path].difference(will_be_set)):
@@ -256,10 +274,10 @@ def warnings_of(
     return (*found[:_MAX_WARNINGS], f"… and {more} more warnings") if more > 0 else tuple(found)
 
 
-def _called(resources: Resources, connection: Connection, namespace: str, workflow: Workflow) -> list[str]:
+def _called(resources: Resources, connection: Connection, namespace: str, workflow: WorkflowDefinition) -> list[str]:
     """Warn of prompts that reach no agent, and name the addresses that the nodes call."""
     assigned = {(namespace, node.assignee) for node in workflow.nodes if node.assignee is not None}
-    speakers = find_speakers(connection, [], assigned) if assigned else None
+    speakers = find_policy_documents(connection, [], assigned) if assigned else None
     told: list[str] = []
     for index, node in enumerate(workflow.nodes):
         path = f"nodes.{index}"
@@ -316,7 +334,7 @@ class TemplateChange:
 
 
 def put_templates(
-    resources: Resources, connection: Connection, caller: Caller, workflow: Workflow
+    resources: Resources, connection: Connection, caller: Caller, workflow: WorkflowDefinition
 ) -> tuple[TemplateChange, ...]:
     """The schedules are what its triggers say, in the transaction of `connection`. Raises what is wrong with one."""
     documents = schedule_documents(workflow)
@@ -358,7 +376,7 @@ def _apply(
     )
 
 
-def _by_trigger(workflow: Workflow, wrong: InvalidBundle) -> dict[str, list[str]]:
+def _by_trigger(workflow: WorkflowDefinition, wrong: InvalidBundle) -> dict[str, list[str]]:
     """The paths of a bundle as those of the workflow: its schedules are the triggers that make some, in their order."""
     places = [index for index, each in enumerate(workflow.triggers) if each.kind is TriggerKind.SCHEDULE]
     found: dict[str, list[str]] = {}

@@ -8,9 +8,9 @@ from typing import Annotated, Any, ClassVar
 
 from msgspec import Meta
 
+from horarium.core.document.states import RunState
 from horarium.platform.bodies import Body, Name, Text
 from horarium.platform.wire import Answer, Object, Rows, Time, WriteOutcome
-from horarium.schedule.run import RunState
 
 Labels = Annotated[Mapping[str, str], Meta(max_length=64)]
 

@@ -7,6 +7,8 @@ from typing import Annotated, Any, Final
 
 from fastapi import Query
 
+from horarium.core.document.states import RunState
+from horarium.core.document.stored_workflow import NodeOrder
 from horarium.features.resources import Resources
 from horarium.features.workflows import service, starts
 from horarium.features.workflows.drafts import TemplateChange
@@ -25,7 +27,7 @@ from horarium.features.workflows.model import (
     WorkflowVersions,
     WorkflowWritten,
 )
-from horarium.ids import id_text
+from horarium.features.workflows.rows import WorkflowSummaryRow as Row
 from horarium.instant import to_datetime
 from horarium.platform.bodies import read_body
 from horarium.platform.http.audited import Audited
@@ -35,10 +37,8 @@ from horarium.platform.http.idempotency import IdempotencyKey
 from horarium.platform.http.requests import CallerOf, Document, ResourcesOf
 from horarium.platform.http.responses import IfMatch, Reply, etag, version_of
 from horarium.platform.http.routing import READ, WRITE, Routes
+from horarium.platform.ids import id_text
 from horarium.platform.wire import WriteOutcome
-from horarium.schedule.run import RunState
-from horarium.schedule.workflow_document import Graph
-from horarium.store.workflows import WorkflowSummary as Row
 
 routes = Routes("/api/workflows", tag="workflows")
 
@@ -266,5 +266,5 @@ def _schedules(changes: Iterable[TemplateChange]) -> tuple[WorkflowSchedule, ...
     return tuple(WorkflowSchedule(schedule_id=each.schedule_id, outcome=each.outcome) for each in changes)
 
 
-def _graph(graph: Graph) -> WorkflowGraph:
+def _graph(graph: NodeOrder) -> WorkflowGraph:
     return WorkflowGraph(order=graph.order, starts=graph.starts, ends=graph.ends)

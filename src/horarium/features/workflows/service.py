@@ -10,12 +10,26 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, TypeVar
 
+from horarium.core.document.json_values import same_json
+from horarium.core.document.secrets import of_workflow
+from horarium.core.document.stored_workflow import (
+    NodeOrder,
+    WorkflowUse,
+    graph_of,
+    sub_workflows,
+    template_bundle,
+    workflow_document,
+)
+from horarium.core.document.workflow import WorkflowDefinition, parse_workflow
+from horarium.core.policy.names import PolicyError, checked_id, shown
 from horarium.errors import InvalidDefinition, InvalidWorkflow
 from horarium.features.approvals import standing_rows
 from horarium.features.resources import Resources
 from horarium.features.schedules.decisions import bypass_on_record
 from horarium.features.schedules.drafts import require_namespace
+from horarium.features.tenants import rows as tenant_rows
 from horarium.features.tenants.quotas import check_bytes, check_rows
+from horarium.features.workflows import rows as workflow_rows
 from horarium.features.workflows.drafts import (
     TemplateChange,
     check_references,
@@ -28,26 +42,12 @@ from horarium.features.workflows.drafts import (
     warnings_of,
     without_credentials,
 )
+from horarium.features.workflows.rows import WorkflowRow, WorkflowSummaryRow
 from horarium.platform.caller import Caller, checked_limit
+from horarium.platform.database import Connection, limits
+from horarium.platform.database.errors import UniqueConflict
 from horarium.platform.errors import NamespaceNotFound, PreconditionFailed, WorkflowInUse, WorkflowNotFound
 from horarium.platform.wire import Permission, WriteOutcome
-from horarium.policy.names import PolicyError, shown
-from horarium.schedule.credentials import of_workflow
-from horarium.schedule.naming import checked_id
-from horarium.schedule.storable import same_json
-from horarium.schedule.sub_workflows import Use
-from horarium.schedule.workflow import Workflow, parse_workflow
-from horarium.schedule.workflow_document import (
-    Graph,
-    graph_of,
-    sub_workflows,
-    template_bundle,
-    workflow_document,
-)
-from horarium.store import namespaces, row_limits, workflows
-from horarium.store.database import Connection
-from horarium.store.errors import Conflict
-from horarium.store.workflows import WorkflowRow, WorkflowSummary
 
 T = TypeVar("T")
 
@@ -71,7 +71,7 @@ class Checked:
     """`document` as it would be kept."""
 
     document: Mapping[str, Any]
-    graph: Graph
+    graph: NodeOrder
     warnings: tuple[str, ...]
 
 
@@ -80,12 +80,12 @@ class Kept:
     """`graph` None = the row was damaged, and is shown as it is."""
 
     row: WorkflowRow
-    graph: Graph | None
+    graph: NodeOrder | None
 
 
 @dataclass(frozen=True, slots=True)
 class WorkflowPage:
-    workflows: tuple[WorkflowSummary, ...]
+    workflows: tuple[WorkflowSummaryRow, ...]
     next_page_token: str | None
 
 
@@ -113,16 +113,16 @@ def put_read(
     resources: Resources,
     connection: Connection,
     caller: Caller,
-    asked: Workflow,
+    asked: WorkflowDefinition,
     *,
     bundle: str | None = None,
     if_version: int | None = None,
 ) -> WorkflowChange:
     """In the transaction of `connection`, for whoever has read the document. `bundle` is the one that brings it."""
     # Two at once could make a cycle between them that neither sees; and versions are counted one after the other.
-    if not namespaces.lock(connection, caller.namespace):
+    if not tenant_rows.lock_namespace(connection, caller.namespace):
         raise NamespaceNotFound(caller.namespace)
-    before = workflows.find(connection, caller.namespace, asked.workflow_id)
+    before = workflow_rows.find(connection, caller.namespace, asked.workflow_id)
     if before is not None:
         caller.require_owner(before.owner, f"the workflow {asked.workflow_id!r}")
     if if_version is not None and (before is None or before.version != if_version):
@@ -160,7 +160,7 @@ def _insert(
     resources: Resources,
     connection: Connection,
     caller: Caller,
-    workflow: Workflow,
+    workflow: WorkflowDefinition,
     document: dict[str, Any],
     bundle: str | None,
 ) -> None:
@@ -175,11 +175,11 @@ def _insert(
         created_by=caller.principal,
         name=workflow.name,
         nodes=len(workflow.nodes),
-        uses=tuple(dict.fromkeys(Use(sub.name, sub.version) for sub in sub_workflows(workflow))),
+        uses=tuple(dict.fromkeys(WorkflowUse(sub.name, sub.version) for sub in sub_workflows(workflow))),
         document=document,
     )
-    check_rows(connection, row_limits.WORKFLOWS, caller.namespace)
-    workflows.insert(connection, row)
+    check_rows(connection, limits.WORKFLOWS, caller.namespace)
+    workflow_rows.insert(connection, row)
     if workflow.version > 1:  # to undo an edit later does not bring back what it ended
         standing_rows.close_ended(connection, caller.namespace, now, workflow_id=workflow.workflow_id)
     check_bytes(resources, connection, caller.namespace, document, now)
@@ -193,7 +193,7 @@ def validate(resources: Resources, caller: Caller, document: Mapping[str, Any]) 
 
     def look(connection: Connection) -> Checked:
         require_namespace(connection, caller.namespace)
-        before = workflows.find(connection, caller.namespace, workflow.workflow_id)
+        before = workflow_rows.find(connection, caller.namespace, workflow.workflow_id)
         next_one = replace(workflow, version=1 if before is None else before.version + 1)
         calendars = partial(check_trigger_calendars, resources, connection, caller, workflow)
         check_references(connection, caller, next_one, before, calendars)
@@ -214,18 +214,18 @@ def delete_in(
 ) -> tuple[TemplateChange, ...]:
     """In the transaction of `connection`."""
     namespace = caller.namespace
-    if not namespaces.lock(connection, namespace):
+    if not tenant_rows.lock_namespace(connection, namespace):
         raise NamespaceNotFound(namespace)
     row = _find(connection, caller, workflow_id)
     caller.require_owner(row.owner, f"the workflow {workflow_id!r}")
     own, most = template_bundle(workflow_id), _USERS_NAMED
-    schedules = workflows.schedules_with_workflow(connection, namespace, workflow_id, but_of=own, most=most)
-    others = workflows.workflows_with_workflow(connection, namespace, workflow_id, most=most)
-    open_runs = workflows.open_runs_with_workflow(connection, namespace, workflow_id, most=most)
+    schedules = workflow_rows.schedules_with_workflow(connection, namespace, workflow_id, but_of=own, most=most)
+    others = workflow_rows.workflows_with_workflow(connection, namespace, workflow_id, most=most)
+    open_runs = workflow_rows.open_runs_with_workflow(connection, namespace, workflow_id, most=most)
     if schedules or others or open_runs:
         raise WorkflowInUse(workflow_id, tuple(schedules), tuple(others), open_runs)
     gone = delete_templates(resources, connection, caller, workflow_id)
-    workflows.delete(connection, namespace, workflow_id, secret_prefix=of_workflow(workflow_id))
+    workflow_rows.delete(connection, namespace, workflow_id, secret_prefix=of_workflow(workflow_id))
     standing_rows.close_ended(connection, namespace, resources.clock.now())
     return gone
 
@@ -248,7 +248,7 @@ def get(resources: Resources, caller: Caller, workflow_id: str, version: str | i
     return resources.database.read(look)
 
 
-def read_row(row: WorkflowRow) -> Workflow:
+def read_row(row: WorkflowRow) -> WorkflowDefinition:
     """Raises InvalidWorkflow for a row that somebody damaged."""
     return parse_workflow({**row.document, "workflow_id": row.workflow_id, "version": row.version})
 
@@ -279,7 +279,7 @@ def list_workflows(
 
     def look(connection: Connection) -> WorkflowPage:
         require_namespace(connection, caller.namespace)
-        rows, more = workflows.list_page(
+        rows, more = workflow_rows.list_page(
             connection,
             caller.namespace,
             owner=owner,
@@ -308,17 +308,17 @@ def list_versions(
 
     def look(connection: Connection) -> WorkflowPage:
         _find(connection, caller, workflow_id)
-        rows, more = workflows.versions_page(connection, caller.namespace, workflow_id, before=before, limit=limit)
+        rows, more = workflow_rows.versions_page(connection, caller.namespace, workflow_id, before=before, limit=limit)
         return WorkflowPage(tuple(rows), str(rows[-1].version) if more else None)
 
     return resources.database.read(look)
 
 
 def _find(connection: Connection, caller: Caller, workflow_id: str, version: int | None = None) -> WorkflowRow:
-    row = workflows.find(connection, caller.namespace, workflow_id, version)
+    row = workflow_rows.find(connection, caller.namespace, workflow_id, version)
     if row is None:
         require_namespace(connection, caller.namespace)
-        if version is not None and workflows.find(connection, caller.namespace, workflow_id) is not None:
+        if version is not None and workflow_rows.find(connection, caller.namespace, workflow_id) is not None:
             raise WorkflowNotFound(workflow_id, f"version {version} does not exist")
         raise WorkflowNotFound(workflow_id)
     return row
@@ -341,5 +341,5 @@ def _written_once(resources: Resources, work: Callable[[Connection], T]) -> T:
     """Somebody was faster: the second time their version is seen."""
     try:
         return resources.database.write_planned(work)
-    except Conflict:
+    except UniqueConflict:
         return resources.database.write_planned(work)

@@ -5,19 +5,19 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from horarium.core.document.kinds import WORKFLOW
+from horarium.core.document.states import RunState
 from horarium.errors import InvalidDefinition
 from horarium.features.resources import Resources
 from horarium.features.runs import starts
 from horarium.features.schedules.drafts import require_namespace
+from horarium.features.workflows.graph_rows import newest_versions
 from horarium.features.workflows.model import WorkflowRunBody, WorkflowStart
 from horarium.features.workflows.service import read_version
 from horarium.platform.caller import Caller
+from horarium.platform.database import Connection
 from horarium.platform.errors import WorkflowNotFound
 from horarium.platform.wire import Permission, StartOutcome
-from horarium.schedule.kinds import WORKFLOW
-from horarium.schedule.run import RunState
-from horarium.store.database import Connection
-from horarium.store.workflow_graphs import newest_versions
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,25 +16,25 @@ from urllib.parse import urlsplit
 from starlette.requests import Request
 from starlette.responses import Response
 
-from horarium.audit import Act, Deed, DetailValue
 from horarium.compat.workspaces.model import WorkspaceCallerUnnamed
+from horarium.core.audit_entries import Act, AuditAction, DetailValue
 from horarium.errors import HorariumError
 from horarium.features.resources import Resources
+from horarium.features.schedules import rows as schedules
 from horarium.features.schedules.upcoming import ScheduleChange
+from horarium.features.tenants import rows as tenant_rows
 from horarium.features.workflows.service import WorkflowChange
-from horarium.ids import id_text
 from horarium.instant import MINUTE, Instant
 from horarium.platform.caller import Caller
+from horarium.platform.database import Connection, Database, audit_chain
+from horarium.platform.database.schema import DEFAULT_NAMESPACE
+from horarium.platform.database.wrapper import DatabaseWrapper
 from horarium.platform.errors import ApprovalRequired, Unauthorized
 from horarium.platform.http.authentication import TokenMissing, end_cookie
 from horarium.platform.http.connections import client_address
 from horarium.platform.http.responses import Reply, on_failed_login, on_refusal, status_of
+from horarium.platform.ids import id_text
 from horarium.platform.wire import Permission, WriteOutcome
-from horarium.store import audit, namespaces
-from horarium.store.database import Connection, Database
-from horarium.store.database.wrapper import DatabaseWrapper
-from horarium.store.migrate import DEFAULT_NAMESPACE
-from horarium.store.schedules import rows as schedules
 
 T = TypeVar("T")
 Endpoint = Callable[..., Reply]
@@ -104,7 +104,7 @@ def audited(endpoint: Endpoint, name: str, rule: Audited) -> Endpoint:
         chain = chain_of(rule, caller, given)
         if chain is None:
             return endpoint(resources=resources, caller=caller, **given)
-        deed = Deed(name, caller.principal, caller.address, caller.request_id, caller.source, detail_of(given))
+        deed = AuditAction(name, caller.principal, caller.address, caller.request_id, caller.source, detail_of(given))
 
         def tell(connection: Connection, result: object) -> None:
             if isinstance(result, ApprovalRequired):  # it was refused, and only that was written
@@ -112,7 +112,7 @@ def audited(endpoint: Endpoint, name: str, rule: Audited) -> Endpoint:
             made = _made(result) if rule is not Audited.NAMING_OWNER else _given_away(connection, caller, result)
             if made is not None:
                 told = replace(deed, detail={**deed.detail, **made})
-                audit.append(connection, chain, [told], now=resources.clock.now())
+                audit_chain.append(connection, chain, [told], now=resources.clock.now())
 
         telling = replace(resources, database=_Telling(resources.database, tell))
         return endpoint(resources=telling, caller=caller, **given)
@@ -246,11 +246,11 @@ class Tally:
         else:
             self.found[key] = replace(before, count=before.count + 1)
 
-    def take(self, before: Instant | None) -> dict[tuple[int, str], list[Deed]]:
+    def take(self, before: Instant | None) -> dict[tuple[int, str], list[AuditAction]]:
         """Remove refusals of finished minutes, by minute and namespace; None = all refusals."""
         until = None if before is None else before // MINUTE
         taken = [key for key in self.found if until is None or key[0] < until]
-        deeds: dict[tuple[int, str], list[Deed]] = {}
+        deeds: dict[tuple[int, str], list[AuditAction]] = {}
         for key in sorted(taken, key=lambda each: each[0]):
             minute, refusal = key
             deeds.setdefault((minute, refusal.namespace), []).append(_deed(refusal, self.found.pop(key)))
@@ -290,12 +290,12 @@ class Refusals:
                 self._timer.cancel()
         self.flush(all_of_it=True)
 
-    def _write(self, since: Instant, namespace: str, deeds: list[Deed]) -> None:
+    def _write(self, since: Instant, namespace: str, deeds: list[AuditAction]) -> None:
         def work(connection: Connection) -> None:
             # One that was made since then may be another tenant's, of the same name.
-            found = namespaces.find(connection, namespace)
+            found = tenant_rows.find_namespace(connection, namespace)
             chain = namespace if found is None or found.created_at <= since else DEFAULT_NAMESPACE
-            audit.append(connection, chain, deeds, now=self._resources.clock.now())
+            audit_chain.append(connection, chain, deeds, now=self._resources.clock.now())
 
         try:
             self._resources.database.write(work)
@@ -353,9 +353,9 @@ def _operation(scope: Mapping[str, object]) -> str | None:
     return found if isinstance(found, str) else None
 
 
-def _deed(refusal: Refusal, counted: Counted) -> Deed:
+def _deed(refusal: Refusal, counted: Counted) -> AuditAction:
     detail = {"count": counted.count, "operation": refusal.operation, "reason": refusal.reason}
-    return Deed(
+    return AuditAction(
         refusal.act,
         refusal.principal,
         refusal.address,

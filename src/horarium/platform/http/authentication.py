@@ -14,13 +14,16 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.types import Scope
 
+from horarium.core.lifecycle.outcome import Fence
 from horarium.errors import HorariumError, InvalidDefinition
 from horarium.features.resources import Resources
+from horarium.features.runs import rows as runs_read
 from horarium.features.schedules.references import FIXED
-from horarium.ids import parse_id
+from horarium.features.tenants import rows as tenant_rows
+from horarium.features.tenants.rows import TokenRow
 from horarium.instant import MINUTE, SECOND, Instant
-from horarium.life.report_token import Fence
 from horarium.platform.caller import run_principal
+from horarium.platform.database.schema import DEFAULT_NAMESPACE
 from horarium.platform.errors import Unauthorized
 from horarium.platform.http.browser_sessions import (
     SOURCE_HEADER,
@@ -35,11 +38,8 @@ from horarium.platform.http.browser_sessions import (
 )
 from horarium.platform.http.connections import Buckets, Certificate, Holders, base_of, certificate_of, seen_scheme
 from horarium.platform.http.jwts import Jwts, expiry_of, looks_signed
+from horarium.platform.ids import parse_id
 from horarium.platform.wire import Role
-from horarium.store import tokens
-from horarium.store.migrate import DEFAULT_NAMESPACE
-from horarium.store.runs import read as runs_read
-from horarium.store.tokens import TokenRow
 
 # The principal of code in our own process.
 EMBEDDED = "embedded"
@@ -158,7 +158,9 @@ class Authenticator:
         if self._jwts.trusted and looks_signed(secret):
             return Identity(*self._jwts.identify(secret), ends_at=int(expiry_of(secret)) * SECOND)
         now = self._resources.clock.now()
-        row = self._resources.database.glance(lambda connection: tokens.find_by_secret(connection, secret, now=now))
+        row = self._resources.database.glance(
+            lambda connection: tenant_rows.find_token_by_secret(connection, secret, now=now)
+        )
         if row is None:
             raise Unauthorized("The token is unknown, revoked or expired.")
         self._touch(row, now)
@@ -186,7 +188,9 @@ class Authenticator:
     def _touch(self, row: TokenRow, now: Instant) -> None:
         if row.last_used_at is None or now - row.last_used_at > _TOUCH_AFTER:
             with suppress(HorariumError):  # a note for people; nobody is turned away for want of it
-                self._resources.database.write(lambda connection: tokens.touch(connection, row.token_id, now=now))
+                self._resources.database.write(
+                    lambda connection: tenant_rows.touch_token(connection, row.token_id, now=now)
+                )
 
 
 def bearer_of(authorization: str | None) -> str:

@@ -12,12 +12,12 @@ import msgspec
 from starlette.requests import Request
 from starlette.types import Message, Receive
 
+from horarium.core.document.json_values import UnreadableEntry, unreadable_of
 from horarium.errors import HorariumError
 from horarium.features.resources import Resources
-from horarium.ids import id_text
+from horarium.platform.database.statements import fitting
+from horarium.platform.ids import id_text
 from horarium.platform.wire import Answer, UnreadableRow, encode
-from horarium.schedule.damage import Unreadable, unreadable_of
-from horarium.store.database.page_bytes import fitting
 
 UNKNOWN_CALLER_BYTES: Final = 65_536
 SHARED_BYTES: Final = 32 * 1_048_576
@@ -201,7 +201,7 @@ def within_bytes(
 def readable(
     resources: Resources,
     what: str,
-    rows: Iterable[T | Unreadable],
+    rows: Iterable[T | UnreadableEntry],
     view: Callable[[T], Answer],
     name: Callable[[T], object],
 ) -> Iterator[Answer]:
@@ -216,16 +216,16 @@ def readable(
         yield shown
 
 
-def readable_row(row: T | Unreadable, view: Callable[[T], A], name: Callable[[T], object]) -> A | UnreadableRow:
+def readable_row(row: T | UnreadableEntry, view: Callable[[T], A], name: Callable[[T], object]) -> A | UnreadableRow:
     """Show one row of a list as `readable` does, without a line in the log."""
-    found = row if isinstance(row, Unreadable) else unreadable_of(row)
-    if not isinstance(row, Unreadable):
+    found = row if isinstance(row, UnreadableEntry) else unreadable_of(row)
+    if not isinstance(row, UnreadableEntry):
         try:
             if found is None:
                 return view(row)
-            found = Unreadable(name(row), found.detail)
+            found = UnreadableEntry(name(row), found.detail)
         except _OF_A_ROW as wrong:
-            found = Unreadable(name(row), f"{type(wrong).__name__}: {wrong}"[:200])
+            found = UnreadableEntry(name(row), f"{type(wrong).__name__}: {wrong}"[:200])
     assert found is not None
     key = id_text(found.key) if isinstance(found.key, bytes) and len(found.key) == 16 else str(found.key)
     return UnreadableRow(id=key, unreadable=True, detail=found.detail)

@@ -15,12 +15,12 @@ from typing import Any
 
 from starlette.types import Scope
 
-from horarium.clock import Clock
 from horarium.errors import InvalidDefinition
 from horarium.instant import SECOND
+from horarium.platform.clock import Clock
 from horarium.platform.errors import OperationError, Unauthorized
+from horarium.platform.settings import CertificateHolder, Settings
 from horarium.platform.wire import Role
-from horarium.settings import CertificateHolder, Settings
 
 # A scope without a peer: a Unix socket, or a server of another make.
 UNKNOWN = "unknown"

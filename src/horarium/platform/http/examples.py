@@ -6,9 +6,12 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any, Final
 
-from horarium.decision.forecast import Certainty, Forecast, NoRun
-from horarium.decision.health_status import HealthStatus
-from horarium.decision.last_status import LastStatus
+from horarium.core.decision.statuses import Certainty, Forecast, HealthStatus, LastStatus, NoRun
+from horarium.core.document.calendar import CalendarKind
+from horarium.core.document.event import EventType
+from horarium.core.document.states import Reason, RunState, Source, Status
+from horarium.core.policy.queue import CatchupPolicy, OverlapPolicy
+from horarium.features.bundles.document import BundleKind
 from horarium.features.bundles.model import Applied, BundleChange, Change, FieldChange
 from horarium.features.schedules.model import (
     Backfilled,
@@ -25,15 +28,6 @@ from horarium.features.tenants.model import Calendar, Check, FeedEntry, Health, 
 from horarium.features.webhooks.model import DeadLetter, Subscription
 from horarium.platform import wire as platform_wire
 from horarium.platform.wire import Role
-from horarium.policy.catchup import CatchupPolicy
-from horarium.policy.overlap import OverlapPolicy
-from horarium.schedule.bundle import BundleKind
-from horarium.schedule.calendar import CalendarKind
-from horarium.schedule.event import EventType
-from horarium.schedule.position import Status
-from horarium.schedule.reason import Reason
-from horarium.schedule.run import RunState
-from horarium.schedule.source import Source
 
 AT = datetime(2026, 3, 1, 23, tzinfo=UTC)
 LATER = datetime(2026, 3, 2, 23, tzinfo=UTC)

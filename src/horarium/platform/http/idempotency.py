@@ -19,15 +19,14 @@ from horarium.features.resources import Named, NamedAddresses, Resources, judge
 from horarium.features.schedules.triggers import check_key
 from horarium.features.tenants.quotas import LARGE_BYTES, check_stored
 from horarium.platform.caller import Caller
+from horarium.platform.database import Connection, idempotency
+from horarium.platform.database.columns import to_text
+from horarium.platform.database.errors import UniqueConflict
+from horarium.platform.database.idempotency import Remembered
+from horarium.platform.database.wrapper import JoinedTransaction
 from horarium.platform.errors import ApprovalRequired, KeyReused, RequestInProgress
 from horarium.platform.http.responses import Reply
-from horarium.store import idempotency
-from horarium.store.database import Connection
-from horarium.store.database.joined_transaction import JoinedTransaction
-from horarium.store.database.json_text import to_text
-from horarium.store.errors import Conflict
-from horarium.store.idempotency import Remembered
-from horarium.telemetry.deferred import Deferred
+from horarium.platform.telemetry.telemetry import Deferred
 
 IdempotencyKey = Annotated[
     str | None,
@@ -147,7 +146,7 @@ def _answer_once(
 
     try:
         answer = write(work)
-    except Conflict as taken:
+    except UniqueConflict as taken:
         if taken.constraint != "idempotency_pkey":
             raise
         raise RequestInProgress(
@@ -167,7 +166,7 @@ def _answer_in_parts(
     if earlier is not None:
         return _again(earlier, asked, marks)
     answer = act(resources)
-    with suppress(Conflict):  # the same request was answered at this moment
+    with suppress(UniqueConflict):  # the same request was answered at this moment
         resources.database.write(lambda connection: _remember(resources, connection, caller, asked, answer))
     return answer
 

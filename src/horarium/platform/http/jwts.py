@@ -12,14 +12,14 @@ from typing import Any
 import jwt
 from structlog.typing import FilteringBoundLogger
 
-from horarium.clock import Clock
 from horarium.errors import InvalidDefinition
 from horarium.instant import SECOND
+from horarium.platform.clock import Clock
+from horarium.platform.database.schema import DEFAULT_NAMESPACE
 from horarium.platform.errors import Unauthorized
 from horarium.platform.http.remote_keys import KINDS, Key, fitting, own_keys, remote_keys
+from horarium.platform.settings import Settings
 from horarium.platform.wire import Role
-from horarium.settings import Settings
-from horarium.store.migrate import DEFAULT_NAMESPACE
 
 MAX_LENGTH = 8_192
 _MAX_NAME = 255

@@ -10,14 +10,13 @@ import msgspec
 from fastapi import FastAPI
 from fastapi.openapi.utils import get_openapi
 
+from horarium.core.document.kinds import Kinds, schema_of
+from horarium.core.document.places import COMMON
 from horarium.features.schedules.model import Schedule
 from horarium.platform.bodies import Body
 from horarium.platform.http.responses import MEDIA_TYPE
 from horarium.platform.http.routing import JSON, OPERATIONS, Open, Operation, ScheduleDocument
 from horarium.platform.wire import ROWS, TYPES, Answer, Problem, UnreadableRow
-from horarium.schedule.kinds import Kinds
-from horarium.schedule.places import COMMON
-from horarium.schedule.schema import schema_of
 
 DOCUMENT = "ScheduleDocument"
 SHOWN_ACTION = "ShownAction"

@@ -16,10 +16,10 @@ import httpx
 import jwt
 from structlog.typing import FilteringBoundLogger
 
-from horarium.clock import Clock
 from horarium.errors import InvalidDefinition
 from horarium.launchers.ssrf import Range, range_of
-from horarium.settings import Settings
+from horarium.platform.clock import Clock
+from horarium.platform.settings import Settings
 
 Key: TypeAlias = Mapping[str, Any]
 

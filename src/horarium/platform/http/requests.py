@@ -13,12 +13,14 @@ import orjson
 from fastapi import Depends, Header, Query, Request
 from fastapi.concurrency import run_in_threadpool
 
+from horarium.core.lifecycle.outcome import is_report_token
 from horarium.errors import InvalidDefinition
 from horarium.features.resources import Resources
 from horarium.features.runs.model import MAX_REPORTS
 from horarium.features.runs.report_batches import Carrier
-from horarium.life.report_token import is_report_token
+from horarium.features.tenants import rows as tenant_rows
 from horarium.platform.caller import Caller
+from horarium.platform.database.schema import DEFAULT_NAMESPACE
 from horarium.platform.errors import NamespaceNotFound, Unauthorized
 from horarium.platform.http.authentication import (
     Authenticator,
@@ -36,8 +38,6 @@ from horarium.platform.http.responses import BadRequest, CommitNoting
 from horarium.platform.http.routing import body_names_namespace, permission_for
 from horarium.platform.http.turns import Turns, who_asks
 from horarium.platform.wire import Permission
-from horarium.store import namespaces
-from horarium.store.migrate import DEFAULT_NAMESPACE
 
 SOURCE = "api"
 PUSH_HEADER = "X-A2A-Notification-Token"
@@ -188,7 +188,7 @@ def _check_control_plane(version: str | None) -> None:
 
 def _check_namespace(resources: Resources, namespace: str) -> None:
     known = len(namespace) <= _MAX_NAMESPACE and resources.database.glance(
-        lambda connection: namespaces.find(connection, namespace)
+        lambda connection: tenant_rows.find_namespace(connection, namespace)
     )
     if not known:
         raise NamespaceNotFound(namespace[:_MAX_NAMESPACE])

@@ -15,8 +15,22 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from horarium.compat.workspaces.model import WorkspaceRequestInvalid
+from horarium.core.policy.names import shown as shown_value
 from horarium.errors import HorariumError, InvalidDefinition, InvalidSpec, InvalidTransition, InvalidWorkflow
 from horarium.features.schedules.filters import ListRefused
+from horarium.platform.database import Connection, Database
+from horarium.platform.database.errors import (
+    CannotRead,
+    CommitUnknown,
+    SchemaMissing,
+    SchemaTooNew,
+    SchemaTooOld,
+    StoreUnavailable,
+    UniqueConflict,
+    shown,
+)
+from horarium.platform.database.installation import CannotUnseal, KeyReplaced
+from horarium.platform.database.wrapper import DatabaseWrapper
 from horarium.platform.errors import (
     OperationError,
     QuotaExceeded,
@@ -27,20 +41,6 @@ from horarium.platform.errors import (
 )
 from horarium.platform.http.connections import FailedLogins, RateLimited, client_address, inner_path
 from horarium.platform.wire import encode
-from horarium.policy.names import shown as shown_value
-from horarium.store.database import Connection, Database
-from horarium.store.database.wrapper import DatabaseWrapper
-from horarium.store.errors import (
-    CannotRead,
-    CommitUnknown,
-    Conflict,
-    SchemaMissing,
-    SchemaTooNew,
-    SchemaTooOld,
-    StoreUnavailable,
-    shown,
-)
-from horarium.store.sealing import CannotUnseal, KeyReplaced
 
 
 class Reply(Response):
@@ -166,7 +166,7 @@ def telling_error(handler: Handler) -> Handler:
 MEDIA_TYPE = "application/problem+json"
 
 # CommitUnknown is no 5xx: clients repeat those blindly, and what they asked for may have happened.
-_CONFLICTS = (InvalidTransition, Conflict, CommitUnknown, CannotUnseal)
+_CONFLICTS = (InvalidTransition, UniqueConflict, CommitUnknown, CannotUnseal)
 _UNAVAILABLE = (StoreUnavailable, SchemaMissing, SchemaTooOld, SchemaTooNew, KeyReplaced)
 _REASONS = {404: "not_found", 405: "method_not_allowed"}
 _NAMED = ("name", "schedules", "workflows", "open_runs", "count", "limit", "schedule_id")
