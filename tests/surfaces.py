@@ -295,7 +295,7 @@ PROMISED = (
     "horarium.client.errors",
     "horarium.condition",
     "horarium.launchers.launcher",
-    "horarium.core.lifecycle.outcome",
+    "horarium.life.outcome",
     "horarium.testing",
 )
 _IMPORT = re.compile(
