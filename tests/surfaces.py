@@ -59,7 +59,7 @@ def openapi(root: Path) -> Surface:
 
 
 def routes(root: Path) -> Surface:
-    """Return all routes with their methods, including those that the OpenAPI document hides."""
+    """Return all routes with their methods, including those that the OpenAPI document hides and repeated ones."""
     from horarium import Horarium
 
     async def listed(directory: str) -> list[Any]:
@@ -68,9 +68,9 @@ def routes(root: Path) -> Surface:
 
     with tempfile.TemporaryDirectory() as directory:
         found = asyncio.run(listed(directory))
-    by_path: dict[str, set[str]] = {}
+    by_path: dict[str, list[str]] = {}
     for each in found:
-        by_path.setdefault(getattr(each, "path", str(each)), set()).update(getattr(each, "methods", None) or ())
+        by_path.setdefault(getattr(each, "path", str(each)), []).extend(getattr(each, "methods", None) or ())
     return {path: sorted(methods) for path, methods in by_path.items()}
 
 
@@ -295,7 +295,7 @@ PROMISED = (
     "horarium.client.errors",
     "horarium.condition",
     "horarium.launchers.launcher",
-    "horarium.core.lifecycle.outcome",
+    "horarium.life.outcome",
     "horarium.testing",
 )
 _IMPORT = re.compile(
@@ -415,9 +415,11 @@ def _signature(value: Any) -> str:
 
 
 def _plain(value: Any) -> str:
-    """Return the text of a value, without addresses in memory and without the modules where classes are."""
+    """Return the text of a value, without addresses in memory and without the modules of classes."""
     text = value if isinstance(value, str) else repr(value) if not isinstance(value, inspect.Signature) else str(value)
-    return re.sub(r"\bhorarium(?:\.\w+)+\.(\w+)", r"\1", re.sub(r" at 0x[0-9a-f]+", "", text))
+    text = re.sub(r"\bhorarium(?:\.\w+)+\.(\w+)", r"\1", re.sub(r" at 0x[0-9a-f]+", "", text))
+    # An annotation may name a class by an internal module, such as `runs.Run`.
+    return re.sub(r"\b[a-z_]\w*\.(?=[A-Z])", "", text)
 
 
 def client_errors(root: Path) -> Surface:
@@ -520,9 +522,9 @@ def differences(base: Any, here: Any, where: str = "") -> Iterator[str]:
     elif json.dumps(base, sort_keys=True) == json.dumps(here, sort_keys=True):  # for Python, 1 == True
         return
     elif isinstance(base, list) and isinstance(here, list):
-        yield f"~ {where}"
         lines = unified_diff([_shown(each) for each in base], [_shown(each) for each in here], n=1, lineterm="")
-        yield from (f"    {line}" for line in lines if not line.startswith(("---", "+++", "@@")))
+        changed = [f"    {line}" for line in lines if not line.startswith(("---", "+++", "@@"))]
+        yield "\n".join([f"~ {where}", *changed])
     else:
         yield f"~ {where}\n    -{_shown(base)}\n    +{_shown(here)}"
 

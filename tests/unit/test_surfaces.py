@@ -48,7 +48,7 @@ def test_every_surface_of_this_checkout_can_be_read() -> None:
         ({"a": 1}, {}, ["- a"]),
         ({}, {"a": 1}, ["+ a: 1"]),
         ({"a": {"b": 1}}, {"a": {"b": 2}}, ["~ a › b\n    -1\n    +2"]),
-        ({"a": ["x", "y"]}, {"a": ["x", "z"]}, ["~ a", "     x", "    -y", "    +z"]),
+        ({"a": ["x", "y"]}, {"a": ["x", "z"]}, ["~ a\n     x\n    -y\n    +z"]),
         ({"a": [1]}, {"a": "1"}, ["~ a\n    -[1]\n    +1"]),
         ({"a": None}, {"a": False}, ["~ a\n    -null\n    +false"]),
         ({"a": 1}, {"a": True}, ["~ a\n    -1\n    +true"]),
