@@ -113,6 +113,7 @@ def test_a_crowded_window_is_cut_and_says_so(http: httpx.Client) -> None:
     assert len(look(http, **month, limit=5_000)["rows"]) == 5_000
 
 
+@pytest.mark.both_databases
 def test_a_list_that_is_cut_begins_as_the_whole_one_does(http: httpx.Client) -> None:
     """Those that are due late for their jitter begin early all the same; others have one time, or have none yet."""
     for number in range(4):

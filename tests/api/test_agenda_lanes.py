@@ -17,6 +17,8 @@ from horarium.store.history import lanes as stored_lanes
 from horarium.testing import TestService
 from horarium.wire.roles import Role
 
+pytestmark = pytest.mark.both_databases
+
 WINDOW: dict[str, Any] = {
     "from": "2026-03-01T00:00:00Z",
     "to": "2026-03-01T06:00:00Z",

@@ -16,6 +16,7 @@ from horarium.schedule import document
 from horarium.testing import TestService
 
 
+@pytest.mark.both_databases
 def test_a_bundle_is_made_changed_and_left_alone(http: httpx.Client, horarium: TestService) -> None:
     bundle: dict[str, Any] = {
         "bundle": "billing",
@@ -48,6 +49,7 @@ def test_a_bundle_is_made_changed_and_left_alone(http: httpx.Client, horarium: T
     assert (len(horarium.runs("hourly")), horarium.verify()) == (1, [])
 
 
+@pytest.mark.both_databases
 def test_what_another_bundle_owns_is_refused_until_it_is_adopted(http: httpx.Client) -> None:
     apply(http, bundle="billing", schedules=[HOURLY], calendars=[DAYS])
     for body in ({"schedules": [HOURLY]}, {"calendars": [DAYS]}):

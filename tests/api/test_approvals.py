@@ -104,6 +104,7 @@ def test_one_no_ends_it(horarium: TestService) -> None:
     assert horarium.http().get("/api/schedules/brief").json()["active_runs"] == 0
 
 
+@pytest.mark.both_databases
 def test_two_people_must_agree_to_the_same_inputs(horarium: TestService) -> None:
     asked = waiting(horarium, approval_policy={**POLICY, "approvals_required": 2})
     ada, bob = door(horarium, "ada"), door(horarium, "bob")
@@ -188,6 +189,7 @@ def test_who_wrote_or_asked_may_not_decide_unless_that_is_allowed(horarium: Test
     assert ada.post(f"/api/runs/{own}/reject", json={"reason": "changed my mind"}).json()["status"] == "rejected"
 
 
+@pytest.mark.both_databases
 def test_a_list_of_approvers_replaces_the_permission(horarium: TestService) -> None:
     asked = waiting(horarium, approval_policy={**POLICY, "approvers": ["vera", "role:owner"]})
     ada, vera = door(horarium, "ada"), door(horarium, "vera", "viewer")
@@ -282,6 +284,7 @@ def test_a_decision_that_says_nothing_sensible_is_refused(
     assert list(answer.json()["errors"]) == [field]
 
 
+@pytest.mark.both_databases
 def test_the_inbox_is_read_in_pages_and_by_gate(horarium: TestService) -> None:
     asked = [waiting(horarium, f"s{n}", approval_policy={**POLICY, "gates": [f"g{n}"]}) for n in range(3)]
     http, found, token = horarium.http(), [], None

@@ -5,11 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 import httpx
+import pytest
 
 from horarium.operations import namespaces, tokens
 from horarium.operations.caller import Caller
 from horarium.testing import TestService
 from horarium.wire.roles import Role
+
+pytestmark = pytest.mark.both_databases
 
 SPEC = {"cron_expressions": ["0 2 * * *"]}
 

@@ -40,6 +40,8 @@ from horarium.store.tables import (
 from horarium.store.tables import tokens as tokens_table
 from horarium.testing import TestService, service
 
+pytestmark = pytest.mark.both_databases
+
 DAMAGES = {
     "no JSON": '{"spec": ',
     "no object": "[1, 2]",

@@ -57,6 +57,7 @@ def test_a_condition_is_replaced_and_not_merged(http: httpx.Client) -> None:
     assert shown(http, "condition") == {"/b": {"eq": 2}}
 
 
+@pytest.mark.both_databases
 @pytest.mark.parametrize("same", [True, False], ids=["the same", "another"])
 def test_setting_a_rotation_begins_with_its_first_inputs(http: httpx.Client, horarium: TestService, same: bool) -> None:
     first = [{"n": 0}, {"n": 1}, {"n": 2}]

@@ -15,6 +15,8 @@ from horarium.schedule import document
 from horarium.store.runs import approvals, descendants, writer
 from horarium.testing import TestService
 
+pytestmark = pytest.mark.both_databases
+
 HTTP = {"kind": "http", "url": "http://example.com"}
 AT = [
     f"2030-{month:02}-{day:02}T{hour:02}:00:00Z" for month in range(1, 4) for day in range(1, 29) for hour in range(24)

@@ -15,6 +15,8 @@ from horarium.store.errors import DataError
 from horarium.testing import TestService
 from horarium.wire.roles import Role
 
+pytestmark = pytest.mark.both_databases
+
 PATH = "/api/runs/reports"
 
 

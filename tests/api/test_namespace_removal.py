@@ -19,6 +19,8 @@ from horarium.store.tables import metadata
 from horarium.testing import TestService
 from horarium.wire.roles import Role
 
+pytestmark = pytest.mark.both_databases
+
 DOCUMENT = {
     "spec": {"cron_expressions": ["0 * * * *"]},
     "action": {"workflow_type": "w"},

@@ -62,6 +62,7 @@ def test_without_asking_there_are_runs_only(http: httpx.Client) -> None:
     assert len(http.get("/api/schedules/hourly/runs").json()["runs"]) == 2
 
 
+@pytest.mark.both_databases
 @pytest.mark.parametrize("size", [1, 2, 3, 4])
 def test_pages_hold_every_row_once(http: httpx.Client, size: int) -> None:
     rows: list[dict[str, Any]] = []
@@ -75,6 +76,7 @@ def test_pages_hold_every_row_once(http: httpx.Client, size: int) -> None:
     assert [hour for hour, _ in told(rows)] == ["04", "03", "02", "01"]
 
 
+@pytest.mark.both_databases
 @pytest.mark.parametrize(
     ("params", "hours"),
     [
@@ -92,6 +94,7 @@ def test_filters_hold_for_skips_too(http: httpx.Client, params: dict[str, Any], 
     assert [hour for hour, _ in told(ledger(http, **params)["runs"])] == hours
 
 
+@pytest.mark.both_databases
 def test_a_trigger_by_hand_that_was_skipped_is_manual(http: httpx.Client) -> None:
     http.post("/api/schedules/hourly/trigger")
     [row] = ledger(http, origin="manual")["runs"]

@@ -16,6 +16,8 @@ from horarium.store.database.page_bytes import MAX_PAGE_BYTES
 from horarium.testing import Accepted, TestService, service
 from horarium.wire.roles import Role
 
+pytestmark = pytest.mark.both_databases
+
 MANY = 6
 LARGE = "x" * 500_000
 

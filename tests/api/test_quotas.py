@@ -14,6 +14,8 @@ from horarium.operations.caller import Caller
 from horarium.testing import TestService, service
 from horarium.wire.roles import Role
 
+pytestmark = pytest.mark.both_databases
+
 MINUTELY = {"cron_expressions": ["* * * * *"]}
 NIGHTLY = {"cron_expressions": ["0 2 * * *"]}
 # What is counted in SQL is tried on both databases, by the clock here and in `tests/store`.

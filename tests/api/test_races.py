@@ -22,6 +22,8 @@ from horarium.store.schedules import rows
 from horarium.store.tables import history
 from horarium.testing import Accepted, TestService
 
+pytestmark = pytest.mark.both_databases
+
 T = TypeVar("T")
 
 THREADS = 8

@@ -224,6 +224,7 @@ def test_a_key_that_started_something_else_is_refused(http: httpx.Client) -> Non
     assert (answer.status_code, answer.json()["reason"]) == (422, "idempotency_key_reused")
 
 
+@pytest.mark.both_databases
 def test_many_at_once_start_one_run(horarium: TestService) -> None:
     with ThreadPoolExecutor(6) as pool:
         answers = list(pool.map(lambda _: horarium.http().post("/run-launcher/start", json=START), range(12)))

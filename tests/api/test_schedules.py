@@ -173,6 +173,7 @@ def test_upserting_twice_changes_nothing(http: httpx.Client) -> None:
     assert (again.status_code, again.json()["outcome"]) == (200, "unchanged")
 
 
+@pytest.mark.both_databases
 def test_listing_goes_page_by_page(http: httpx.Client) -> None:
     for number in range(5):
         create(http, schedule_id=f"s{number}", labels={"team": "a" if number % 2 else "b"})
