@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 
+import pytest
 from operations.desks import ADMIN, NOON, Office, document, without_gaps
 
 from horarium.engine.ticker import Ticker
@@ -15,6 +16,8 @@ from horarium.operations.launches import start_run
 from horarium.operations.triggers import trigger
 from horarium.operations.verify import verify
 from horarium.wire.outcomes import WriteOutcome
+
+pytestmark = pytest.mark.both_databases
 
 THREADS = 8
 

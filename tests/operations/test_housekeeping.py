@@ -117,6 +117,7 @@ def test_history_is_read_in_pages(office: Office) -> None:
         history.read(office.resources, VIEWER, "nightly", after_sequence=-1)
 
 
+@pytest.mark.both_databases
 def test_the_feed_is_that_of_the_namespace(office: Office) -> None:
     namespaces.create(office.resources, ADMIN, "other")
     office.create("a")
@@ -220,6 +221,7 @@ def test_a_probe_that_finds_no_connection_says_so(office: Office, monkeypatch: p
     assert (_failing(found), found.ready) == (["database"], False)
 
 
+@pytest.mark.both_databases
 def test_health_tells_until_when_all_is_decided_after_the_clock_was_ahead(office: Office) -> None:
     office.create(overlap_policy="allow_all")
     office.world.tick()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
 import sqlalchemy as sa
 from operations.desks import ADMIN, Office
 from sqlalchemy import Connection
@@ -18,6 +19,8 @@ from horarium.operations.verify_runs import DoubleStep, Miscounted, UnsoundRun
 from horarium.policy.approval import input_hash
 from horarium.store.tables import approvals, counters, positions, runs, step_changes
 from horarium.wire.roles import Role
+
+pytestmark = pytest.mark.both_databases
 
 
 def _verify(office: Office, **given: Any) -> list[Finding]:
