@@ -260,28 +260,25 @@ def test_many_are_decided_as_they_were_shown_or_not_at_all(horarium: TestService
     assert (stray.status_code, list(stray.json()["errors"])) == (422, ["input_hashes"])
 
 
-@pytest.mark.parametrize(
-    ("body", "field"),
-    [
-        ({}, "decision"),
-        ({"decision": "maybe"}, "decision"),
-        ({"decision": "modify"}, "modifications"),
-        ({"decision": "modify", "modifications": []}, "modifications"),
-        ({"decision": "approve", "modifications": {"a": 1}}, "modifications"),
-        ({"decision": "modify", "modifications": {"a": "\u0000"}}, "modifications.a"),
-        ({"decision": "approve", "reason": "x" * 1_001}, "reason"),
-        ({"decision": "approve", "skip": True}, "skip"),
-    ],
-    ids=str,
-)
+SENSELESS = [
+    ({}, "decision"),
+    ({"decision": "maybe"}, "decision"),
+    ({"decision": "modify"}, "modifications"),
+    ({"decision": "modify", "modifications": []}, "modifications"),
+    ({"decision": "approve", "modifications": {"a": 1}}, "modifications"),
+    ({"decision": "modify", "modifications": {"a": "\u0000"}}, "modifications.a"),
+    ({"decision": "approve", "reason": "x" * 1_001}, "reason"),
+    ({"decision": "approve", "skip": True}, "skip"),
+]
+
+
 @pytest.mark.parametrize("dialect", ["sqlite"], indirect=True)
-def test_a_decision_that_says_nothing_sensible_is_refused(
-    horarium: TestService, body: dict[str, Any], field: str
-) -> None:
+def test_a_decision_that_says_nothing_sensible_is_refused(horarium: TestService) -> None:
     asked = waiting(horarium)
-    answer = door(horarium, "ada").post(f"/api/approvals/{asked['approval_id']}/decision", json=body)
-    assert refused(answer) == (422, "validation_failed")
-    assert list(answer.json()["errors"]) == [field]
+    for body, field in SENSELESS:
+        answer = door(horarium, "ada").post(f"/api/approvals/{asked['approval_id']}/decision", json=body)
+        assert refused(answer) == (422, "validation_failed"), (body, field)
+        assert list(answer.json()["errors"]) == [field], (body, field)
 
 
 @pytest.mark.both_databases

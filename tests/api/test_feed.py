@@ -177,24 +177,23 @@ def test_a_deleted_schedule_keeps_its_name(http: httpx.Client, hourly: str) -> N
     assert [each["schedule_id"] for each in settled(http, 2)] == ["hourly", "hourly"]
 
 
-@pytest.mark.parametrize(
-    "params",
-    [
-        {"after": "x"},
-        {"after": "1-"},
-        {"next_page_token": "-1-5"},
-        {"after": f"{9**40}-1"},
-        {"after": "1-2-"},
-        {"after": "1-2-3-4"},
-        {"after": "1-2-" + "a" * 21},
-        {"after": "1-2-É"},
-        {"page_size": 201},
-    ],
-    ids=str,
-)
+BAD_CURSORS: list[dict[str, Any]] = [
+    {"after": "x"},
+    {"after": "1-"},
+    {"next_page_token": "-1-5"},
+    {"after": f"{9**40}-1"},
+    {"after": "1-2-"},
+    {"after": "1-2-3-4"},
+    {"after": "1-2-" + "a" * 21},
+    {"after": "1-2-É"},
+    {"page_size": 201},
+]
+
+
 @pytest.mark.parametrize("dialect", ["sqlite"], indirect=True)
-def test_a_bad_cursor_is_refused(http: httpx.Client, params: dict[str, Any]) -> None:
-    assert http.get("/api/feed", params=params).status_code == 422
+def test_a_bad_cursor_is_refused(http: httpx.Client) -> None:
+    for params in BAD_CURSORS:
+        assert http.get("/api/feed", params=params).status_code == 422, params
 
 
 @pytest.mark.parametrize("cursor", [FeedCursor(714, 20), FeedCursor(714, 20, "12.9f3c07ab"), START], ids=str)

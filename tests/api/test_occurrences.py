@@ -118,19 +118,18 @@ def test_the_list_of_all_runs_can_be_narrowed_to_a_schedule(http: httpx.Client) 
     assert http.get("/api/runs", params={"workflow": "other"}).json()["runs"] == []
 
 
-@pytest.mark.parametrize(
-    ("path", "params", "field"),
-    [
-        ("/api/runs", {"include": "skips"}, "include"),
-        ("/api/schedules/hourly/runs", {"include": "everything"}, "include"),
-        ("/api/schedules/hourly/runs", {"include": "skips", "next_page_token": "x"}, "next_page_token"),
-        ("/api/schedules/hourly/runs", {"include": "skips", "next_page_token": "x.5"}, "next_page_token"),
-        ("/api/schedules/hourly/runs", {"include": "skips", "next_page_token": "-." + "9" * 19}, "next_page_token"),
-        ("/api/schedules/hourly/runs", {"include": "skips", "page_size": 0}, "page_size"),
-    ],
-    ids=str,
-)
+WRONG: list[tuple[str, dict[str, Any], str]] = [
+    ("/api/runs", {"include": "skips"}, "include"),
+    ("/api/schedules/hourly/runs", {"include": "everything"}, "include"),
+    ("/api/schedules/hourly/runs", {"include": "skips", "next_page_token": "x"}, "next_page_token"),
+    ("/api/schedules/hourly/runs", {"include": "skips", "next_page_token": "x.5"}, "next_page_token"),
+    ("/api/schedules/hourly/runs", {"include": "skips", "next_page_token": "-." + "9" * 19}, "next_page_token"),
+    ("/api/schedules/hourly/runs", {"include": "skips", "page_size": 0}, "page_size"),
+]
+
+
 @pytest.mark.parametrize("dialect", ["sqlite"], indirect=True)
-def test_what_is_wrong_is_refused(http: httpx.Client, path: str, params: dict[str, Any], field: str) -> None:
-    answer = http.get(path, params=params)
-    assert (answer.status_code, list(answer.json()["errors"])) == (422, [field])
+def test_what_is_wrong_is_refused(http: httpx.Client) -> None:
+    for path, params, field in WRONG:
+        answer = http.get(path, params=params)
+        assert (answer.status_code, list(answer.json()["errors"])) == (422, [field]), (path, params, field)
