@@ -6,7 +6,7 @@ import pytest
 from api.both_databases import pytest_configure, pytest_generate_tests
 from operations.desks import Office
 
-from horarium.store.database import Database
+from horarium.platform.database import Database
 
 __all__ = ["office", "pytest_configure", "pytest_generate_tests"]
 
