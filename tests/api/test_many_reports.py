@@ -15,6 +15,8 @@ from horarium.platform.ids import id_text, new_id
 from horarium.platform.wire import Role
 from horarium.testing import TestService
 
+pytestmark = pytest.mark.both_databases
+
 PATH = "/api/runs/reports"
 
 

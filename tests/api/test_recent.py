@@ -12,6 +12,8 @@ from horarium.core.lifecycle.outcome import Refused
 from horarium.features.forecast import lane_rows
 from horarium.testing import TestService
 
+pytestmark = pytest.mark.both_databases
+
 
 def add(http: httpx.Client, name: str, cron: str = "0 * * * *", **fields: Any) -> None:
     spec, action = {"cron_expressions": [cron]}, {"workflow_type": "w", "timeout_seconds": 36_000}

@@ -190,6 +190,7 @@ def test_a_repeated_request_is_history_too(office: Office) -> None:
     assert list(verify(office.resources, ADMIN)) == []
 
 
+@pytest.mark.both_databases
 def test_the_ledger_tells_skips_of_a_backfill_from_those_of_the_clock(office: Office) -> None:
     office.create(overlap_policy="skip")
     office.tick(120)
@@ -262,6 +263,7 @@ def test_an_edit_in_between_is_obeyed(office: Office, monkeypatch: pytest.Monkey
     assert list(verify(office.resources, ADMIN)) == []
 
 
+@pytest.mark.both_databases
 def test_a_run_born_in_between_is_seen(office: Office, monkeypatch: pytest.MonkeyPatch) -> None:
     office.create(overlap_policy="allow_all")
     real = Database.read
