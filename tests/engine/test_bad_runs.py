@@ -16,6 +16,8 @@ from horarium.schedule.run import RunState
 from horarium.store.tables import run_events, runs, secrets
 from horarium.testing import TestService, service
 
+pytestmark = pytest.mark.both_databases
+
 _DAILY = "0 2 * * *"
 _MOST = 2**31 - 1
 

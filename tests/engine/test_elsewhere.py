@@ -13,6 +13,8 @@ from horarium.store import processes
 from horarium.store.database import Database
 from horarium.store.processes import About, Process
 
+pytestmark = pytest.mark.both_databases
+
 PROMPT = {"kind": "prompt", "prompt": "hello"}
 
 

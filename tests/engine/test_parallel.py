@@ -15,6 +15,8 @@ from horarium.engine.ticker import TickerOptions
 from horarium.store.database import Database
 from horarium.store.errors import StoreUnavailable
 
+pytestmark = pytest.mark.both_databases
+
 
 class Scripted:
     """A ticker that answers from a list; at its end nothing is due."""
