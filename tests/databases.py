@@ -33,7 +33,7 @@ from horarium.store.migrate import migrate
 from horarium.testing import FakeClock
 
 DIALECTS = ("sqlite", "postgresql")
-ON_SQLITE = ("engine/", "acceptance/test_scenarios.py")
+ON_SQLITE = ("engine/", "acceptance/test_disaster.py", "acceptance/test_scenarios.py")
 """Places whose other tests run on PostgreSQL in the full run only."""
 MIGRATED_AT = "2026-03-01T00:00:00Z"
 _PREFIX = "horarium-test-postgres-"
