@@ -277,7 +277,7 @@ class Horarium:
 
 
 class _Inside:
-    """What a living service offers to the code in its process."""
+    """Clients for code in the process of a running service."""
 
     def __init__(self, service: Service) -> None:
         self.service = service

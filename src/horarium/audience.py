@@ -32,7 +32,7 @@ class Audience:
         return Audience(self.namespaces | other.namespaces)
 
     def document(self) -> list[str]:
-        """What `parse_audience` reads again."""
+        """Document for `parse_audience`."""
         return [EVERY] if self.namespaces is None else sorted(self.namespaces)
 
 

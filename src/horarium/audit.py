@@ -36,7 +36,7 @@ class Act(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Deed:
-    """What was done, by whom, from where, in which request and through which door."""
+    """An act with its actor, address, request and source."""
 
     act: str
     principal: str | None = None
@@ -109,7 +109,7 @@ def check_chain(entries: Iterable[Entry], begin: Link, kept: Link | None = None)
 
 
 def check_end(last: Link, begin: Link, head: Link | None, kept: Link | None = None) -> Broken | None:
-    """Whether the chain ends where it says that it ends; None = it does."""
+    """Check that the chain ends at its recorded head; None = it does."""
     if head is None:
         return (
             None

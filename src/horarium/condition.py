@@ -50,7 +50,7 @@ class Operator(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class ClauseResult:
-    """What one clause saw: `value` is None where nothing was found."""
+    """Result of one clause: `value` is None where the pointer found nothing."""
 
     pointer: str
     operator: Operator
@@ -97,7 +97,7 @@ class Condition:
         return tuple(clause.explain(context) for clause in self.clauses)
 
     def reads(self, member: str) -> bool:
-        """Whether that member of the context can matter: a clause points at it, into it, or at the whole context."""
+        """Tell whether a clause reads that member of the context, a part of it, or the whole context."""
         return any(not clause.path or clause.path[0] == member for clause in self.clauses)
 
     def document(self) -> dict[str, Json]:

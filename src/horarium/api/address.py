@@ -36,7 +36,7 @@ def client_address(scope: Scope) -> str:
 
 
 def seen_scheme(scope: Scope) -> str:
-    """How the client speaks: `https` also where a proxy of ours, which has ended TLS, says so (`X-Forwarded-Proto`)."""
+    """Scheme of the client: `https` also where a trusted proxy that terminates TLS reports it (`X-Forwarded-Proto`)."""
     scheme, settings = str(scope.get("scheme", "http")), _settings(scope)
     if settings is None or not settings.behind_proxy:
         return scheme

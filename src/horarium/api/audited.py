@@ -50,7 +50,7 @@ _MADE: Final = ("token_id", "subscription_id")
 
 
 class Audited(Enum):
-    """Whether an operation is an administrative act, and in whose chain it stands."""
+    """Audit setting of an operation: no administrative act, or the chain in which it is recorded."""
 
     NEVER = "never"
     IN_NAMESPACE = "in the chain of the namespace"
@@ -77,7 +77,7 @@ def chain_of(rule: Audited, caller: Caller, given: Mapping[str, Any]) -> str | N
 
 
 def detail_of(given: Mapping[str, Any]) -> dict[str, DetailValue]:
-    """What the path and the query name, and of a body what is on the list."""
+    """Collect parameters of path and query, and the listed fields of the body."""
     named = {name: value for name, value in given.items() if name != "idempotency_key"}
     told: dict[str, DetailValue] = {name: value for name, value in named.items() if isinstance(value, str | int)}
     for name, value in _body(given).items():

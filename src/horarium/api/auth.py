@@ -133,7 +133,7 @@ class Authenticator:
         return Identity(run_principal(key), Role.AGENT, namespace)
 
     def needs_nobody(self, authorization: str | None, certificate: Certificate | None = None) -> bool:
-        """Whether who asks can be told at once, without the database."""
+        """Tell whether the caller can be identified at once, without the database."""
         if certificate is not None and authorization is None:
             return False
         return self._at_once(bearer_of(authorization)) is not None
@@ -166,7 +166,7 @@ class Authenticator:
         return self._jwts.trusted and looks_signed(secret) and self._at_once(secret) is None
 
     def _at_once(self, secret: str) -> Identity | None:
-        """Who has the operator's own token, or the one of this process."""
+        """Find the holder of the operator's token or of this process's token."""
         digest = _digest(secret)
         return next((known for fixed, known in self._fixed if hmac.compare_digest(digest, fixed)), None)
 
@@ -189,5 +189,5 @@ def credential_of(authorization: str | None, principal: str | None) -> str:
 
 
 def _digest(secret: str) -> bytes:
-    """Of equal length whatever the secrets are, so that comparing them tells nothing."""
+    """Hash a secret to a fixed length, so that a comparison reveals nothing."""
     return sha256(secret.encode("utf-8", "surrogatepass")).digest()

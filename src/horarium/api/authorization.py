@@ -141,7 +141,7 @@ def _checked(request: Request, shown: Shown) -> Shown:
 
 
 def _header(request: Request, sessions: SessionCookies) -> str | None:
-    """What a password for a proxy before us says is not meant for us: it leaves a session as it is."""
+    """Read the header, ignoring a password for a proxy in front of the service: it does not affect a session."""
     header = request.headers.get("authorization")
     is_for_proxy = header is not None and header.partition(" ")[0].lower() == _PASSWORD
     return None if is_for_proxy and _values(sessions, request) else header

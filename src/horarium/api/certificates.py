@@ -46,7 +46,10 @@ def certificate_of(scope: Scope) -> Certificate | None:
 
 
 def read_certificate(peer: Mapping[str, Any]) -> Certificate:
-    """Of what the library tells about a verified one. The common name counts where it has no other (RFC 6125)."""
+    """Read what the library returns for a verified one.
+
+    The common name counts where it has no other (RFC 6125).
+    """
     others = peer.get("subjectAltName", ())
     if others:
         names = [text for kind, text in others if kind in _SHAPES and _SHAPES[kind].fullmatch(text)]

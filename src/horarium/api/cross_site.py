@@ -34,7 +34,7 @@ class CrossSite(OperationError):
 
 @dataclass(frozen=True, slots=True)
 class Sender:
-    """What a request tells of where it comes from. `own` are the origins under which we are asked."""
+    """Source of a request as its headers state it. `own` are the origins under which the service is called."""
 
     method: str
     site: str | None = None
@@ -44,16 +44,16 @@ class Sender:
 
 
 def is_foreign(sender: Sender) -> bool:
-    """Whether it comes from a page that is not ours, as far as it tells; a program tells nothing."""
+    """Tell whether it comes from a page of another site, as far as it states one; a program states none."""
     if sender.site is not None:
         return sender.site not in (_OWN_PAGE, _NO_PAGE)
     return sender.origin is not None and sender.origin not in sender.own
 
 
 def is_our_page(sender: Sender) -> bool:
-    """Whether a cookie counts: to look, unless another page asks; to change something, if ours does.
+    """Tell whether a cookie counts: to read, unless another site's page sends it; to change, if this site's page does.
 
-    No form and no link can send the header that names the source, and no script of another origin without our leave.
+    No form and no link can send the header that names the source, and no script of another origin without permission.
     """
     if is_foreign(sender):
         return False

@@ -120,7 +120,7 @@ async def _events(request: Request, resources: Resources, caller: Caller, cursor
 
 
 class _Welcome:
-    """Whether a caller who was let in would still be."""
+    """Check that a caller who was admitted would still be."""
 
     def __init__(self, request: Request) -> None:
         self._request = request

@@ -49,7 +49,7 @@ class Page:
 
 
 class FeedPages:
-    """Of one process; a program that runs several loops has a set of pages for each."""
+    """Feed pages of one process; a program that runs several loops has a set of pages for each."""
 
     def __init__(self) -> None:
         self._of_loop: WeakKeyDictionary[asyncio.AbstractEventLoop, _Pages] = WeakKeyDictionary()

@@ -138,5 +138,5 @@ PROBES = frozenset(path for (_, path), each in OPERATIONS.items() if each.tag ==
 
 
 def is_probe(path: str, base: str = "") -> bool:
-    """Whether a proxy took the base away or not: those who watch ask with it or without."""
+    """Tell whether the path is a probe: monitoring may call it with the base path or without."""
     return without_base(path, base) in PROBES

@@ -102,7 +102,7 @@ def _sequence(text: str) -> int:
 
 
 def _limit(text: str | None) -> int | None:
-    """What is no positive number is the usual limit: the contract never refuses one."""
+    """Read a limit; any text that is no positive number means the default, since the contract never rejects one."""
     if text is None or not (text.isascii() and text.isdigit()) or not text.strip("0"):
         return None
     return history.MAX_LIMIT if len(text) > _MAX_DIGITS else int(text)

@@ -69,10 +69,10 @@ class _Asked:
 
 @dataclass(frozen=True, slots=True)
 class Transaction:
-    """What a request with a key is to the database.
+    """Transaction of a request with a key.
 
-    `planned`: it computes for long, so the endpoint runs before the writer is taken. `in_parts`: the endpoint makes
-    many transactions, which would be too long as one; only its answer is stored with the key.
+    `planned`: it computes for long, so the endpoint runs before the write transaction begins. `in_parts`: the
+    endpoint makes many transactions, which would be too long as one; only its answer is stored with the key.
     """
 
     planned: bool = False

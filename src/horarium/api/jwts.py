@@ -41,7 +41,7 @@ _ALGORITHMS = frozenset(
 
 
 class Jwts:
-    """Whose signatures we trust, as the settings say; a JWKS file that is replaced is read again."""
+    """Trusted signatures according to the settings; a JWKS file that is replaced is read again."""
 
     def __init__(self, settings: Settings, clock: Clock, log: FilteringBoundLogger) -> None:
         """Raises InvalidDefinition for a key that cannot be used."""
@@ -63,7 +63,7 @@ class Jwts:
 
     @property
     def trusted(self) -> bool:
-        """Whether there is any key at all."""
+        """Tell whether there is any key at all."""
         settings = self._settings
         keys = (settings.jwt_secret, settings.jwks_file, settings.jwks_url, settings.jwt_key_file)
         return any(each is not None for each in keys)
@@ -121,7 +121,10 @@ class Jwts:
             yield from fitting(self._remote.current(name), algorithm, name)
 
     def _current_keys(self) -> tuple[Key, ...]:
-        """Of a file that cannot be read any more the keys that we know stay good: a bad deployment locks nobody out."""
+        """Read the keys of the file.
+
+        While it is unreadable, the last keys stay valid: a bad deployment denies no login.
+        """
         path = self._settings.jwks_file
         if path is None:
             return ()

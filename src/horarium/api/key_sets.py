@@ -17,7 +17,7 @@ _UNUSABLE = (ValueError, TypeError, KeyError, AttributeError, jwt.PyJWTError)
 
 
 def own_keys(document: object) -> tuple[Key, ...]:
-    """Of a set that the operator wrote. Raises ValueError: a key that cannot be used is found out now."""
+    """Read the operator's key set. Raises ValueError for an unusable key, which is thus found at the start."""
     keys = _keys(document)
     for key in keys:
         try:
@@ -28,8 +28,10 @@ def own_keys(document: object) -> tuple[Key, ...]:
 
 
 def published_keys(document: object) -> tuple[Key, ...]:
-    """Of a set that everybody can read: what we do not understand is left out (RFC 7517 section 5), and so are shared
-    secrets, which are none once they are published. Raises ValueError where nothing is left."""
+    """Read a published key set without unsupported keys (RFC 7517 section 5) and without shared secrets.
+
+    A shared secret is none once it is published. Raises ValueError where nothing is left.
+    """
     usable = tuple(key for key in _keys(document) if key.get("kty") != _SHARED and _is_usable(key))
     if not usable:
         raise ValueError("it contains no usable public key")

@@ -41,7 +41,7 @@ class TooManyStreams(RateLimited):
 
 
 class Buckets:
-    """Of this process: several processes give several times as much."""
+    """Rate limits of this process: several processes allow several times as much."""
 
     def __init__(
         self, clock: Clock, *, per_second: float, burst: int, refused: Callable[[float], RateLimited] = RateLimited
@@ -79,7 +79,7 @@ class FailedLogins:
 
 
 def network_of(address: str) -> str:
-    """What counts as one client: an IPv4 address; of IPv6 a /64, since a single machine has all of it."""
+    """Network that counts as one client: an IPv4 address, or a /64 of IPv6, since a single machine has all of it."""
     try:
         found = ipaddress.ip_address(address.partition("%")[0])
     except ValueError:

@@ -8,7 +8,7 @@ _MAX_NAMED: Final = 20
 
 
 def weights_of(header: str) -> dict[str, float]:
-    """Of the first so many that it names, in lower case; a weight that is none counts as none given."""
+    """Weights of the first names in the header, in lower case; an invalid weight counts as missing."""
     found: dict[str, float] = {}
     for each in header.lower().split(",")[:_MAX_NAMED]:
         name, *parameters = (part.strip() for part in each.split(";"))
@@ -18,13 +18,13 @@ def weights_of(header: str) -> dict[str, float]:
 
 
 def takes_gzip(accepted: str) -> bool:
-    """Who names it with a weight of zero refuses it; `*` is about what is not named, wherever it stands."""
+    """Tell whether gzip is accepted: a weight of zero refuses it; `*` concerns names that are not listed."""
     weights = weights_of(accepted)
     return weights.get("gzip", weights.get("*", 0)) > 0
 
 
 def prefers_page(accepted: str) -> bool:
-    """Whether a page will do rather than JSON: who names none of them is a program."""
+    """Tell whether a page is preferred to JSON: a client that lists neither is a program."""
     weights = weights_of(accepted)
     page = weights.get("text/html", 0)
     return page > 0 and page >= weights.get("application/json", 0)

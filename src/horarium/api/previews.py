@@ -148,7 +148,7 @@ def written(name: str, text: str, timezone: str | None) -> Written: ...
 @overload
 def written(name: str, text: str | None, timezone: str | None) -> Written | None: ...
 def written(name: str, text: str | None, timezone: str | None) -> Written | None:
-    """What a query says, in words that a person may use too."""
+    """Read a time in a query, which may be written as a person writes it."""
     return None if text is None else Written(_with_plus(text), timezone, name)
 
 
@@ -245,7 +245,7 @@ def _predicted(found: explain.Explanation) -> dict[str, Any]:
 
 
 def _decided(found: explain.Explanation, recorded: Recorded) -> dict[str, Any]:
-    """What happened wins over what we would decide today."""
+    """Describe a recorded outcome, which takes precedence over what would be decided today."""
     covered = recorded.is_birth and recorded.payload.get("occurrence_time") != to_rfc3339(found.at)
     outcome = _OUTCOMES.get(recorded.event_type, ExplainedOutcome.RECORDED)
     return {

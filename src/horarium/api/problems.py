@@ -107,7 +107,7 @@ def problem_of(error: HorariumError) -> Response:
 
 
 def status_of(error: HorariumError) -> int:
-    """What a caller wrote wrong is 422; what stands in the way of it is 409; what may pass by itself is 503."""
+    """HTTP status: 422 for invalid input, 409 for a conflict, 503 for what may pass without a change."""
     match error:
         case OperationError():
             return error.status
@@ -150,7 +150,7 @@ def _headers(error: HorariumError) -> Mapping[str, str] | None:
 
 
 def _members(error: HorariumError) -> dict[str, Any]:
-    """What the class of error knows beyond its sentence, such as the schedule that was not found."""
+    """Members from the attributes of an error in addition to its text, such as the schedule that was not found."""
     known = {"current": "version"} | {name: name for name in (*_NAMED, "quota", "used")}
     members = {member: getattr(error, name) for name, member in known.items() if hasattr(error, name)}
     match error:
@@ -170,7 +170,7 @@ def on_refusal(request: Request, error: Exception) -> Response:
 
 
 def on_failed_login(request: Request, error: Exception) -> Response:
-    """What was shown and is no good counts for the address that showed it."""
+    """Count a failed login for the address that sent it."""
     assert isinstance(error, Unauthorized)
     failed: FailedLogins = request.app.state.failed_logins
     try:

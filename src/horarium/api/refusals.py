@@ -40,7 +40,7 @@ _PAUSE_SECONDS = MINUTE / 1_000_000
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """What makes two refusals alike; `address` None and no `operation` = one of the others."""
+    """Key by which refusals are counted; `address` None and no `operation` = one of the others."""
 
     namespace: str
     act: Act
@@ -84,7 +84,7 @@ class Tally:
             self.found[key] = replace(before, count=before.count + 1)
 
     def take(self, before: Instant | None) -> dict[tuple[int, str], list[Deed]]:
-        """What is over, by minute and namespace; None = all of it."""
+        """Remove refusals of finished minutes, by minute and namespace; None = all refusals."""
         until = None if before is None else before // MINUTE
         taken = [key for key in self.found if until is None or key[0] < until]
         deeds: dict[tuple[int, str], list[Deed]] = {}
@@ -99,7 +99,7 @@ class Tally:
 
 
 class Refusals:
-    """Of one process."""
+    """Refused requests of one process."""
 
     def __init__(self, resources: Resources) -> None:
         self._resources = resources
@@ -175,9 +175,10 @@ def _is_unaudited(error: HorariumError) -> bool:
 
 
 def refusal_of(act: Act, caller: Caller | None, address: str, operation: str | None, reason: str) -> Refusal:
-    """Who has not shown who they are is told apart by the address alone: the rest of what they say is theirs to choose.
+    """Key of a refused request; an unauthenticated caller is identified by the address alone.
 
-    It stands in the chain of the house, since the namespace that a stranger names says nothing about whose it was.
+    The rest of what such a caller sends can be forged. The refusal is recorded in the chain of the default namespace,
+    since the namespace that the caller names proves nothing.
     """
     if act is Act.LOGIN_FAILED or caller is None:
         return Refusal(DEFAULT_NAMESPACE, act, address)

@@ -75,7 +75,10 @@ async def resources_at_once(request: Request) -> Resources:
 
 
 def caller_of(request: Request) -> Caller:
-    """Who has this token, in the namespace asked for; 404 for somebody else's, 403 if the role may not do this."""
+    """Authenticate the caller in the requested namespace.
+
+    404 for another owner's namespace, 403 if the role does not permit the operation.
+    """
     return caller_for(request, identity_of(request))
 
 
@@ -272,9 +275,9 @@ async def json_object(request: Request) -> dict[str, Any]:
 
 
 async def reporter_of(request: Request) -> Caller:
-    """Who reports on a run: a caller with a token of its own, or the target with the one that came with the run.
+    """Authenticate a reporter on a run: a caller with a token, or the target with the token that came with the run.
 
-    Nobody's body is parsed before: two megabytes can be a second of work, and anybody could send them.
+    No body is parsed earlier: two megabytes can take a second of work, and any client could send them.
     """
     authenticator: Authenticator = request.app.state.authenticator
     authorization = authorization_of(request)
@@ -297,9 +300,9 @@ async def reporter_of(request: Request) -> Caller:
 
 
 async def carrier_of(request: Request) -> Carrier:
-    """Who brings the reports of many runs: a caller with a token of its own, or whoever shows those of the runs.
+    """Authenticate a sender of reports on many runs: a caller with a token, or one that shows tokens of runs.
 
-    One of them that we made is enough to be let in; what the others are worth is said of each.
+    One valid token of a run admits the request; each of the others is checked with its report.
     """
     shown: list[tuple[str, str]] = []
     if authorization_of(request) is None:
@@ -313,7 +316,7 @@ async def carrier_of(request: Request) -> Carrier:
 
 
 async def pusher_of(request: Request) -> Caller:
-    """Who says that there is news of a run: its agent with the push token, or a caller with a token of its own."""
+    """Authenticate a notifier of news about a run: its agent with the push token, or a caller with a token."""
     authenticator: Authenticator = request.app.state.authenticator
     token = request.headers.get(PUSH_HEADER)
     if token is None:

@@ -52,7 +52,7 @@ Endpoint = Callable[..., Any]
 
 @dataclass(frozen=True, slots=True)
 class Example:
-    """What a request and its answer look like; a test sends the one and compares the shape of the other."""
+    """Example of a request and its answer; a test sends the one and compares the shape of the other."""
 
     answer: object
     body: Mapping[str, Any] | None = None

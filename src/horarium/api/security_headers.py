@@ -48,7 +48,7 @@ def policy(*, style: str = "", script: str = "", connects: bool = False) -> str:
 
 
 def with_security(headers: Iterable[tuple[bytes, bytes]]) -> RawHeaders:
-    """What has a policy of its own keeps it."""
+    """Add security headers; a response with a policy keeps that."""
     given = [*headers]
     if all(name.lower() != _POLICY for name, _ in given):
         given.append((_POLICY, _NOTHING.encode()))
@@ -56,7 +56,7 @@ def with_security(headers: Iterable[tuple[bytes, bytes]]) -> RawHeaders:
 
 
 def uncached(headers: RawHeaders) -> RawHeaders:
-    """What says for itself how long it may be kept is kept so; everything else is of the moment."""
+    """Forbid caching, unless the response sets its own rule."""
     if any(name.lower() == _CACHING for name, _ in headers):
         return headers
     return [*headers, (_CACHING, b"no-store")]

@@ -83,7 +83,10 @@ class SessionCookies:
         return self._unsealed(value, _PURPOSE)
 
     def seal_code(self, secret: str, until: Instant, session_until: Instant | None = None) -> str:
-        """What stands for a token in a link: others on the machine may see the command that opens the link."""
+        """Seal a code that replaces a token in a link.
+
+        Other users of the machine may see the command that opens the link.
+        """
         end = "" if session_until is None else str(session_until)
         return CODE_PREFIX + self._sealed(f"{end} {secret}", until, _CODE_PURPOSE)
 

@@ -65,7 +65,10 @@ _EXAMPLE: Final = Session(
 
 
 async def from_our_page(request: Request) -> Mapping[str, Any]:
-    """What a page of ours sends; a page of another site must not sign anybody in, not even as its own author."""
+    """Read the body from a page of this site.
+
+    A page of another site must not sign a user in, not even as its author.
+    """
     require_our_page(request)
     body_of(request).limit_to(_MAX_BODY)
     return await json_object(request)

@@ -25,7 +25,7 @@ UNREAD_SECONDS = 60.0
 
 
 class Streams:
-    """Of one process."""
+    """Open streams of one process."""
 
     def __init__(self, *, of_token: int, most: int) -> None:
         self._of_token = of_token

@@ -27,7 +27,7 @@ class TooManyRequests(RateLimited):
 
 @dataclass(frozen=True, slots=True)
 class Who:
-    """Whose request it is; without a token, that of an address, which is its own namespace."""
+    """Requester of a turn; without a token, an address, which then is its own namespace."""
 
     token: str
     namespace: str
@@ -59,7 +59,7 @@ class _Waiting:
 
 
 class Turns:
-    """Of one application, whichever loops ask it."""
+    """Turns of one application, whichever loops request them."""
 
     def __init__(self, limits: TurnLimits) -> None:
         self._limits = limits

@@ -53,7 +53,7 @@ class UiFile:
 
 
 class UiFiles:
-    """Of one folder; None = the one that comes with the package."""
+    """Files of one folder; None = the one in the package."""
 
     def __init__(self, folder: Traversable | None = None) -> None:
         self._folder = folder or files("horarium").joinpath("static")
@@ -84,9 +84,9 @@ class UiFiles:
 
 
 def is_of_the_app(path: str) -> bool:
-    """Whether the page is sent for a path without a file, rather than that there is none of this name.
+    """Tell whether the page is sent for a path without a file, instead of an error.
 
-    What lies in the folder of assets, or beside the page with an ending, can only be a file.
+    A path in the folder of assets, or a top-level name with an ending, can only be a file.
     """
     return path == INDEX or (not path.startswith(_ASSETS) and ("/" in path or "." not in path))
 

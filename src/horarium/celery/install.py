@@ -60,7 +60,7 @@ def report_to(
 
 
 class Listener:
-    """What each signal means. Nothing raises: a receiver that raises is the worker's trouble."""
+    """Handlers of the signals. None of them raises: an exception would be the worker's problem."""
 
     def __init__(self) -> None:
         self.reporter: Reporter | None = None
@@ -190,5 +190,5 @@ def _of_context(context: Any) -> RunHeader | None:
 
 
 def _header(headers: Any) -> RunHeader | None:
-    """Of the headers of a message, or of those that an older publisher put inside of them."""
+    """Read the header of a message, or the one that an older publisher nested in it."""
     return read_header(headers) or (read_header(headers.get("headers")) if isinstance(headers, Mapping) else None)

@@ -73,7 +73,7 @@ def _service(header: RunHeader) -> str | None:
 
 
 class Reporter:
-    """Of this process and, after each fork, of that one."""
+    """Reporter of this process and, after each fork, of the child."""
 
     def __init__(self, options: Options, clock: Clock | None = None) -> None:
         self.options = options
@@ -102,9 +102,9 @@ class Reporter:
             log.error("the report on the run %s is lost: %s", report.header.run_id, wrong)
 
     def is_over(self, header: RunHeader) -> bool:
-        """Whether the service says that nobody waits for this attempt any more; asks it, and waits for the answer.
+        """Ask the service whether this attempt has ended, and wait for the answer.
 
-        False where it cannot be asked: what was handed over is done rather than left undone.
+        False where the service cannot be reached: dispatched work is then done rather than left undone.
         """
         destination = self.options.destination(header)
         if destination is None:

@@ -39,7 +39,7 @@ _MAX_SHOWN = 10_000
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """What is said about one run; `final`: the attempt is over by it."""
+    """A report on one run; `final`: it ends the attempt."""
 
     header: RunHeader
     said: dict[str, Any]
@@ -116,7 +116,7 @@ def _plain(value: object) -> str:
 
 
 class _Shown(Repr):
-    """What `repr` says, of the beginning of what is large: a task may return anything, and nobody is to wait for it."""
+    """A `repr` that truncates large values: a task may return anything, and must not be delayed."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -158,6 +158,6 @@ def _guarded(show: Callable[[], str], value: object) -> str:
 
 
 def cut(text: str, most: int) -> str:
-    """Of half a surrogate pair and of U+0000 nothing is left that could not be stored."""
+    """Truncate a text and replace what cannot be stored: half a surrogate pair and U+0000."""
     short = text if len(text) <= most else f"{text[: most - 1]}…"
     return short.encode("utf-8", "replace").decode().replace("\x00", "�")

@@ -28,7 +28,7 @@ Post: TypeAlias = Callable[[Destination, list[dict[str, Any]]], Sequence[RunRepo
 
 @dataclass(slots=True)
 class _Line:
-    """How it stands with one destination; `most` is how many reports it is sent at once."""
+    """State of one destination; `most` is how many reports it is sent at once."""
 
     failures: int = 0
     next_at: float = 0.0

@@ -28,7 +28,10 @@ log = logging.getLogger("horarium.celery")
 
 
 class Spool:
-    """Of one process. `leaves`: it sends nothing itself, and its files are anybody's as soon as they are written."""
+    """Report spool of one process.
+
+    `leaves`: it sends nothing, and others may adopt its files as soon as they are written.
+    """
 
     def __init__(self, directory: Path, limit: int = LIMIT_BYTES, *, leaves: bool = False) -> None:
         self.directory = directory
@@ -51,9 +54,9 @@ class Spool:
 
     @property
     def sources(self) -> list[SpoolFile]:
-        """What is to be delivered next: for each destination the oldest file that was left behind, and our own.
+        """Files to deliver next: for each destination the oldest adopted file, and the process's own.
 
-        What a child said before it was killed thus comes before what its parent says about that.
+        Reports of a killed child thus come before its parent's report about it.
         """
         with self._lock:
             oldest = {file.destination: file for file in reversed(self._adopted) if file.size}
@@ -73,7 +76,7 @@ class Spool:
                 self._adopt(path)
 
     def close(self) -> None:
-        """What was not delivered stays for whoever adopts it."""
+        """Close the files; undelivered reports stay for adoption by another process."""
         with self._lock:
             for file in (*self._adopted, *self._own.values()):
                 file.close()

@@ -85,7 +85,7 @@ class SpoolFile:
         return os.pread(self._descriptor, size, self._done) if size else b""
 
     def delivered(self, until: int, generation: int) -> None:
-        """What stands before `until` need not be sent again; after a rewriting it is, which does no harm."""
+        """Mark reports before `until` as delivered; after a rewriting they are sent again, which is harmless."""
         with self._lock:
             if generation == self._generation:
                 self._settle(until)
@@ -116,7 +116,7 @@ class SpoolFile:
 
     @property
     def is_there(self) -> bool:
-        """Whether others would find it; somebody may have emptied the directory."""
+        """Tell whether other processes would find the file; the directory may have been emptied."""
         return _is_at(self._descriptor, self.path)
 
     def leave(self) -> None:
@@ -179,7 +179,10 @@ def create(directory: Path, destination: Destination, lines: bytes = b"", at: Pa
 
 
 def adopt(path: Path) -> SpoolFile | None:
-    """What somebody left behind; None where its owner lives, or another was faster. Raises ValueError for no spool."""
+    """Adopt an abandoned file; None where its owner lives, or another was faster.
+
+    Raises ValueError for a file that is no spool.
+    """
     try:
         descriptor = os.open(path, os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW)
     except FileNotFoundError:
@@ -206,7 +209,7 @@ def _lock(descriptor: int) -> bool:
 
 
 def _is_at(descriptor: int, path: Path) -> bool:
-    """Whether the name still leads to this file: another may have removed it, or put a new one in its place."""
+    """Tell whether the name still leads to this file: another process may have removed or replaced it."""
     try:
         return os.path.samestat(os.fstat(descriptor), path.stat())
     except FileNotFoundError:

@@ -106,7 +106,7 @@ def read_lines(raw: bytes, start: int, most: int | None = None) -> list[Line]:
 
 
 def to_keep(lines: Sequence[Line], most: int) -> list[Line]:
-    """What stays where there is room for `most` bytes: ends before progress, and of each the newest, in their order."""
+    """Choose lines for `most` bytes: ends before progress, and of each the newest, in their order."""
     kept: set[int] = set()
     left = most
     for final in (True, False):

@@ -32,7 +32,7 @@ app = typer.Typer(
     help="Review approval requests.",
     epilog="Example: horarium approval list --mine",
 )
-app.add_typer(LaterModule("standing").app, name="standing")
+app.add_typer(LaterModule("horarium.cli.standing").app, name="standing")
 
 _MOST_AT_ONCE = 100
 _COLUMNS = ("Approval ID", "Status", "Schedule ID", "Name", "Workflow ID", "Node", "Gates", "Requested", "Expires")

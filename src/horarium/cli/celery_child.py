@@ -121,7 +121,7 @@ def django_entries(app: Any) -> list[tuple[Entry, Any]]:
 
 
 def schedule_of(row: Any) -> Any:
-    """What cannot be made is told as what it is: one bad row is one entry's trouble."""
+    """Read the schedule of a row; an error is returned, since one bad row concerns one entry only."""
     try:
         return row.schedule
     except Exception as error:
@@ -326,7 +326,7 @@ def clock_changes(zone: Any, start: int, end: int) -> list[int]:
 
 
 def not_plain(place: str, value: Any, depth: int) -> str | None:
-    """What in it JSON cannot say; a tuple is as good as a list."""
+    """Describe a value that JSON cannot express; a tuple counts as a list."""
     if depth > DEEPEST:
         return f"{place[:100]} is nested too deeply"
     if value is None or isinstance(value, bool):

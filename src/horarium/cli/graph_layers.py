@@ -36,7 +36,7 @@ class Placed:
 
 
 def depths(needs: Mapping[str, Sequence[str]]) -> dict[str, int]:
-    """How many nodes come before each one, on the longest way to it; raises CycleDetected."""
+    """Length of the longest path to each node; raises CycleDetected."""
     edges = [(source, node) for node, sources in needs.items() for source in sources]
     found = dict.fromkeys(needs, 0)
     for node in topological_order(needs, edges):

@@ -1,6 +1,6 @@
 """Create commands on first use, so that a command imports only what it needs.
 
-Each noun is a module of this package with an `app`. Its commands call a server through a client that takes longer to
+Each noun is a module with an `app`. Its commands call a server through a client that takes longer to
 import than `horarium next` to answer. The verbs of a noun are created one by one as well: `schedule create` has more
 parameters than all other verbs together.
 """
@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, MutableMapping
 from dataclasses import dataclass
 from importlib import import_module
+from types import MappingProxyType
 from typing import Any, ClassVar
 
 import typer
@@ -18,31 +19,31 @@ from typer.models import CommandInfo, TyperInfo
 
 from horarium.cli.help import Command, Group
 
-SERVER_COMMANDS = (
-    "schedule",
-    "run",
-    "workflow",
-    "approval",
-    "agent",
-    "team",
-    "assignment",
-    "calendar",
-    "token",
-    "namespace",
-    "subscription",
-    "secret",
-    "audit",
-    "overview",
-    "agenda",
-    "health",
-    "cluster",
-    "events",
-    "apply",
-    "export",
-    "ui",
-    "context",
-)
-"""Modules of this package that hold the command of their name."""
+SERVER_COMMANDS: Mapping[str, str] = {
+    "schedule": "horarium.cli.schedule",
+    "run": "horarium.cli.run",
+    "workflow": "horarium.cli.workflow",
+    "approval": "horarium.cli.approval",
+    "agent": "horarium.cli.agent",
+    "team": "horarium.cli.team",
+    "assignment": "horarium.cli.assignment",
+    "calendar": "horarium.cli.calendar",
+    "token": "horarium.cli.token",
+    "namespace": "horarium.cli.namespace",
+    "subscription": "horarium.cli.subscription",
+    "secret": "horarium.cli.secret",
+    "audit": "horarium.cli.audit",
+    "overview": "horarium.cli.overview",
+    "agenda": "horarium.cli.agenda",
+    "health": "horarium.cli.health",
+    "cluster": "horarium.cli.cluster",
+    "events": "horarium.cli.events",
+    "apply": "horarium.cli.apply",
+    "export": "horarium.cli.export",
+    "ui": "horarium.cli.ui",
+    "context": "horarium.cli.context",
+}
+"""Modules that hold the command of a name, in the order of the help."""
 
 Maker = Callable[[], Any]
 
@@ -55,11 +56,11 @@ class Later:
     name: str
 
     def found(self) -> Any:
-        return getattr(import_module(f"horarium.cli.{self.module}"), self.name)
+        return getattr(import_module(self.module), self.name)
 
 
 class LaterModule:
-    """A reference to a module of this package; its attributes are `Later`."""
+    """A reference to a module by its full name; its attributes are `Later`."""
 
     def __init__(self, module: str) -> None:
         self._module = module
@@ -104,9 +105,12 @@ class _LaterGroup(Group):
         self.commands = Commands(self.commands, self.makers)
 
 
-def make_later(app: typer.Typer, nouns: tuple[str, ...] = ()) -> typer.Typer:
-    """Return `app`, whose commands and nouns are created on first access."""
-    makers: dict[str, Maker] = {**getattr(app.info.cls, "makers", {}), **{noun: _noun_maker(noun) for noun in nouns}}
+def make_later(app: typer.Typer, nouns: Mapping[str, str] = MappingProxyType({})) -> typer.Typer:
+    """Return `app`, whose commands and nouns are created on first access. `nouns`: their modules."""
+    makers: dict[str, Maker] = {
+        **getattr(app.info.cls, "makers", {}),
+        **{noun: _noun_maker(noun, module) for noun, module in nouns.items()},
+    }
     makers |= {str(info.name): _verb_maker(app, info) for info in app.registered_commands}
     makers |= {str(info.name): _group_maker(app, info) for info in app.registered_groups}
 
@@ -120,9 +124,9 @@ def _nothing() -> None:
     pass
 
 
-def _noun_maker(noun: str) -> Maker:
+def _noun_maker(noun: str, module: str) -> Maker:
     def make() -> Any:
-        app = import_module(f"horarium.cli.{noun}").app
+        app = import_module(module).app
         alone = len(app.registered_commands) == 1 and not app.registered_groups and not app.registered_callback
         if alone:
             app.registered_commands[0].cls = Command

@@ -21,9 +21,14 @@ from horarium.cli.remote import CaFile, ClientCert, ClientKey, ContextName, Data
 from horarium.cli.render import Format, talk
 from horarium.errors import HorariumError
 
-doctor, offline, service, showcase = map(LaterModule, ("doctor", "offline", "service", "showcase"))
-topics = LaterModule("topics")
-tick, verify, copy = LaterModule("tick"), LaterModule("verify"), LaterModule("copy")
+doctor, offline = LaterModule("horarium.cli.doctor"), LaterModule("horarium.cli.offline")
+service, showcase = LaterModule("horarium.cli.service"), LaterModule("horarium.cli.showcase")
+topics = LaterModule("horarium.cli.topics")
+tick, verify, copy = (
+    LaterModule("horarium.cli.tick"),
+    LaterModule("horarium.cli.verify"),
+    LaterModule("horarium.cli.copy"),
+)
 
 _NEGATIVE, _USAGE_ERROR = 1, 2
 _FULL = (errno.ENOSPC, errno.EDQUOT)
@@ -64,10 +69,10 @@ def _condition_group() -> None:
     """Keep the group: Typer would replace it by its only command."""
 
 
-app.add_typer(LaterModule("import_celery").app, name="import")
+app.add_typer(LaterModule("horarium.cli.import_celery").app, name="import")
 app.command("help", hidden=True)(topics.help_command)
 # Alias of `secret`.
-app.add_typer(LaterModule("secret").app, name="secrets", hidden=True)
+app.add_typer(LaterModule("horarium.cli.secret").app, name="secrets", hidden=True)
 make_later(app, SERVER_COMMANDS)
 
 

@@ -39,7 +39,7 @@ def talk(text: str) -> None:
 
 
 def local_time(instant: Instant, zone: Zone) -> str:
-    """What the wall shows: `Sun 2026-03-08 03:00:00 -04:00`."""
+    """Format a local time: `Sun 2026-03-08 03:00:00 -04:00`."""
     offset = timezone(timedelta(seconds=zone.offset_at(instant // SECOND)))
     wall = to_datetime(instant).astimezone(offset)
     return f"{wall:%a %Y-%m-%d %H:%M:%S} {wall.isoformat()[19:]}"

@@ -6,9 +6,9 @@ import typer
 
 from horarium.cli.lazy import LaterModule
 
-schedule_fire, schedule_guards = LaterModule("schedule_fire"), LaterModule("schedule_guards")
-schedule_read, schedule_write = LaterModule("schedule_read"), LaterModule("schedule_write")
-schedule_drafts = LaterModule("schedule_drafts")
+schedule_fire, schedule_guards = LaterModule("horarium.cli.schedule_fire"), LaterModule("horarium.cli.schedule_guards")
+schedule_read, schedule_write = LaterModule("horarium.cli.schedule_read"), LaterModule("horarium.cli.schedule_write")
+schedule_drafts = LaterModule("horarium.cli.schedule_drafts")
 
 app = typer.Typer(
     no_args_is_help=True,

@@ -142,7 +142,7 @@ class AsyncWorker:
     # ── claiming ─────────────────────────────────────────────────────────────────────────────────
 
     async def _claim(self) -> int:
-        """How many runs were taken; each queue has its turn to be asked first."""
+        """Claim runs and return their number; each queue is in turn the first one."""
         found = 0
         self._queues.rotate(-1)
         for queue in tuple(self._queues):

@@ -46,7 +46,7 @@ class Connection:
 
     @property
     def options(self) -> dict[str, Any]:
-        """Of an httpx client. Redirects are not followed: the token would go along to somebody else."""
+        """Options of an httpx client. Redirects are not followed: the token would be sent to another server."""
         context = self.trust.context()
         return {
             "base_url": self.base_url,

@@ -85,7 +85,7 @@ def connect(
 
 
 def _of_a_server(directory: Path) -> Path:
-    """Of the directory and the demonstration's inside it; the directory itself where no server runs."""
+    """Directory of the newest server: this one or the demonstration's inside it; this one where no server runs."""
     return max((directory, directory / DEMO_DIR), key=_written_at)
 
 
@@ -110,7 +110,7 @@ def _url(path: Path) -> str | None:
 
 
 def _lies_inside(path: Path) -> bool:
-    """Whether it is a file of its own directory, and no link to one that somebody keeps for another purpose."""
+    """Tell whether it is a file in its own directory, and no link to one with another purpose."""
     try:
         real = path.resolve()
         return real.is_file() and real.is_relative_to(path.parent.resolve())

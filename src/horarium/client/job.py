@@ -89,7 +89,7 @@ class HeldRun:
     # ── what it says meanwhile ───────────────────────────────────────────────────────────────────
 
     def waiting_lines(self, *, last: bool = False) -> Batch | None:
-        """What its handler has said since it was last asked; None = nothing."""
+        """Lines that the handler has written since the last call; None = there are none."""
         if self.log is None or not self.log.touched:
             return None
         batch = self.log.peek(last=last)

@@ -56,7 +56,7 @@ def _fields(kind: type[Answer]) -> tuple[tuple[str, str, _Reader, Callable[[], A
 
 
 def _fallback(hint: Any, field: FieldInfo) -> Callable[[], Any]:
-    """What stands where the server said nothing that can be read."""
+    """Make the value for a field that the server did not send, or sent in an unreadable form."""
     if not field.required:
         factory: Callable[[], Any] = field.default_factory
         return factory if field.default is msgspec.NODEFAULT else lambda: field.default

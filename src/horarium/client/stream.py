@@ -107,7 +107,7 @@ class Listening(Generic[T]):
 
     @property
     def request(self) -> dict[str, Any]:
-        """Of the next connection, which goes on where the last one broke."""
+        """Request of the next connection, which resumes where the last one broke."""
         last = self._parser.last_id
         # Whatever the broken connection left behind unfinished will come again.
         self._parser = Parser(last, self._parser.retry_seconds)
@@ -122,7 +122,7 @@ class Listening(Generic[T]):
                 yield self._call.parse(_entry(message))
 
     def opened(self, response: httpx.Response) -> bool:
-        """Whether there is something to hear. Its body, if not, has been read."""
+        """Tell whether there are events to read. If not, the body has been read."""
         if response.status_code == 204:
             self.ended = True
         return response.status_code == 200

@@ -109,7 +109,7 @@ def _stop_reason(letters: Sequence[str], run: RunFacts) -> SkipReason | None:
 
 
 def left_over(workflow: CompiledWorkflow, progress: str | None) -> Advance:
-    """Of a run that was ended from outside: the nodes whose turn never came."""
+    """Skip the undecided nodes of a run that was ended from outside."""
     letters = _read(workflow, progress)
     skips = _skip_undecided(workflow, letters, SkipReason.WORKFLOW_ENDED)
     return Advance("".join(letters), skips=tuple(skips), is_over=True)
@@ -150,7 +150,7 @@ def _fallbacks(
 
 
 class _Turn(Enum):
-    """What its edges say of a node that is not decided, where they do not skip it."""
+    """Result of a node's edges while the node is undecided and not skipped."""
 
     WAIT = "wait"
     START = "start"

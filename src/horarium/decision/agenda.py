@@ -82,7 +82,7 @@ def undecided_after(
 
 
 def comes_after(row: tuple[Instant, str], due: tuple[Instant, str], jitter: Instant) -> bool:
-    """Whether all that is due after `due` comes after `row`; each has the name of its schedule beside it.
+    """Tell whether all that is due after `due` comes after `row`; each has the name of its schedule.
 
     An occurrence is due at most the jitter after its own time, which is its place among the rows.
     """

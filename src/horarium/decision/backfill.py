@@ -55,7 +55,7 @@ def occurrences_to_fill(planning: Planning, position: Position, start: Instant, 
 
 
 def remark(planning: Planning, start: Instant, end: Instant, found: Sequence[Instant]) -> str | None:
-    """What a caller should hear who asked for more than was `found`: the occurrences that are to be filled."""
+    """Remark for a caller who requested more than was `found`: the occurrences that are to be filled."""
     spec = planning.spec
     if not found:
         first = spec.next_after(start - 1)

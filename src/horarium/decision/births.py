@@ -21,10 +21,10 @@ from horarium.schedule.planning import Planning
 
 
 class Bundle(NamedTuple):
-    """What holds where one agent works. `effective` None = only the schedule itself says anything.
+    """Policies for runs of one agent. `effective` None = only those of the schedule apply.
 
-    `text` is what the run keeps of it; `budget` is that of a member of a team, beside the team's own.
-    `native_scheduler`: the agent keeps its own time.
+    `text` is stored with the run; `budget` is that of a member of a team, in addition to the team's.
+    `native_scheduler`: the agent schedules its own work.
     """
 
     effective: Effective | None
@@ -35,10 +35,10 @@ class Bundle(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class BirthPolicies:
-    """Of one schedule. `bundles` are by the member of a team that works, or under None where it is no team.
+    """Policies for new runs of one schedule.
 
-    `workflow_version` is that of its stored workflow, where it has one; `queue` is what its assignment says of
-    overlap and priority.
+    `bundles` are by the working member of a team, or under None where there is no team. `workflow_version` is that of
+    its stored workflow, if any; `queue` is its assignment's policy of overlap and priority.
     """
 
     assignee: Assignee | None
@@ -52,11 +52,11 @@ class BirthPolicies:
         return self.team is not None and self.team.strategy is TeamStrategy.ROUND_ROBIN
 
     def member(self, turn: int) -> str | None:
-        """Who works, where so many runs were given to the team before."""
+        """Choose the working member of a team that was given `turn` runs before."""
         return None if self.team is None else resolve_agent(self.team, turn)
 
     def waits(self) -> bool:
-        """Whether somebody asks for a yes, whoever works."""
+        """Tell whether any policy requires approval, for any member."""
         return any(self.needs_approval(bundle.effective) for bundle in self.bundles.values())
 
     def needs_approval(self, effective: Effective | None) -> bool:
@@ -65,14 +65,16 @@ class BirthPolicies:
         return effective is not None and run_needs_approval(effective.approval, has_assignee=False, has_steps=has_steps)
 
     def while_waiting(self) -> WhileWaiting | None:
-        """What those who have a word say of runs that wait for a yes; None = nothing."""
+        """First policy for runs that await approval; None = there is none."""
         said = (bundle.effective for bundle in self.bundles.values())
         found = (None if each is None else each.approval.while_waiting for each in said)
         return next((each for each in found if each is not None), None)
 
     def keep_own_time(self) -> bool:
-        """Whether all who may work do. Where one of a team does not, those who do have their turns like everybody:
-        an occurrence that is skipped gives the turn to nobody, and the team would stand still at the first of them.
+        """Tell whether all agents that may work schedule themselves.
+
+        If one member of a team does not, those who do have their turns as well: a skipped occurrence uses up no turn,
+        and the team would stop at the first of them.
         """
         return all(bundle.native_scheduler for bundle in self.bundles.values())
 
@@ -106,7 +108,7 @@ def payers(assignee: Assignee | None, member: str | None) -> tuple[str, ...]:
 
 
 def settle(planning: Planning, policies: BirthPolicies, member: str | None) -> Settled:
-    """What was written with the schedule is the least: an approval that it asked for then is asked for now."""
+    """Settle policies for a new run. The schedule's are the minimum: an approval that it requires stays required."""
     bundle = policies.bundle(member)
     effective = bundle.effective
     if effective is None:
@@ -135,7 +137,7 @@ def settle(planning: Planning, policies: BirthPolicies, member: str | None) -> S
 
 
 def reserve_of(planning: Planning, effective: Effective | None) -> Decimal:
-    """What a run may cost is set aside for it."""
+    """Cost limit of a run, which is reserved for it."""
     if effective is None:
         return planning.reserve
     return Decimal(effective.limits.cost) if effective.limits.cost is not None else Decimal(0)

@@ -62,9 +62,9 @@ def _held(
 
 
 def key_is_free(tally: Tally, *, ending: int = 0) -> bool:
-    """Whether the concurrency key, which other schedules may share, has room for one more run.
+    """Tell whether the concurrency key, which other schedules may share, allows one more run.
 
-    `ending` are runs of this schedule that make room in the same transaction.
+    `ending` are runs of this schedule that end for it in the same transaction.
     """
     planning = tally.planning
     if planning.concurrency_key is None:

@@ -35,7 +35,7 @@ class Fact(StrEnum):
 
 
 class Signal(NamedTuple):
-    """What the operator's signal provider said about a schedule; with an `error` it said nothing."""
+    """Result of the operator's signal provider for a schedule; with an `error` there is no value."""
 
     value: Any = None
     error: str | None = None
@@ -81,15 +81,14 @@ class PoliciesUnreadable(ValueError):
 
 
 class Facts(NamedTuple):
-    """What the store knew of one schedule; a fact that nobody asked for keeps its default.
+    """Facts that the store read for one schedule; a fact that was not needed has its default.
 
-    `active` are root runs that are neither final nor held, and `backfilled` those of the held ones that a backfill
-    asked for. `calendars` lacks a name that nobody has. `context` holds the members that the condition reads;
-    `signal_error` says why the signal in it is null, where it should not be. `cycle` are the nodes of a cycle in the
-    schedule's workflow, and `workflow_owner` is who owns that, where it is not the schedule's own owner. `waiting` are
-    those of the active ones that wait for a yes, where that makes a difference to the schedule. `assignee_budget` is
-    that of the agent or team that its work is given to; `policies` None = only the schedule itself says anything.
-    `times` are for forecasts alone: no decision reads them.
+    `active` are root runs that are neither final nor buffered, and `backfilled` the buffered ones of a backfill.
+    `calendars` lacks names that do not exist. `context` holds the members that the condition reads; `signal_error`
+    says why its signal is null, where it should not be. `cycle` are the nodes of a cycle in the schedule's workflow,
+    and `workflow_owner` owns that, where it is not the schedule's owner. `waiting` are the active runs that await
+    approval, where that matters to the schedule. `assignee_budget` is that of the assigned agent or team; `policies`
+    None = only those of the schedule apply. `times` are for forecasts alone: no decision reads them.
     """
 
     active: int = 0
@@ -114,10 +113,10 @@ NO_FACTS = Facts()
 
 @dataclass(slots=True)
 class Shared:
-    """What several schedules of one batch share; each decision leaves it as the next one must see it.
+    """Facts that several schedules of a batch share; each decision updates them for the next one.
 
-    `room` is what the quotas of the namespace left when the batch began, and `births` how many of it were used since.
-    Of teams `turns` are how many runs each was given before; whom money and runs are counted for is named by `payer`.
+    `room` is what the quotas of the namespace left when the batch began, and `births` how many runs have used it
+    since. `turns` are the runs that each team was given before; the `payer` names the account for costs and runs.
     """
 
     active_by_key: dict[str, int] = field(default_factory=dict)
@@ -174,24 +173,24 @@ class Tally:
 
     @property
     def assignee(self) -> Assignee | None:
-        """Whom the work is given to: by the schedule itself, or by its assignment."""
+        """Assignee from the schedule itself or from its assignment."""
         return self.planning.assigned if self.policies is None else self.policies.assignee
 
     def member(self) -> str | None:
-        """Of a team, whoever works next."""
+        """Member of the team who works next; None without a team."""
         policies = self.policies
         if policies is None or policies.team is None:
             return None
         return policies.member(self.shared.turns.get(policies.team.team_id, 0))
 
     def reserve(self) -> Decimal:
-        """What is set aside for the next run."""
+        """Amount to reserve for the next run."""
         if self.policies is None:
             return self.planning.reserve
         return reserve_of(self.planning, self.policies.bundle(self.member()).effective)
 
     def budgets(self) -> list[tuple[str, Budget]]:
-        """Whose money the next run costs, beside the schedule's own, and what each may spend."""
+        """Accounts charged for the next run in addition to the schedule's, each with its budget."""
         assignee, member = self.assignee, self.member()
         found = [] if assignee is None else [(payer(assignee), self.assignee_budget)]
         if self.policies is not None and member is not None:
@@ -199,7 +198,7 @@ class Tally:
         return found
 
     def new_day(self) -> None:
-        """What counts per UTC day starts again; only a look ahead crosses a midnight."""
+        """Reset what counts per UTC day; only a forecast crosses a midnight."""
         self.spent, self.runs_today = Decimal(0), 0
         for who, _ in self.budgets():
             self.shared.spent_by_assignee[who] = Decimal(0)

@@ -33,7 +33,7 @@ _LASTING: Final = (Reason.REMAINING_ACTIONS_EXHAUSTED, Reason.CALENDAR)
 
 
 def fires_moved(before: Spec | None, after: Spec | None, *, now: Instant) -> tuple[int, int]:
-    """How many are added and removed; None = nothing fires. By arithmetic: a spec may fire every second."""
+    """Count added and removed fires by arithmetic, since a spec may fire every second; None = nothing fires."""
     until = now + HORIZON
     old = 0 if before is None else before.count(now, until)
     new = 0 if after is None else after.count(now, until)
@@ -42,7 +42,7 @@ def fires_moved(before: Spec | None, after: Spec | None, *, now: Instant) -> tup
 
 
 def _in_both(one: Spec, other: Spec, now: Instant, until: Instant) -> int:
-    """Of two sets: those of the one and those of the other, less those of the two together."""
+    """Count common fires: those of the first and those of the second, less those of the union."""
     if one.parts == other.parts and (one.start_at, one.end_at) == (other.start_at, other.end_at):
         return one.count(now, until)
     starts = [each.start_at for each in (one, other) if each.start_at is not None]
@@ -104,7 +104,7 @@ def coming(planning: Planning, position: Position, facts: Facts, *, now: Instant
 
 
 def compare_fires(before: Iterable[Coming], after: Iterable[Coming], zone: Zone, *, now: Instant) -> FireChanges:
-    """What an edit changes within a year, at most so many changes and occurrences; days are those of `zone`."""
+    """Compare the fires of a year before and after an edit, up to a limit; days are those of `zone`."""
     until, bounded, looked = now + COMPARED, False, now
     found: list[Difference] = []
     for number, (at, was, is_now) in enumerate(_side_by_side(before, after)):
@@ -146,10 +146,10 @@ def _side_by_side(before: Iterable[Coming], after: Iterable[Coming]) -> Iterator
 
 
 def pair_moved(found: Sequence[Difference], zone: Zone) -> tuple[list[MovedFire], list[Difference]]:
-    """Which of them are one fire at another time, and which are left alone; all in order of time.
+    """Pair fires that moved to another time and return the others separately, each in order of time.
 
-    On a day that loses as many as it gets the first of the ones becomes the first of the others, and so on. Of what is
-    left, each goes with its nearest neighbour of the other kind; where both are as near, with the later one.
+    On a day that loses as many as it gains, the first lost fire becomes the first gained one, and so on. Of the
+    others, each is paired with its nearest neighbour of the other kind; of two equally near, with the later one.
     """
     moved: list[MovedFire] = []
     left: list[Difference] = []
@@ -181,7 +181,7 @@ def _pair_neighbours(left: Sequence[Difference]) -> tuple[list[MovedFire], list[
 
 
 def _is_nearer(left: Sequence[Difference], place: int) -> bool:
-    """Whether the one that follows goes better with this one than the one before does."""
+    """Tell whether the next difference is a better partner for this one than the previous difference is."""
     if place + 1 >= len(left) or left[place + 1].added is left[place].added:
         return False
     before, behind = left[place].at - left[place - 1].at, left[place + 1].at - left[place].at

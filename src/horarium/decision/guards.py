@@ -83,13 +83,13 @@ def guards_for(planning: Planning, origin: Origin) -> tuple[Guard, ...]:
 
 
 def is_given(planning: Planning) -> bool:
-    """Whether its work is somebody's, by its own word or by that of an assignment."""
+    """Tell whether an assignee does its work, named by the schedule or by an assignment."""
     return planning.assignee is not None or planning.assignment is not None
 
 
 @remembered
 def facts_needed(planning: Planning, origin: Origin) -> frozenset[Fact]:
-    """What the store must look up before this schedule can be decided."""
+    """Facts that the store must read before this schedule can be decided."""
     needed = {guard.fact for guard in guards_for(planning, origin) if guard.fact is not None}
     if planning.overlap.policy is not OverlapPolicy.ALLOW_ALL or planning.overlap.max_concurrency is not None:
         needed.add(Fact.RUNS)
@@ -102,13 +102,13 @@ def facts_needed(planning: Planning, origin: Origin) -> frozenset[Fact]:
 
 @remembered
 def context_needed(planning: Planning) -> frozenset[ContextMember]:
-    """Of the context, the members that a clause of the condition can see."""
+    """Members of the context that a clause of the condition can read."""
     condition = planning.condition
     return frozenset(member for member in ContextMember if condition is not None and condition.reads(member.value))
 
 
 def reads_signal(planning: Planning) -> bool:
-    """Whether a decision by the clock needs what the signal provider says."""
+    """Tell whether a scheduled decision needs the signal provider's result."""
     return ContextMember.SIGNAL_RPC_RESULT in context_needed(planning)
 
 

@@ -33,7 +33,7 @@ _NOT_DONE = frozenset({RunState.SKIPPED, RunState.REJECTED, RunState.EXPIRED})
 
 
 def status_of_end(state: RunState) -> LastStatus:
-    """Of one run that has ended."""
+    """Status for one run that has ended."""
     if state is RunState.SUCCEEDED:
         return LastStatus.SUCCESS
     return LastStatus.SKIPPED if state in _NOT_DONE else LastStatus.ERROR

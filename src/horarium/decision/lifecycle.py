@@ -62,7 +62,7 @@ def edit(
 
 
 def pause(planning: Planning, position: Position, *, now: Instant) -> Change:
-    """What was due and undecided at the moment of the pause is accounted for; `next_due` stays to be read."""
+    """Pause a schedule and account for what was due and undecided; `next_due` stays readable."""
     if position.status is Status.PAUSED:
         return Change(position)
     missed = _undecided(planning.spec, position, now)

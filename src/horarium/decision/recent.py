@@ -60,7 +60,7 @@ class Recent(NamedTuple):
 
     @property
     def late_seconds(self) -> float | None:
-        """How long after it was due it started."""
+        """Start delay in seconds."""
         return None if self.started_at is None or self.due is None else max(0, self.started_at - self.due) / SECOND
 
 

@@ -22,7 +22,10 @@ FIRST_STORED_EVENT = 3
 
 
 def first_stored_event(state: RunState) -> int:
-    """Of a run that is born in the state. That it was born held is read off its row, too: the number is left out."""
+    """Number of the first stored event of a run created in `state`.
+
+    The event that it was created buffered is read from its row as well, and its number is left out.
+    """
     return FIRST_STORED_EVENT + (1 if state is RunState.HELD else 0)
 
 
@@ -58,7 +61,7 @@ class NewEvent(NamedTuple):
 
 
 class Counts(NamedTuple):
-    """What the position's row counts, beyond what planning needs."""
+    """Counters of the position's row in addition to those that planning needs."""
 
     next_sequence: int = 1
     active: int = 0
@@ -73,9 +76,9 @@ class Counts(NamedTuple):
 
 
 class Named(NamedTuple):
-    """Which schedule is written about; `rerun_of` names the run that is done once more.
+    """The schedule that is written about; `rerun_of` names the run that is repeated.
 
-    `policies` are those that hold for births, where others than the schedule have a word.
+    `policies` are those for new runs, where the schedule's own are not the only ones.
     """
 
     schedule_id: str
@@ -304,7 +307,7 @@ def _run(
 
 
 def missed_values(missed: Missed) -> dict[str, object]:
-    """What every ScheduleMissed says, whoever overtook the occurrences."""
+    """Payload of every ScheduleMissed, whatever made the occurrences missed."""
     return {
         "first": to_rfc3339(missed.first),
         "last": to_rfc3339(missed.last),

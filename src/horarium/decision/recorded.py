@@ -34,7 +34,7 @@ class Finding:
 
 @dataclass(frozen=True, slots=True)
 class Recorded:
-    """What history says about the occurrence: the event's type and payload, and when it was written."""
+    """Event of history about the occurrence: its type, payload and time."""
 
     event_type: str
     payload: Mapping[str, Any]
@@ -51,7 +51,7 @@ class Recorded:
         return Reason(said) if said in frozenset(Reason) else None
 
     def is_about(self, planning: Planning, at: Instant) -> bool:
-        """Whether the event decided this moment: a range of missed occurrences spans some that never were one."""
+        """Tell whether the event decided this moment: a range of missed occurrences spans moments that are none."""
         said = self.payload
         named = (said.get("occurrence_time"), said.get("first"), said.get("last"))
         return to_rfc3339(at) in named or planning.spec.contains(at)

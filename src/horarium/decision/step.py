@@ -22,7 +22,7 @@ CONTRACT_VIOLATED = "contract_violated"
 
 
 class Standing(StrEnum):
-    """What has become of a node: the letter that a run keeps for it, in the order of the document."""
+    """State of a node: the letter that a run stores for it, in the order of the document."""
 
     UNDECIDED = "."
     OPEN = "o"
@@ -57,9 +57,9 @@ STOP_REASONS = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class StepFact:
-    """What is known of a step that has changed; retries are over when it is in a final state.
+    """State of a changed step; retries are over when it is in a final state.
 
-    `fallback`: it has taken the place of one that failed. `cause` is the reason of a skip.
+    `fallback`: it replaces one that failed. `cause` is the reason of a skip.
     """
 
     node_id: str
@@ -79,7 +79,7 @@ class StepFact:
 
     @property
     def standing(self) -> Standing:
-        """Of a final state; what a failure leads to is for the policy to say."""
+        """Node state of a final step; the policy decides the consequences of a failure."""
         if self.state is RunState.SUCCEEDED:
             return Standing.SUCCEEDED
         if self.failed:
@@ -94,7 +94,7 @@ class StepFact:
 
 @dataclass(frozen=True, slots=True)
 class RunFacts:
-    """What is known of the workflow's run. `cap` names the one that was passed, `inputs` are its own."""
+    """Facts about the workflow's run. `cap` names the limit that was exceeded, `inputs` are the run's."""
 
     failure: FailurePolicy = field(default_factory=FailurePolicy)
     inputs: Json = None
@@ -117,7 +117,7 @@ class StepSkip:
 
 
 class Stop(StrEnum):
-    """What becomes of steps that are open when a run is stopped."""
+    """Treatment of open steps when a run is stopped."""
 
     ASK = "ask"  # what has not started is cancelled, what runs is asked to stop
     END = "end"  # nobody is waited for

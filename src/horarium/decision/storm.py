@@ -13,7 +13,7 @@ MOST_AT_ONCE = 1_000
 
 
 def released_at_once(planning: Planning, *, active: int, held: int) -> int:
-    """Of the held runs of a schedule that is active, those that find room: the others wait for their turn."""
+    """Count buffered runs of an active schedule that can start now: the others wait for their turn."""
     limits = [held]
     if planning.overlap.capacity is not None:
         limits.append(planning.overlap.capacity - active)

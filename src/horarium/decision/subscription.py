@@ -28,7 +28,10 @@ _STATES: Final[Mapping[str, frozenset[RunState]]] = MappingProxyType(
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """What is empty narrows nothing. `states` narrow the ends of runs, `statuses` the changes of health."""
+    """Filter of a subscription; an empty part matches all.
+
+    `states` narrow the ends of runs, `statuses` the changes of health.
+    """
 
     kinds: frozenset[str]
     schedule_ids: frozenset[str] = frozenset()
@@ -37,7 +40,7 @@ class Wanted:
     statuses: frozenset[HealthStatus] = frozenset()
 
     def filter_document(self) -> dict[str, Any]:
-        """What `read_wanted` reads again; only what narrows."""
+        """Document for `read_wanted`, with only the parts that narrow."""
         told: dict[str, Any] = {
             "schedule_id": sorted(self.schedule_ids),
             "labels": dict(self.labels),
@@ -74,9 +77,9 @@ def pause_after(failures: int, pauses: Sequence[float]) -> float | None:
 
 
 def has_place(mine: int, taken: int, *, places: int, places_of_one: int) -> bool:
-    """Whether a namespace that has `mine` of the `taken` places may have one more.
+    """Tell whether a namespace that has `mine` of the `taken` places may have one more.
 
-    The last quarter is for those that have none: where many receivers of others hang, nobody waits behind them.
+    The last quarter is for namespaces that have none: receivers of others that hang do not delay them.
     """
     return mine < places_of_one and taken < (places if mine == 0 else places - places // 4)
 

@@ -42,7 +42,7 @@ def decide_trigger(
 
 @dataclass(frozen=True, slots=True)
 class Ended:
-    """What a rerun takes over from the run that it does once more."""
+    """Data that a rerun copies from the run that it repeats."""
 
     nominal: Instant
     rotation_index: int | None

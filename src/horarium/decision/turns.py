@@ -29,7 +29,7 @@ def old_shares(namespaces: Sequence[str], limit: int) -> dict[Lane, int]:
 
 
 def recent_shares(namespaces: Sequence[str], taken: Mapping[str, int], limit: int) -> dict[Lane, int]:
-    """What is left of each namespace's part."""
+    """Remaining share of each namespace."""
     parts = raise_evenly([0] * len(namespaces), limit)
     rest = {Lane(name, is_recent=True): part - taken.get(name, 0) for name, part in zip(namespaces, parts, strict=True)}
     return {lane: share for lane, share in rest.items() if share > 0}
@@ -47,7 +47,7 @@ def shares_of_the_rest(lanes: Sequence[Lane], taken: Mapping[str, int], limit: i
 
 
 def raise_evenly(levels: Sequence[int], room: int) -> list[int]:
-    """What to add to each so that the lowest are raised first, as far as the room goes; the first get the remainder."""
+    """Distribute `room` so that the lowest levels are raised first; the first levels get the remainder."""
     ranked = sorted(range(len(levels)), key=lambda place: levels[place])
     added = [0] * len(levels)
     for count in range(1, len(ranked) + 1):

@@ -77,7 +77,7 @@ class Advancer:
         self._known = Plannings()
 
     def step(self) -> Advanced:
-        """What is noted at this moment, up to a batch."""
+        """Process the changes noted so far, up to a batch."""
         noted = self._database.glance(lambda connection: step_changes.first_noted(connection, _BATCH))
         moved = sum(self._move_on(some) for some in self._parts(noted.to_move))
         ended = self._end(noted.to_end) if noted.to_end else []
@@ -112,7 +112,7 @@ class Advancer:
             return sum(self._advance_alone(run_id, now) for run_id in run_ids)
 
     def _advance(self, connection: Connection, run_ids: Sequence[bytes], now: Instant) -> int:
-        """How many of these nobody else had; one that cannot be moved is to end."""
+        """Advance runs that no other process has locked, and return their number; one that cannot advance is to end."""
         moved = self._workflows.move_on(connection, run_ids, now)
         step_changes.note(connection, [Noted(run.work.run_id, finish=True) for run, _ in moved.broken])
         for run, why in moved.broken:

@@ -32,7 +32,7 @@ NO_AGENTS: Final[Agents] = MappingProxyType({})
 
 
 def agent_of(work: Work) -> str | None:
-    """Whom a prompt goes to; None for any other run, and where nobody is named."""
+    """Agent of a prompt; None for any other run, and for a prompt without an agent."""
     return agent_in(work.target) if work.kind == PROMPT.name else None
 
 
@@ -41,7 +41,7 @@ def asked_agents(works: Iterable[Work]) -> set[Key]:
 
 
 def token_names(works: Iterable[Work]) -> list[tuple[str, frozenset[str]]]:
-    """Of each namespace, as secrets are asked for."""
+    """Names of agent tokens by namespace, in the form for secrets."""
     return [(namespace, frozenset({agent_token_name(agent_id)})) for namespace, agent_id in asked_agents(works)]
 
 
@@ -53,7 +53,7 @@ def answered_in(work: Work) -> bytes | None:
 def to_agent(
     request: LaunchRequest, line: AgentLine, answer: str | None, confided: Collection[str] = ()
 ) -> LaunchRequest:
-    """What an agent repeats of its token, or of what was `confided` to it, is shown to nobody."""
+    """Add the agent's data; its token and `confided` texts are masked in what it returns."""
     secrets = (*request.secrets, *confided, *(() if line.token is None else (line.token,)))
     return replace(request, agent=line, answer=answer, secrets=secrets)
 

@@ -24,7 +24,10 @@ _FOLLOWED = 100
 def places_at_agents(
     database: Database, ready: Sequence[ReadyTarget], room: Room, now: Instant
 ) -> Mapping[ReadyTarget, AgentPlaces]:
-    """Of the agents among the targets; `room` is told. As it looks: whoever takes must ask again under lock."""
+    """Free places of the agents among the targets, which `room` receives as well.
+
+    This is a snapshot: a claim must check again under lock.
+    """
     prompts = [each for each in ready if agent_in(each.target) is not None]
     if not prompts:
         return {}
@@ -69,6 +72,6 @@ def begun_before(
     agents: Mapping[ReadyTarget, AgentPlaces],
     now: Instant,
 ) -> list[Candidate]:
-    """What agents may have already: it comes whoever stands before it in the line."""
+    """Candidates that agents may already have: they come before all others in the line."""
     wanted = [target for target, _ in places if target in agents and agents[target].followed]
     return agent_places.followed(connection, wanted, now, _FOLLOWED)

@@ -64,8 +64,10 @@ class Archiving:
         return b"" if ended_by is None else id_at(ended_by + _MARGIN)
 
     def _make(self, weeks: AbstractSet[Week]) -> None:
-        """Of weeks before anybody kept them apart: their first runs are in the partition that takes the rest, from
-        which they move on when the week gets a table. Whoever may not make one leaves them there.
+        """Create missing tables of earlier weeks.
+
+        Their first runs are in the default partition, from which they move when the week gets a table. A role that
+        may not create tables leaves them there.
         """
         if not weeks:
             return

@@ -31,7 +31,7 @@ from horarium.store.schedules.due import Claim, Plannings
 
 
 class Decided(NamedTuple):
-    """What a tick decided about one schedule, for whoever counts or tells."""
+    """Decisions of a tick about one schedule, for metrics and logs."""
 
     namespace: str
     schedule_id: str

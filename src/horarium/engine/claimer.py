@@ -141,7 +141,7 @@ class Claimed(NamedTuple):
 
 
 class _Taken(NamedTuple):
-    """What a claim's transaction has done."""
+    """Outcome of a claim's transaction."""
 
     works: Sequence[Work] = ()
     handed: Sequence[Recorded] = ()

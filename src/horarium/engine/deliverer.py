@@ -134,7 +134,7 @@ class Deliverer:
         await asyncio.gather(*(task for _, task in list(self._tasks.values())))
 
     async def stop(self) -> None:
-        """What is under way may or may not have arrived, and is sent again by whoever comes next."""
+        """Cancel deliveries in progress. They may or may not have arrived, and the next deliverer sends them again."""
         tasks = [task for _, task in self._tasks.values()]
         for task in tasks:
             task.cancel()

@@ -305,7 +305,7 @@ class Dispatcher:
                 trouble.failed(wrong)
 
     async def keep_lines(self) -> None:
-        """What runs have said so far, for those who look while they are at work."""
+        """Store output of runs in progress, for users who watch them."""
         async with self._keeping:
             speaking = [each for each in self._in_flight.values() if has_spoken(each) and not each.answered]
             for first in range(0, len(speaking), _LINES_AT_ONCE):
@@ -369,7 +369,10 @@ class Dispatcher:
         await self._give_back([each for each in self._in_flight.values() if not each.answered])
 
     async def _give_back(self, left: Sequence[InFlight]) -> None:
-        """What the target may have heard of is settled as such; the rest is as if nobody had touched it."""
+        """Return launches.
+
+        A run that the target may have received is settled as such; any other is as if never dispatched.
+        """
         if left:
             happened = [
                 Happened(each.work.run_id, GivenBack(each.work.lease_epoch, each.begun), each.rules) for each in left

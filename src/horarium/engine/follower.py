@@ -135,7 +135,7 @@ class Follower:
             await self._record_each([Happened(work.run_id, unstorable, rules)])
 
     async def _stop(self) -> int:
-        """What nobody in this house holds and somebody wants stopped: tell the target, then call it cancelled."""
+        """Stop unwanted runs that no process holds: notify the target, then record them as cancelled."""
 
         def take(connection: Connection) -> list[Followed]:
             return self._defined(connection, overdue.taken_and_unwanted(connection, _BATCH))
@@ -173,7 +173,7 @@ class Follower:
         return len(taken)
 
     async def _call_off(self, task: UnwantedTask, line: AgentLine | Refused | None) -> bool:
-        """Whether there is nothing more to tell: whoever is gone, or cannot be spoken to, will never hear of it."""
+        """Cancel a task and tell whether the matter is closed, which includes targets that cannot be reached at all."""
         kind = PROMPT.name if connection_in(task.agent_id) is None else CELERY.name
         launcher: object = self._registry.get(kind) if kind in self._registry else None
         try:

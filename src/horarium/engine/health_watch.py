@@ -33,7 +33,7 @@ class HealthWatch:
         self._after = b""
 
     def step(self) -> int:
-        """How many changes were told."""
+        """Report changes of health and return their number."""
         now = self._clock.now()
         judged, gone = self._database.read(lambda connection: self._look(connection, now))
         if not judged and not gone:

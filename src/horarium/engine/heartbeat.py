@@ -61,7 +61,7 @@ class Heartbeat:
         self._ticker = ticker
 
     def takes_part(self, *roles: str) -> None:
-        """What else this process does; a role that it has is not told twice."""
+        """Add roles of this process; one that it already has is not repeated."""
         self._about = replace(self._about, roles=tuple(dict.fromkeys([*self._about.roles, *roles])))
 
     async def run(self, over: asyncio.Event, stop: asyncio.Event) -> None:

@@ -43,7 +43,7 @@ _MOST_AGENTS = 10_000
 
 
 class HoldersDesk:
-    """What the launches of a process share to write things down while they last."""
+    """Shared services with which a process's launches record data while they run."""
 
     def __init__(
         self, database: Database, clock: Clock, threads: Threads, known: Plannings, log: FilteringBoundLogger

@@ -41,7 +41,7 @@ _HEARD_AFTER_SECONDS = 45.0
 
 @dataclass(frozen=True, slots=True)
 class Tidied:
-    """What one step has done; `ended`: the states in which runs ended by it. `full`: there is more of it."""
+    """Counts of one cleanup step; `ended`: the states in which it ended runs. `full`: there is more."""
 
     lost_leases: int = 0
     timed_out: int = 0
@@ -81,7 +81,7 @@ def _behind(read: Sequence[Place]) -> Place:
 
 
 class _Found(NamedTuple):
-    """What is to be tidied, at one moment."""
+    """Rows to clean up at one moment."""
 
     lost: list[Happened]
     late: list[Happened]
@@ -178,7 +178,10 @@ class Janitor:
         )
 
     def _unheard(self) -> Instant:
-        """Whose time was over while no process was here may have ended well: for a while they can say so."""
+        """Deadline before which runs of a broker do not time out yet: for a while the start of the process, later 0.
+
+        A run that timed out while no process was active may have succeeded: its report is accepted for a while.
+        """
         waits = self._clock.monotonic() - self._began < _HEARD_AFTER_SECONDS
         return self._began_at if waits else 0
 

@@ -23,7 +23,7 @@ _BATCHES = 16
 
 
 class Share(NamedTuple):
-    """What one thread has done; with an `error` it stopped there, and what came before is committed."""
+    """Ticks of one thread; with an `error` it stopped there, and the earlier ticks are committed."""
 
     ticks: tuple[Tick, ...]
     error: Exception | None = None

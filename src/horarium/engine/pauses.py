@@ -25,7 +25,7 @@ class PauseEnds:
         self._known = known
 
     def step(self, now: Instant) -> bool:
-        """Whether there may be more."""
+        """End pauses that are over, and tell whether there may be more."""
         found = self._database.glance(partial(pauses.over, now=now, limit=_BATCH))
         if not found:
             return False

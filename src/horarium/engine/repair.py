@@ -29,7 +29,7 @@ _UNPLANNED = 100
 
 @dataclass(frozen=True, slots=True)
 class Repaired:
-    """What one step mended; `more`: the pass goes on."""
+    """Counts of one repair step; `more`: the pass continues."""
 
     recounted: int = 0
     planned: int = 0
@@ -81,7 +81,7 @@ class Repair:
         return mended
 
     def _plan_again(self) -> tuple[int, bool]:
-        """How many got a plan, and whether there may be more without one."""
+        """Plan schedules without a plan. Return their number and whether there may be more."""
         lost = self._database.read(partial(repair.unplanned, limit=_UNPLANNED))
         mended = 0
         for uid in lost:

@@ -38,7 +38,7 @@ def key_of(work: Work) -> str:
 
 
 def rules_of(work: Work, definition: RunDefinition | Exception, launch_retry: LaunchRetry) -> Rules:
-    """What the life of a run goes by. Of a workflow the steps are tried again, one by one, and not the whole."""
+    """Rules for the run. Steps of a workflow are retried one by one, the workflow itself is not."""
     if isinstance(definition, Exception):
         return NO_RULES
     retry = definition.retry if work.workflow_version is None else UNASKED

@@ -64,7 +64,7 @@ class RetentionOptions:
 
 @dataclass(frozen=True, slots=True)
 class Forgotten:
-    """What one step deleted, in rows; `more`: the pass goes on."""
+    """Deleted rows of one step, by kind; `more`: the pass continues."""
 
     runs: int = 0
     history: int = 0
@@ -81,7 +81,7 @@ class Forgotten:
 
 @dataclass(slots=True)
 class _Walk:
-    """How far a pass over one table has got; `found` waits to be deleted. `after` None = the pass is over."""
+    """Progress of a pass over one table; `found` is to be deleted. `after` None = the pass is over."""
 
     after: bytes | None = b""
     found: list[bytes] = field(default_factory=list)
@@ -152,7 +152,7 @@ class Retention:
         return Forgotten(runs, events, schedules, revisions, plannings, answers, dead, counters, told, more, entries)
 
     def cutoffs(self, now: Instant) -> tuple[Cutoffs | None, Cutoffs | None]:
-        """Of history and of runs; None = nothing is forgotten."""
+        """Cutoffs of history and of runs; None = nothing is deleted."""
         days = self._options.keep_runs_days if self._may_forget_runs(now) else None
 
         def look(connection: Connection) -> tuple[Cutoffs | None, Cutoffs | None]:

@@ -48,7 +48,7 @@ class Limits:
 
 @dataclass(frozen=True, slots=True)
 class Seat:
-    """What a launch takes up while it lasts."""
+    """Resources that a launch occupies while it lasts."""
 
     namespace: str
     kind: str
@@ -56,9 +56,9 @@ class Seat:
 
     @property
     def place(self) -> str:
-        """What everybody who goes there shares: agents of two namespaces are two, whatever they are called.
+        """Shared key of launches to one destination: agents of two namespaces differ, even with the same name.
 
-        All queues of a broker are one: it takes them over one connection.
+        All queues of a broker are one: it is reached over one connection.
         """
         broker = connection_in(self.target)
         if broker is not None:
@@ -67,7 +67,7 @@ class Seat:
 
 
 class Room:
-    """What is in flight in this process."""
+    """Launches in progress in this process."""
 
     def __init__(self, limits: Limits) -> None:
         self.limits = limits
@@ -92,7 +92,7 @@ class Room:
         self._at_agents[target] = free
 
     def free_for(self, seat: Seat) -> int:
-        """How many more launches like this one may be under way."""
+        """Number of further launches like this one that may start."""
         at_agent = self._at_agents.get((seat.namespace, seat.target))
         here = self.free_here(seat)
         return here if at_agent is None else max(0, min(here, at_agent))
@@ -153,10 +153,10 @@ class Room:
 def places_for(
     ready: Iterable[ReadyTarget], room: Room, kind_of: KindOf, most: int, followed: Mapping[ReadyTarget, int] = _NONE
 ) -> list[tuple[ReadyTarget, int]]:
-    """How many candidates of each target are worth locking: not more than there is room for, `most` in all.
+    """Number of candidates worth locking by target: as many as there are free places, `most` in all.
 
-    `kind_of` says which kind takes a target of a namespace; None = its launch takes up no place. `followed` are those
-    that their agents may have already, for which there need be no place there.
+    `kind_of` names the kind that takes a target of a namespace; None = its launch needs no place. `followed` are
+    those that their agents may already have, which need no place there.
     """
     wanted: list[tuple[ReadyTarget, int]] = []
     for each in ready:

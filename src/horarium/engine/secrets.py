@@ -26,7 +26,7 @@ Found: TypeAlias = Mapping[str, Mapping[str, SecretRow]]
 
 
 def fetch(connection: Connection, wanted: Iterable[tuple[str, frozenset[str]]]) -> Found:
-    """Of each namespace those that are named in it, by one query or a few; what is not set is left out."""
+    """Fetch named secrets of each namespace by one query or a few; missing ones are left out."""
     names: defaultdict[str, set[str]] = defaultdict(set)
     for namespace, named in wanted:
         if named:

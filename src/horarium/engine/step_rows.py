@@ -82,9 +82,9 @@ def draft(parent: Parent, node_id: str, *, fallback_to: str | None = None) -> Ne
 
 
 def question(parent: Parent, step: NewStep) -> PolicyQuestion | None:
-    """Whose policies hold for a step; None = those of the run, since nobody else has a word.
+    """Question about the policies of a step; None = those of the run apply, since there are no others.
 
-    What holds for the run holds for its steps: whoever works at one may only add to it.
+    A policy of the run holds for its steps: the step's assignee may only add to it.
     """
     node = parent.workflow.node(step.node_id)
     floor = parent.workflow.workflow.approval
@@ -101,7 +101,7 @@ def question(parent: Parent, step: NewStep) -> PolicyQuestion | None:
 
 
 def with_effective(parent: Parent, step: NewStep, effective: Effective | None) -> NewStep:
-    """What the run's own policies say was said by whoever said it there; sub-workflows keep their versions."""
+    """Store the step's policies. Those of the run retain their origins, and sub-workflows their versions."""
     if effective is None:
         return step
     before = parent.effective or Effective()
@@ -122,7 +122,7 @@ def skipped(parent: Parent, skip: StepSkip) -> NewStep:
 
 
 def with_action(step: NewStep, definition: Definition | Exception, kinds: Kinds) -> NewStep:
-    """What cannot be read is for the launch to say."""
+    """Add the action; one that is unreadable is left to fail at the launch."""
     if isinstance(definition, Exception):
         return step._replace(kind=WORKFLOW.name, target=f"{WORKFLOW.name}:", timeout_seconds=1)
     action = definition.action
@@ -197,17 +197,17 @@ def _approval(parent: Parent, step: NewStep, definition: Definition) -> Approval
 
 
 def _asks_first(inner: CompiledWorkflow | Exception | None) -> bool:
-    """What a workflow asks of every start holds for its start as a step, too."""
+    """Tell whether a workflow requires approval for each start, which includes its start as a step."""
     floor = inner.workflow.approval if isinstance(inner, CompiledWorkflow) else None
     return floor is not None and floor.requires_approval is True
 
 
 def stored_name(action: Action) -> str | None:
-    """What a stored workflow would be called that the action runs."""
+    """Name of the stored workflow that the action runs, if any."""
     return action.workflow if action.kind == WORKFLOW.name else None
 
 
 def asked_version(action: Action) -> int | None:
-    """Of a stored workflow; None = the newest."""
+    """Requested version of a stored workflow; None = the newest."""
     version = action.target.get("version")
     return None if version is None or version == _LATEST else int(version)

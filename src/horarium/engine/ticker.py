@@ -128,7 +128,7 @@ class Ticker:
         return earliest.moment
 
     def expect(self, earliest: Earliest) -> None:
-        """What somebody has just read: until then no step looks for pauses to end."""
+        """Accept the earliest times just read: until then no step looks for pauses to end."""
         self._pause_end = earliest.pause_end
 
     def _claim(self, connection: Connection, now: Instant) -> Turn:
@@ -148,7 +148,7 @@ class Ticker:
 
     @property
     def _open_signals(self) -> int:
-        """What waits is claimed again and let go: it must not take the places of others."""
+        """Number of open signals. They are claimed again and released, and must not use up the places of others."""
         return 0 if self._signals is None else self._signals.open
 
     def _decide(self, connection: Connection, claims: Sequence[due.Claim], now: Instant) -> Tick:

@@ -37,7 +37,7 @@ class TzdataUpgrade:
         self._moved = 0
 
     def step(self) -> bool:
-        """Whether there is more to do."""
+        """Plan some schedules again after an upgrade of tzdata, and tell whether there are more."""
         if self._after is None:
             return False
         version = tzdata_version()

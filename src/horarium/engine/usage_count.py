@@ -27,7 +27,7 @@ class UsageCount:
         self._base: dict[str, int] = {}
 
     def step(self) -> bool:
-        """Whether there is more to do now."""
+        """Count a part of the stored bytes, and tell whether there is more to count now."""
         if self._place is None and not self._begin():
             return False
         assert self._place is not None  # it has begun

@@ -85,7 +85,7 @@ class Workflows:
         self._definitions = Definitions(from_canonical, caps)
 
     def read(self, connection: Connection, runs: Sequence[Advancing]) -> list[tuple[Advancing, Parent | Exception]]:
-        """What cannot be read is the reason why."""
+        """Read workflows of runs; an unreadable one yields the reason."""
         named = {each.work.run_id: version_of(each) for each in runs}
         graphs = workflow_graphs.load(connection, named.values()) if named else {}
         definitions = self._definitions.load(connection, [each.work for each in runs])
@@ -105,7 +105,7 @@ class Workflows:
     def _gather(
         self, connection: Connection, locked: Sequence[Advancing], taken: Sequence[Noted]
     ) -> tuple[list[_Moving], list[Broken]]:
-        """Of the runs that are still at work; what was noted of the others is of no use any more."""
+        """Gather facts of the runs that are still active; notes about others are obsolete."""
         running = [each for each in locked if each.work.state == RunState.RUNNING]
         step_ids = {each.step_run_id for each in taken if each.step_run_id is not None}
         facts = steps.facts(connection, step_ids)
@@ -148,7 +148,7 @@ class Workflows:
         return broken
 
     def _list_left_over(self, connection: Connection, ended: Sequence[Advancing], now: Instant) -> None:
-        """Of runs that were ended from outside: nodes that never ran stand in the list, too."""
+        """List nodes that never ran, for runs that were ended from outside."""
         made: list[NewStep] = []
         letters: dict[bytes, tuple[str | None, Used]] = {}
         for run, parent in self.read(connection, ended) if ended else ():
@@ -277,7 +277,7 @@ class Workflows:
         drafts: Sequence[tuple[Parent, NewStep]],
         definitions: Mapping[bytes, Definition | Exception],
     ) -> dict[bytes, WorkflowVersion]:
-        """Of steps that are stored workflows themselves: as asked for, as when the root was born, or the newest."""
+        """Versions of steps that are stored workflows: as requested, else as at the root's creation or the newest."""
         subs: dict[bytes, tuple[Parent, NewStep, Definition, str]] = {}
         for parent, step in drafts:
             definition = definitions[step.run_id]
@@ -298,7 +298,7 @@ class Workflows:
 
 
 def _with_teams(connection: Connection, drafts: Sequence[tuple[Parent, NewStep]]) -> list[tuple[Parent, NewStep]]:
-    """Who takes over is named by an id alone: an agent's, or that of a team where no agent has it."""
+    """Resolve fallback assignees, which are named by id alone: an agent's, or a team's where no agent has it."""
     named = {(step.namespace, step.assignee) for _, step in drafts if step.fallback and step.assignee is not None}
     found = teams_among(connection, named) if named else set()
     return [
@@ -370,5 +370,5 @@ def _inputs(run: Advancing, definition: Definition) -> Json:
 
 
 def _sum(before: Used, more: Used) -> Used:
-    """What a column cannot hold is as much as it can."""
+    """Add usage, limited to what a column can hold."""
     return Used(*(max(0, min(one + other, MAX_LONG)) for one, other in zip(before, more, strict=True)))

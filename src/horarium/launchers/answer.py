@@ -54,7 +54,7 @@ async def outcome_of(answer: Answer, now: Instant, *, hidden: str | None = None)
 
 
 def not_done(status: int, said: str, wish: str | None, now: Instant) -> Outcome:
-    """What a status of 400 or more means; `wish` is the header `Retry-After`."""
+    """Outcome of a status of 400 or more; `wish` is the header `Retry-After`."""
     if status == 429:
         return Busy(retry_after(wish, now), sent=True, error_class=RetryCause.RATE_LIMIT)
     if status == 503 and wish is not None:

@@ -41,10 +41,11 @@ async def run_within(
     grace_seconds: float,
     stop: Callable[[], object] | None = None,
 ) -> End[T]:
-    """What comes first. Work that is cut short is cancelled and has `grace_seconds` to tidy up.
+    """Run work until it ends, its time is over or the run is cancelled.
 
-    A future stands for work that goes on elsewhere, which is told to stop by `stop` and not cancelled.
-    Work that ended at the same moment as the deadline has ended: its answer is worth more than our clock.
+    Cancelled work has `grace_seconds` to clean up. A future represents work elsewhere, which `stop` asks to stop
+    instead of a cancellation. Work that ended at the same moment as the deadline has ended: its result takes
+    precedence.
     """
     task = asyncio.ensure_future(work)
     stop = stop or task.cancel

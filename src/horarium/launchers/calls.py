@@ -44,7 +44,7 @@ class NoThread(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Used:
-    """What the function said that it used; None = it said nothing."""
+    """Usage reported by the function; None = not reported."""
 
     cost: float | None = None
     tokens: int | None = None
@@ -104,7 +104,7 @@ def returned(value: Any, job: Job | None = None) -> Called:
 
 
 def _used(said: Used, job: Job | None) -> Used:
-    """What the result says wins over the job. Raises PolicyError for what is no amount or no number."""
+    """Combine usage; the result takes precedence over the job. Raises PolicyError for an invalid amount or number."""
     if job is not None:
         said = Used(
             job.cost if said.cost is None else said.cost,
@@ -236,7 +236,7 @@ class Said(NamedTuple):
 
 
 class _Told:
-    """What is printed in a child, sent when a line has ended: a message for each piece would cost twice as many."""
+    """Output of a child process, sent when a line has ended: a message for each piece would double their number."""
 
     def __init__(self, there: Connection) -> None:
         self._there = there

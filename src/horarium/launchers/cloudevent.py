@@ -70,7 +70,7 @@ def header_text(value: str) -> str:
 
 
 def data(request: LaunchRequest) -> dict[str, Json]:
-    """What a run is, but for its inputs."""
+    """Description of a run without its inputs."""
     return {
         "run_id": request.run_id,
         "schedule_id": request.schedule_id,

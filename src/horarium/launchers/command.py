@@ -52,7 +52,10 @@ _LINGER_SECONDS = 1.0
 
 @dataclass(frozen=True, slots=True)
 class CommandSpec:
-    """What the operator allows under a name, and to whom. `timeout_seconds` shortens the run's own deadline."""
+    """A command that the operator allows under a name, and for whom.
+
+    `timeout_seconds` shortens the run's own deadline.
+    """
 
     argv: tuple[str, ...]
     cwd: str | None = None
@@ -221,7 +224,7 @@ def _environment(spec: CommandSpec, request: LaunchRequest) -> dict[str, str]:
 
 
 def _about_steps(request: LaunchRequest) -> dict[str, str]:
-    """What there is to say of workflows, assignees and terms; what is a list or an object is JSON."""
+    """Variables about workflows, assignees and terms; a list or an object is JSON."""
     terms, who, workflow = request.terms, request.assignee or {}, request.workflow or {}
     said = {
         "WORKFLOW_ID": workflow.get("workflow_id"),
@@ -255,7 +258,7 @@ def _feed(process: asyncio.SubprocessTransport, inputs: bytes) -> None:
 
 
 async def _hear_out(group: int, talk: _Conversation) -> None:
-    """What the command wrote last may still be in the pipes; what it left running there may not stay."""
+    """Read the last output from the pipes, then kill processes that the command left running."""
     try:
         await asyncio.wait_for(talk.silent.wait(), _LINGER_SECONDS)
     except TimeoutError:

@@ -43,10 +43,10 @@ class AgentLine:
 
 @dataclass(frozen=True, slots=True)
 class CardSeen:
-    """What an agent was found to say of itself: `card` is the document, None = it could not be had (`error`).
+    """Result of fetching an agent's card: `card` is the document, None = it is unavailable (`error`).
 
-    `dialect` is the generation of the protocol in which it answered; None = it was not spoken to. `answered`: somebody
-    is there, with a card or without.
+    `dialect` is the protocol version of the reply; None = there was no conversation. `answered`: the agent responds,
+    with a card or without.
     """
 
     card: Mapping[str, Json] | None
@@ -57,7 +57,7 @@ class CardSeen:
 
 
 class Holder(Protocol):
-    """Whom a launch tells what must be known before it is over, and asks why it is to stop. None of it ever raises."""
+    """Callbacks of a launch in progress: they record its state and tell why it is to stop. None of them ever raises."""
 
     async def taken(self, reference: str) -> None:
         """The target has it under this name: kept at once, so that whoever comes after us finds it."""
@@ -193,7 +193,7 @@ class CancelsTasks(Protocol):
     """A launcher whose targets can be told that a task of theirs is not wanted, when nothing else is known of it."""
 
     async def cancel_task(self, namespace: str, agent: AgentLine, reference: str) -> bool:
-        """Whether there is nothing more to tell: it has heard of it, or has no such task at work."""
+        """Tell whether the matter is settled: the agent received it, or has no such active task."""
 
 
 @runtime_checkable
@@ -201,4 +201,4 @@ class EndsTasks(Protocol):
     """A launcher whose workers can be told to end tasks of which nothing is known but their target and their names."""
 
     async def end_tasks(self, target: str, references: list[str]) -> bool:
-        """Whether there is nothing more to tell."""
+        """Tell whether the matter is settled."""

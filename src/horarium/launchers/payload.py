@@ -130,10 +130,10 @@ def keep(value: object) -> Json:
 
 
 def read(raw: bytes, *, cut: bool = False, expect_json: bool | None = None) -> Json:
-    """What a target wrote, as a result: JSON if it is JSON, else text; None if it is empty.
+    """Read a target's output as a result: JSON if it is JSON, else text; None if it is empty.
 
-    `cut`: there was more than we read. `expect_json` False = the target says that it is text;
-    None = it did not say.
+    `cut`: the output was longer than the limit. `expect_json` False = the target declares it as text; None = it
+    declares nothing.
     """
     if cut:
         return cut_result(raw)

@@ -78,7 +78,7 @@ class PythonLauncher(Launcher):
 
     @property
     def abandoned(self) -> int:
-        """How many threads go on after their run has ended."""
+        """Number of threads that continue after their run has ended."""
         return len(self._abandoned)
 
     def known_names(self) -> Mapping[str, Audience]:

@@ -115,12 +115,12 @@ class Registry:
         return PULL.name
 
     def at_once(self, kind: str) -> bool:
-        """Whether a launch of this kind takes up no place, because it touches nothing outside."""
+        """Tell whether a launch of this kind needs no place, because it touches nothing outside."""
         found = self._launchers.get(kind)
         return found is not None and found.launches_at_once
 
     def places_at_target(self) -> dict[str, int]:
-        """Of the kinds whose launches are handed over many together."""
+        """Places at a target, by kind whose launches are sent in batches."""
         found = {kind: launcher.places_at_target for kind, launcher in self._launchers.items()}
         return {kind: most for kind, most in found.items() if most is not None}
 
@@ -191,7 +191,7 @@ class Registry:
         return kind in self._launchers and namespace in self._audiences.get(kind, EVERYBODY)
 
     def knows(self, kind: str, name: str, namespace: str) -> bool:
-        """Whether the launcher knows a task or a command of this name; one that cannot say is taken to."""
+        """Tell whether the launcher has a task or a command of this name; True if it cannot list its names."""
         if not self.serves(kind, namespace):
             return False
         names = self._known_names(self._launchers[kind])

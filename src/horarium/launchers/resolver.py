@@ -82,7 +82,7 @@ class SystemResolver:
 
     @property
     def busy(self) -> dict[str, int]:
-        """How many threads each group holds."""
+        """Number of threads of each group."""
         with self._lock:
             return dict(self._busy)
 
@@ -137,7 +137,7 @@ class SystemResolver:
         return lookup
 
     def _leave(self, lookup: _Lookup, asker: Asker) -> None:
-        """What nobody waits for any more is taken out of the queues, so that they cannot grow without bound."""
+        """Remove an unwanted lookup from the queues, so that they cannot grow without bound."""
         with self._lock:
             lookup.askers.discard(asker)
             if lookup.started is None and not lookup.askers:

@@ -22,7 +22,7 @@ _MAX_SHOWN = 100
 
 
 class Serves(Protocol):
-    """Who can be asked: the registry of this process, and what others have published. For a namespace, always."""
+    """Catalogue of launchable work for a namespace: the registry of this process, and what others have published."""
 
     def serves(self, kind: str, namespace: str) -> bool: ...
     def knows(self, kind: str, name: str, namespace: str) -> bool: ...
@@ -59,7 +59,7 @@ def _can_be_published(names: Mapping[str, Audience]) -> bool:
 
 
 def read_served(document: object) -> Served:
-    """What `document` wrote; a row of an older program says nothing."""
+    """Read what `document` wrote; a row of an older program is empty."""
     if not isinstance(document, Mapping):
         return Served()
     names = {kind: _read_audiences(known) for kind, known in document.get("names", {}).items()}
@@ -77,9 +77,9 @@ def _read_audiences(known: object) -> dict[str, Audience]:
 def unserved(
     action: Action, kinds: Kinds, processes: Sequence[Serves], namespace: str, *, stored: bool
 ) -> tuple[str, ...]:
-    """What to tell the author; `stored`: there is a workflow of this name. Nothing where somebody can do it.
+    """Warn the author of work that no process executes; `stored`: there is a workflow of this name.
 
-    What is not for this namespace is not there: the words are the same.
+    Work that is not for this namespace counts as missing, with the same texts.
     """
     if action.kind == WORKFLOW.name:
         return () if stored else _unknown_work(action, processes, namespace)

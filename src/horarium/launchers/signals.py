@@ -82,7 +82,7 @@ class Signals:
 
     @property
     def open(self) -> int:
-        """How many questions have no answer yet."""
+        """Number of unanswered questions."""
         return len(self._open)
 
     def take(self, namespace: str, schedule_id: str, now: Instant) -> Signal | None:
@@ -112,7 +112,7 @@ class Signals:
             self._wait()
 
     def close(self) -> None:
-        """What is under way is not waited for."""
+        """Close without waiting for questions in progress."""
         self._threads.close()
 
     def _take(self, key: Key, now: Instant) -> Signal | None:
@@ -179,7 +179,7 @@ class Signals:
             self._changed.notify_all()
 
     def _is_over(self, question: _Question) -> bool:
-        """Whether it has its answer, be it that its time is over."""
+        """Tell whether the question is answered, or its time is over."""
         if question.answer is None and self._clock.monotonic() >= question.late_at:
             self._settle(question, Signal(error=f"no answer within {self._limit:g} seconds"))
         return question.answer is not None

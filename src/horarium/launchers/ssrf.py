@@ -110,7 +110,7 @@ def range_of(address: Address) -> Range:
 
 @dataclass(frozen=True, slots=True)
 class AddressPolicy:
-    """What is open besides the public Internet; `allowed` are networks that are open whatever they are."""
+    """Networks that are open in addition to the public Internet; `allowed` are open whatever their range."""
 
     allow_loopback: bool = False
     allow_private: bool = False

@@ -64,7 +64,7 @@ Delivery: TypeAlias = Delivered | Undelivered
 
 
 def check_address(url: object) -> str | None:
-    """What is wrong with it; None = nothing that can be seen without calling it."""
+    """Find what is wrong with a URL without calling it; None = nothing."""
     try:
         place_of(url)
     except BadAction as wrong:
@@ -73,7 +73,7 @@ def check_address(url: object) -> str | None:
 
 
 def check_secret(secret: str) -> str | None:
-    """What is wrong with it; None = nothing."""
+    """Find what is wrong with a secret; None = nothing."""
     wrong = f"must be a base64 string of {_LEAST_SECRET_BYTES} bytes or more, with or without the prefix whsec_"
     if len(secret) > MAX_SECRET:
         return f"must not be longer than {MAX_SECRET} characters"

@@ -11,7 +11,7 @@ from horarium.schedule.run import RunState
 
 
 class Used(NamedTuple):
-    """What a run has used in all its attempts; `cost` in millionths of a credit."""
+    """Usage of a run in all its attempts; `cost` in millionths of a credit."""
 
     cost: int
     tokens: int

@@ -29,12 +29,12 @@ def used_by(run: LiveRun, cost: int | None, tokens: int | None, tool_calls: int 
 
 
 def _sum(before: int, more: int) -> int:
-    """What a column cannot hold is as much as it can: nobody's sums may keep a run from ending."""
+    """Add, limited to what a column can hold: a sum must not keep a run from ending."""
     return min(before + more, MAX_LONG) if more <= MAX_LONG else more
 
 
 def end_by_cap(run: LiveRun, used: Used, rules: Rules, now: Instant) -> End | None:
-    """How a cap that was passed ends the run."""
+    """End a run that exceeded a limit; None = it is within all limits."""
     cause = "runtime_cap" if run.ends_by is not None and now >= run.ends_by else _passed(used, rules.limits)
     if cause is None:
         return None

@@ -16,9 +16,9 @@ _SAID_BY_TARGET = frozenset({RunState.SUCCEEDED, RunState.FAILED})
 
 
 def is_left_behind(change: Change) -> bool:
-    """Of a run whose target has a name for what it does.
+    """Tell whether the target may still work on a run whose work it has a name for.
 
-    To be told twice that a task is not wanted does no harm, so in doubt it is.
+    A repeated cancellation is harmless, so the answer is True in doubt.
     """
     match change:
         case End(state=RunState.FAILED, cause=cause):
@@ -32,10 +32,10 @@ def is_left_behind(change: Change) -> bool:
 
 
 def is_to_be_ended(change: Change, *, running: bool) -> bool:
-    """Of a run whose message a broker has: whether a worker may be at it who must be stopped.
+    """Tell whether a worker must be stopped that may be executing the run from a broker.
 
-    Whoever cancels only calls the message back. What is over by force must not go on, and neither must what is over
-    because its time is, where somebody is known to be `running` it: a message that nobody took has expired.
+    A cancellation only revokes the message. A terminated run must be stopped, and so must a run that a timeout or a
+    limit has ended while it is known to be `running`: a message that no worker received has expired.
     """
     match change:
         case End(state=RunState.TERMINATED):

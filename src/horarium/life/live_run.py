@@ -14,9 +14,9 @@ from horarium.schedule.run import NOT_STARTED, RunState
 
 
 class LiveRun(Protocol):
-    """What the life of a run depends on. Usage counts all attempts; `earlier` those that are over.
+    """State of a run that its next change depends on. Usage counts all attempts; `earlier` the finished ones.
 
-    `claimed_by` is whoever took it from a queue in this delivery, None = nobody outside.
+    `claimed_by` is the external worker that took it from a queue in this delivery, None = there is none.
     """
 
     @property
@@ -62,7 +62,7 @@ def has_not_started(run: LiveRun) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Rules:
-    """What the definition of a run says about its life."""
+    """Rules from the definition of a run."""
 
     retry: RetryPolicy = field(default_factory=RetryPolicy)
     limits: RunLimits = field(default_factory=RunLimits)
@@ -75,7 +75,7 @@ class Rules:
 
 
 def rules_for(kind: str, retry: RetryPolicy, limits: RunLimits, launch_retry: LaunchRetry | None = None) -> Rules:
-    """Of a run of this kind of action."""
+    """Rules for a run of this kind of action."""
     return Rules(
         retry,
         limits,

@@ -98,7 +98,7 @@ def is_report_token(secret: str) -> bool:
 
 
 def push_token(report_token: str) -> str:
-    """What an agent is handed in place of the report token, for the same delivery."""
+    """Token for an agent in place of the report token, for the same delivery."""
     fence = report_token.removeprefix(PREFIX).partition(".")[0]
     digest = hmac.new(report_token.encode(), _PUSH_PURPOSE, sha256).digest()
     return f"{PUSH_PREFIX}{fence}.{urlsafe_b64encode(digest[:_SIGNATURE_BYTES]).decode()}"

@@ -13,7 +13,7 @@ from horarium.schedule.run import FINAL, OPEN, RunState
 
 
 class Unsound(StrEnum):
-    """What is wrong with a run."""
+    """Faults of a run."""
 
     STUCK = "stuck"  # it can neither move nor end
     OUTLIVES = "outlives"  # the workflow that it is a step of has ended, or is gone
@@ -23,7 +23,7 @@ class Unsound(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What was said to the question whose answer let the run go; it was asked about just this run and its inputs."""
+    """Approval that released the run, compared with this run and its inputs."""
 
     yes: bool
     same_run: bool

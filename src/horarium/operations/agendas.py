@@ -57,9 +57,9 @@ _TOGETHER = 500
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """Which rows are shown; None = all. `schedules` chooses by id, part of a name, labels or status.
+    """Filter of the rows; None = all. `schedules` selects by id, part of a name, labels or status.
 
-    With a `reason` only what was decided for it: nothing is predicted then.
+    With a `reason`, only decisions with that reason are shown, and nothing is predicted.
     """
 
     schedules: ScheduleFilter | None = None
@@ -166,7 +166,7 @@ def _reaches_back(connection: Connection, choice: Choice | None, start: Instant)
 
 
 def shown_of(resources: Resources, connection: Connection, namespace: str, ids: Sequence[str]) -> dict[str, Shown]:
-    """Of an id that was used again, the schedule that lives."""
+    """Names, states and zones by schedule id; for an id that was used again, those of the live schedule."""
     found: dict[str, Chosen] = {}
     for place in range(0, len(ids), _TOGETHER):
         wanted = Filter(schedule_ids=ids[place : place + _TOGETHER], include_deleted=True)
@@ -311,7 +311,7 @@ def _nearest_of_all(
     limit: int,
     now: Instant,
 ) -> tuple[list[_First], bool]:
-    """Of a large fleet those that are due first are read, and the others only where they could begin earlier."""
+    """First rows of a large fleet: read the schedules due first, and the others only if they may come earlier."""
     at_rest = coming.at_rest(connection, namespace, MAX_SCHEDULES + 1)
     active = coming.active(connection, namespace, window[1], limit + 1)
     if len(active) > limit:

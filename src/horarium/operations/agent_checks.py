@@ -58,7 +58,7 @@ class AgentCheck:
 
 
 def line_of(resources: Resources, caller: Caller, agent_id: str) -> AgentLine:
-    """How the agent is asked for its card, which needs no token. Raises InvalidDefinition where it has no address."""
+    """Settings for fetching the agent's card, which needs no token. Raises InvalidDefinition if it has no URL."""
     caller.require(Permission.OPERATE)
 
     def look(connection: Connection) -> tuple[Agent, SecretName | None]:
@@ -92,7 +92,7 @@ async def ask(resources: Resources, caller: Caller, line: AgentLine) -> CardSeen
 
 
 def keep(resources: Resources, caller: Caller, line: AgentLine, seen: CardSeen) -> AgentCheck:
-    """What was found, told and kept. Raises AgentNotFound for one that was deleted meanwhile."""
+    """Store the result of a check and return it. Raises AgentNotFound if the agent was deleted meanwhile."""
     caller.require(Permission.OPERATE)
     now, card = resources.clock.now(), _card(seen)
 
@@ -120,7 +120,7 @@ def checked_interfaces(line: AgentLine, card: Card | None) -> tuple[CheckedInter
 def spoken_dialect(
     protocol: AgentProtocol, last: str | None, offered: Collection[CheckedInterface], card: Card | None
 ) -> str | None:
-    """What its registration says, else as it answered last, else as its card offers where we may go."""
+    """Choose a dialect: the registered one, else that of the last answer, else one that the card offers for use."""
     if protocol is not AgentProtocol.AUTO:
         return protocol.value
     used = [each.interface for each in offered if each.why_not is None] or (() if card is None else card.interfaces)

@@ -22,7 +22,7 @@ class NotAnApprover(Forbidden):
 
 
 class RequesterMayNotDecide(Forbidden):
-    """Who wrote the schedule or asked for the run; the message names the ways out."""
+    """Denied because the caller wrote the schedule or requested the run; the message names the alternatives."""
 
     reason = "requester_may_not_decide"
 
@@ -39,7 +39,7 @@ class ApprovalOver(OperationError):
 
 
 class InputsChanged(OperationError):
-    """What was agreed to is not what would run."""
+    """Rejected because the approved inputs differ from those that would run."""
 
     reason = "inputs_changed"
     status = 412

@@ -109,7 +109,7 @@ def check(database: Database, *, namespace: str | None = None, kept: Link | None
 
 
 def refuse_forgotten(kept: Link | None, begin: Link) -> None:
-    """What lies before the checkpoint cannot be compared with anything."""
+    """Reject a head before the checkpoint: those entries are deleted and cannot be compared."""
     if kept is not None and kept.sequence < begin.sequence:
         raise InvalidDefinition(
             {"head": [f"entries up to {begin.sequence} were deleted by retention; use a newer head"]}

@@ -30,7 +30,7 @@ from horarium.wire.roles import Permission
 
 @dataclass(frozen=True, slots=True)
 class Filled:
-    """What became of one occurrence; a dry run names no run."""
+    """Outcome of one occurrence; a dry run names no run."""
 
     nominal: Instant
     outcome: FillOutcome
@@ -60,16 +60,16 @@ class Backfilled:
 
 @dataclass(frozen=True, slots=True)
 class _Sketch:
-    """What was found before the writer was taken: the schedule as it was, the occurrences, and which had a run."""
+    """Data that was read before the write transaction: the schedule, the occurrences, and which of them had a run."""
 
     opened: Opened
     occurrences: list[Instant]
     past: PastRuns
 
     def fits(self, opened: Opened) -> bool:
-        """Whether the occurrences are still those of the window: the spec is the same.
+        """Tell whether the occurrences are still those of the window: the spec is the same.
 
-        Time may have gone on meanwhile. It only adds occurrences, and the clock has just decided those.
+        Time may have passed meanwhile. It only adds occurrences, and the scheduler has just decided those.
         """
         before, row = self.opened.row, opened.row
         return (before.schedule_uid, before.planning) == (row.schedule_uid, row.planning)

@@ -116,7 +116,7 @@ def begin_schedule(
 
 
 def told(definition: Definition, revision: int, position: Position) -> dict[str, Any]:
-    """What the events about a definition say of it."""
+    """Payload about a definition in its events."""
     return {
         "spec": spec_document(definition.spec),
         "action": action_document(definition.action),

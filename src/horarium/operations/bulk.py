@@ -39,9 +39,9 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class Bulk:
-    """What is to be done with those that are chosen. `key`: the same key again triggers nothing twice.
+    """Change to all selected schedules. `key`: the same key again triggers nothing twice.
 
-    `labels` are put on; None takes one off.
+    `labels` are added; None removes one.
     """
 
     action: BulkAction
@@ -212,7 +212,7 @@ def _outcome(resources: Resources, caller: Caller, asked: Bulk, schedule_id: str
 
 
 def tried(act: Callable[[], T], failed: Callable[[HorariumError], T]) -> T:
-    """What one of many can bring about is its own outcome; a database that is away is everybody's."""
+    """Run `act` for one of many items: a fault of the item is its outcome, an unreachable database is raised."""
     try:
         return act()
     except (OperationError, InvalidDefinition) as wrong:
@@ -250,7 +250,7 @@ def _triggered(resources: Resources, caller: Caller, asked: Bulk, schedule_id: s
 
 
 def _own_key(asked: Bulk, caller: Caller, schedule_id: str) -> str | None:
-    """Of one schedule and one caller: nobody can guess it and use it up before."""
+    """Derive a key for one schedule and caller, which others cannot guess and use up first."""
     if asked.key is None:
         return None
     whole = "\n".join((caller.principal or "", asked.key, schedule_id))

@@ -71,7 +71,7 @@ def wanted_of(choice: RunChoice, *, everything: bool) -> RunsWanted:
 
 
 def _parsed(run_id: str) -> bytes | None:
-    """What is no id at all is no run either, and is told so below."""
+    """Parse a run id; None for a malformed one, which is reported below."""
     try:
         return parse_id(run_id, "filter.ids")
     except InvalidDefinition:
@@ -91,14 +91,14 @@ def _only_ids(choice: RunChoice) -> tuple[str, ...]:
 
 
 def _is_between(run_id: bytes | None, after: bytes | None, until: bytes | None) -> bool:
-    """Whether a page that begins after one run and ends with another tells of it; what is no id comes first."""
+    """Tell whether a run belongs to the page between two runs; a malformed id belongs to the first page."""
     if run_id is None:
         return after is None
     return (after is None or run_id > after) and (until is None or run_id <= until)
 
 
 def _gone(resources: Resources, caller: Caller, run_id: str, chosen: list[OpenRun]) -> StoppedOne | None:
-    """What was asked for by its id and is not open: it has ended, or is not there."""
+    """Outcome of a run requested by its id that is not open: it has ended, or does not exist."""
     if _parsed(run_id) in {run.run_id for run in chosen}:
         return None
 

@@ -22,7 +22,7 @@ MAX_DELETED = 1_000
 
 @dataclass(frozen=True, slots=True)
 class Stored:
-    """What is there: its document as it is compared, the bundle that brought it, and who may change it."""
+    """A stored document in the form that is compared, with the bundle that brought it and its owner."""
 
     document: Mapping[str, Any]
     bundle: str | None
@@ -55,7 +55,7 @@ class BundledDocuments(Protocol):
         """It needs no row, and nobody changes it."""
 
     def named_by(self, document: Document) -> Iterable[str]:
-        """Which others of its kind it names: they are written before it."""
+        """Names of documents of the same kind that it refers to: they are written first."""
 
     def find(self, applying: Applying, names: Collection[str]) -> Mapping[str, Stored]:
         """Those that are there, by name."""
@@ -92,7 +92,7 @@ def apply_documents(applying: Applying, refusals: Refusals, of: BundledDocuments
 
 
 def _apply(applying: Applying, of: BundledDocuments, name: str, document: Document, there: Stored | None) -> Step:
-    """What no bundle owns may have been made by hand: one with a name does not take it unasked."""
+    """Apply a document. One without a bundle may be manual: a named bundle does not adopt it without `adopt`."""
     bundle = applying.bundle.name
     if of.is_built_in(name):
         return Step(Change.KEEP, of.kind, name)

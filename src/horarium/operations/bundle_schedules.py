@@ -63,9 +63,9 @@ def apply_schedules(applying: Applying, refusals: Refusals, stored: Stored) -> l
 
 
 def _of_the_same_name(applying: Applying, stored: Stored) -> dict[str, str]:
-    """Of those that stand with their agents, which would take the name that another schedule of the agent has.
+    """Schedules that agents would own and whose name another schedule of the agent has.
 
-    One that has its name already keeps it.
+    A schedule that has the name already keeps it.
     """
     named = {
         (document["assignee_id"], document["name"]): schedule_id
@@ -83,7 +83,7 @@ def _kept(schedule_id: str, document: Document, other: str) -> Step:
 
 
 def _check_quotas(applying: Applying, begun: list[Begun]) -> None:
-    """Of all that are new together; how often each may fire was asked before."""
+    """Check quotas for all new schedules together; how often each may fire was checked before."""
     new = sum(each.new.deleted_at is None for each in begun)
     revisions = [each.new.revision for each in begun]
     check_definitions(
@@ -92,7 +92,7 @@ def _check_quotas(applying: Applying, begun: list[Begun]) -> None:
 
 
 def _begin(applying: Applying, schedule_id: str, document: Document, begun: list[Begun], *, was_there: bool) -> Step:
-    """Of an id that is free. It is written later, with the others."""
+    """Prepare a schedule with a free id. It is written later, together with the others."""
     resources, connection = applying.resources, applying.connection
     state, left = beginning(document)
     left["source"] = Source.TEMPLATE.value

@@ -39,12 +39,11 @@ def apply_bundle(
     adopt: bool = False,
     of_app: bool = False,
 ) -> tuple[Step, ...]:
-    """What was done to each, or would be, kind by kind; then what `prune` deletes, from the last kind to the first.
+    """Apply a bundle kind by kind, then delete for `prune` from the last kind to the first; return all steps.
 
-    `kinds` are those it may bring beside schedules, in their order (`bundle_kinds.py`).
-
-    Raises InvalidBundle or BundleRefused, and then nothing was done. A dry run raises what the real one would.
-    `of_app`: an application, or a workflow, puts its own templates in place; nobody else may use its name.
+    `kinds` are those it may bring in addition to schedules, in their order (`bundle_kinds.py`). Raises InvalidBundle
+    or BundleRefused, and then nothing was changed. A dry run raises the same errors. `of_app`: an application, or a
+    workflow, applies its own templates; no other caller may use its name.
     """
     caller.require(Permission.WRITE)
     if not of_app and bundle.name is not None and bundle.name.startswith(TEMPLATES):

@@ -107,7 +107,7 @@ def _record(resources: Resources, caller: Caller, schedule_id: str | None, tried
 
 
 def _filled(connection: Connection, schedule_uid: bytes) -> bool:
-    """Whether the newest of its history are nothing but such attempts."""
+    """Tell whether the newest history consists of such attempts only."""
     newest = events.newest_types(connection, schedule_uid, MAX_RECORDED)
     return len(newest) == MAX_RECORDED and set(newest) == {EventType.APPROVAL_BYPASS_ATTEMPT.value}
 

@@ -96,7 +96,7 @@ def create(resources: Resources, caller: Caller, document: Mapping[str, object])
 def update(
     resources: Resources, caller: Caller, name: str, document: Mapping[str, object], *, if_version: int | None = None
 ) -> Kept:
-    """What the document does not say stays; the name cannot change."""
+    """Update a calendar; members missing in the document stay. The name cannot change."""
     caller.require(Permission.WRITE)
 
     def work(connection: Connection) -> Kept:
@@ -131,7 +131,7 @@ def delete(resources: Resources, caller: Caller, name: str) -> None:
 
 
 def clone_calendar(resources: Resources, caller: Caller, name: str, new_name: str) -> Kept:
-    """Of a built-in or rule calendar too: that is how one begins to change it."""
+    """Clone any calendar, also a built-in or rule calendar, so that the clone can be edited."""
     caller.require(Permission.WRITE)
     return _insert(resources, caller, clone(get(resources, caller, name).calendar, new_name))
 

@@ -35,7 +35,7 @@ def roles_with(permission: Permission) -> list[Role]:
 
 
 class Work(Protocol):
-    """What says whose work a run is."""
+    """Columns of a run that determine who may report on it."""
 
     @property
     def run_id(self) -> bytes: ...
@@ -50,7 +50,7 @@ class Work(Protocol):
 
 
 def run_principal(run_id: bytes) -> str:
-    """Who reports with the token of a run: its target, whoever that is."""
+    """Principal of reports with the token of a run: its target."""
     return f"run:{id_text(run_id)}"
 
 
@@ -109,7 +109,7 @@ class Caller:
 
     @property
     def of_the_house(self) -> bool:
-        """What concerns all tenants is for the default namespace: an admin of a tenant has that one only."""
+        """Tell whether the caller may manage what concerns all tenants, as callers in the default namespace may."""
         return self.everywhere or self.namespace == DEFAULT_NAMESPACE
 
     def require_house(self, permission: Permission = Permission.ADMINISTER) -> None:
@@ -120,7 +120,7 @@ class Caller:
 
     @property
     def agent_id(self) -> str | None:
-        """Whose work alone this caller sees; None = everybody's in the namespace."""
+        """Agent whose work alone this caller sees; None = all work in the namespace."""
         return None if self.may(Permission.READ) else self.principal or ""
 
     def sees(self, run: Work) -> bool:

@@ -45,7 +45,7 @@ def keep_credentials(resources: Resources, connection: Connection, caller: Calle
 
 
 def _is(row: SecretRow | None, sealer: Sealer, value: str, hosts: tuple[str, ...] | None) -> bool:
-    """Of one that somebody has set by hand since, the hosts are that person's choice."""
+    """Tell whether the secret has this value; if it was set by hand since, its hosts are not compared."""
     if row is None or (row.generated and row.hosts != hosts):
         return False
     try:
@@ -55,7 +55,10 @@ def _is(row: SecretRow | None, sealer: Sealer, value: str, hosts: tuple[str, ...
 
 
 def redactor(resources: Resources, connection: Connection, run: RunRow, definition: Definition) -> Redactor:
-    """Of all that the run may have been sent. Raises KeyReplaced: with an older key it would mask nothing."""
+    """Build a redactor for all that the run may have received.
+
+    Raises KeyReplaced: with an older key it would mask nothing.
+    """
     return redactor_for(resources, connection, run.namespace, definition, run.inputs)
 
 

@@ -82,7 +82,7 @@ _ERRORS: dict[Refusal, type[OperationError]] = {
 
 @dataclass(frozen=True, slots=True)
 class Said:
-    """What somebody says to a question; `shown_hash` is that of the inputs they have seen."""
+    """A vote on an approval request; `shown_hash` is that of the inputs that the voter has seen."""
 
     decision: Decision
     reason: str | None = None
@@ -160,7 +160,7 @@ def decide_many(
 
 @dataclass(frozen=True, slots=True)
 class _Heard:
-    """What came of it: the question as it is now, or why the voice was not heard; `ended` is how the run did."""
+    """Outcome of a vote: the request as it is now, or why the vote was refused; `ended` is the run's final state."""
 
     asked: Asked | None = None
     refused: OperationError | None = None
@@ -231,7 +231,7 @@ def _locked(connection: Connection, row: QuestionRow) -> tuple[QuestionRow, RunR
 
 @dataclass(frozen=True, slots=True)
 class _Proposal:
-    """What somebody says yes to instead of what was shown: other inputs, or what an agent is to be told."""
+    """Modified values that are approved: other inputs, or another reply to the agent."""
 
     hash: str
     inputs: object = None
@@ -282,7 +282,7 @@ def _modified(caller: Caller, inputs: Any, said: Said, definition: Definition | 
 
 @dataclass(frozen=True, slots=True)
 class _Voice:
-    """What is written of one voice; the locks are held."""
+    """One vote while it is recorded; the locks are held."""
 
     resources: Resources
     connection: Connection

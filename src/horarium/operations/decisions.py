@@ -198,7 +198,7 @@ def _under(planning: Planning, overlap_policy: OverlapPolicy | None) -> Planning
 
 
 def _left_over(opened: Opened, position: Position) -> list[Missed]:
-    """What was due and undecided when the last run was born: nobody will decide it any more."""
+    """Occurrences that were due and undecided when the last run was created: they will not be decided any more."""
     row = opened.row
     if position.status is not Status.DELETED or row.status is not Status.ACTIVE:
         return []

@@ -43,7 +43,7 @@ def wanted(
     *,
     may_be_over: bool = False,
 ) -> Parsed:
-    """What the document makes of `base`. A whole one that is silent about source or note leaves them."""
+    """Apply the document to `base`. A whole document without source or note leaves them unchanged."""
     parsed = parse_definition(
         document,
         now=now,

@@ -56,7 +56,7 @@ class Asked:
 
 @dataclass(frozen=True, slots=True)
 class Checked:
-    """What may be written. `opened` is what it changes, and then `position` is that after the edit."""
+    """A checked draft. `opened` is the schedule that it edits; `position` is then that after the edit."""
 
     draft: Draft
     position: Position
@@ -152,7 +152,7 @@ def _check_edit(
 def _examined_edit(
     resources: Resources, connection: Connection, caller: Caller, parsed: Parsed, base: Definition, opened: Opened
 ) -> Draft:
-    """What changes nothing but a note is written without a look at what it refers to, which may be gone."""
+    """Examine an edit. A change of the note alone is not checked, since its references may no longer exist."""
     before = None if isinstance(opened.planning, Exception) else opened.planning
     if before is not None and set(changed_fields(base, parsed.definition)) <= {"note"}:
         return Draft(parsed.definition, "", before)

@@ -242,7 +242,7 @@ def signed(definition: Definition, caller: Caller, base: Definition | None = Non
 
 
 def check_input(field: str, value: object) -> dict[str, list[str]]:
-    """What is wrong with an encoded input: one that nobody can open would fail at every fire."""
+    """Find errors of an encoded input: one that cannot be decoded would fail at every fire."""
     try:
         decode_input(value)
     except PolicyError as wrong:

@@ -184,7 +184,7 @@ class SecretInUse(Refused):
 
 
 class OwnedByAnotherBundle(Refused):
-    """What a bundle wants to change or delete was brought by another one."""
+    """Refused because another bundle brought what this one would change or delete."""
 
     reason = "owned_by_another_bundle"
 

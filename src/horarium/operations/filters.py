@@ -73,7 +73,7 @@ class ScheduleFilter:
         return found
 
     def _mentions(self) -> Iterator[str]:
-        """What stands in the document of each that fits, as documents are spelled; of others it may, too."""
+        """Texts that each matching document contains, as documents are spelled; others may contain them too."""
         if self.calendar is not None:
             yield to_text(self.calendar)
         if self.assignee is not None:
@@ -82,7 +82,7 @@ class ScheduleFilter:
             yield f'"assignee_type":{to_text(self.assignee_type.value)}'
 
     def fits(self, document: Mapping[str, Any]) -> bool:
-        """Whether a document obeys the calendar and names the assignee; one that somebody has damaged does not."""
+        """Tell whether a document uses the calendar and names the assignee; a damaged one does not."""
         calendars = document.get("calendars")
         return (
             (self.calendar is None or (isinstance(calendars, list) and self.calendar in calendars))

@@ -71,7 +71,7 @@ def feed(
     limit: int | None = None,
     everywhere: bool = False,
 ) -> FeedPage:
-    """What was recorded since a cursor, in the caller's namespace or, for an admin, everywhere."""
+    """Entries recorded since a cursor, in the caller's namespace or, for an admin, everywhere."""
     caller.require(Permission.READ)
     if everywhere:
         caller.require_house()

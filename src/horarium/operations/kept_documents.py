@@ -54,7 +54,7 @@ class KeptPage(Generic[V]):
 
 @dataclass(frozen=True, slots=True)
 class Written(Generic[V]):
-    """What a check finds that is written beside the document: other columns, and whether anything else has changed."""
+    """Result of a check: columns to write in addition to the document, and whether they changed."""
 
     columns: Mapping[str, Any]
     changed: bool = False

@@ -175,7 +175,10 @@ def _start(
 
 
 def _version(connection: Connection, definition: Definition) -> int | None:
-    """Of the stored workflow that it names; None = it names none. Raises WorkflowNotFound for a version that is not."""
+    """Version of the stored workflow that the definition names; None = it names none.
+
+    Raises WorkflowNotFound for a version that does not exist.
+    """
     name, wanted = definition.action.workflow, definition.action.target.get("version")
     if definition.action.kind != WORKFLOW.name or name is None:
         return None
@@ -188,7 +191,7 @@ def _version(connection: Connection, definition: Definition) -> int | None:
 
 
 def _settled_columns(settled: Settled, target: str) -> dict[str, Any]:
-    """What others than the definition have made of it; those who work pay for it."""
+    """Columns from policies outside of the definition; the assignees pay for the run."""
     who = settled.assignee
     return {
         "assignee": None if who is None else who.id,

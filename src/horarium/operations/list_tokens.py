@@ -29,7 +29,7 @@ _MAX_ID = 128
 
 
 def fingerprint(filters: Mapping[str, Any]) -> str:
-    """Of the filters that are set; how long a page is may change on the way."""
+    """Hash of the filters that are set; the page size may change between pages."""
     given = {name: value for name, value in filters.items() if value is not None}
     return sha256(orjson.dumps(given, option=orjson.OPT_SORT_KEYS)).hexdigest()[:32]
 

@@ -193,7 +193,7 @@ def _judged_page(
 def _fitting(
     resources: Resources, connection: Connection, page: SchedulePage, wanted: ScheduleFilter, now: Instant
 ) -> Sequence[bool]:
-    """Of each schedule of the page, whether what was asked for holds."""
+    """Tell for each schedule of the page whether it matches."""
     fit = [wanted.fits(each) for each in page.documents]
     if wanted.health is None:
         return fit

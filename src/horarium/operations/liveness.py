@@ -72,7 +72,7 @@ class Liveness:
 
     @property
     def healthy(self) -> bool:
-        """Whether schedules are being decided: some ticker completes its steps."""
+        """Tell whether schedules are being decided: some ticker completes its steps."""
         return any(loop.name == TICKER and loop.healthy for loop in self.loops)
 
 

@@ -22,7 +22,7 @@ class Written:
 
     @property
     def needs_schedule(self) -> bool:
-        """Whether it may be a local time of a zone that only a schedule knows."""
+        """Tell whether it may be a local time in a zone that only a schedule defines."""
         return self.timezone is None and exactly(self.text.strip(), field=self.field) is None
 
     def instant(self, now: Instant, zone: Zone | None = None) -> Instant:
@@ -36,7 +36,7 @@ class Written:
 
 
 def written_end(until: str | None, timezone: str | None) -> Written | None:
-    """Of a body with both fields; a zone alone says nothing, and was meant to say something."""
+    """Read the end from a body with both fields; a zone without an end is an error."""
     if until is None and timezone is not None:
         raise InvalidDefinition({"timezone": ["has no effect without `until`"]})
     return None if until is None else Written(until, timezone)

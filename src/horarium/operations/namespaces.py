@@ -95,7 +95,7 @@ def change(
     quotas: object = None,
     retention: object = None,
 ) -> None:
-    """What is given: limits of its own, and days of its own to keep things. Only for admins of the installation."""
+    """Change the given parts: description, quotas and retention. Only for admins of the installation."""
     caller.require(Permission.ADMINISTER)
     _require_house(caller, name)
     if description is not None:
@@ -163,7 +163,7 @@ def delete(resources: Resources, caller: Caller, name: str, *, force: bool = Fal
 
 
 def _require_house(caller: Caller, name: str) -> None:
-    """What others have is not there for an admin of a tenant; to its own it is told what it may not do."""
+    """Hide other namespaces from an admin of a tenant; for its own namespace the denial is shown."""
     try:
         caller.require_house()
     except Forbidden:

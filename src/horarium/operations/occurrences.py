@@ -49,7 +49,7 @@ class OccurrencePage:
 
 @dataclass(frozen=True, slots=True)
 class _Place:
-    """How far each of the two lists has been read; None = from its newest row."""
+    """Position in each of the two lists; None = from its newest row."""
 
     before_run: bytes | None = None
     before_sequence: int | None = None

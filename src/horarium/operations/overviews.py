@@ -88,7 +88,7 @@ def look(resources: Resources, caller: Caller, bounds: Bounds = BOUNDS) -> Overv
 def _health(
     resources: Resources, connection: Connection, namespace: Scope, now: Instant, most: int
 ) -> dict[HealthStatus, Counted]:
-    """What is stale has the sign of what is late, and is looked at together with it."""
+    """Counts by health. Stale schedules show the sign of late ones, so both are read together."""
     found: dict[HealthStatus, Counted] = {}
     failing_after = resources.settings.failing_after
     for sign, words in ((HealthStatus.FAILING, JUDGED[:1]), (HealthStatus.LATE, JUDGED[1:])):

@@ -242,7 +242,7 @@ def _about(
 
 
 def _run_now(connection: Connection, caller: Caller, recorded: Recorded) -> RunNow | None:
-    """What has become of the run that history names, as long as it is kept."""
+    """Present state of the run that history names, while it is retained."""
     named = recorded.payload.get("workflow_run_id")
     if not recorded.is_birth or named is None:
         return None
@@ -254,7 +254,7 @@ def _run_now(connection: Connection, caller: Caller, recorded: Recorded) -> RunN
 
 
 def _signal(resources: Resources, caller: Caller, schedule_id: str, at: Instant | None = None) -> Signal:
-    """What the provider says, where the condition reads it; `at` may be decided already. No transaction is open."""
+    """Fetch the provider's signal if the condition reads it; `at` may be decided already. No transaction is open."""
     if resources.signals is None:
         return NO_SIGNAL
 
@@ -272,7 +272,7 @@ def _signal(resources: Resources, caller: Caller, schedule_id: str, at: Instant 
 def _decided(
     resources: Resources, connection: Connection, opened: Opened, at: Instant
 ) -> tuple[Recorded, Planning] | None:
-    """What history kept of the decision about a moment, and the planning that was in force when it was made."""
+    """Recorded decision about an occurrence, with the planning that was in force then."""
     uid = opened.row.schedule_uid
     event = history.decision_about(connection, uid, at)
     if event is None:

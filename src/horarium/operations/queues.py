@@ -98,7 +98,7 @@ class _Wish:
 
 
 class _TooLarge(Exception):
-    """What would be handed out does not fit in one answer; `fit` of it do."""
+    """Raised when claimed runs do not fit in one response; `fit` of them do."""
 
     def __init__(self, fit: int) -> None:
         super().__init__(f"{fit} fit")

@@ -138,7 +138,7 @@ def _gone(connection: Connection, namespace: str, app: str, templates: Templates
 def _pause_gone(
     resources: Resources, connection: Connection, caller: Caller, app: str, gone: Collection[str]
 ) -> tuple[str, ...]:
-    """What fires though nobody declares it any more."""
+    """Pause active schedules that are no longer declared."""
     paused = []
     for name in sorted(gone):
         opened = open_schedule(resources, connection, caller, name)
@@ -151,7 +151,7 @@ def _pause_gone(
 def _resume_found(
     resources: Resources, connection: Connection, caller: Caller, app: str, declared: Collection[str]
 ) -> tuple[str, ...]:
-    """What was paused because nobody declared it; a pause of anybody else stays."""
+    """Resume schedules that were paused because they were not declared; any other pause stays."""
     there = rows.lock_live(connection, caller.namespace, declared)
     found = [name for name, (row, _) in there.items() if row.pause_reason == declared_no_more(app)]
     for name in sorted(found):

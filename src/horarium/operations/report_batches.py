@@ -51,8 +51,10 @@ class Unstorable(Refused):
 
 @dataclass(frozen=True, slots=True)
 class Carrier:
-    """Who brings the reports. `by_tokens`: somebody without a token of its own; each report must show that of its run,
-    and is heard as one by the target of that run, in the namespace of that run.
+    """Sender of the reports. `by_tokens`: the caller has no token itself.
+
+    Each report must then show the token of its run, and counts as sent by the target of that run, in the namespace of
+    that run.
     """
 
     caller: Caller
@@ -146,7 +148,7 @@ def _alone(resources: Resources, carrier: Carrier, item: _Item) -> Outcome:
 
 
 def _own(wrong: HorariumError) -> HorariumError:
-    """What is wrong with this report; raises what is no trouble of its own: the whole request is to be made again."""
+    """Return an error that concerns this report alone; raise any other, since the whole request must be repeated."""
     if isinstance(wrong, (OperationError, ValueError)) or is_fault_of_a_row(wrong):
         return wrong
     raise wrong
@@ -193,7 +195,7 @@ def _written(
 
 
 def _speaker(resources: Resources, carrier: Carrier, item: _Item, run: Work) -> Caller | None:
-    """Who says it; None = it is for the way of a single report to say why that is not heard."""
+    """Determine the caller of a report; None = handle it as a single report, which says why it is refused."""
     proven = reports.proves(resources, run.run_id, item.report)
     if carrier.by_tokens:
         return _as_target(carrier.caller, run.run_id, run.namespace) if proven else None

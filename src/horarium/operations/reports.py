@@ -48,7 +48,7 @@ MAX_LATE = 20
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """What was said, and by what right: the token that the target was handed, where it shows one."""
+    """A report and the token of its run, if the target shows one."""
 
     said: Reported
     token: str | None = None
@@ -154,7 +154,7 @@ def without_secrets(said: Reported, redactor: Redactor) -> Reported:
 def outcome_of(
     connection: Connection, caller: Caller, run_id: bytes, said: Reported, change: Change, now: Instant
 ) -> ReportOutcome:
-    """What came of a report; one that came too late is written down here."""
+    """Outcome of a report; a late report is recorded here."""
     match change:
         case End() | Progress():
             return ReportOutcome.RECORDED

@@ -48,7 +48,7 @@ _POLICIES = ("overlap_policy", "catchup_policy")
 
 
 class AsksAgents(Protocol):
-    """Who asks an agent for its card."""
+    """Client that fetches agent cards."""
 
     async def check(self, namespace: str, line: AgentLine) -> CardSeen:
         """As it is now; never raises because of the agent."""

@@ -79,7 +79,7 @@ def read(
 def compare(
     resources: Resources, caller: Caller, schedule_id: str, *, before: int | None = None, after: int | None = None
 ) -> Comparison:
-    """What the one has become in the other, and which coming fires that moves; the newest two, unless told."""
+    """Compare two revisions and the upcoming fires that differ; by default the newest two."""
     caller.require(Permission.READ)
 
     def look(connection: Connection) -> Comparison:
@@ -114,7 +114,7 @@ def _authors(connection: Connection, row: ScheduleRow, found: Sequence[RevisionR
 
 
 def _remembered(row: ScheduleRow, revision: RevisionRow) -> Author:
-    """Of the first and the newest the schedule itself knows who wrote them, however long ago."""
+    """Author of the first or the newest revision, which the schedule stores itself, however old they are."""
     if revision.revision == 1:
         return Author(row.created_by)
     return Author(row.edited_by) if revision.revision == row.revision else Author()

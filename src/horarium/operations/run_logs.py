@@ -57,7 +57,7 @@ def read_logs(resources: Resources, caller: Caller, run_id: str, *, after: int =
 def add_logs(
     resources: Resources, caller: Caller, run_id: str, lease_epoch: int, said: Sequence[SaidLine], *, dropped: int = 0
 ) -> int:
-    """How many lines are kept. Raises RunNotHeld for anybody but the holder of the run."""
+    """Store log lines and return their number. Raises RunNotHeld for anyone but the holder of the run."""
     caller.require(Permission.WORK)
     most = resources.settings.run_log_bytes
     log = RunLog(resources.clock.now, most)

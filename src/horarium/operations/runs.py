@@ -194,7 +194,10 @@ def find_in_namespace(connection: Connection, caller: Caller, run_id: str) -> Ru
 
 
 def find_held(connection: Connection, caller: Caller, run_id: str, lease_epoch: int) -> Work:
-    """What the caller claimed and still holds. The number of a lease can be guessed: alone it opens nothing."""
+    """Find a run that the caller claimed and still holds.
+
+    The number of a lease can be guessed: alone it proves nothing.
+    """
     row = find_run(connection, caller, run_id)
     held = overdue.find_work(connection, row.run_id)
     mine = held is not None and held.claimed_by is not None and held.claimed_by == caller.principal
@@ -244,7 +247,7 @@ def _steps(connection: Connection, row: RunRow) -> tuple[Step | Unreadable, ...]
 
 
 def _full_agent(connection: Connection, row: RunRow) -> AgentPlaces | None:
-    """What the agent may have heard of already needs no place."""
+    """Return the agent's places if all are taken; a run that the agent may have received already needs none."""
     if row.state is not RunState.READY or row.heard or agent_in(row.target) is None:
         return None
     target = ReadyTarget(row.namespace, row.target)
@@ -256,7 +259,7 @@ def _full_agent(connection: Connection, row: RunRow) -> AgentPlaces | None:
 
 
 def cancel(resources: Resources, caller: Caller, run_id: str) -> Stopped:
-    """What has not started ends now; whoever has taken the rest is wanted to stop."""
+    """Cancel a run: end it if it has not started, otherwise request a stop."""
     caller.require(Permission.OPERATE)
 
     def work(connection: Connection) -> Stopped:

@@ -78,7 +78,7 @@ def draft(
     rows: int = 10,
     year: int | None = None,
 ) -> ScheduleDraft:
-    """What creating it would do or, with a `schedule_id`, what changing that schedule would."""
+    """Show the effects of creating the schedule or, with a `schedule_id`, of changing that schedule."""
     caller.require(Permission.READ)
     if not 0 <= rows <= MAX_ROWS:
         raise InvalidDefinition({"n": [f"must be between 0 and {MAX_ROWS}"]})
@@ -129,7 +129,7 @@ def _look_ahead(connection: Connection, found: Checked, asked: Asked, signal: Si
 
 
 def _facts(connection: Connection, found: Checked, now: Instant, signal: Signal) -> tuple[Facts, Shared]:
-    """What its guards would see now; its own policies are those of the draft, and not of what is stored."""
+    """Facts that the guards would see now, with the policies of the draft instead of the stored ones."""
     definition = found.draft.definition
     own = Effective(definition.approval, definition.retry, definition.failure, definition.limits)
     planning = replace(found.draft.planning, own_policies=own)
@@ -225,7 +225,7 @@ def _policies(
 
 
 def _of_spec(found: Invalid, asked: Asked) -> ScheduleDraft:
-    """What can be told of a document that nobody would keep."""
+    """Draft of an invalid document, as far as it can be described."""
     if found.spec is None:
         return ScheduleDraft(found.errors, found.document)
     key = found.key or NAMELESS

@@ -234,7 +234,7 @@ def update_opened(
 
 
 def edit_waits(opened: Opened, wanted: Definition) -> bool:
-    """Whether runs wait for approval as the schedule is, or would be."""
+    """Tell whether runs need approval before or after the edit."""
     now = not isinstance(opened.planning, Exception) and opened.planning.needs_approval
     return now or run_needs_approval(wanted.approval, has_assignee=wanted.assignee is not None, has_steps=False)
 

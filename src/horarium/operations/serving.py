@@ -10,7 +10,7 @@ from horarium.store.processes import process_rows
 
 
 class LiveServices:
-    """What processes that are alive can launch. Asked of the database once a second at most: it is for warnings."""
+    """Targets that live processes can launch. They are read once a second at most and serve for warnings."""
 
     def __init__(self) -> None:
         self._read_at: Instant | None = None

@@ -50,7 +50,7 @@ class StandingPage:
 
 @dataclass(frozen=True, slots=True)
 class _Subject:
-    """What it is about, with what is known of who may decide there."""
+    """The subject of a standing approval, with what determines who may decide."""
 
     schedule_uid: bytes | None
     workflow_id: str | None

@@ -207,7 +207,7 @@ def delete(resources: Resources, caller: Caller, which: str) -> SubscriptionRow:
 
 
 def test_message(resources: Resources, caller: Caller, which: str) -> tuple[SubscriptionRow, Message]:
-    """What `send_test` sends: an entry of the kind `test`, which no feed has."""
+    """Build the message of `send_test`: an entry of the kind `test`, which no feed has."""
     caller.require(Permission.WRITE)
     row = resources.database.read(lambda connection: _find(connection, caller, which))
     if resources.sealer is None:

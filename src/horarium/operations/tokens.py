@@ -133,7 +133,7 @@ def rotate(
 
 
 def is_secret_of(resources: Resources, secret: str, token_id: str) -> bool:
-    """Whether it opens this token now; raises TokenNotFound for what is no id of one."""
+    """Tell whether the secret is that of this active token; raises TokenNotFound for a malformed id."""
     identity, now = _identity(token_id), resources.clock.now()
     return resources.database.read(lambda connection: _opens(connection, secret, identity, now))
 
@@ -149,7 +149,7 @@ def _opens(connection: Connection, secret: str, token_id: bytes, now: Instant) -
 
 
 def revoke(resources: Resources, caller: Caller, token_id: str) -> bool:
-    """Whether it was live until now; taking it back twice is harmless."""
+    """Revoke a token and tell whether it was active; a second revocation is harmless."""
     caller.require(Permission.ADMINISTER)
     identity = _identity(token_id)
 
@@ -172,7 +172,7 @@ def _queues(given: object) -> list[str]:
 
 
 def _identity(token_id: str) -> bytes:
-    """What is no id is no token of anybody's."""
+    """Parse a token id; a malformed one is not found."""
     try:
         return parse_id(token_id, "token_id")
     except InvalidDefinition:

@@ -166,7 +166,7 @@ def check_key(key: str | None) -> None:
 
 
 def position_after(opened: Opened, decision: Birth | Skip, *, takes_turn: bool) -> Position:
-    """What is done by hand never moves the plan; it counts as a birth, and may take its turn in the rotation."""
+    """Position after a manual run: it never moves the plan, but counts as a run and may use a turn of the rotation."""
     position, planning = opened.row.position(), opened.sound
     if isinstance(decision, Skip):
         return position

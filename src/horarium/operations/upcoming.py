@@ -62,7 +62,7 @@ def planned_row(row: ScheduleRow, planning: Planning | Exception) -> Planned:
 
 
 def next_fires(row: ScheduleRow, planning: Planning, now: Instant, count: int = NEXT_FIRES) -> tuple[NextFire, ...]:
-    """What is due and not yet decided counts as coming; a paused schedule shows what a resume would bring."""
+    """Upcoming fires, with those due and undecided; for a paused schedule those after a resume."""
     if row.status is Status.DELETED:
         return ()
     after = row.decided_until if row.status is Status.ACTIVE else max(row.decided_until, now)

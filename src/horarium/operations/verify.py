@@ -189,7 +189,7 @@ class _Walk:
         return self._found
 
     def _recall(self, mark: audit.Checkpoint) -> None:
-        """What was done to the schedule before a checkpoint stays in history: it says what was in force there."""
+        """Restore the state at a checkpoint from the lifecycle events before it, which stay in history."""
         for event in audit.life_before(self._connection, self._row.schedule_uid, mark.sequence):
             generation = event.payload.get("generation", self._generation)
             if event.event_type is EventType.RESUMED or generation != self._generation:

@@ -49,7 +49,7 @@ RunFinding: TypeAlias = Miscounted | UnsoundRun | DoubleStep
 
 
 def counts_of(connection: Connection, row: ScheduleRow) -> list[Miscounted]:
-    """Of a schedule that is being looked at."""
+    """Wrong counts of a schedule."""
     really = repair.count_open(connection, row.schedule_uid)
     both = (("active", row.active, really.active), ("held", row.held, really.held))
     return [Miscounted(row.schedule_id, *each) for each in both if each[1] != each[2]]

@@ -82,7 +82,7 @@ def _rest(keys: Sequence[Key], after: str | None) -> Sequence[Key]:
 
 
 def _names(connection: Connection, namespace: str, keys: Sequence[Key]) -> dict[str, str]:
-    """Of the agents that there are, by id."""
+    """Names of the agents that exist, by id."""
     wanted, found = sorted({key.workspace for key in keys if key.workspace is not None}), dict[str, str]()
     for start in range(0, len(wanted), _AT_ONCE):
         agents = assignees.AGENTS.find_many(connection, namespace, wanted[start : start + _AT_ONCE])

@@ -114,9 +114,9 @@ def check_references(
     before: workflows.WorkflowRow | None,
     *more: Callable[[], None],
 ) -> None:
-    """What its nodes name is there, and comes to an end. Raises InvalidWorkflow with all problems, or CycleDetected.
+    """Check that references of nodes exist and form no cycle.
 
-    `more` are checks that are made beside these.
+    Raises InvalidWorkflow with all problems, or CycleDetected. `more` are further checks.
     """
     namespace = caller.namespace
     checks: tuple[Callable[[], None], ...] = (
@@ -220,7 +220,7 @@ def without_credentials(workflow: Workflow) -> tuple[Workflow, list[tuple[Action
 def keep_taken(
     resources: Resources, connection: Connection, caller: Caller, taken: Sequence[tuple[Action, dict[str, str]]]
 ) -> bool:
-    """Whether one of them was not there, or had another value."""
+    """Store credentials and tell whether one of them was missing or had another value."""
     changed = False
     for action, credentials in taken:
         definition = Definition("", SpecText(), action, caller.namespace)
@@ -232,7 +232,7 @@ def keep_taken(
 def warnings_of(
     resources: Resources, connection: Connection, caller: Caller, workflow: Workflow, will_be_set: Collection[str] = ()
 ) -> tuple[str, ...]:
-    """What stands in the way of its nodes now, and may be mended before they run: secrets, tasks, workers."""
+    """Warnings about missing secrets, tasks and workers of nodes, which can be added before they run."""
     namespace, found = caller.namespace, []
     actions = [(f"nodes.{index}.action", action_of(node), node.input) for index, node in enumerate(workflow.nodes)]
     named = {path: names_in(action, given) for path, action, given in actions}

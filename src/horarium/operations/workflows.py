@@ -186,7 +186,7 @@ def _insert(
 
 
 def validate(resources: Resources, caller: Caller, document: Mapping[str, Any]) -> Checked:
-    """What a put would say of it, without one; the document as it would be kept, with credentials taken out."""
+    """Validate without storing; the returned document has its credentials removed, as it would be stored."""
     caller.require(Permission.READ)
     workflow, taken = without_credentials(read_document(resources, caller, document))
     generated = [name for _, credentials in taken for name in credentials]

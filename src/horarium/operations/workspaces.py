@@ -194,7 +194,7 @@ def change(
     *,
     if_version: int | None = None,
 ) -> ScheduleChange:
-    """What is not given stays. To enable it again never fires the past."""
+    """Change a schedule; missing fields stay. Enabling it again never runs past occurrences."""
     wish = _read(read_change(body))
 
     def work(connection: Connection, inside: Resources) -> ScheduleChange:
@@ -333,7 +333,7 @@ def _read(found: Wish | Wrong) -> Wish:
 
 
 def _said(wish: Wish, write: Callable[[], ScheduleChange]) -> ScheduleChange:
-    """What the reader of schedules refuses is told in the words of this surface."""
+    """Translate errors about schedules into the terms of this API."""
     try:
         return write()
     except InvalidDefinition as wrong:

@@ -54,7 +54,7 @@ class ApprovalMode(StrEnum):
 
 
 class WhileWaiting(StrEnum):
-    """What a run that waits for a yes is to the next occurrence of its schedule."""
+    """Meaning of a run that awaits approval for the next occurrence of its schedule."""
 
     COUNT = "count"  # busy, as any other
     SUPERSEDE = "supersede"  # out of date: it ends, and the newer one asks in its place
@@ -110,7 +110,7 @@ class ApprovalPolicy:
         return NEVER if seconds == NEVER_SECONDS else requested_at + seconds * SECOND
 
     def document(self) -> dict[str, object]:
-        """What it says, as JSON has it."""
+        """JSON form of the policy."""
         said: dict[str, object] = {}
         for each in fields(self):
             value = getattr(self, each.name)
@@ -127,7 +127,7 @@ _KEYS = tuple(each.name for each in fields(ApprovalPolicy))
 
 
 def parse_approval_policy(value: object) -> ApprovalPolicy:
-    """Of `expires_after_seconds` null says something: never."""
+    """Read a policy; a null `expires_after_seconds` means never."""
     given: dict[str, Any] = read_object(
         value, "approval_policy", _KEYS, {"require_approval": "requires_approval"}, {_EXPIRES: NEVER_SECONDS}
     )
@@ -142,9 +142,9 @@ def parse_approval_policy(value: object) -> ApprovalPolicy:
 
 
 def merge(*policies: ApprovalPolicy | None) -> ApprovalPolicy:
-    """Of policies in the order of their precedence: schedule, assignment, agent, workflow, default.
+    """Merge policies in the order of their precedence: schedule, assignment, agent, workflow, default.
 
-    Whoever asks for an approval is heard, gates add up, and of everything else the first given value wins.
+    Any of them can require approval, gates add up, and of everything else the first given value wins.
     """
     said = [each for each in policies if each is not None]
     asks = any(each.requires_approval for each in said)
@@ -219,7 +219,7 @@ def input_hash(inputs: object) -> str:
 
 
 class Skipping(NamedTuple):
-    """What a request says to get round an approval, where it says such a thing."""
+    """Parts of a request that try to bypass an approval, if any."""
 
     approval_status: str | None = None
     skip: bool = False
@@ -246,9 +246,9 @@ def skipping_in(document: object) -> Skipping:
 
 
 def detect_bypass(*, needs_approval: bool, approval_status: str | None = None, skip: bool = False) -> str | None:
-    """What somebody asked for to get round an approval, for the record; None = nothing of the kind.
+    """Describe an attempt to bypass an approval, for the record; None = there is none.
 
-    A caller may ask for `pending` or for nothing; any other status would be a decision nobody made.
+    A caller may send `pending` or nothing; any other status would be a decision without an approver.
     """
     if not needs_approval:
         return None

@@ -51,7 +51,10 @@ class Vote:
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """What is asked. `approvers` empty = whoever holds the permission; `requesters` may not decide without leave."""
+    """An approval request. `approvers` empty = any holder of the permission.
+
+    `requesters` may decide only with `allow_requester`.
+    """
 
     input_hash: str
     expires_at: Instant
@@ -67,7 +70,7 @@ class Question:
 
 @dataclass(frozen=True, slots=True)
 class Voter:
-    """Who speaks. `permitted`: the role holds the permission. `is_worker`: it does the work that is asked about."""
+    """A voter. `permitted`: the role holds the permission. `is_worker`: the voter does the work under approval."""
 
     principal: str
     role: str
@@ -226,11 +229,11 @@ def covers(
     now: Instant,
     brings_inputs: bool = False,
 ) -> bool:
-    """Whether it answers the question about these gates of a run of that revision.
+    """Tell whether a standing approval covers these gates of a run of that revision.
 
-    `whole_run`: it is asked whether the run may start at all. To that, and to a step that waits without a gate, a
-    yes was given for what the schedule said then, and is good for nothing else: not for a run to which somebody
-    `brings_inputs` of their own. What an agent wants to know nobody can answer beforehand.
+    `whole_run`: the request is whether the run may start at all. For that, and for a step that waits without a gate,
+    the approval was given for the revision of that time and is valid for nothing else: not for a run whose inputs
+    come with the request (`brings_inputs`). A question of an agent cannot be answered in advance.
     """
     if AGENT_INPUT in gates:
         return False

@@ -52,7 +52,7 @@ class SkipDependants:
 
 @dataclass(frozen=True, slots=True)
 class HaltRun:
-    """What has not started is stopped, what runs is cancelled."""
+    """Stop steps that have not started, and cancel those that run."""
 
 
 @dataclass(frozen=True, slots=True)

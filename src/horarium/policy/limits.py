@@ -87,7 +87,7 @@ def _amount_or_none(field: str, value: object) -> Decimal | None:
 
 @dataclass(frozen=True, slots=True)
 class Budget:
-    """What one UTC day may bring; None = no limit, 0 = nothing."""
+    """Limits for one UTC day; None = no limit, 0 = nothing."""
 
     spending_limit_credits: Amount | None = None
     max_daily_runs: int | None = None
@@ -114,7 +114,7 @@ def daily_allows(limit: int | None, *, runs_today: int) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class RunLimits:
-    """What one run may use; None = no limit, an empty `allow_tools` = no tool at all."""
+    """Limits for one run; None = no limit, an empty `allow_tools` = no tool at all."""
 
     runtime_seconds: int | None = None
     cost: Amount | None = None
@@ -145,7 +145,7 @@ def parse_limits(value: object) -> RunLimits:
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """What a run has used so far; `runtime_seconds` are whole seconds, the begun one not counted."""
+    """Usage of a run so far; `runtime_seconds` are whole seconds, the begun one not counted."""
 
     runtime_seconds: int = 0
     cost: Amount = 0

@@ -58,7 +58,7 @@ class Overlap:
 
     @property
     def capacity(self) -> int | None:
-        """How many runs may be busy at once; None = any number."""
+        """Number of runs that may be busy at once; None = any number."""
         if self.max_concurrency is not None:
             return self.max_concurrency
         return None if self.policy is OverlapPolicy.ALLOW_ALL else 1

@@ -45,7 +45,7 @@ def parse(value: object, field: str = "mode") -> OverlapPolicy:
 
 @dataclass(frozen=True, slots=True)
 class QueuePolicy:
-    """What the object gave; None = it did not say, so the schedule's own field or default stands."""
+    """Fields of the given object; None = not given, so the schedule's own field or default applies."""
 
     overlap_policy: OverlapPolicy | None = None
     max_concurrency: int | None = None

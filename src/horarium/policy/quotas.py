@@ -48,13 +48,13 @@ class Quotas:
         return found
 
     def with_own(self, own: Overrides) -> Quotas:
-        """What nobody knows any more is left out."""
+        """Apply overrides; a quota that no longer exists is left out."""
         known = {name: limit for name, limit in own.items() if name in frozenset(Quota)}
         return replace(self, **known) if known else self
 
 
 class Usage(NamedTuple):
-    """What a namespace has now."""
+    """Present usage of a namespace."""
 
     schedules: int = 0
     runs_this_minute: int = 0
@@ -85,7 +85,7 @@ class Exceeded:
 
 @dataclass(frozen=True, slots=True)
 class Room:
-    """How many runs may still be born, and what is used up then."""
+    """Number of runs that may still be created, and the quota that is then used up."""
 
     births: int
     quota: Quota = Quota.RUNS_PER_MINUTE
@@ -93,7 +93,7 @@ class Room:
     used: int = 0
 
     def exceeded(self, born: int) -> Exceeded:
-        """What to say of the next one, where `born` of those that fit have been born."""
+        """Describe the next run's excess after `born` of the runs that fit."""
         each = BYTES_OF_A_RUN if self.quota is Quota.BYTES_STORED else 1
         return Exceeded(self.quota, self.limit, self.used + born * each, each)
 
@@ -116,7 +116,7 @@ def room_for_runs(limits: Quotas, usage: Usage) -> Room:
 
 
 def definitions_exceed(limits: Quotas, usage: Usage, *, schedules: int, size: int) -> Exceeded | None:
-    """What stands against writing so many new schedules, and `size` bytes of definitions."""
+    """Find the quota that `schedules` new schedules and `size` bytes of definitions would exceed."""
     for quota, asked in ((Quota.SCHEDULES, schedules), (Quota.BYTES_STORED, size)):
         limit, used = limits.limit(quota), usage.of(quota) or 0
         if limit is not None and asked > 0 and used + asked > limit:

@@ -40,12 +40,12 @@ def reply_in(modifications: object) -> str:
 
 
 def needs_reply(gates: Collection[str]) -> bool:
-    """Whether a plain yes is no answer."""
+    """Tell whether an approval needs a reply."""
     return AGENT_INPUT in gates
 
 
 def may_show_reply(gates: Collection[str]) -> bool:
-    """What lets an agent in somewhere may be a password."""
+    """Tell whether the reply may be shown; one that authenticates an agent may be a password."""
     return AGENT_AUTH not in gates
 
 

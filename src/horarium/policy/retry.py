@@ -28,7 +28,7 @@ ALIASES: Final[Mapping[str, RetryCause]] = MappingProxyType(
 
 
 class AgentFault(StrEnum):
-    """What an agent's failure is called. `COUNTS_AS` says which of them are tried again."""
+    """Error classes of an agent's failure. `COUNTS_AS` says which of them are retried."""
 
     ERROR = "agent_error"
     FAILED = "agent_failed"
@@ -56,9 +56,9 @@ def parse(value: object, field: str = "retry_on") -> RetryCause:
 
 @dataclass(frozen=True, slots=True)
 class RetryPolicy:
-    """What a failed step may try again; `timeout_ms` None = the default of its action.
+    """Retries of a failed step; `timeout_ms` None = the default of its action.
 
-    `unasked`: nobody wrote it. What took all the time that it had is then not done a second time.
+    `unasked`: it is the default. A step that used all its time is then not repeated.
     """
 
     max_retries: int = 1
@@ -166,9 +166,9 @@ def decide_retry(
 
 
 def cause_of_exception(error_class: str | None) -> str | None:
-    """What a policy makes of the class that a task has raised: an exception is the provider's error, as in a function.
+    """Cause that a policy knows for the class of a task's exception: a provider error, as in a function.
 
-    A word of the policy's own is left as it is.
+    A word of the policy itself is left as it is.
     """
     if error_class is None or error_class == NOT_REGISTERED or _cause_of(error_class) is not None:
         return error_class

@@ -41,7 +41,7 @@ def changes_of(zone: Zone, after: int, until: int) -> Iterator[Segment]:
 
 
 def date_text(wall: int) -> str:
-    """Of a wall time in seconds since 1970 began there."""
+    """Format the date of a wall time in seconds since 1970 began there."""
     return date.fromordinal(wall // _DAY + _EPOCH_ORDINAL).isoformat()
 
 

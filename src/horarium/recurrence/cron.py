@@ -124,7 +124,7 @@ class Cron:
         return None if previous_day is None else previous_day * _DAY + self._last_time
 
     def count_local(self, start: int, stop: int) -> int:
-        """How many matches lie in [start, stop): by arithmetic, a month at a time."""
+        """Count matches in [start, stop) by arithmetic, a month at a time."""
         if stop <= start:
             return 0
         first_day, first_time = divmod(start, _DAY)
@@ -303,7 +303,7 @@ def resolve_hashes(text: str, key: str) -> str:
 
 
 def has_hash(text: str) -> bool:
-    """Whether an item of a field is `H`; the h of `THU` or `March` is not one."""
+    """Tell whether an item of a field is `H`; the h of `THU` or `March` is not one."""
     return _HASH.search(text) is not None
 
 

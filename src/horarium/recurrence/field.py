@@ -100,7 +100,7 @@ class Field:
 
     @property
     def unrestricted(self) -> bool:
-        """Whether every value matches."""
+        """Tell whether every value matches."""
         whole = (1 << (self.kind.last_step + 1)) - (1 << self.kind.low)
         return self.mask & whole == whole
 

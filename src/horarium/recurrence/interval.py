@@ -29,7 +29,7 @@ class Interval:
         return (t - self.offset) % self.every == 0
 
     def count(self, after: int, until: int) -> int:
-        """How many moments lie in (after, until]."""
+        """Count moments in (after, until]."""
         return max(0, (until - self.offset) // self.every - (after - self.offset) // self.every)
 
 

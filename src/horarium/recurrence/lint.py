@@ -139,7 +139,7 @@ def _fold_findings(schedule: CronSchedule, segment: Segment) -> Iterator[Finding
 
 
 def _fires_on(schedule: CronSchedule, day: int) -> int:
-    """How often it fires while the wall shows this date; a date may come in several pieces."""
+    """Count fires on this local date, which may come in several pieces."""
     begin, end = day * _DAY, (day + 1) * _DAY
     total, t = 0, begin - 2 * _DAY  # no offset from UTC is as long as two days
     while t < end + 2 * _DAY:

@@ -33,7 +33,7 @@ _WALL = r"(\d{4}-\d\d-\d\d)(?:[tT ](\d\d:\d\d(?::\d\d)?))?"
 
 
 class Wall(StrEnum):
-    """What the clock on the wall did at a local time."""
+    """Local times that exist once, never or twice."""
 
     ONCE = "once"
     LEAPT = "leapt"

@@ -21,7 +21,7 @@ _EPOCH = ", counted from the Unix epoch in UTC"
 
 
 def spec_words(spec: Mapping[str, Any], key: str) -> str | None:
-    """Of the spec of a document, as it is kept; None where there are no words for it. `key` is the schedule's id."""
+    """Describe the spec of a stored document in words, or None if there are none. `key` is the schedule's id."""
     crons, at = tuple(spec.get("cron_expressions") or ()), tuple(spec.get("at") or ())
     intervals = tuple((each["every"], each.get("offset")) for each in spec.get("intervals") or ())
     # Only an expression with `H` depends on the schedule: all others share their words.

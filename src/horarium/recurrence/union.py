@@ -50,7 +50,7 @@ class Union:
         self._cut: tuple[Segment, list[tuple[int, int, Members]]] | None = None
 
     def count(self, start: int, stop: int) -> int:
-        """How many seconds of [start, stop) at least one part has."""
+        """Count seconds of [start, stop) that at least one part has."""
         if not self._crons:
             return self._count_walls(start, stop, 0, 0)
         total, t = 0, start
@@ -77,7 +77,7 @@ class Union:
             yield begin, end, sum(1 << place for place, (low, high) in enumerate(walls) if low <= begin < high)
 
     def _is_moved_out_of_gap(self, segment: Segment) -> bool:
-        """Whether a cron fires at the end of a gap, and nothing else at the same instant."""
+        """Tell whether a cron fires at the end of a gap, and nothing else at the same instant."""
         if not any(cron.fires_at_start(segment) for cron in self._crons):
             return False
         wall = segment.start + segment.offset

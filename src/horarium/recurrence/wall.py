@@ -18,14 +18,14 @@ _CALM = 2 * 86_400
 
 
 class DstGap(StrEnum):
-    """What a fixed-time job does when its wall time does not exist."""
+    """Treatment of a fixed-time job whose wall time does not exist."""
 
     NEXT_VALID = "next_valid"
     SKIP = "skip"
 
 
 class DstFold(StrEnum):
-    """Which pass of a repeated hour a fixed-time job takes."""
+    """Choice of the passes of a repeated hour for a fixed-time job."""
 
     FIRST = "first"
     SECOND = "second"
@@ -113,7 +113,7 @@ class CronSchedule:
         return self.next_after(t - 1) == t
 
     def count(self, after: int, until: int) -> int:
-        """How many fires lie in (after, until]; by arithmetic, whatever the distance."""
+        """Count fires in (after, until] by arithmetic, whatever the distance."""
         total, t = 0, after + 1
         while t <= until:
             segment = self.zone.segment_at(t)
@@ -137,7 +137,7 @@ class CronSchedule:
         return start + offset, stop + offset
 
     def fires_at_start(self, segment: Segment) -> bool:
-        """Whether the gap before this segment holds a match that moves to its first instant."""
+        """Tell whether the gap before this segment holds a match that moves to its first instant."""
         if not self._fires_at_gap_end or segment.before >= segment.offset:
             return False
         wall = self.cron.next_local(segment.start + segment.before)

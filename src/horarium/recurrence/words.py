@@ -201,7 +201,7 @@ def _clock(hour: int, minute: int) -> str:
 
 
 def _both_days(cron: Cron) -> bool:
-    """Whether both day fields have a say, so that the words need the rule that joins them."""
+    """Tell whether both day fields restrict the days, so that the words need the rule that joins them."""
     date, weekday = cron.day_of_month, cron.day_of_week
     if date.starred or weekday.starred:
         return not (date.unrestricted or weekday.unrestricted)

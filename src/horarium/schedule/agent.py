@@ -91,7 +91,7 @@ def agent_document(agent: Agent) -> dict[str, Any]:
 
 
 def checked_token(value: object) -> str:
-    """What is sent in a header: visible ASCII in one line."""
+    """Check a token for a header: visible ASCII in one line."""
     if not isinstance(value, str):
         raise PolicyError("token", f"must be a string, not {type(value).__name__}")
     if not 1 <= len(value) <= MAX_TOKEN_LENGTH or not value.isascii() or not value.isprintable() or " " in value:

@@ -65,7 +65,7 @@ Table: TypeAlias = Mapping[str, Name]
 
 @dataclass(frozen=True, slots=True)
 class Names:
-    """What stands at the top of a document, and what in each of its objects."""
+    """Names at the top of a document and in each of its objects."""
 
     top: Table
     objects: Mapping[str, Table]
@@ -256,7 +256,7 @@ class _Walk:
 
 
 def _is_echo(name: str, value: object, document: Mapping[str, object], before: Mapping[str, Given]) -> bool:
-    """Whether a name that is also a field's only repeats, in an answer of ours, what the answer says elsewhere."""
+    """Tell whether a name that is also a field only repeats, in a response, what it has elsewhere."""
     if name == "version":  # of the row, not of the workflow
         return True
     action = document.get("action")

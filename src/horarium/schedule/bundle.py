@@ -41,7 +41,7 @@ _STATE = frozenset({PAUSE_REASON, PAUSED_UNTIL, EXHAUSTED})
 
 @dataclass(frozen=True, slots=True)
 class Beginning:
-    """How a schedule that a bundle brings begins, beyond what its document says."""
+    """Initial state of a schedule from a bundle, in addition to its document."""
 
     pause_reason: str | None = None
     paused_until: Instant | None = None
@@ -71,7 +71,7 @@ class Bundle:
     """The paths of agents and of their schedules in the request, for error messages."""
 
     def is_seeded(self, schedule_id: str) -> bool:
-        """Whether the schedule stands with its agent."""
+        """Tell whether the schedule is declared with its agent."""
         return (BundleKind.SCHEDULE, schedule_id) in self.places
 
     def of(self, kind: BundleKind) -> Mapping[str, Document]:
@@ -143,7 +143,7 @@ def _named(kind: BundleKind, rows: Sequence[tuple[str, object]], problems: dict[
 
 
 def _put(found: dict[str, Document], row: object, kind: BundleKind) -> str | None:
-    """What is wrong with it, if anything."""
+    """Add a row and return what is wrong with it, if anything."""
     if not isinstance(row, Mapping):
         return f"must be an object, not {shown(row)}"
     identity = IDENTITIES[kind]
@@ -218,7 +218,7 @@ def beginning(document: Document) -> tuple[Beginning, dict[str, Any]]:
 
 
 class Standing(StrEnum):
-    """What a bundle may do to something that is there already."""
+    """Right of a bundle to change something that exists."""
 
     OURS = "ours"
     TAKEN = "taken"  # it was another's, or nobody's, and is ours from now on

@@ -130,7 +130,7 @@ def allows(calendar: Calendar, nominal: Instant, timezone: str = UTC_ZONE) -> bo
 
 
 def contains(calendar: Calendar, day: date) -> bool:
-    """Whether the calendar lists the day, whatever it means by that."""
+    """Tell whether the calendar lists the day, whatever that means for schedules."""
     return day_name(calendar, day) is not None
 
 
@@ -328,7 +328,7 @@ def parse_calendar(document: Mapping[str, object]) -> Calendar:
 
 
 def to_document(calendar: Calendar) -> dict[str, object]:
-    """What `parse_calendar` reads, plus `read_only`. A zone that it has not is left out: an older program reads UTC."""
+    """Document for `parse_calendar`, plus `read_only`. A missing zone is left out: an older program reads UTC."""
     zone = {} if calendar.timezone is None else {"timezone": calendar.timezone}
     return {
         "name": calendar.name,

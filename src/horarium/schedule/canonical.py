@@ -46,7 +46,7 @@ def action_document(action: Action) -> dict[str, object]:
 
 
 def policy_document(name: str, policy: object) -> dict[str, object]:
-    """Of a policy that stands somewhere else than in a schedule; `name` is that of the schedule's own."""
+    """Document of a policy outside of a schedule; `name` is that of the schedule's own."""
     return _policy_document(_INSIDE[name], policy)
 
 

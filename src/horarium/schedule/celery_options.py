@@ -73,7 +73,7 @@ def _expires_remarks(entry: Entry) -> Iterator[Remark]:
 
 
 def expires_seconds(entry: Entry) -> int | None:
-    """How long a message waits at most."""
+    """Longest time that a message waits."""
     value = _number(entry.options.get("expires"))
     return None if value is None else max(0, math.ceil(value))
 

@@ -47,7 +47,7 @@ _FIRST = re.compile(r"^[^A-Za-z0-9]+", re.ASCII)
 
 @dataclass(frozen=True, slots=True)
 class Wishes:
-    """What whoever imports says about all entries."""
+    """Choices of the importing user for all entries."""
 
     prefix: str = ""
     connection: str | None = None
@@ -163,7 +163,7 @@ def _document(
 
 
 def _wrong_with(document: Mapping[str, Any], now: Instant) -> Remark | None:
-    """What no server would take: one entry must not keep the others from being written."""
+    """Reject an entry that no server would accept: it must not keep the others from being written."""
     try:
         parse_definition(document, now=now, may_be_over=True)
     except InvalidDefinition as wrong:
@@ -296,7 +296,7 @@ def bundle_name(app: CeleryApp) -> str:
 
 
 def bundle_of(app: CeleryApp, translations: Sequence[Translation], *, approximate: bool) -> dict[str, Any]:
-    """What `apply` takes: all that are the same, and with `approximate` those that are only alike."""
+    """Build the input of `apply`: all exact translations, and with `approximate` the similar ones."""
     taken = [each for each in translations if is_written(each, approximate=approximate)]
     calendars = {each.calendar.name: each.calendar for each in taken if each.calendar and not each.calendar.read_only}
     documents = [

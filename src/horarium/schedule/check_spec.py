@@ -14,9 +14,9 @@ _PARTS = ("spec.cron_expressions", "spec.intervals", "spec.at")
 
 
 def check_spec(spec: SpecText, reader: Reader, *, key: str, after: Instant | None, may_be_over: bool = False) -> None:
-    """What no part can know by itself; `after` None = nobody asks whether there is a future.
+    """Check the parts together; `after` None = a future is not required.
 
-    `may_be_over`: a past will do instead. What has neither is a mistake.
+    `may_be_over`: past occurrences are enough. A spec with neither is an error.
     """
     if any(place.startswith("spec.") for place in reader.bad):
         return

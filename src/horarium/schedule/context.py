@@ -57,7 +57,7 @@ def into_signal(condition: Condition) -> list[str]:
 
 
 def is_context(value: object) -> bool:
-    """Whether a document looks like the context of a schedule: it has members, and no others."""
+    """Tell whether a document looks like the context of a schedule: it has members, and no others."""
     return isinstance(value, Mapping) and bool(value) and value.keys() <= SHAPE.keys()
 
 

@@ -79,7 +79,7 @@ def carries_credentials(header: str) -> bool:
 
 
 def of_schedule(schedule_id: str) -> str:
-    """Whose generated secrets are those of a schedule; it stands before their names."""
+    """Prefix of the names of a schedule's generated secrets."""
     return f"schedule.{schedule_id}"
 
 
@@ -89,12 +89,12 @@ def of_run(run_id: str) -> str:
 
 
 def of_workflow(workflow_id: str) -> str:
-    """What the names of all generated secrets of a workflow begin with, and of no other's."""
+    """Prefix of the names of all generated secrets of a workflow, and of no other workflow's."""
     return f"workflow.{workflow_id[:_WORKFLOW_CHARACTERS]}:{_digest(workflow_id)}:"
 
 
 def of_node(workflow_id: str, node_id: str) -> str:
-    """Whose they are: those of one node, in all versions of its workflow."""
+    """Prefix for one node in all versions of its workflow."""
     return f"{of_workflow(workflow_id)}{_digest(node_id)}"
 
 

@@ -94,7 +94,7 @@ class Action:
 
     @property
     def timeout(self) -> int | None:
-        """How long a run may take, where the action says it."""
+        """Longest duration of a run, if the action sets it."""
         for chosen in (self.timeout_seconds, self.run_timeout_seconds, self.execution_timeout_seconds):
             if chosen is not None:
                 return chosen

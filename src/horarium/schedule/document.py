@@ -66,10 +66,10 @@ _OVERLAP, _CATCHUP = Overlap(), Catchup()
 
 @dataclass(frozen=True, slots=True)
 class Defaults:
-    """What stands where a document says nothing; an operator may choose it, see the settings `DEFAULT_*`.
+    """Values for fields that a document lacks; an operator may choose them, see the settings `DEFAULT_*`.
 
-    `chosen` are the policies that the operator did choose. A document with a `queue_policy`, or with a `p_…` name, has
-    other defaults for the two policies that the object stands for, unless they were chosen.
+    `chosen` are the policies that the operator chose. A document with a `queue_policy`, or with a `p_…` name, has
+    other defaults for the two policies that the object represents, unless they were chosen.
     """
 
     overlap_policy: OverlapPolicy = _OVERLAP.policy
@@ -250,7 +250,7 @@ def changed_fields(old: Definition, new: Definition) -> tuple[str, ...]:
 
 
 def spec_equal(old: Definition, new: Definition) -> bool:
-    """Whether both mean the same moments: then an edit leaves the next due time alone.
+    """Tell whether both mean the same times: then an edit leaves the next due time alone.
 
     Order, blanks and spelling (`MON`, `1`) do not matter; the zone does, because calendars follow it.
     """
@@ -317,7 +317,7 @@ def _check_same_names(names: Mapping[str, str | None], given: Places, problems: 
 
 
 def _warnings(definition: Definition, given: Places, ignored: list[str]) -> tuple[str, ...]:
-    """What was read and has no effect, or not the one that was meant."""
+    """Warnings about fields without an effect, or with an unexpected one."""
     overlap, catchup = definition.overlap.policy, definition.catchup.policy
     capped = catchup in (CatchupPolicy.FIRE_ALL, CatchupPolicy.SPREAD)
     idle = {

@@ -90,7 +90,7 @@ def read_effective(text: str) -> Effective:
 
 
 def _given(policy: Any, without: str = "") -> dict[str, Any]:
-    """What it says; a set is written in order, so that equal policies have equal texts."""
+    """Set fields of a policy; a set is sorted, so that equal policies have equal texts."""
     found = {each.name: getattr(policy, each.name) for each in fields(policy) if each.name != without}
     return {
         name: sorted(value) if isinstance(value, frozenset) else value

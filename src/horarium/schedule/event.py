@@ -32,7 +32,7 @@ class EventType(StrEnum):
 
 
 class NoticeType(StrEnum):
-    """What the feed tells beyond the audit streams of schedules: a notice has no number in any of them."""
+    """Types of notices in the feed that are in no audit stream of a schedule and have no number."""
 
     RUN_FINISHED = "run_finished"
     APPROVAL_REQUESTED = "approval_requested"
@@ -146,7 +146,7 @@ LINEAGE_KEYS: frozenset[str] = _keys(
 
 @dataclass(frozen=True, slots=True)
 class CommandContext:
-    """Who asked, in which request, through which door, and why; on every event that a caller made."""
+    """Caller, request, source and reason of a command; on every event that a caller caused."""
 
     principal: str | None = None
     request_id: str | None = None

@@ -43,7 +43,7 @@ def guarded_spelling(kind: str, spelled: Callable[[object], object] | None) -> C
 
 
 def told(error: Exception) -> str:
-    """What it was, also of one that cannot say it."""
+    """Describe an error, also one whose text raises another."""
     try:
         return f"{type(error).__name__}: {error}"
     except Exception:

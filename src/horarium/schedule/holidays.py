@@ -78,7 +78,7 @@ def rule_text(rule: Rule) -> str:
 
 
 def rule_day_name(rule: Rule, day: date) -> str | None:
-    """What makes `day` a day of the rule (`Christmas Day`, `Saturday`), or None if nothing does."""
+    """Name `day` as a day of the rule (`Christmas Day`, `Saturday`), or None if it is none."""
     match rule:
         case DaysOfWeek(days=days):
             return _WEEKDAY_NAMES[day.weekday()] if day.weekday() in days else None

@@ -29,7 +29,7 @@ TargetName: TypeAlias = Callable[[Action, Assignee | None], str]
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """What an action of this kind holds beside the fields that all have, and what follows from it."""
+    """Fields of an action of this kind in addition to those of all kinds, and their consequences."""
 
     name: str
     fields: Mapping[str, Field] = field(default_factory=dict)
@@ -124,7 +124,7 @@ class Kinds(Mapping[str, Kind]):
 
     @cached_property
     def names(self) -> Names:
-        """What a document may call them."""
+        """Names of fields in a document."""
         more = {name: known for name, known in self.fields.items() if name not in _SHIPPED_FIELDS}
         return SHIPPED_NAMES.with_action_fields(more) if more else SHIPPED_NAMES
 
@@ -147,7 +147,7 @@ class Kinds(Mapping[str, Kind]):
 
 
 def _guarded(kind: Kind) -> Kind:
-    """What another package brings may do anything; here it can only refuse a field."""
+    """Guard a kind from another package, whose code may do anything; here it can only reject a field."""
     fields = {
         name: replace(each, check=guarded(kind.name, each.check), spelled=guarded_spelling(kind.name, each.spelled))
         for name, each in kind.fields.items()

@@ -16,7 +16,7 @@ class MemberReader:
         self.problems = problems
 
     def members(self, path: str, value: object, keys: Sequence[str], aliases: Mapping[str, str]) -> dict[str, object]:
-        """What an object says, by the names that we know; what it says beyond is told."""
+        """Read an object's members by their canonical names; unknown members are reported."""
         if not isinstance(value, Mapping):
             self.problems.add(path or "document", f"must be an object, not {shown(value)}")
             return {}

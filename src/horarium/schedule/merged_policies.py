@@ -26,7 +26,7 @@ _STRICTER: Final = {None: 0, ApprovalMode.ON_BLOCK: 1, ApprovalMode.SENSITIVE_AC
 
 @dataclass(frozen=True, slots=True)
 class Said:
-    """What one of them says; None, or what is a default anyway, is nothing."""
+    """Policies from one origin; None, or a value that is the default anyway, sets nothing."""
 
     origin: PolicyOrigin
     approval: ApprovalPolicy | None = None

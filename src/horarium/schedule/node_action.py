@@ -55,7 +55,7 @@ class ActionReader:
         return replace(node, action=action_document(replace(action, queue=queue, connection=connection)))
 
     def _check_input(self, path: str, action: Action, value: Json, own: Given | None) -> None:
-        """What is filled in when the step is born can only be looked at then."""
+        """Check an input; one that is filled in when the step is created can only be checked then."""
         where = f"{path}.input" if own is None else f"{path}.{own.path}"
         check_value(value, where, self._problems, allowed=action.kind in KINDS)
         kind = self._kinds.get(action.kind)

@@ -59,7 +59,7 @@ def flattened(agents: Sequence[object], problems: Problems) -> Flat:
 
 
 def seeded_id(agent_id: str, name: str) -> str:
-    """Of the schedule that an organisation gives an agent under this name: always the same, and nobody else's."""
+    """Id of the schedule that an organisation gives an agent under this name: always the same, and unique."""
     plain = unicodedata.normalize("NFKD", name).encode("ascii", "ignore").decode().lower()
     slug = _NOT_IN_A_SLUG.sub("-", plain)[:_MAX_SLUG].strip("-") or "prompt"
     digest = sha256(f"{agent_id}\n{name}".encode("utf-8", "replace")).hexdigest()[:_DIGITS]
@@ -128,7 +128,7 @@ def _schedule(found: Flat, wrong: Problems, place: str, agent_id: str, row: obje
 
 
 def _problems(given: Mapping[str, Any], names: set[str]) -> dict[str, str]:
-    """What keeps it from being a schedule at all; cron, zone and prompt are read with all other schedules."""
+    """Problems that keep it from being a schedule; cron, zone and prompt are read with all other schedules."""
     unknown = {name[:64]: f"unknown field; allowed: {', '.join(_FIELDS)}" for name in given if name not in _FIELDS}
     wrong = {name: "is required" for name in _REQUIRED if name not in given} | unknown
     if PROMPT_FILE in given:

@@ -26,11 +26,11 @@ _CLEARED_BY_NULL = frozenset({"memo", "search_attributes"})
 
 
 class Update(StrEnum):
-    """What a document says about a schedule that exists.
+    """Meaning of a document for an existing schedule.
 
     merge   RFC 7396: objects are merged, null clears
-    parts   a part that is given replaces the old one, the action is merged key by key, null says nothing
-    whole   the document is all there is
+    parts   a part that is given replaces the old one, the action is merged key by key, null changes nothing
+    whole   the document replaces everything
     """
 
     MERGE = "merge"

@@ -39,7 +39,7 @@ class Place:
 
 
 def _attributes() -> dict[str, Any]:
-    """What stands in a definition that says nothing."""
+    """Attributes of an empty definition."""
     found = {}
     for each in fields(Definition):
         found[each.name] = each.default if each.default is not MISSING else None

@@ -42,7 +42,7 @@ _SPEC_NAMES: Final = tuple(each.name for each in fields(SpecText))
 
 
 class _Source(NamedTuple):
-    """What a text is made of. `needs_approval` is settled by the caller, who knows whose policies hold."""
+    """Source of a text. `needs_approval` is set by the caller, who knows which policies apply."""
 
     definition: Definition
     kinds: Kinds
@@ -50,10 +50,10 @@ class _Source(NamedTuple):
 
 
 class Kept(NamedTuple):
-    """How a field is kept in the text: what a definition says of it, and how that is read again.
+    """Conversion of a field to the text and back.
 
-    `key` is its name in the text, where it has another; `missing` what stands for it in the text of an older
-    program, which did not know it.
+    `key` is its name in the text, if it differs; `missing` replaces it in the text of an older program, which did not
+    know it.
     """
 
     said: Callable[[_Source], Any] | None
@@ -151,7 +151,7 @@ class Planning:
 
     @property
     def assigned(self) -> Assignee | None:
-        """Whom the schedule itself names."""
+        """Assignee that the schedule itself names."""
         return None if self.assignee is None else Assignee(self.assignee_type or AssigneeType.AGENT, self.assignee)
 
 
@@ -227,7 +227,7 @@ def compile_once(text: str) -> Planning:
 
 
 def _rare(definition: Definition) -> dict[str, Any]:
-    """What stands in a text only where somebody has said it."""
+    """Members that are in a text only if they are set."""
     found: dict[str, Any] = {}
     assignee, assignment = definition.assignee, definition.workflow_assignment_id
     if assignee is not None and assignee.type is not AssigneeType.AGENT:

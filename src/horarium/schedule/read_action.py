@@ -64,7 +64,7 @@ def _check_connection(reader: Reader, known: Collection[str], name: str | None) 
 
 
 def unknown_connection(known: Collection[str], name: str | None) -> str:
-    """What is not for this namespace is not there: the words are the same."""
+    """Describe an unknown connection; one that is not for this namespace counts as unknown, with the same text."""
     named = "is required, because no default connection is configured" if name is None else f"{shown(name)} is unknown"
     return f"{named}; configured: {', '.join(sorted(known)) or 'none'}"
 

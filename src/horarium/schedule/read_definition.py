@@ -38,7 +38,7 @@ def read_definition(reader: Reader, kinds: Kinds | None = None, stored: Action |
 
 
 def read_run_definition(reader: Reader) -> RunDefinition:
-    """Of a document that we wrote, what its runs need: the rest is not looked at, since a herd reads thousands."""
+    """Read from a stored document what its runs need: the rest is skipped, since a batch reads thousands."""
     values = _values(reader, RUN_ATTRIBUTES, None)
     return RunDefinition(**{**_RUN_DEFAULTS, **values, "action": read_action(reader, None)})
 

@@ -45,7 +45,7 @@ class Reader:
         return value
 
     def value(self, place: Place, given: Given, key: str | None) -> Any:
-        """What a definition keeps, or FAILED. With a key, which `H` hashes, what can be compiled is compiled."""
+        """Read a value for a definition, or FAILED. With a key, which `H` hashes, compilable values are compiled."""
         field = place.field
         check = field.check
         if key is not None and (compiles := field.compiles) is not None:

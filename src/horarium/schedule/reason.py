@@ -44,7 +44,7 @@ REASON_ALIASES: Mapping[Reason, str] = MappingProxyType(
 
 
 class Obstacle(StrEnum):
-    """What shows in `last_dispatch_status` without being the reason of a skip."""
+    """Values of `last_dispatch_status` that are no reason of a skip."""
 
     PAUSED = "paused"
     BROKEN = "broken"

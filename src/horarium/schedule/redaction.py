@@ -44,7 +44,7 @@ _MOST_BEGINNINGS = 32
 
 
 class Redactor:
-    """Of some values; `Redactor(())` changes nothing."""
+    """Redactor for some values; `Redactor(())` changes nothing."""
 
     def __init__(self, values: Collection[str]) -> None:
         found = _with_slashes(each for value in values for each in _spellings(value) if len(each) >= LEAST)

@@ -145,7 +145,7 @@ class Origin(StrEnum):
 
 
 class Delivery(StrEnum):
-    """What to do when nobody knows whether a launch arrived: send it again, or give it up as `unknown`."""
+    """Treatment of a launch with an unknown outcome: send it again, or give it up as `unknown`."""
 
     AT_LEAST_ONCE = "at_least_once"
     AT_MOST_ONCE = "at_most_once"
@@ -175,7 +175,7 @@ def occurrence_key(schedule_uid_text: str, nominal: Instant) -> str:
 
 
 def attempt_number(state: str, attempt: int) -> int:
-    """Which attempt a run is at, or ended with, as people count: from 1.
+    """Number of the run's current or last attempt, counted from 1.
 
     `attempt` counts known failures: in a run that failed the last attempt is among them, in any other it is not.
     """
@@ -189,9 +189,9 @@ def step_key(root_run_id_text: str, node_path: str, *, fallback: bool = False) -
 
 
 def delivery_key(key: str, attempt: int, gates_passed: int = 0) -> str:
-    """What is sent outside: a redelivery repeats the key, a retry after a known failure has its own.
+    """Key for the target: a redelivery repeats the key, a retry after a known failure has a separate one.
 
-    So has what is sent after somebody said yes at a gate: it goes on, and does not repeat what came before.
+    A delivery after an approval at a gate has a separate one too: it continues, and does not repeat the earlier part.
     """
     if attempt < 0:
         raise ValueError(f"attempt counts known failures and cannot be {attempt}")
@@ -200,5 +200,5 @@ def delivery_key(key: str, attempt: int, gates_passed: int = 0) -> str:
 
 
 def begun_key(delivered: str) -> str:
-    """Of a delivery key: that of the delivery which began what a yes at a gate goes on with."""
+    """Return the original delivery's key, without `:gateN`."""
     return _GATE.sub("", delivered)

@@ -9,7 +9,7 @@ from horarium.schedule.places import PLACES
 
 
 def schema_of(kinds: Kinds = SHIPPED) -> dict[str, Any]:
-    """Of the nested form. Other names are read too, so unknown ones are not refused by it."""
+    """Schema of the nested form. Other names are accepted too, so it does not reject unknown ones."""
     properties: dict[str, Any] = {}
     for place in PLACES.values():
         home = properties

@@ -54,7 +54,7 @@ class HasAction(Protocol):
 
 
 def is_reference(value: object) -> bool:
-    """Whether it means to be one; `checked_name` says whether it is."""
+    """Tell whether it looks like a reference; `checked_name` tells whether it is valid."""
     return isinstance(value, Mapping) and KEY in value
 
 
@@ -73,7 +73,7 @@ def checked_name(field: str, value: Mapping[str, object]) -> str:
 
 
 def found_in(value: Json, path: str = "") -> Iterator[tuple[str, Mapping[str, object]]]:
-    """What means to be a reference, with its path; how deep a value may be was checked before."""
+    """Find values that look like references, with their paths; the depth of a value was checked before."""
     if isinstance(value, Mapping):
         if KEY in value:
             yield path, value
@@ -128,7 +128,7 @@ def secret_names(definition: HasAction) -> frozenset[str]:
 
 
 def names_in(action: Action, inputs: Json) -> frozenset[str]:
-    """Of one launch: those of the action, and those of the inputs that it is given."""
+    """Names in one launch: those in the action, and those in its inputs."""
     names = {each.name for name in _fields(action) for each in _of(action.target[name], "")}
     return frozenset(names | {each.name for each in _of(inputs, "")} if action.kind in KINDS else names)
 
@@ -138,7 +138,7 @@ def _fields(action: Action) -> tuple[str, ...]:
 
 
 def _of(value: Json, path: str) -> Iterator[Reference]:
-    """What was damaged since it was checked names nothing."""
+    """Find valid references; one that was damaged since it was checked is skipped."""
     for where, found in found_in(value, path):
         name = found[KEY]
         if len(found) == 1 and isinstance(name, str):

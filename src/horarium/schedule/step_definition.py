@@ -57,7 +57,7 @@ def with_limits(definition: D, limits: RunLimits) -> D:
 
 
 def with_changes(definition: D, changes: dict[str, Any]) -> D:
-    """Of what it has of these: a part of a definition has not all."""
+    """Apply those changes that the definition has fields for: a part of a definition has not all."""
     if is_dataclass(definition):
         known = {each.name for each in fields(definition)}
         return replace(definition, **{name: value for name, value in changes.items() if name in known})  # type: ignore[type-var]  # a dataclass, and no class

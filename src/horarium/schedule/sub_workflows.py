@@ -23,7 +23,7 @@ class Use(NamedTuple):
 
 
 class Stored(NamedTuple):
-    """Which version it is, and what its nodes name."""
+    """Version of a stored workflow, with the workflows that its nodes use."""
 
     version: int
     uses: tuple[Use, ...]

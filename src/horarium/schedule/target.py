@@ -74,7 +74,7 @@ def connection_in(target: str) -> str | None:
 
 
 def assignee(_action: Action, assignee: Assignee | None) -> str:
-    """Who a prompt goes to; the definition names it, not the action."""
+    """Recipient of a prompt; the definition names it, not the action."""
     return "" if assignee is None else f"{assignee.type}/{assignee.id}"
 
 

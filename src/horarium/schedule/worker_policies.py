@@ -54,7 +54,7 @@ def parse_worker_policies(value: object) -> WorkerPolicies:
 
 
 def read_part(name: str, read: Callable[[Any], T], value: object) -> T:
-    """What is wrong inside of a part is told with the name of the part."""
+    """Read a part and name it in errors about its contents."""
     try:
         return read(value)
     except PolicyError as wrong:
@@ -67,7 +67,7 @@ def policies_document(policies: WorkerPolicies) -> dict[str, Any]:
 
 
 def policy_document(policy: Any) -> dict[str, Any]:
-    """What it says, as JSON has it; reading that gives an equal policy."""
+    """JSON form of a policy; reading it gives an equal policy."""
     if isinstance(policy, ApprovalPolicy):
         return policy.document()
     found = {each.name: getattr(policy, each.name) for each in fields(policy) if each.name != "unasked"}

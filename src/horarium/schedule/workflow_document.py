@@ -73,7 +73,7 @@ def graph_of(workflow: Workflow) -> Graph:
 
 
 def sub_workflows(workflow: Workflow) -> tuple[SubWorkflow, ...]:
-    """What its nodes name that may be a stored workflow."""
+    """Stored workflows that nodes may name."""
     found = []
     for index, node in enumerate(workflow.nodes):
         if node.action.get("kind") != WORKFLOW.name:

@@ -10,7 +10,7 @@ from horarium.schedule.kinds import PROMPT
 
 
 def workspace_of(document: Mapping[str, Any]) -> str | None:
-    """Of a canonical document; None = its action is no prompt, or goes to nobody in particular, or to a team."""
+    """Workspace of a canonical document; None unless its action is a prompt for an agent."""
     action = document.get("action")
     if not isinstance(action, Mapping) or action.get("kind") != PROMPT.name:
         return None

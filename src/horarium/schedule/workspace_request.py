@@ -41,7 +41,7 @@ class Wrong:
 
 
 def read_new(body: object) -> Wish | Wrong:
-    """Of a schedule that is to be made."""
+    """Read the request to create a schedule."""
     if not isinstance(body, Mapping) or not all(_is_text(body.get(name)) for name in ("cron_expr", "prompt")):
         return Wrong("body", REQUIRED)
     read = read_change(body)
@@ -49,7 +49,7 @@ def read_new(body: object) -> Wish | Wrong:
 
 
 def read_change(body: object) -> Wish | Wrong:
-    """Of a schedule that is there."""
+    """Read the request to change a schedule."""
     if not isinstance(body, Mapping):
         return Wrong("body", "invalid JSON: the body must be an object")
     for name in _TEXTS:
@@ -96,7 +96,7 @@ def change_document(wish: Wish) -> dict[str, Any]:
 
 
 def refusal(errors: Mapping[str, Sequence[str]], wish: Wish) -> Wrong:
-    """What a schedule's reader found wrong, in the words of this surface; the first is told."""
+    """Translate the first error about a schedule into the terms of this API."""
     path, texts = next(iter(errors.items()))
     if path.rpartition(".")[2] == "timezone" and wish.timezone is not None:
         return Wrong("timezone", f"invalid timezone: {wish.timezone[:_LONGEST]}")

@@ -26,7 +26,7 @@ def address_file(settings: Settings) -> Path:
 
 @contextmanager
 def addressed(settings: Settings, url: str) -> Iterator[None]:
-    """Of several servers with one data directory the last one is found."""
+    """Publish the address of the server; of several with one data directory the last one is found."""
     # Two containers with one volume may have the same url and pid.
     text = json.dumps({"url": reachable(url), "pid": os.getpid(), "instance": secrets.token_hex(8)})
     path = _written(settings, text)

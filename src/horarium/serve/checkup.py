@@ -116,7 +116,7 @@ def _port(settings: Settings) -> Check:
 
 
 def _targets(settings: Settings) -> Check:
-    """What schedules may call besides the public Internet, and who has said so."""
+    """Report what schedules may call in addition to the public Internet, and which setting allows it."""
     as_up = as_up_takes_them(settings)
     came_from = origins(as_up)
     told = [

@@ -40,7 +40,7 @@ _LEAST_READ_BYTES_A_SECOND = 1_024
 
 
 class Phase(Enum):
-    """What a connection waits for."""
+    """State of a connection by what it waits for."""
 
     HEAD = "the headers of a request"
     BODY = "the body of a request"
@@ -75,7 +75,7 @@ def seconds_for(phase: Phase, patience: Patience) -> float | None:
 
 
 def reads(before: int, now: int, seconds: float) -> bool:
-    """Whether somebody who left `before` bytes unread, and now leaves `now`, reads at all."""
+    """Tell whether a client that left `before` bytes unread, and now leaves `now`, reads at all."""
     return before - now >= min(before, _LEAST_READ_BYTES_A_SECOND * seconds)
 
 
@@ -177,7 +177,7 @@ class BoundedProtocol(H11Protocol):
             self._too_slow()
 
     def send_400_response(self, msg: str) -> None:
-        """What cannot be read as HTTP; h11 knows when it is only too much."""
+        """Reject a request that is no valid HTTP, or is too large, which h11 tells apart."""
         error = sys.exc_info()[1]
         if isinstance(error, _Ambiguous):
             self._refuse(400, "malformed_request", str(error))
@@ -267,7 +267,7 @@ def _as_bytes(status: int, reason: str, message: str) -> bytes:
 
 
 def bounded_protocol(settings: Settings) -> type[asyncio.Protocol]:
-    """What a server makes of each connection; all of them share their seats."""
+    """Make the protocol of each connection; all of them share their seats."""
     most = fitting(settings.max_connections, resource.getrlimit(resource.RLIMIT_NOFILE)[0])
     made = partial(
         BoundedProtocol,

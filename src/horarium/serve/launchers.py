@@ -83,13 +83,16 @@ def unreachable_brokers(settings: Settings) -> dict[str, str | None]:
 
 
 def kind_audiences(settings: Settings, others: Iterable[str] = ()) -> dict[str, Audience]:
-    """What another package brings may do anything with the operator's rights; the built-in kinds guard themselves."""
+    """Audience of each kind.
+
+    A kind of another package has the operator's rights; the built-in ones guard themselves.
+    """
     said = {kind: settings.audience(names) for kind, names in settings.kind_namespaces.items()}
     return {**dict.fromkeys(others, settings.audience(None)), **said}
 
 
 def address_policy(settings: Settings) -> AddressPolicy:
-    """Of everything that is called on behalf of a tenant: launches and subscriptions alike."""
+    """Policy for all calls on behalf of a tenant: launches and subscriptions alike."""
     return AddressPolicy(settings.allow_loopback_targets, settings.allow_private_targets)
 
 

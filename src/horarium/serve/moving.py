@@ -84,7 +84,7 @@ def _check_schema(flag: str, database: Database) -> None:
 
 
 def _refuse_company(flag: str, database: Database, clock: Clock) -> None:
-    """What a process writes meanwhile would be left behind."""
+    """Refuse to move while another process is active: its writes would be lost."""
     company = company_on(database, clock)
     if company is not None:
         raise MoveRefused(f"{flag}: {company}")

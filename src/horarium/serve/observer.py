@@ -57,5 +57,5 @@ class TelemetryObserver:
 
 
 def _in_short(error: str | None) -> str | None:
-    """Of a traceback the last line says what happened."""
+    """Shorten an error; of a traceback the last line has the cause."""
     return None if not error else error.strip().splitlines()[-1][:_SHOWN_ERROR]

@@ -65,7 +65,7 @@ class AddressTaken(HorariumError):
 
 @dataclass(frozen=True, slots=True)
 class Parts:
-    """Which parts of a service this process runs."""
+    """Parts of a service that this process runs."""
 
     api: bool
     engine: bool

@@ -18,7 +18,7 @@ RESERVE_OF_ADDRESS = 8
 
 
 class Seat(Enum):
-    """What a connection may ask."""
+    """Requests that a connection may send."""
 
     ANYTHING = "anything"
     PROBES = "probes only"
@@ -53,7 +53,10 @@ class Leaves(Protocol):
 
 
 class Seats:
-    """Of one process, used from its loop alone. `address` None = whoever shares no address, such as our own proxy."""
+    """Seats of one process, used from its loop alone.
+
+    `address` None = a client that shares no address, such as the operator's proxy.
+    """
 
     def __init__(self, limits: SeatLimits) -> None:
         self._limits = limits

@@ -38,9 +38,9 @@ class WrongSecretKey(HorariumError):
 
 @dataclass(frozen=True, slots=True)
 class InstallationKey:
-    """What signs and seals. `previous` keys are good to recognise what they have signed, and for nothing else.
+    """Key that signs and seals. `previous` keys only verify what they have signed.
 
-    `fingerprint` is what the database knows the key by; None = it does not.
+    `fingerprint` is how the database knows the key; None = it does not.
     """
 
     signing: bytes = field(repr=False)
@@ -116,7 +116,7 @@ def put_in_place(settings: Settings, key: str) -> None:
 
 
 def write_once(path: Path, secret: str) -> str:
-    """What the file holds in the end: of two processes that start at once, one writes and both read."""
+    """Write a file once and return its contents: of two processes that start at once, one writes and both read."""
     passing = path.with_name(f"{path.name}.{os.getpid()}.new")
     write_privately(passing, secret)
     try:

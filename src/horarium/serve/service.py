@@ -240,7 +240,7 @@ def default_quotas(settings: Settings) -> Quotas:
 
 
 def run_caps(settings: Settings) -> RunLimits | None:
-    """What no run may pass, whatever its definition says; None = nobody has set any."""
+    """Limits for every run, whatever its definition says; None = there are none."""
     given = RunLimits(
         settings.run_runtime_seconds_cap,
         None if settings.run_cost_cap is None else amount(settings.run_cost_cap, "run_cost_cap"),

@@ -30,7 +30,7 @@ def shown_values(settings: Settings) -> dict[str, Any]:
 
 
 def without_password(address: str) -> str:
-    """What is no address has none."""
+    """Hide the password of a URL; any other text has none."""
     if "://" not in address:
         return address
     return _PARAMETER.sub(rf"\1={HIDDEN}", _USERINFO.sub(rf"\1:{HIDDEN}@", address))

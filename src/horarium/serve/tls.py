@@ -26,7 +26,7 @@ _NEEDS = {"tls_key": "tls_cert", "tls_key_password": "tls_cert", "tls_client_ca"
 
 
 class Tls:
-    """What the door needs of it. Made by `open_tls`."""
+    """TLS of the listening server. `open_tls` makes it."""
 
     def __init__(self, settings: Settings, cert: Path) -> None:
         self._cert = cert
@@ -39,7 +39,7 @@ class Tls:
             self._ask_for_certificates(settings.tls_client_ca, optional=settings.tls_client_optional)
 
     def renew(self) -> bool:
-        """Whether the files have changed, and are good; connections that begin from now on see the new ones."""
+        """Reload changed files, if they are valid, and tell whether they changed; new connections use them."""
         stamp = self._looks()
         if stamp == self._stamp:
             return False
@@ -96,7 +96,7 @@ def open_tls(settings: Settings) -> Tls | None:
 
 
 def in_the_clear(settings: Settings) -> str | None:
-    """What is wrong with an address that others can reach, where nobody ends TLS."""
+    """Warn of an address that others can reach without TLS or a proxy."""
     if settings.tls_cert is not None or settings.behind_proxy or is_loopback(settings.host):
         return None
     return f"Tokens are sent unencrypted to {settings.host}: TLS is not configured"
@@ -106,7 +106,7 @@ IN_THE_CLEAR_REMEDY = "use --tls-cert and --tls-key, or --behind-proxy if a prox
 
 
 def expiry_of(certificate: Path) -> Instant:
-    """Of the first certificate in the file; raises ValueError or OSError."""
+    """Expiry of the first certificate in the file; raises ValueError or OSError."""
     return from_datetime(x509.load_pem_x509_certificate(certificate.read_bytes()).not_valid_after_utc)
 
 

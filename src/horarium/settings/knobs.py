@@ -440,7 +440,7 @@ class Settings(BaseSettings):
         return self.public_url or f"{scheme}://{host}:{self.port}{self.base_path}"
 
     def audience(self, namespaces: Namespaces | None) -> Audience:
-        """Of what an operator has configured: the default namespace where nothing is said."""
+        """Read a configured audience: the default namespace where nothing is set."""
         return parse_audience((self.default_namespace,) if namespaces is None else namespaces)
 
     def concurrency_of(self, kind: str, usual: int) -> int:

@@ -63,7 +63,7 @@ class CeleryConnection(BaseModel):
 
 
 class CertificateHolder(BaseModel):
-    """Who has the client certificate of a name."""
+    """Holder of a client certificate."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 

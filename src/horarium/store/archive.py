@@ -58,7 +58,7 @@ class Moved:
 
 
 def move_some(connection: Connection, *, finished_before: Instant, after: bytes, looks: int) -> Moved:
-    """Of the next `looks` root runs in the order of their birth those that may, as far as one transaction may."""
+    """Check the next `looks` root runs in creation order and move the eligible ones, as many as one transaction may."""
     if not has_archive(connection):
         return Moved(0, None)
     if not connection.exec_driver_sql(_TRY_LOCK).scalar_one():
@@ -67,7 +67,7 @@ def move_some(connection: Connection, *, finished_before: Instant, after: bytes,
 
 
 def move(connection: Connection, found: Found) -> Moved:
-    """What is locked, or not settled as a whole, stays for another pass."""
+    """Move the eligible runs of `found`. A tree that is locked or not completely settled stays for another pass."""
     steps = Counter(root for (root,) in select_by_ids(connection, _STEPS, found.ids)) if found.ids else Counter()
     roots = first_trees(found.ids, steps)
     members = _settled(connection, roots, steps) if roots else []
@@ -88,7 +88,7 @@ def first_trees(roots: Sequence[bytes], steps: Mapping[bytes, int], most: int = 
 
 
 def _settled(connection: Connection, roots: Sequence[bytes], steps: Mapping[bytes, int]) -> list[bytes]:
-    """Of these trees the rows, all of which are ours now; not of those that somebody else has in hand."""
+    """Lock trees and return the ids of their rows; a tree that another transaction has locked is left out."""
     locked = select_by_ids(connection, _LOCK_ROOTS, roots, _FOR_UPDATE)
     ours = [root for root, _, _ in locked]
     if with_steps := [root for root in ours if steps.get(root)]:

@@ -32,9 +32,9 @@ _ROOT = runs_archive.c.parent_run_id.is_(None)
 
 
 def of_own_days(connection: Connection, *, finished_before: Cutoffs, after: bytes, looks: int) -> Found:
-    """Of the next `looks` that namespaces with days of their own have kept for longer, in the order of those.
+    """Next `looks` runs that are older than their namespace's own retention, in order of namespace and id.
 
-    Each by the ids that are old enough: what a namespace keeps is not looked at, however much it is.
+    Each is found by the ids that are old enough. What a namespace retains is not read, however much it is.
     """
     if not has_archive(connection):
         return _NOTHING
@@ -70,7 +70,7 @@ def _place(namespace: str, run_id: bytes) -> bytes:
 
 
 def left_over(connection: Connection, *, finished_before: Cutoffs, after: bytes, looks: int) -> Found:
-    """Of the next `looks` in the order of their birth those whose week ought to be gone by now."""
+    """The overdue runs among the next `looks` in creation order: their week should already have been dropped."""
     if finished_before.usual is None or not has_archive(connection):
         return _NOTHING
     usual = finished_before.usual - LEFT_AFTER

@@ -40,7 +40,7 @@ class Head:
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """Which entries; `recorded_until` is exclusive."""
+    """Filter of entries; `recorded_until` is exclusive."""
 
     act: str | None = None
     principal: str | None = None
@@ -70,7 +70,7 @@ def append(connection: Connection, namespace: str, deeds: Sequence[Deed], *, now
 
 
 def local_deed(act: Act, source: str, **detail: DetailValue) -> Deed:
-    """What somebody did who needs no token, at the machine itself."""
+    """Describe an act of a local user, who needs no token on the machine itself."""
     try:
         principal = f"os:{getpass.getuser()}"
     except (KeyError, OSError):  # a container may run as a number without a name
@@ -127,7 +127,7 @@ def _locked_end(connection: Connection, namespace: str) -> Link:
 
 
 def _storable(deed: Deed) -> Deed:
-    """What comes from outside is cut to what is worth keeping: the hash is that of what is kept."""
+    """Truncate external input before it is stored: the hash covers the stored text."""
     detail = {
         kept_text(name, _MAX_TEXT): kept_text(value, _MAX_TEXT) if isinstance(value, str) else value
         for name, value in list(deed.detail.items())[:_MAX_MEMBERS]

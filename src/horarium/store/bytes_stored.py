@@ -88,7 +88,7 @@ class Piece:
 
 
 def sums(connection: Connection) -> dict[str, int]:
-    """What was ever added, by namespace: what comes on top while others count is told from it."""
+    """Sum of all bytes ever added, by namespace. A count in progress subtracts it to find concurrent growth."""
     added = sa.func.coalesce(sa.func.sum(namespace_usage.c.bytes), 0)
     rows = connection.execute(sa.select(namespace_usage.c.namespace, added).group_by(namespace_usage.c.namespace))
     return {namespace: int(number) for namespace, number in rows}
@@ -185,7 +185,7 @@ def _history(connection: Connection, within: ColumnElement[bool]) -> Counter[str
 
 
 def _definitions(connection: Connection, within: ColumnElement[bool]) -> Counter[str]:
-    """Of schedules by their uid, each with all its revisions."""
+    """Size of schedules, selected by uid, with all their revisions, by namespace."""
     counted: Counter[str] = Counter()
     size = sa.func.sum(_size(connection, schedule_revisions.c.document) + _OF_A_REVISION)
     _add(

@@ -98,7 +98,7 @@ def names_of_bundle(connection: Connection, namespace: str, bundle: str, most: i
 
 
 def delete(connection: Connection, namespace: str, name: str) -> bool:
-    """Whether there was one."""
+    """Return whether a calendar was deleted."""
     return connection.execute(sa.delete(calendars).where(*_named(namespace, name))).rowcount == 1
 
 

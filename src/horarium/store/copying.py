@@ -45,14 +45,14 @@ def count_rows(database: Database) -> Mapping[str, int]:
 
 
 def first_filled_table(database: Database) -> str | None:
-    """Of a database that ought to be new; None = nobody has put anything into it."""
+    """Find a table with rows in a database that should be empty; None = all tables are empty."""
     return database.read(_first_filled)
 
 
 def copy_all(source: Database, target: Database, tell: Tell, *, now: Instant) -> Mapping[str, int]:
-    """How many rows of each table were copied. The target has the tables, and nothing in them.
+    """Return the number of copied rows by table. The target has the tables and no rows.
 
-    The audit goes on in the target, with an entry that tells of the copy.
+    The audit continues in the target, with an entry about the copy.
     """
     return source.read(lambda reading: target.write(lambda writing: _copy_all(reading, writing, tell, now)))
 
@@ -138,7 +138,7 @@ def _begin_epoch(writing: Connection, *, was_sqlite: bool) -> None:
 
 
 def _count_all(connection: Connection, table: Table) -> int:
-    """Of runs also those in the archive: in a copy they are among the others, until they move again."""
+    """Count rows, of `runs` also those in the archive: a copy has them in `runs` until they are archived again."""
     places = everywhere.tables(connection) if table is runs else (table,)
     return sum(_count(connection, each) for each in places)
 

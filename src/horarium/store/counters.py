@@ -79,7 +79,7 @@ def add_to_counters(connection: Connection, changes: Mapping[Counter, int]) -> N
 
 
 def recount_today(connection: Connection, uid: bytes, now: Instant) -> None:
-    """What this schedule has run and spent since midnight UTC, so that a limit added at noon counts the morning."""
+    """Recount a schedule's runs and costs since midnight UTC, so that a limit added at noon includes the morning."""
     day = now // DAY
     ended = runs.c.state.in_(FINAL_NAMES)
     spent = case((ended, runs.c.cost), else_=runs.c.reserved)

@@ -50,7 +50,7 @@ def look(connection: Connection, kept: Kept, days: int | None, now: Instant) -> 
 
 
 def own_days(connection: Connection, kept: Kept) -> dict[str, int]:
-    """Of the namespaces that have some."""
+    """Retention days of the namespaces that set their own."""
     own = namespaces.c[kept.value]
     rows = connection.execute(sa.select(namespaces.c.namespace, own).where(own.is_not(None)))
     return {row[0]: min(row[1], MAX_DAYS) for row in rows}

@@ -101,7 +101,7 @@ class SchemaTooNew(HorariumError):
 
 
 def shown(error: HorariumError) -> str:
-    """What callers are told: the message without what a driver says, which names machines, ports and processes."""
+    """Message for callers, without the driver's text, which names machines, ports and processes."""
     return error.shown if isinstance(error, StoreUnavailable | CommitUnknown) else error.message
 
 
@@ -115,10 +115,10 @@ _OF_A_VALUE = (ValueError, TypeError, LookupError, ArithmeticError, AttributeErr
 
 
 def is_fault_of_a_row(error: BaseException) -> bool:
-    """Whether one row among many can have brought it about, so that setting that row aside helps the others.
+    """Tell whether a single row can have caused the error, so that setting that row aside helps the others.
 
-    Only what is named here: whatever else a database, a driver or a machine may raise, now or in a later
-    version, hits every row alike, and nobody is to be set aside for it.
+    Only the errors named here count. Any other error of a database, a driver or a machine, now or in a later version,
+    affects every row alike, and no row is set aside for it.
     """
     # Some errors of SQLAlchemy are KeyErrors as well.
     return isinstance(error, (DataError, Conflict, InvalidTransition, *_OF_A_VALUE)) and not isinstance(

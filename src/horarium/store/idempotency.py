@@ -25,7 +25,7 @@ class Remembered:
 
 
 def claim(connection: Connection, namespace: str, key: str) -> bool:
-    """Whether nobody else is at work on this request; ours until the transaction ends.
+    """Claim a request until the transaction ends; False if another transaction is processing it.
 
     SQLite needs no such claim: there, one transaction writes at a time.
     """

@@ -17,7 +17,7 @@ _SHUT_OUT = "older_shut_out_at"
 
 
 def key_fingerprint(connection: Connection) -> str | None:
-    """Of the key that signs; None = no process has brought one yet."""
+    """Fingerprint of the signing key; None = no process has recorded one yet."""
     return _find(connection, _KEY)
 
 
@@ -33,7 +33,7 @@ def set_key_fingerprint(connection: Connection, fingerprint: str) -> None:
 
 
 def replace_key_fingerprint(connection: Connection, old: str, new: str) -> bool:
-    """Whether `old` was the one; nobody seals anything until this transaction ends."""
+    """Replace the fingerprint if it is `old`, and tell whether it was; no process seals until this transaction ends."""
     mine = sa.update(installation).where(installation.c.name == _KEY, installation.c.value == old)
     return connection.execute(mine.values(value=new)).rowcount == 1
 

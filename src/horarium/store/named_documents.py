@@ -80,7 +80,7 @@ class NamedDocuments:
         return expected_version + 1
 
     def delete(self, connection: Connection, namespace: str, name: str) -> bool:
-        """Whether there was one."""
+        """Return whether a document was deleted."""
         return connection.execute(sa.delete(self.table).where(*self._named(namespace, name))).rowcount == 1
 
     def set_bundle(self, connection: Connection, namespace: str, name: str, bundle: str | None) -> None:

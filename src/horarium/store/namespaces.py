@@ -59,13 +59,16 @@ def find(connection: Connection, namespace: str) -> NamespaceRow | None:
 
 
 def lock(connection: Connection, namespace: str) -> bool:
-    """Whether it is there; it is ours until the transaction ends. On SQLite the write transaction is the lock."""
+    """Lock a namespace until the transaction ends, and tell whether it exists.
+
+    On SQLite the write transaction is the lock.
+    """
     own = _HELD.with_for_update(key_share=True)
     return connection.execute(own, {"name": namespace}).scalar_one_or_none() is not None
 
 
 def hold(connection: Connection, namespace: str) -> bool:
-    """Whether it is there; nobody deletes it before the transaction ends. Those who hold it do not wait for others."""
+    """Keep a namespace from deletion until the transaction ends, and tell whether it exists. Holders share it."""
     shared = _HELD.with_for_update(read=True, key_share=True)
     return connection.execute(shared, {"name": namespace}).scalar_one_or_none() is not None
 

@@ -30,7 +30,7 @@ _NAMES_OF_TEXTS = (
 
 
 def orphaned_revisions(connection: Connection, *, after: bytes, looks: int) -> Found:
-    """Of the next `looks` owners of revisions, those that are neither schedules nor runs, and that no run names."""
+    """The orphans among the next `looks` owners of revisions: neither schedules nor runs, and named by no run."""
     uid = schedule_revisions.c.schedule_uid
     some = sa.select(uid).where(uid > after).group_by(uid).order_by(uid).limit(looks).subquery()
     is_orphan = _is_orphan(connection, some.c.schedule_uid).label("is_orphan")
@@ -55,17 +55,17 @@ def _is_orphan(connection: Connection, uid: sa.ColumnElement[bytes]) -> sa.Colum
 
 
 def unnamed_plannings(connection: Connection, *, after: bytes, looks: int) -> Found:
-    """Of the next `looks` texts, those that no other table names."""
+    """The texts among the next `looks` that no other table names."""
     name = plannings.c.planning
     found = list(connection.execute(sa.select(name).where(name > after).order_by(name).limit(looks)).scalars())
     return Found(tuple(_unnamed(connection, found)), found[-1] if len(found) == looks else None)
 
 
 def purge_plannings(connection: Connection, names: Sequence[bytes]) -> int:
-    """How many are gone.
+    """Delete unreferenced texts and return their number.
 
-    A text that is there already is not written again by whoever needs it, so it must not be needed between our
-    look and our delete: the lock waits for all who have asked for a text, and lets nobody ask meanwhile.
+    A text that exists is not written again when it is needed, so it must not be needed between the look and the
+    delete: the lock waits for all transactions that requested a text and blocks new requests meanwhile.
     """
     if connection.dialect.name == "postgresql":
         connection.exec_driver_sql("LOCK TABLE plannings IN SHARE ROW EXCLUSIVE MODE")

@@ -54,7 +54,7 @@ def open_runs(connection: Connection, namespace: Scope, most: int) -> dict[RunSt
 
 
 def _by_word(connection: Connection, rows: sa.Select[Any], most: int) -> Mapping[str, Counted]:
-    """How many rows have each word, among the first `most`."""
+    """Count rows by word, among the first `most`."""
     some = rows.limit(most + 1).subquery()
     word = some.c[0]
     counted = connection.execute(sa.select(word, sa.func.count()).group_by(word))

@@ -90,14 +90,14 @@ def there(connection: Connection) -> list[Partition]:
 
 
 def is_little(connection: Connection, parts: Iterable[Partition]) -> bool:
-    """Whether they can be read whole at any time."""
+    """Tell whether the partitions are small enough to be read whole at any time."""
     sizes = "SELECT coalesce(sum(pg_relation_size(to_regclass(name))), 0) FROM unnest(%s::text[]) AS name"
     names = [each.name for each in parts]
     return bool(connection.exec_driver_sql(sizes, (names,)).scalar_one() <= LITTLE_BYTES)
 
 
 def look(connection: Connection, now: Instant) -> Weeks | None:
-    """How it stands with the weeks of history; None = the tables are not partitioned."""
+    """Report the state of the weekly partitions of history; None = the tables are not partitioned."""
     found = [each for each in there(connection) if each.table == TABLES[0]]
     if not found:
         return None
@@ -109,7 +109,7 @@ def look(connection: Connection, now: Instant) -> Weeks | None:
 
 
 def may(connection: Connection) -> bool:
-    """Whether the role is allowed to. Else it may not even look into a single partition, only into whole tables."""
+    """Tell whether the role may change partitions. Otherwise it cannot even read a single one, only whole tables."""
     return bool(connection.exec_driver_sql(_MAY).scalar_one())
 
 

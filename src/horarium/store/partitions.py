@@ -54,7 +54,7 @@ class Week:
 
 @dataclass(frozen=True, slots=True)
 class Partition:
-    """Of `table`. Without bounds it takes what no other takes."""
+    """A partition of `table`. Without bounds it takes the rows that fit no other."""
 
     table: str
     name: str
@@ -112,7 +112,7 @@ def _is_before(low: Bound, high: Bound) -> bool:
 
 
 def has_same(table: str, part: Partition, there: Iterable[Partition]) -> bool:
-    """Whether the other table still has a partition of the same time."""
+    """Tell whether the other table still has a partition of the same time."""
     return any(each.table == table and not each.is_default and _overlap(each, part) for each in there)
 
 
@@ -148,9 +148,9 @@ _BOUNDS = re.compile(r"FOR VALUES FROM \((?:MINVALUE|'?([^')]+)'?)\) TO \((?:MAX
 
 
 def read_bounds(text: str) -> tuple[Bound, Bound]:
-    """Of what the catalogue says of a partition; the one that takes the rest has none.
+    """Parse the bounds in the database catalogue; the default partition has none.
 
-    Raises ValueError for a partition that is none of ours.
+    Raises ValueError for a partition that Horarium did not create.
     """
     if text == "DEFAULT":
         return None, None

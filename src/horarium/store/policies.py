@@ -64,7 +64,7 @@ class PolicyQuestion(NamedTuple):
 
     @property
     def is_own_alone(self) -> bool:
-        """Whether nobody but the definition can say anything."""
+        """Tell whether only the definition can set a policy."""
         return self.assignment_id is None and self.assignee is None and self.workflow_approval is None
 
 
@@ -97,7 +97,7 @@ class Speakers:
         return found.assignee if isinstance(found, Assignment) else None
 
     def member_of(self, namespace: str, assignee: Assignee, turn: int | None = None) -> str | None:
-        """Who works: of a team that is gone or cannot be read, nobody is known."""
+        """Resolve the team member who works; None for an agent, and for a missing or unreadable team."""
         if assignee.type is AssigneeType.AGENT:
             return None
         found = self.teams.get((namespace, assignee.id))
@@ -162,7 +162,7 @@ def _of_worker(found: Agent | Team | Unreadable | None) -> list[Said]:
 def room_of(
     connection: Connection, namespace: str, assignee: Assignee | None, assignment_id: str | None
 ) -> tuple[QueuePolicy | None, WhileWaiting | None]:
-    """What an assignment says of room, and those who work of runs that wait; None also for what cannot be read."""
+    """Queue policy of an assignment, and the approvers' policy for waiting runs; None also for what is unreadable."""
     given = [] if assignment_id is None else [(namespace, assignment_id)]
     speakers = find_speakers(connection, given, [] if assignee is None else [(namespace, assignee)])
     found = None if assignment_id is None else speakers.assignments.get((namespace, assignment_id))
@@ -214,7 +214,7 @@ def find_speakers(
 
 
 def teams_among(connection: Connection, keys: Collection[Key]) -> set[Key]:
-    """Of ids that may be an agent's or a team's, those that are a team's alone."""
+    """The ids that are a team's and no agent's."""
     return _teams(connection, keys, lock=False).keys() - {key for key, _ in _texts(connection, agents, keys)}
 
 

@@ -152,7 +152,7 @@ def read_process(owner: str, info: object) -> Process:
 
 
 def _pid(rest: str) -> int | None:
-    """Of an owner's name such as `host:4711:k3x9qz`."""
+    """Read the process id from an owner's name such as `host:4711:k3x9qz`."""
     number = rest.partition(":")[0]
     return int(number) if number.isascii() and number.isdigit() and len(number) <= 10 else None
 

@@ -35,7 +35,7 @@ class Standing:
 
 
 class _Sums(NamedTuple):
-    """What one look tells of a namespace."""
+    """Usage and limits of a namespace, read in one query."""
 
     limits: Quotas
     born: int
@@ -107,7 +107,7 @@ def _grouped(table: sa.Table, condition: sa.ColumnElement[bool] | sa.TextClause)
 
 
 class QuotaBook:
-    """What a process knows of its tenants. Threads may share it: at worst something is counted twice."""
+    """Usage of tenants as this process last read it. Threads may share it: at worst a count is made twice."""
 
     def __init__(self, defaults: Quotas | None = None) -> None:
         self.defaults = defaults or Quotas()

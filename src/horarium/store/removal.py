@@ -53,7 +53,7 @@ _OTHERS = [table for table in metadata.sorted_tables if "namespace" in table.c a
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """What is alive in a namespace."""
+    """Live schedules and open runs of a namespace."""
 
     schedules: int
     open_runs: int
@@ -120,7 +120,7 @@ def _end_runs(connection: Connection, known: Plannings, namespace: str, now: Ins
 
 
 def _runs(connection: Connection, namespace: str) -> int | None:
-    """How many rows went; None = there are no runs."""
+    """Delete some runs and return the number of rows; None = there are no runs."""
     for table in everywhere.tables(connection):
         roots = sa.select(table.c.run_id).where(table.c.namespace == namespace, table.c.parent_run_id.is_(None))
         ids = list(connection.execute(roots.order_by(table.c.run_id).limit(_GROUP)).scalars())
@@ -155,7 +155,7 @@ def _others(connection: Connection, namespace: str) -> int | None:
 
 
 def _counters(connection: Connection, namespace: str) -> int | None:
-    """Of a namespace's keys and assignees, so that one with the same name begins with none."""
+    """Delete counters of a namespace's keys and assignees, so that a namespace created later starts at zero."""
     begin = (key_owner(namespace, ""), assignee_owner(namespace, ""))
     mine = sa.or_(*(counters.c.owner.startswith(each, autoescape=True) for each in begin))
     return delete_some(connection, counters, mine, LIMIT) or None

@@ -68,7 +68,7 @@ SETTLING = [EventType.CREATED.value, EventType.PAUSED.value, EventType.RESUMED.v
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """What a look at a few rows found; `after` is where the next look begins, None = this was the last."""
+    """The ids found by a look at a few rows; `after` is where the next look begins, None = this was the last."""
 
     ids: tuple[bytes, ...]
     after: bytes | None
@@ -86,11 +86,11 @@ class Swept:
 
 
 def old_runs(connection: Connection, *, finished_before: Before, after: bytes, looks: int) -> Found:
-    """Of the next `looks` root runs in the order of their birth, those that may go.
+    """The deletable runs among the next `looks` root runs in creation order.
 
-    The newest finished run of a schedule or of a workflow stays, however old: conditions ask for its
-    result. So does a run whose occurrence lies after the position, because its row is the lock that
-    keeps that occurrence from being decided twice.
+    The newest finished run of a schedule or of a workflow stays, however old: conditions read its result. A run
+    whose occurrence lies after the position stays too, because its row is the lock that keeps that occurrence from
+    being decided twice.
     """
     may_go = sa.or_(sa.and_(runs.c.schedule_uid.is_not(None), _is_gone()), sa.and_(_in_schedule(), _in_workflow()))
     return _walk(connection, may_go, finished_before, after, looks)
@@ -120,12 +120,12 @@ def _walk(
 
 
 def _is_gone() -> sa.ColumnElement[bool]:
-    """Whether the schedule of a run is deleted."""
+    """Tell whether the schedule of a run is deleted."""
     return sa.or_(positions.c.schedule_uid.is_(None), positions.c.status == Status.DELETED.value)
 
 
 def _in_schedule() -> sa.ColumnElement[bool]:
-    """Whether its schedule, if any, has a newer one, and is past its occurrence."""
+    """Tell whether the run's schedule, if any, has a newer run and has passed the run's occurrence."""
     other = runs.alias("of_schedule")
     decided = sa.or_(runs.c.origin == Origin.MANUAL.value, runs.c.nominal <= positions.c.decided_until)
     newer = _newer(other, other.c.schedule_uid == runs.c.schedule_uid)
@@ -133,7 +133,7 @@ def _in_schedule() -> sa.ColumnElement[bool]:
 
 
 def _in_workflow() -> sa.ColumnElement[bool]:
-    """Whether its workflow, if any, has a newer one."""
+    """Tell whether the run's workflow, if any, has a newer run."""
     other = runs.alias("of_workflow")
     same = sa.and_(
         other.c.namespace == runs.c.namespace, other.c.workflow.is_not(None), other.c.workflow == runs.c.workflow
@@ -142,7 +142,7 @@ def _in_workflow() -> sa.ColumnElement[bool]:
 
 
 def _newer(other: sa.FromClause, same: sa.ColumnElement[bool]) -> sa.ColumnElement[bool]:
-    """Whether a finished root run of the same kind was born later."""
+    """Tell whether a finished root run of the same kind was created later."""
     return sa.exists().where(
         same, other.c.run_id > runs.c.run_id, other.c.parent_run_id.is_(None), other.c.state.in_(FINAL_NAMES)
     )
@@ -198,7 +198,7 @@ def delete_some(connection: Connection, table: sa.Table, match: sa.ColumnElement
 
 
 def count_old_runs(connection: Connection, *, finished_before: Before, most: int) -> int:
-    """How many ended before, to tell somebody beforehand; not more than `most` are counted."""
+    """Count runs that ended before, to announce a deletion in advance; counting stops at `most`."""
     old = (
         sa.select(runs.c.run_id)
         .where(
@@ -217,7 +217,7 @@ def count_old_runs(connection: Connection, *, finished_before: Before, most: int
 
 
 def has_old_history(connection: Connection, *, recorded_before: Before) -> bool:
-    """Whether a walk over all schedules may find anything; tables of later weeks are not looked at."""
+    """Tell whether a scan of all schedules may find anything; tables of later weeks are not read."""
     old = sa.exists().where(
         history.c.recorded_at < latest(recorded_before),
         history.c.sequence.is_not(None),
@@ -227,7 +227,7 @@ def has_old_history(connection: Connection, *, recorded_before: Before) -> bool:
 
 
 def schedules_with_old_history(connection: Connection, *, recorded_before: Before, after: bytes, looks: int) -> Found:
-    """Of the next `looks` schedules, those whose oldest decision is older."""
+    """The schedules among the next `looks` whose oldest decision is older than the cutoff."""
     oldest = (
         sa.select(history.c.recorded_at)
         .where(history.c.schedule_uid == positions.c.schedule_uid, history.c.event_type.in_(_FORGOTTEN))
@@ -305,7 +305,7 @@ def set_checkpoint(connection: Connection, uid: bytes, *, sequence: int, decided
 
 
 def deleted_schedules(connection: Connection, *, deleted_before: Before, after: bytes, looks: int) -> Found:
-    """Of the next `looks` schedules, those that were deleted before, and of which no run or decision is left."""
+    """The schedules among the next `looks` that were deleted before the cutoff and have no run or decision left."""
     uid = schedules.c.schedule_uid
     may_go = sa.func.coalesce(_may_be_purged(connection, deleted_before), sa.false()).label("may_go")
     rows = connection.execute(sa.select(uid, may_go).where(uid > after).order_by(uid).limit(looks)).all()
@@ -314,7 +314,7 @@ def deleted_schedules(connection: Connection, *, deleted_before: Before, after: 
 
 
 def purge_schedules(connection: Connection, uids: Sequence[bytes], *, deleted_before: Before) -> int:
-    """How many are gone. A schedule goes whole or not at all: no reader may see half of one."""
+    """Purge schedules and return their number. A schedule goes whole or not at all: no reader may see half of one."""
     uid = positions.c.schedule_uid
     locked = sa.select(uid).where(uid.in_(list(uids))).order_by(uid).with_for_update(skip_locked=True)
     ours = list(connection.execute(locked).scalars())
@@ -340,8 +340,9 @@ def _may_be_purged(connection: Connection, deleted_before: Before) -> sa.ColumnE
 
 
 def _is_declared_again() -> sa.ColumnElement[bool]:
-    """Whose runs are used up, though the code or bundle that brought it declares it at every start: without it, they
-    would begin anew. Templates are as few as what declares them; a later one of the same id takes its place.
+    """Match exhausted schedules that code or a bundle declares at every start: without the row they would start over.
+
+    Templates are as few as their declarations; a later one with the same id replaces the earlier.
     """
     later = schedules.alias()
     used_up = sa.exists().where(

@@ -56,7 +56,7 @@ _ROWS = TypedRows(SecretRow, secrets, hosts=_hosts)
 
 
 def owner_of(namespace: str, name: str) -> bytes:
-    """What the value is bound to; neither part can hold a slash."""
+    """Context to which the encrypted value is bound; no part can contain a slash."""
     return f"secret:{namespace}/{name}".encode()
 
 
@@ -133,7 +133,7 @@ def count(connection: Connection, namespace: str) -> int:
 
 
 def delete(connection: Connection, namespace: str, name: str) -> bool:
-    """Whether there was one."""
+    """Return whether a secret was deleted."""
     return connection.execute(sa.delete(secrets).where(*_named(namespace, name))).rowcount == 1
 
 

@@ -150,7 +150,7 @@ def rotate(
 
 
 def revoke(connection: Connection, namespace: str, token_id: bytes, *, now: Instant) -> bool:
-    """Whether it was live until now; the first revocation stays on record."""
+    """Revoke a token and tell whether it was active; the first revocation stays on record."""
     changed = connection.execute(
         sa.update(tokens).where(*_named(namespace, token_id), tokens.c.revoked_at.is_(None)).values(revoked_at=now)
     )

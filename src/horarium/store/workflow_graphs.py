@@ -78,7 +78,7 @@ _REMEMBERED: WeakKeyDictionary[Engine, _Remembered] = WeakKeyDictionary()
 def load(
     connection: Connection, wanted: Iterable[WorkflowVersion]
 ) -> Mapping[WorkflowVersion, CompiledWorkflow | Exception]:
-    """What is not there, or cannot be read, is the reason why."""
+    """Load workflows by version; a missing or unreadable one maps to the reason."""
     asked = list(set(wanted))
     remembered = _REMEMBERED.setdefault(connection.engine, _Remembered())
     found: dict[WorkflowVersion, CompiledWorkflow | Exception] = {}
@@ -112,7 +112,7 @@ def _missing(version: WorkflowVersion) -> LookupError:
 
 
 def newest_versions(connection: Connection, names: Collection[WorkflowName]) -> dict[WorkflowName, int]:
-    """Of those that are stored."""
+    """Newest versions of those workflows that are stored."""
     columns = (workflows.c.namespace, workflows.c.workflow_id)
     asked = list(names)
     found: dict[WorkflowName, int] = {}

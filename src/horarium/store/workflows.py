@@ -95,7 +95,7 @@ def find_many(connection: Connection, namespace: str, ids: Collection[str]) -> d
 
 
 def uses_of(connection: Connection, namespace: str, wanted: Iterable[Use]) -> dict[Use, Stored]:
-    """What is stored of them."""
+    """Find the stored versions of used workflows, with their own uses."""
     asked = set(wanted)
     newest = newest_versions(connection, {(namespace, use.name) for use in asked if use.version is None})
     exact = {use: use.version or newest.get((namespace, use.name), 0) for use in asked}
@@ -149,7 +149,7 @@ def versions_page(
 
 
 def set_bundle(connection: Connection, namespace: str, workflow_id: str, bundle: str | None) -> None:
-    """Of all its versions: whose it is does not depend on them."""
+    """Assign all versions of a workflow to a bundle: ownership does not depend on the version."""
     connection.execute(sa.update(workflows).where(*_named(namespace, workflow_id)).values(bundle=bundle))
 
 

@@ -18,7 +18,7 @@ from horarium.telemetry.metrics import Metrics
 
 
 class DecidedLike(Protocol):
-    """What a tick decided about one schedule."""
+    """Decisions of a tick about one schedule."""
 
     @property
     def namespace(self) -> str: ...

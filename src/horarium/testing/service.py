@@ -92,7 +92,7 @@ class TestService:
 
     @property
     def resources(self) -> Resources:
-        """What the operations of `horarium.operations` work with."""
+        """Resources for the operations of `horarium.operations`."""
         return self.parts.resources
 
     @property
@@ -125,7 +125,7 @@ class TestService:
         return [history_event(row) for row in self.resources.database.read(look)]
 
     def verify(self) -> Sequence[verify.Finding]:
-        """What is wrong with the records; nothing, if all is well."""
+        """Find faults of the records; there should be none."""
         return list(verify.verify(self.resources, self.caller))
 
     def client(self, *, token: str | None = TOKEN, namespace: str | None = "default") -> Client:

@@ -21,7 +21,7 @@ _OF_RUNS = ("duration_seconds", "workflow", "version", "approval")
 
 
 class Written(Protocol):
-    """What the store says of an event or a notice."""
+    """Event or notice as the store returns it."""
 
     @property
     def namespace(self) -> str: ...
@@ -94,5 +94,5 @@ def cloud_event(entry: FeedEntry) -> bytes:
 
 
 def message_id(subscription_id: bytes, entry: str) -> str:
-    """What a receiver knows a repetition by."""
+    """Id by which a receiver recognises a repetition."""
     return f"{id_text(subscription_id)}:{entry}"

@@ -52,13 +52,13 @@ def _definition(kinds: Kinds) -> dict[str, Any]:
 
 
 def _shown(document: dict[str, Any], answer: dict[str, Any]) -> dict[str, Any]:
-    """What the answer says of a field holds, unless it says nothing but that it is an object."""
+    """Combine properties; those of the answer win, unless they only say that a field is an object."""
     own = {name: each for name, each in answer["properties"].items() if each != {"type": "object"}}
     return {**document["properties"], "action": reference(SHOWN_ACTION), **own}
 
 
 def _shown_action(action: dict[str, Any]) -> dict[str, Any]:
-    """What is stored may be of a kind whose package is gone, or newer: only what all actions have is certain."""
+    """Schema of a stored action: its kind may be of a missing or newer package, so only common fields are certain."""
     fields = {
         name: each if name in COMMON else {"description": each["description"]}
         for name, each in action["properties"].items()

@@ -82,9 +82,9 @@ def read_card(document: object) -> Card:
 
 
 def summary(document: object) -> dict[str, Json] | None:
-    """What is kept of a card and shown: it may be large, and most of it is for whoever chooses an agent.
+    """Summary of a card to store and show: a card may be large, and most of it is for users who choose an agent.
 
-    None for what is no card.
+    None for a document that is no card.
     """
     try:
         card = read_card(document)

@@ -112,7 +112,7 @@ class Seek:
 
 
 class Left(Enum):
-    """What cannot be used: a dialect that is not spoken, an address at which nobody is."""
+    """Unusable part of a connection: an unsupported dialect, or a URL that does not respond."""
 
     DIALECT = "dialect"
     ADDRESS = "address"
@@ -135,7 +135,7 @@ Step: TypeAlias = Done | Pause | Follow | Send | Seek | Leave | WithoutPush
 
 
 def poll_pause(age_seconds: float) -> float:
-    """What is young is asked often; what has lasted for long will not mind some seconds more."""
+    """Pause before the next poll: young tasks are polled often, old ones less."""
     return min(max(age_seconds / 10, FIRST_PAUSE_SECONDS), LONGEST_PAUSE_SECONDS)
 
 
@@ -291,7 +291,7 @@ def _seen(where: Where, task: TaskSeen) -> Step:
 
 
 class CalledOff(Enum):
-    """What came of asking an agent to stop a task."""
+    """Outcome of a request to cancel a task."""
 
     TOLD = "told"
     OVER = "over"

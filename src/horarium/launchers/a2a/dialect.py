@@ -107,7 +107,10 @@ def cancel_body(dialect: Dialect, task_id: str, request_id: str) -> dict[str, Js
 
 
 def list_body(context_id: str, request_id: str) -> dict[str, Json]:
-    """Of 1.0 only. What is listed has no artifacts: the text of a task that was found is asked for by `get_body`."""
+    """Build a list request, which only version 1.0 has.
+
+    Listed tasks have no artifacts: `get_body` requests the result of a task that was found.
+    """
     return _request("ListTasks", {"contextId": context_id, "pageSize": _LISTED_TASKS}, request_id)
 
 
@@ -297,7 +300,7 @@ class _Said:
 
 
 def _file(part: Mapping[str, Any]) -> dict[str, str] | None:
-    """What a file says of itself; never its bytes, which nobody could read in a result."""
+    """Describe a file by its metadata; its bytes would be unreadable in a result."""
     inner = part.get("file")
     holder: Mapping[str, Any] = inner if isinstance(inner, dict) else part
     names = ("name", "filename", "mimeType", "mediaType", "uri", "url")
@@ -320,7 +323,7 @@ def _object(value: object, name: str) -> Mapping[str, Any]:
 
 
 def _list(value: object, name: str) -> list[Any]:
-    """What is missing is empty: 1.0 leaves empty lists out."""
+    """Read an array; a missing one is empty, since 1.0 leaves empty lists out."""
     if value is None:
         return []
     if not isinstance(value, list):

@@ -30,7 +30,7 @@ class Hints:
             self._news.pop(run_id, None)
 
     def hint(self, run_id: str) -> bool:
-        """Whether somebody here waits for this run."""
+        """Notify the conversation of a run and tell whether there is one here."""
         found = self._news.get(run_id)
         if found is None:
             return False

@@ -51,7 +51,7 @@ class Dialects:
 
 @dataclass(frozen=True, slots=True)
 class Means:
-    """What all conversations of a process share."""
+    """Services that all conversations of a process share."""
 
     clock: Clock
     client: A2AClient
@@ -115,7 +115,7 @@ class Line:
         return heard
 
     def leave(self, what: Left) -> bool:
-        """Whether another way is left."""
+        """Remove the unusable connections and tell whether another one is left."""
         way = self.way
         rest = without_dialect(self.ways, way.dialect) if what is Left.DIALECT else without_address(self.ways, way.url)
         if rest:
@@ -141,7 +141,7 @@ def _card(seen: CardSeen) -> Card | None:
 
 
 async def call_off(line: Line, task_id: str, name: str) -> tuple[bool, Outcome | None]:
-    """Whether nothing is left to be told, and what the task had become before."""
+    """Cancel a task; return whether this is settled, and the outcome if the task had ended before."""
     while True:
         heard = await line.call(cancel_body(line.way.dialect, task_id, name), CALL_OFF_SECONDS)
         match called_off(heard):

@@ -63,7 +63,7 @@ def context_of(request: LaunchRequest) -> str:
 
 
 def is_fresh(request: LaunchRequest) -> bool:
-    """Whether the conversation holds this attempt and nothing else."""
+    """Tell whether the conversation contains this attempt only."""
     shared = request.agent is not None and request.agent.context is AgentContext.SCHEDULE
     return not shared or request.schedule_id is None
 

@@ -62,7 +62,7 @@ def of_message(message: MessageSeen) -> Outcome:
 
 
 def of_error(error: RpcFailed) -> Outcome:
-    """Of a code that says that the method or the version is not spoken: once no other dialect is left."""
+    """Outcome of an error code, also of an unsupported method or version once no other dialect is left."""
     said = _with(f"the agent answered with error {error.code}", error.message)
     if error.code == NO_SUCH_TASK:
         return Unknown(_with("the agent no longer has the task", error.message))
@@ -96,5 +96,5 @@ def _question(task: TaskSeen) -> str:
 
 
 def _with(said: str, more: str) -> str:
-    """What the agent says itself may be long; what it means stands first."""
+    """Append the agent's own text, which may be long, to the meaning."""
     return clean_text(f"{said}: {more.strip()}" if more.strip() else said, _MAX_SAID)

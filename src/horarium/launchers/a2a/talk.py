@@ -91,7 +91,7 @@ class Talk:
         return None if self.reference is None else (await call_off(line, self.reference, self._name()))[1]
 
     async def late_reply(self, seconds: float) -> Outcome | None:
-        """Of a talk that was stopped: a message that is just being sent may still get its reply, which is kept."""
+        """Wait for the reply to a message that is being sent while the conversation stops; its outcome counts."""
         sending, self._sending = self._sending, None
         try:
             async with asyncio.timeout(seconds):
@@ -209,7 +209,7 @@ class Talk:
             await asyncio.shield(self._telling)
 
     async def _show(self, line: Line) -> None:
-        """What the agent was found to be, once: it is no news a second time."""
+        """Report the agent's card and dialect once; later results are no news."""
         if not self._shown and self._request.holder is not None:
             self._shown = True
             await self._request.holder.seen(line.told())

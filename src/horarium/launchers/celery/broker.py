@@ -40,7 +40,7 @@ class Lost(NotSent):
 
 
 def make_app(broker: str, result: str | None = None, answer_seconds: float = ANSWER_SECONDS) -> Celery:
-    """Of nobody's tasks: it makes messages, reads results and calls workers; it is never the current app."""
+    """Create an app without tasks: it makes messages, reads results and calls workers; it is never the current app."""
     app = Celery("horarium", broker=broker, set_as_current=False, loader="app")
     # Not by the configuration: a variable of the environment, such as CELERY_RESULT_BACKEND, would go before it.
     app.backend_cls = result or "disabled://"
@@ -72,7 +72,7 @@ def transport_options(broker: str, answer_seconds: float = ANSWER_SECONDS) -> di
 
 
 def said(error: BaseException, *urls: str | None) -> str:
-    """What went wrong, without what the URL of a broker hides: libraries repeat it."""
+    """Describe an error without the password and address in the URL of a broker: libraries repeat it."""
     text = f"{type(error).__name__}: {error}"
     for url in urls:
         if url is None:
@@ -85,7 +85,7 @@ def said(error: BaseException, *urls: str | None) -> str:
 
 
 def is_refusal(error: BaseException) -> bool:
-    """Whether the broker itself said that it has not taken what was sent."""
+    """Tell whether the broker itself rejected the message."""
     cause = error.__cause__ or error
     return any(each.__name__ in _NOT_TAKEN for each in type(cause).__mro__)
 
@@ -129,7 +129,10 @@ class Link:
         )
 
     def publish_together(self, messages: list[Message]) -> list[Exception | None]:
-        """What the broker said to each, None = it has it. Raises NotSent as long as none has left."""
+        """Publish messages and return the broker's error for each, None = accepted.
+
+        Raises NotSent as long as none has left.
+        """
         with self.producer.batch(max_size=_LARGE_BATCH) as batch:
             try:
                 for each in messages:

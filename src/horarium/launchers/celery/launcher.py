@@ -58,7 +58,7 @@ class CeleryLauncher(Launcher):
         rest_seconds: float = FIRST_REST_SECONDS,
         answer_seconds: float = ANSWER_SECONDS,
     ) -> None:
-        """Which pause the first try of a broker that is away is followed by, and how long one has for an answer."""
+        """Set the pause after the first failed attempt to reach a broker, and the time limit of its replies."""
         self._clock = clock
         self._brokers = dict(brokers)
         self._apps = {name: make_app(each.broker, each.result, answer_seconds) for name, each in brokers.items()}
@@ -167,7 +167,7 @@ class CeleryLauncher(Launcher):
             await self._revoke(name, [reference], terminate=False)
 
     async def end_tasks(self, target: str, references: list[str]) -> bool:
-        """Of runs that are over although somebody may work for them. False = say it again later."""
+        """Revoke tasks of runs that have ended although a worker may still execute them. False = try again later."""
         name = connection_in(target)
         return name not in self._lines or await self._revoke(name, references, terminate=True)
 

@@ -50,11 +50,11 @@ class Parcel:
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def begin(self) -> bool:
-        """Whether it may be sent now; from then on nobody can withdraw it."""
+        """Begin to send, unless it was withdrawn; afterwards it can no longer be withdrawn."""
         return self._move(_State.WAITING, _State.SENDING)
 
     def withdraw(self) -> bool:
-        """Whether it was not sent, and never will be."""
+        """Withdraw, and tell whether it was not sent and never will be."""
         return self._move(_State.WAITING, _State.OVER)
 
     def _move(self, before: _State, after: _State) -> bool:
@@ -76,7 +76,7 @@ Order = Parcel | Revocation
 
 
 class Line:
-    """Of one connection of the settings. `urls` are those of its broker and its results.
+    """Connection of the settings. `urls` are those of its broker and its results.
 
     `rest_seconds` is the first pause after a broker could not be reached.
     """
@@ -109,7 +109,7 @@ class Line:
         self._answer([(order, Unreachable(_STOPPED))])
 
     def close(self, patience_seconds: float) -> None:
-        """What is not sent by then is told so; a thread that hangs in its broker is left behind."""
+        """Close the line. Unsent messages get an error; a thread that hangs in its broker is left behind."""
         with self._changed:
             self._closed = True
             self._changed.notify_all()

@@ -53,7 +53,7 @@ class Results:
 
 
 def outcome_of(meta: Mapping[str, Any], task_id: str) -> Outcome | StillRunning:
-    """What a backend has not heard of, it calls pending."""
+    """Convert a stored result; a backend reports an unknown task as pending."""
     state, result = meta.get("status"), meta.get("result")
     match state:
         case "SUCCESS":
@@ -72,13 +72,13 @@ def outcome_of(meta: Mapping[str, Any], task_id: str) -> Outcome | StillRunning:
 
 
 def failure(name: str, text: str) -> RunFailed | RunTimedOut:
-    """Of a task that raised: the class of the exception is the class of the error."""
+    """Failure of a task that raised: the class of the exception is the class of the error."""
     said = clean_text(f"{name}: {text}" if text else name)
     return RunTimedOut(said) if name in TIME_LIMITS else RunFailed(said, clean_text(name, 100))
 
 
 def kept_result(value: object) -> Any:
-    """What is no JSON is kept as its text."""
+    """Convert a value to JSON; any other value is stored as its text."""
     try:
         return keep(value)
     except NotJson:

@@ -50,7 +50,7 @@ def checkpoint(connection: Connection, uid: bytes) -> Checkpoint | None:
 
 
 def life_before(connection: Connection, uid: bytes, sequence: int) -> list[HistoryRow]:
-    """What was done to the schedule itself before an event, oldest first: retention leaves it."""
+    """Lifecycle events of the schedule before an event, oldest first: retention does not delete them."""
     found: list[HistoryRow] = []
     after = 0
     while page := streams.read(connection, uid, after_sequence=after, limit=_PAGE):

@@ -62,7 +62,7 @@ SELECT feed_id FROM {part} AS part WHERE {stays} OR schedule_uid = ANY(%(held)s)
 
 
 class Sums(NamedTuple):
-    """Of a schedule's rows in a week. `last` None = there is no decision among them."""
+    """Summary of a schedule's rows in a week. `last` None = there is no decision among them."""
 
     schedule_uid: bytes
     last: int | None
@@ -75,7 +75,7 @@ class Sums(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Mark:
-    """What the checkpoint of a schedule is to say."""
+    """New values for the checkpoint of a schedule."""
 
     sequence: int
     decided_until: Instant
@@ -158,7 +158,7 @@ class HistoryWeek:
 
 
 def _stays(connection: Connection, before: Cutoffs, until: Instant) -> str:
-    """Which rows are those of a namespace that keeps longer, as a condition; names are quoted by the database."""
+    """Build a condition for rows of namespaces with a longer retention; the database quotes the names."""
     each = namespaces.alias("each")
     old = cutoffs.cutoff(before, each.c.namespace) >= until
     rows = connection.execute(sa.select(sa.func.quote_literal(each.c.namespace), old)).all()

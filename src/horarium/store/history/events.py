@@ -66,7 +66,7 @@ def read_page(
 
 
 def load_payloads(connection: Connection, place: int) -> Callable[[Sequence[Row]], Mapping[Row, Any]]:
-    """Of rows that have their `feed_id` at a place."""
+    """Prepare to load payloads of rows that have their `feed_id` at a place."""
     return load_by(connection, history.c.feed_id, place, history.c.payload)
 
 
@@ -80,7 +80,7 @@ def read_newest(
 
 
 def newest_types(connection: Connection, uid: bytes, limit: int) -> list[str]:
-    """Of the last events, the newest first."""
+    """Types of the last events, the newest first."""
     mine = sa.select(history.c.event_type).where(history.c.schedule_uid == uid, history.c.sequence.is_not(None))
     return list(connection.execute(mine.order_by(history.c.sequence.desc()).limit(limit)).scalars())
 

@@ -119,7 +119,7 @@ _ONLY = (Epoch("", 0),)
 def onward(
     connection: Connection, namespace: str | None, *, after: FeedCursor = START, limit: int
 ) -> tuple[list[FeedRow], FeedCursor]:
-    """What was recorded after a cursor, and the cursor to go on with; None = in all namespaces."""
+    """Events recorded after a cursor, with the cursor for the next page; None = in all namespaces."""
     epochs = _epochs(connection)
     begin, seen = place(epochs, after)
     rows: list[FeedRow] = []

@@ -109,7 +109,7 @@ def under_way(connection: Connection, namespace: str, before: Instant, most: int
 
 
 def reaches_back(connection: Connection, uids: Sequence[bytes], start: Instant) -> bool:
-    """Whether what `of_some` looks at reaches back to an instant."""
+    """Tell whether the rows that `of_some` reads reach back to an instant."""
     mine = (
         sa.select(sa.literal(1))
         .join_from(positions, history, positions.c.schedule_uid == history.c.schedule_uid)
@@ -173,7 +173,7 @@ def _instant(value: Instant | None) -> Instant | None:
 
 
 def _archived(connection: Connection, run_ids: Sequence[bytes]) -> dict[bytes | None, Sequence[Any]]:
-    """What is known of those that have moved."""
+    """Data of those runs that are in the archive."""
     if not run_ids or not everywhere.has_archive(connection):
         return {}
     own = everywhere.of_archive(sa.select(runs.c.run_id, *_RUN).where(runs.c.run_id.in_(list(run_ids))))

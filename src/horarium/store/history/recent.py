@@ -54,7 +54,7 @@ WHERE p.schedule_uid IN (UIDS) AND {_DECISIONS.replace("event_type", "h.event_ty
 
 
 def newest(connection: Connection, uids: Sequence[bytes], now: Instant) -> dict[bytes, list[Recent]]:
-    """Of each schedule that has had any, at most `MOST_RECENT`, in no order."""
+    """At most `MOST_RECENT` runs of each schedule that has any, in no order."""
     if not uids:
         return {}
     if connection.dialect.name == "postgresql":

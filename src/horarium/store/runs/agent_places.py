@@ -121,7 +121,7 @@ _FOLLOWED_SQLITE = _FOLLOWED.format(of_one=_GIVEN, now="?", most="?")
 
 
 def followed(connection: Connection, targets: Collection[ReadyTarget], now: Instant, most: int) -> list[Candidate]:
-    """Of each target, locked: whoever takes one sends nothing by that, so it needs no place."""
+    """Lock the followed runs of each target: taking one over sends nothing, so it needs no place."""
     if not targets:
         return []
     if connection.dialect.name == "postgresql":

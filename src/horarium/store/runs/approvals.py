@@ -155,14 +155,14 @@ def _row(
 
 
 def current_inputs(run: Any, definition: Definition) -> Any:
-    """What it will be given: its own inputs, else those of its revision. `run` is a row of `runs`, parsed or not."""
+    """Inputs of the run: its own, else those of its revision. `run` is a row of `runs`, parsed or not."""
     if run.inputs is None:
         return inputs_for(definition.action.input, definition.inputs_rotation, run.rotation_index or 0)
     return from_text(run.inputs) if isinstance(run, Work) else run.inputs
 
 
 def _gates(run: Work, policy: ApprovalPolicy, asked: _Asked) -> list[str]:
-    """Of a run that waits to start, all that its policy lists; of one that was stopped by some, those."""
+    """Gates of a run: all that its policy lists if it waits to start, else those that stopped it."""
     if asked.came_to is not None:
         return sorted(set(asked.came_to))
     if asked.declared is None:
@@ -177,7 +177,7 @@ _WHO_WROTE = "SELECT schedule_uid, created_by, edited_by FROM schedules WHERE sc
 
 
 def _requesters(connection: Connection, waiting: Sequence[Work]) -> dict[bytes, list[str]]:
-    """Who wrote the schedule, and who asked for the run or for that of which it is a step."""
+    """Authors of the schedule, and requesters of the run or of the root run if it is a step."""
     roots = {run.run_id: run.root_run_id or run.run_id for run in waiting}
     found = select_by_ids(connection, _WHO_ASKED, sorted({*roots.values(), *roots}))
     asked = {run_id: (from_text(said) or {}).get("principal") for run_id, said in found}

@@ -98,7 +98,7 @@ def write_changes(
 
 
 def _left_behind(run: Work, change: Change) -> UnwantedTask | None:
-    """What an agent, or a worker behind a broker, still does for a run that is over for us."""
+    """Work that an agent, or a worker behind a broker, still does for a run that has ended here."""
     if run.reference is None:
         return None
     if connection_in(run.target) is not None:
@@ -214,7 +214,7 @@ def _again(run: Work, again: Again) -> dict[str, Any]:
 
 
 def _events(run: Work, change: Change, by: CommandContext | None) -> list[tuple[RunEventType, dict[str, Any]]]:
-    """What its stream is told; a step whose target answered at once has started, too."""
+    """Events for the run's stream; a step whose target replied at once has also started."""
     found = [] if (event := _event(run, change)) is None else [event]
     if by is not None:
         found = [(kind, said | by.to_payload()) for kind, said in found]
@@ -235,7 +235,7 @@ _DONE = (RunState.SUCCEEDED, RunState.FAILED, RunState.TIMED_OUT)
 
 
 def _event(run: Work, change: Change) -> tuple[RunEventType, dict[str, Any]] | None:
-    """What the stream of the run says about the change; most changes are said."""
+    """Event of the run's stream for a change; most changes have one."""
     match change:
         case End():
             kind = final_event(change.state, is_step=run.parent_run_id is not None)
@@ -283,14 +283,14 @@ def _finished_runs(connection: Connection, finished: Sequence[tuple[Work, End]],
 
 
 def _approval(run: Work, end: End, answers: Mapping[bytes, str]) -> str | None:
-    """What came of the question whether it may run; None = it was not asked, or has not been answered."""
+    """Outcome of the approval request; None = there was no request, or no decision yet."""
     if end.state in _UNAPPROVED:
         return end.state.value
     return None if run.approval_id is None else answers.get(run.approval_id)
 
 
 def _finished(run: Work, end: End, answers: Mapping[bytes, str], now: Instant) -> Notice:
-    """What the feed tells of the end of a root run, whatever ended it."""
+    """Notice about the end of a root run, whatever ended it."""
     started, error = run.started_at, end.error
     values = {
         "state": end.state.value,

@@ -28,7 +28,7 @@ _YES = (ApprovalDecision.APPROVED.value, ApprovalDecision.MODIFIED.value)
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """Which runs are looked at; None = all. A schedule id means every schedule that has had it."""
+    """Filter of the runs to check; None = all. A schedule id means every schedule that has had it."""
 
     namespace: str | None = None
     schedule_id: str | None = None
@@ -57,7 +57,7 @@ def last_of_page(connection: Connection, scope: Scope, after: bytes, size: int) 
 
 
 def facts(connection: Connection, scope: Scope, after: bytes, last: bytes) -> list[Checked]:
-    """Of the runs of a page those of which something can be wrong: open ones, and those that needed a yes."""
+    """The runs of a page that can have faults: open ones, and those that needed approval."""
     asked = sa.or_(runs.c.state.not_in(FINAL_NAMES), runs.c.needs_approval)
     page = _FACTS.where(scope.holds(), runs.c.run_id > after, runs.c.run_id <= last, asked)
     rows = sorted(everywhere.every(connection, page), key=lambda row: row.run_id)
@@ -67,9 +67,9 @@ def facts(connection: Connection, scope: Scope, after: bytes, last: bytes) -> li
 
 
 def doubles(connection: Connection, scope: Scope, after: bytes, last: bytes) -> Sequence[tuple[bytes, str]]:
-    """Of the workflow runs of a page, nodes for which more than one run stands.
+    """Nodes of the workflow runs of a page that have more than one run.
 
-    A fallback stands beside the step whose place it takes, not instead of it.
+    A fallback exists in addition to the step that it replaces.
     """
     one = (runs.c.parent_run_id, runs.c.node_id, runs.c.fallback)
     inside = (runs.c.parent_run_id > after, runs.c.parent_run_id <= last)
@@ -139,9 +139,9 @@ def _answer(row: Any, definitions: Mapping[bytes, Definition | Exception]) -> An
 
 
 def _hash(row: Any, definition: Definition | Exception | None) -> str | None:
-    """Of the inputs that it is given, and of what its agent is told.
+    """Hash of the run's inputs and of its agent's prompts.
 
-    None where its definition cannot be read, and nothing can be checked.
+    None where its definition is unreadable and nothing can be checked.
     """
     try:
         reply = proposed_reply(row.question, from_text(row.modifications))

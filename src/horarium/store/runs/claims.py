@@ -92,7 +92,7 @@ def _namespaces(connection: Connection, after: str, limit: int) -> list[str]:
 
 
 def ready_targets(connection: Connection, asked: Mapping[str, str], limit: int) -> list[ReadyTarget]:
-    """Of each namespace up to `limit` targets, from the one that it is mapped to on."""
+    """Up to `limit` targets of each namespace, starting with the one that it is mapped to."""
     if connection.dialect.name == "postgresql":
         document = event_text([{"namespace": namespace, "after": after} for namespace, after in asked.items()])
         rows = connection.execute(_TARGETS_POSTGRES, {"asked": document, "limit": limit})
@@ -145,7 +145,7 @@ _CANDIDATES_SQLITE = _OF_ONE.format(namespace="?", target="?", now="?", places="
 
 
 def candidates(connection: Connection, places: Sequence[tuple[ReadyTarget, int]], now: Instant) -> list[Candidate]:
-    """Of each target as many as it has places for, locked until the transaction ends."""
+    """Lock candidates until the transaction ends, for each target as many as it has places for."""
     if not places:
         return []
     if connection.dialect.name == "postgresql":
@@ -302,10 +302,10 @@ def claim_queued(
     claimed_by: str | None = None,
     agent: str | None = None,
 ) -> list[Work]:
-    """What waits on a pull queue, for a worker outside: the highest priority first, then the oldest.
+    """Claim runs of a pull queue for an external worker: the highest priority first, then the oldest.
 
-    `types` are the workflow types that the worker knows, None = any; what it does not know stays where it is.
-    `claimed_by` is the principal whose reports will be heard. An `agent` gets what is unassigned or its own.
+    `types` are the workflow types that the worker supports, None = any; runs of other types stay queued. `claimed_by`
+    is the principal whose reports are accepted. An `agent` receives unassigned runs and its own.
     """
     held = {"owner": owner, "claimed_by": claimed_by, "until": now + lease_seconds * SECOND, "now": now}
     where = {"namespace": namespace, "queue": queue, "limit": limit, "agent": agent}

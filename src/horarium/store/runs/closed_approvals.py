@@ -27,7 +27,7 @@ _AT_ONCE = 900
 
 
 def close_unanswered(connection: Connection, changed: Sequence[tuple[Work, Change]], now: Instant) -> None:
-    """Of all runs that ended while they waited. What somebody has decided stays as it is."""
+    """Close open approval requests of runs that ended while they waited. A decided request stays as it is."""
     by_reason: defaultdict[str | None, list[bytes]] = defaultdict(list)
     for run, change in changed:
         if isinstance(change, End) and run.state == RunState.AWAITING_APPROVAL:

@@ -51,7 +51,7 @@ class NamesRevision(Protocol):
 
 
 class _Derived(NamedTuple):
-    """Which definition it is, where the revision does not say it all."""
+    """Key of a definition that is not determined by the revision alone."""
 
     revision: RevisionKey
     workflow: int

@@ -50,7 +50,7 @@ def waiting(connection: Connection) -> list[Waiting]:
 
 
 def oldest_ready(connection: Connection) -> Instant | None:
-    """Of all groups: the run that waits longest is often one of few on its queue. None = nothing is ready."""
+    """Time of the oldest ready run of all groups; it often is on a queue with few runs. None = none is ready."""
     oldest: Instant | None = connection.scalar(sa.select(sa.func.min(_some(RunState.READY).c.ready_at)))
     return oldest
 

@@ -104,7 +104,7 @@ def end_runs(connection: Connection, run_ids: Sequence[bytes], event: Event, now
 
 
 def stop_steps(connection: Connection, parents: Sequence[bytes], now: Instant, *, at_once: bool) -> None:
-    """Of workflows that wind down: what has not started is cancelled, what runs is asked to stop, or ends too."""
+    """Stop steps of workflows that wind down: cancel those not started, ask the others to stop or end them."""
     if not parents:
         return
     children = [row[0] for row in select_by_ids(connection, _OPEN_CHILDREN, parents)]

@@ -116,7 +116,7 @@ def _strip(connection: Connection, run_ids: Sequence[bytes]) -> None:
 
 
 class WeekOfRuns:
-    """Of `run_events` or `run_logs`; one transaction a step."""
+    """Drop a week of `run_events` or `run_logs`; each step is one transaction."""
 
     def __init__(self, database: Database, part: Partition, like: Table) -> None:
         self._database = database

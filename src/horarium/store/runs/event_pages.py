@@ -38,9 +38,9 @@ class StreamRow:
 def merged(
     connection: Connection, run_id: bytes, *, is_root: bool, after: EventPlace | None, limit: int
 ) -> list[StreamRow]:
-    """Of the run those that are stored; of all below it also that it was created, which is read off its row.
+    """Stored events of the run, and for all runs below it also their creation, which is read from their row.
 
-    What that event says is the same for all of them, and left to the caller.
+    The payload of that event is the same for all of them and is left to the caller.
     """
     family = (_of_root if is_root else _below)(run_id)
     stored = sa.select(

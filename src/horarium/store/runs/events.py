@@ -48,6 +48,6 @@ def add_event(
 
 
 def count_events(connection: Connection, run_id: bytes, event_type: RunEventType) -> int:
-    """How often something has happened to a run."""
+    """Count events of one type in a run's stream."""
     own = (run_events.c.run_id == run_id, run_events.c.event_type == event_type.value)
     return int(connection.execute(select(func.count()).select_from(run_events).where(*own)).scalar_one())

@@ -38,7 +38,7 @@ def of_archive(statement: S) -> S:
 
 
 def _moved(element: Any, **_: Any) -> Any:
-    """What stands for a table or a column of `runs`, under whatever name; None = it is none."""
+    """Archive counterpart of a table or a column of `runs`, under any name; None = there is no counterpart."""
     if isinstance(element, sa.Column):
         table = _archived(element.table)
         return None if table is None else table.c[element.key]
@@ -113,7 +113,7 @@ def is_archived(connection: Connection, run_id: bytes) -> bool:
 
 
 def lock_archived(connection: Connection, statement: str, run_ids: Sequence[bytes]) -> list[Sequence[Any]]:
-    """Of those that have moved, in sorted order, ours until the transaction ends: nobody deletes them meanwhile."""
+    """Lock archived runs in sorted order until the transaction ends, which keeps them from being deleted."""
     if not run_ids or not has_archive(connection):
         return []
     return select_by_ids(connection, text_of_archive(statement), run_ids, "ORDER BY run_id FOR UPDATE")

@@ -98,7 +98,7 @@ def _step(row: Sequence[Any], is_shown: bool, loaded: Mapping[bytes, str | None]
 
 
 def within(sizes: Iterable[int], most: int = MAX_PAGE_BYTES) -> list[bool]:
-    """Which of them fit together, the first ones first; what follows one that is too large may still fit."""
+    """Choose what fits together, the first ones first; an item after one that is too large may still fit."""
     left, fit = most, []
     for size in sizes:
         fit.append(size <= left)

@@ -53,7 +53,7 @@ class Asked(Protocol):
 
 
 def told_of(asked: Asked, origin: str, nominal: Instant) -> dict[str, object]:
-    """What every notice about a question says of it, and of the run that it is about."""
+    """Fields that every notice about an approval request has about it and its run."""
     told = {} if asked.question is None else {"question": asked.question[:TOLD_QUESTION]}
     return {
         **told,

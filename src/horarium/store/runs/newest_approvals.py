@@ -98,7 +98,7 @@ _APPROVED = sa.select(approvals.c.run_id, approvals.c.gates).where(
 
 
 def replies(connection: Connection, approval_ids: Collection[bytes]) -> dict[bytes, str]:
-    """What was answered to agents that had asked, by approval; a yes without words is a word itself."""
+    """Replies to agents' questions, by approval; an approval without a reply counts as the word "approved"."""
     found: dict[bytes, str] = {}
     wanted = list(approval_ids)
     for start in range(0, len(wanted), _AT_ONCE):
@@ -117,7 +117,7 @@ _REPLIES = sa.select(approvals.c.approval_id, approvals.c.gates, approvals.c.mod
 
 
 def confided(connection: Connection, run_ids: Collection[bytes]) -> dict[bytes, tuple[str, ...]]:
-    """What agents were told so that they may go on, by run: it may be a password, also in what is said much later."""
+    """Replies to agents' requests for credentials, by run: one may be a password, and later texts may repeat it."""
     found: dict[bytes, tuple[str, ...]] = {}
     wanted = list(run_ids)
     for start in range(0, len(wanted), _AT_ONCE):
@@ -154,7 +154,7 @@ def waiting_below(connection: Connection, run_id: bytes) -> tuple[Waiting | None
 
 
 def outcomes(connection: Connection, approval_ids: Collection[bytes]) -> dict[bytes, str]:
-    """What became of approvals: approved, modified …"""
+    """Decisions by approval: approved, modified …"""
     if not approval_ids:
         return {}
     statement = sa.select(approvals.c.approval_id, approvals.c.decision)

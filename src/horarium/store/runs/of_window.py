@@ -34,7 +34,7 @@ class PastRuns:
 
 
 def look(connection: Connection, uid: bytes, first: Instant, last: Instant, *, since_sequence: int = 1) -> PastRuns:
-    """Of the occurrences from `first` to `last`; `since_sequence` leaves out history that was read before."""
+    """Read past runs from `first` to `last`; `since_sequence` leaves out history that was read before."""
     # No index leads to the events of an occurrence: a long history is read outside of the writer.
     told = sa.select(history.c.nominal).where(
         history.c.schedule_uid == uid,

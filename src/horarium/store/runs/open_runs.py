@@ -92,7 +92,7 @@ def _refuse_archived_key(connection: Connection, namespace: str, external_key: s
 
 
 def set_requested_by(connection: Connection, run_ids: Sequence[bytes], context: CommandContext) -> None:
-    """Of all of them: one request has started them."""
+    """Record the request that started all these runs."""
     said = context.to_payload()
     if not said:
         return
@@ -132,7 +132,7 @@ class Unclaimed(NamedTuple):
 
 
 def unclaimed(connection: Connection, *, born_before: Instant, limit: int) -> list[Unclaimed]:
-    """What has waited on a queue since then, the most first."""
+    """Queues with runs that have waited since before `born_before`, the fullest first."""
     of_one = (runs.c.namespace, runs.c.queue, runs.c.workflow)
     count = sa.func.count()
     waiting = sa.select(*of_one, count).where(

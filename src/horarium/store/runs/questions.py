@@ -117,7 +117,7 @@ _VOTES = TypedRows(VoteRow, approval_votes)
 
 
 class holds_text(sa.sql.functions.FunctionElement[bool]):  # noqa: N801 - a function of SQL
-    """Whether a JSON array of texts, as we write them, has this one: a quoted text stands nowhere else in it."""
+    """Test whether a JSON array of texts, as Horarium writes it, has this one: a quoted text is always an item."""
 
     type = sa.Boolean()
     inherit_cache = True
@@ -233,7 +233,7 @@ def close(
 
 
 def set_reply(connection: Connection, row: QuestionRow, *, input_hash: str, reply: object) -> None:
-    """What an agent would be told from now on; the inputs of the run stay as they are."""
+    """Replace the reply to an agent; the inputs of the run stay as they are."""
     own = sa.update(approvals).where(approvals.c.approval_id == row.approval_id)
     connection.execute(own.values(input_hash=input_hash, modifications=to_text(reply)))
 
@@ -241,7 +241,7 @@ def set_reply(connection: Connection, row: QuestionRow, *, input_hash: str, repl
 def set_inputs(
     connection: Connection, row: QuestionRow, *, shown: object, inputs: object, input_hash: str, modifications: object
 ) -> None:
-    """What is asked about from now on; `shown` are the inputs up to now, the first of which are kept."""
+    """Replace the inputs under approval; `shown` are the previous inputs, the first of which are stored."""
     own = sa.update(approvals).where(approvals.c.approval_id == row.approval_id)
     values: dict[str, Any] = {"input_hash": input_hash, "modifications": to_text(modifications)}
     if row.modifications is None:

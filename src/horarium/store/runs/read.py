@@ -105,7 +105,7 @@ class RunRow:
 
     @property
     def damage(self) -> str | None:
-        """Which parts of it cannot be read, and why, where somebody has damaged it."""
+        """Unreadable parts of the row with the reasons, where stored data is damaged."""
         parts = {"inputs": self.inputs, "result": self.result, "requested_by": self.requested_by}
         found = (f"{name}: {why}" for name, part in parts.items() if (why := damage_of(part)) is not None)
         return "; ".join(found) or None
@@ -209,7 +209,7 @@ def result_of(connection: Connection, namespace: str, run_id: bytes | None) -> A
 
 
 def namespace_of(connection: Connection, run_id: bytes) -> str | None:
-    """Whose a run is, for whoever can show that it was handed over to them."""
+    """Find a run's namespace, for a caller that proves it was dispatched to them."""
     found = everywhere.first(connection, sa.select(runs.c.namespace).where(runs.c.run_id == run_id))
     return None if found is None else found.namespace
 

@@ -112,7 +112,7 @@ def _asked_to_stop(connection: Connection, schedule_uid: bytes) -> dict[bytes, A
 
 
 def _held(connection: Connection, schedule_uid: bytes, status: Status, now: Instant, most: int) -> dict[bytes, HeldRun]:
-    """Of the oldest, those whose turn is next, whose time has come and that nobody wants stopped."""
+    """The oldest buffered runs that may start next: they are due, and no stop was requested."""
     columns = (runs.c.run_id, runs.c.nominal, runs.c.ready_at, runs.c.stop_requested_at, runs.c.origin)
     mine: list[ColumnElement[bool] | TextClause] = [runs.c.schedule_uid == schedule_uid, text(_HELD)]
     if status is Status.PAUSED:

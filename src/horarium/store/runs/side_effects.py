@@ -40,9 +40,9 @@ def settle_side_effects(
     entry: Entry,
     now: Instant,
 ) -> list[bytes]:
-    """What few plans need beyond their three rows: counters, and runs that must make room.
+    """Apply what few plans need beyond their three rows: counters, and the end of runs that are replaced.
 
-    Returns the runs that wait for a yes: `approvals.request` is to be told of them, for many schedules together.
+    Returns the runs that await approval: pass them to `approvals.request`, for many schedules together.
     """
     if not entry.runs:
         return []
@@ -69,7 +69,7 @@ def _is_counted(planning: Planning) -> bool:
 def births_to_count(
     namespace: str, schedule_uid: bytes, planning: Planning, entry: Entry, now: Instant
 ) -> Mapping[counters.Counter, int]:
-    """How the births of an entry move the counters that somebody watches."""
+    """Changes of watched counters by the new runs of an entry."""
     needed = facts_needed(planning, Origin.SCHEDULED)
     day = now // DAY
     changes: Counter[counters.Counter] = Counter()
@@ -87,7 +87,7 @@ def births_to_count(
 
 
 def _owners(namespace: str, schedule_uid: bytes, planning: Planning, run: NewRun) -> list[str]:
-    """Whose counters a birth moves: the schedule's, and those of all who work."""
+    """Owners of the counters that a new run changes: its schedule, and all that do its work."""
     settled = run.settled
     who = payers(planning.assigned, None) if settled is None else payers(settled.assignee, settled.member)
     return [counters.schedule_owner(schedule_uid), *(counters.assignee_owner(namespace, each) for each in who)]

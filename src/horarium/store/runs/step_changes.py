@@ -77,7 +77,7 @@ def take(connection: Connection, run_ids: Sequence[bytes], *, finish: bool) -> l
 
 
 def forget_missing(connection: Connection, run_ids: Sequence[bytes]) -> None:
-    """Of these, what was noted of runs that are there no more: nobody would ever take it."""
+    """Delete notes about runs that no longer exist: no workflow would ever read them."""
     known = {row[0] for row in select_by_ids(connection, "SELECT run_id FROM runs WHERE run_id", run_ids)}
     forget(connection, [run_id for run_id in run_ids if run_id not in known])
 
@@ -89,7 +89,7 @@ def forget(connection: Connection, run_ids: Sequence[bytes]) -> None:
 
 
 def pending(connection: Connection, *, made_before: Instant | None = None) -> int:
-    """How many workflows have not taken note of."""
+    """Number of workflows with unprocessed changes."""
     count = sa.select(sa.func.count()).select_from(step_changes)
     if made_before is not None:
         count = count.where(step_changes.c.change_id < id_at(made_before))

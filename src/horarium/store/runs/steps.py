@@ -162,13 +162,13 @@ def results(connection: Connection, wanted: Collection[NodeOf]) -> dict[NodeOf, 
 
 
 def result_sizes(connection: Connection, wanted: Collection[NodeOf]) -> dict[NodeOf, int]:
-    """How many bytes they take, for who must not read them all."""
+    """Size of each result in bytes, for callers that must not read them all."""
     size_of, which = _SIZE[connection.dialect.name].format("result"), _SUCCEEDED[1]
     return {(parent, node): size or 0 for parent, node, size in _of_nodes(connection, wanted, size_of, which)}
 
 
 def failures(connection: Connection, wanted: Collection[NodeOf]) -> dict[NodeOf, StepFact]:
-    """Of nodes that failed; where a fallback failed too, that is told."""
+    """Failed nodes; the failure of a fallback precedes that of its step."""
     found: dict[NodeOf, StepFact] = {}
     for parent, node, *rest in _of_nodes(connection, wanted, *_FAILED):
         fact = _fact([node, *rest])
@@ -201,7 +201,7 @@ def _sqlite(count: int, columns: str, which: str) -> str:
 
 
 def count_below(connection: Connection, root_run_id: bytes, most: int) -> int:
-    """How many steps a root has at all depths; nobody counts further than `most`."""
+    """Number of a root's steps at all depths; counting stops at `most`."""
     some = f"SELECT 1 FROM runs WHERE root_run_id = {_MARK[connection.dialect.name]} LIMIT {most:d}"
     counted = connection.exec_driver_sql(f"SELECT count(*) FROM ({some}) AS found", (root_run_id,))
     return int(counted.scalar_one())

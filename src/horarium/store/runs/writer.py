@@ -50,7 +50,7 @@ Places: TypeAlias = dict[bytes, LockedPosition]
 
 
 class Happened(NamedTuple):
-    """What happened to a run, and what its definition says about that; `by` is whoever asked for it, if anybody."""
+    """An event of a run and the rules of its definition; `by` is the requester, if any."""
 
     run_id: bytes
     event: Event
@@ -59,7 +59,7 @@ class Happened(NamedTuple):
 
 
 class Recorded(NamedTuple):
-    """What became of it: the run as it was, and the change."""
+    """Outcome of an event: the run as it was, and the change."""
 
     run: Work
     change: Change
@@ -150,7 +150,7 @@ def change_runs(
 
 
 def _large_results(recorded: Sequence[Recorded]) -> dict[str, usage.Growth]:
-    """What namespaces are told to store more at once; small results are found by the count of bytes."""
+    """Storage growth by large results, to add to quotas at once; the count of bytes finds small ones."""
     sizes: Counter[str] = Counter()
     for run, change in recorded:
         if isinstance(change, End) and change.result is not None:
@@ -189,7 +189,7 @@ def _state_after(change: Change) -> RunState:
 def _follow_up(
     connection: Connection, known: Plannings, places: Places, changed: Sequence[Recorded], now: Instant
 ) -> None:
-    """What changes of runs mean for those who wait for a yes, for a place or for a key, and for workflows."""
+    """Apply consequences of run changes for approvals, places, concurrency keys and workflows."""
     blocks = {run.run_id: change for run, change in changed if isinstance(change, Block)}
     gates = {run_id: (block.gate,) for run_id, block in blocks.items()}
     asked = {run_id: block.question for run_id, block in blocks.items() if block.question is not None}
@@ -209,7 +209,7 @@ def _follow_up(
 
 
 def _noted(run: Work, change: Change) -> Noted | None:
-    """What the workflow of a step is to hear of: that it has ended, or has used more."""
+    """Note for the workflow of a step: that the step has ended, or has used more."""
     if run.parent_run_id is None or not isinstance(change, End | Again | Progress):
         return None
     more = used_more(run, change)

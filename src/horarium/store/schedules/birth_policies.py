@@ -184,9 +184,9 @@ def _budget_of(speakers: Speakers, namespace: str, assignee: Assignee) -> Budget
 def _workflows(
     connection: Connection, births: Sequence[Birth]
 ) -> tuple[dict[WorkflowVersion, ApprovalPolicy], dict[bytes, dict[str, int]]]:
-    """What stored workflows ask for, by version; and the versions of their sub-workflows, by schedule.
+    """Approval policies of stored workflows, by version; and versions of their sub-workflows, by schedule.
 
-    A version that is not there says nothing: its run is born, and is told so when it is launched.
+    A missing version has none: its run is created and gets the error at its launch.
     """
     wanted = {each.workflow for each in births if each.workflow is not None}
     if not wanted:

@@ -65,7 +65,7 @@ def at_rest(connection: Connection, namespace: str, limit: int) -> list[Candidat
 
 
 def longest_jitter(connection: Connection) -> Instant:
-    """Of all plannings, whosever they are. A text that cannot be read has none."""
+    """Longest jitter of all plannings of all namespaces. An unreadable text has none."""
     # A quote inside of somebody's text has a backslash before it: this can only be the member.
     name = '"jitter_ms":'
     told = (
@@ -80,7 +80,7 @@ def longest_jitter(connection: Connection) -> Instant:
 
 
 def among(connection: Connection, namespace: str, end: Instant, uids: Sequence[bytes]) -> list[Candidate]:
-    """Of these schedules the same, in no order."""
+    """Candidates among these schedules, in no order."""
     found: list[Candidate] = []
     due = sa.and_(ACTIVE, positions.c.next_due < end)
     at_rest = positions.c.status.in_((Status.PAUSED.value, Status.BROKEN.value))

@@ -120,7 +120,7 @@ def _run_row(record: ScheduleRecord, run: NewRun, now: Instant, origin: str) -> 
 
 @lru_cache(maxsize=65_536)
 def _run_constants(planning: Planning) -> tuple[Any, ...]:
-    """What all runs of one planning have in common, in the order of the last columns."""
+    """Column values that all runs of one planning share, in the order of the last columns."""
     return (
         planning.workflow,
         planning.kind,

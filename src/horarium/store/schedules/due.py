@@ -111,7 +111,7 @@ def earliest_due(connection: Connection) -> Instant | None:
 
 
 def to_claims(connection: Connection, known: Plannings, rows: Sequence[Sequence[Any]]) -> list[Claim]:
-    """Of rows with the columns of COLUMNS."""
+    """Convert rows with the columns of COLUMNS."""
     compiled = known.load(connection, (row[_PLANNING] for row in rows))
     return [_claim(row, compiled) for row in rows]
 

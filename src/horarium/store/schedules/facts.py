@@ -126,7 +126,7 @@ def _tells_waiting_apart(subject: Subject, known: Mapping[bytes, Facts]) -> bool
 
 
 def _backfilled(connection: Connection, uids: Sequence[bytes]) -> Iterable[tuple[bytes, int]]:
-    """How many of its held runs each schedule owes to a backfill."""
+    """Number of each schedule's buffered runs that belong to a backfill."""
     if not uids:
         return []
     # As text, so that both databases see that the index of held runs is the one to use.
@@ -137,8 +137,9 @@ def _backfilled(connection: Connection, uids: Sequence[bytes]) -> Iterable[tuple
 
 @remembered
 def _asks_us(planning: Planning, origin: Origin) -> bool:
-    """Whether it needs more than counts of runs, which come with the claim, workflows, which are rare, and quotas,
-    which are those of all.
+    """Tell whether facts must be gathered beyond the usual ones.
+
+    Counts of runs come with the claim, workflows are rare, and quotas concern all.
     """
     return not facts_needed(planning, origin) <= {Fact.RUNS, Fact.GRAPH, Fact.QUOTA}
 
@@ -305,7 +306,7 @@ def _policies(
     *,
     lock: bool,
 ) -> Gathered:
-    """Of those whose work is somebody's, or a stored workflow's; the others have none but their own."""
+    """Policies of assigned schedules and of stored workflows; the others have only their own."""
     births = []
     for subject in subjects:
         version = graphs.get(subject.schedule_uid, NO_GRAPH).newest

@@ -33,9 +33,9 @@ def _workflow_of(subject: Subject) -> Workflow:
 
 
 class Graph(NamedTuple):
-    """What is to be said of the stored workflow of a schedule, above all against it.
+    """Facts about the stored workflow of a schedule that may prevent its runs.
 
-    The nodes of a cycle, an owner that is another's; and its newest version.
+    The nodes of a cycle; an owner that is another schedule's; and its newest version.
     """
 
     cycle: tuple[str, ...] = ()
@@ -68,7 +68,7 @@ def stored_workflows(connection: Connection, namespace: str, names: Collection[s
 
 
 def graphs_of(connection: Connection, subjects: Sequence[Subject]) -> dict[bytes, Graph]:
-    """Of those schedules whose workflow is a stored one."""
+    """Facts for the schedules whose workflow is stored."""
     names = {_workflow_of(subject) for subject in subjects if subject.planning.workflow is not None}
     cycles: dict[Workflow, tuple[str, ...]] = {}
     owners: dict[Workflow, str | None] = {}

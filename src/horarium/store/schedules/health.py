@@ -99,7 +99,7 @@ def _vitals(
 
 
 def waiting_runs(connection: Connection, uids: Collection[bytes]) -> dict[bytes, Waiting]:
-    """Of each schedule that has any, its root runs that wait for an approval, and the steps of its runs that do."""
+    """Count root runs awaiting approval, and steps of runs that do, by schedule that has any."""
     if not uids:
         return {}
     steps = {uid: Waiting(0, since, count) for uid, count, since in connection.execute(_waiting_steps(uids))}

@@ -93,7 +93,7 @@ def newest_uids(connection: Connection, *, before: bytes | None, limit: int) -> 
 
 
 class Holding(NamedTuple):
-    """What one schedule has under way and holds back."""
+    """Counts of one schedule's active and buffered runs."""
 
     planning: bytes
     status: Status
@@ -102,7 +102,7 @@ class Holding(NamedTuple):
 
 
 def holding(connection: Connection, namespace: str, wanted: Filter, *, held_only: bool, limit: int) -> list[Holding]:
-    """Of all that fit, at most `limit`, in no order."""
+    """Counts of all matching schedules, at most `limit`, in no order."""
     columns = (positions.c.planning, positions.c.status, positions.c.active, positions.c.held)
     mine = [schedules.c.namespace == sa.bindparam("namespace"), *_conditions(_Shape.of(wanted, None))]
     if held_only:
@@ -116,7 +116,7 @@ _STATUSES = frozenset(Status)
 
 
 class Chosen(NamedTuple):
-    """Of a schedule that was chosen, what an agenda shows of it; `next_sequence` is how far its history has got."""
+    """Facts of a selected schedule for an agenda; `next_sequence` is the end of its history."""
 
     schedule_uid: bytes
     schedule_id: str
@@ -127,7 +127,7 @@ class Chosen(NamedTuple):
 
 
 def chosen(connection: Connection, namespace: str, wanted: Filter, limit: int) -> list[Chosen]:
-    """Of all that fit, at most `limit`, in no order."""
+    """All matching schedules, at most `limit`, in no order."""
     names = (schedules.c.name, positions.c.status, positions.c.planning, positions.c.next_sequence)
     columns = (schedules.c.schedule_uid, schedules.c.schedule_id, *names)
     mine = [schedules.c.namespace == sa.bindparam("namespace"), *_conditions(_Shape.of(wanted, None))]
@@ -177,7 +177,7 @@ def for_lanes(
 
 
 def is_there(connection: Connection, namespace: str, cursor: Cursor, *, include_deleted: bool = False) -> bool:
-    """Whether the row of a cursor is still listed; an id that was used again is another row."""
+    """Tell whether the row of a cursor is still listed; an id that was used again is another row."""
     listed = sa.true() if include_deleted else schedules.c.deleted_at.is_(None)
     found = connection.execute(
         sa.select(schedules.c.created_at).where(
@@ -191,7 +191,7 @@ def is_there(connection: Connection, namespace: str, cursor: Cursor, *, include_
 
 
 def has_attribute(connection: Connection, namespace: str, name: str) -> bool:
-    """Whether any schedule carries a search attribute of this name."""
+    """Tell whether any schedule carries a search attribute of this name."""
     found = connection.execute(
         sa.select(schedule_attributes.c.name)
         .where(
@@ -247,7 +247,7 @@ _DOCUMENT = len(_SIZED.selected_columns) - 2  # before its size
 
 
 def _load_documents(connection: Connection) -> Callable[[Sequence[Row]], Mapping[Row, Any]]:
-    """Of the revision that the row names, which never changes."""
+    """Prepare to load documents of the revisions in the rows; revisions never change."""
     key = sa.tuple_(schedule_revisions.c.schedule_uid, schedule_revisions.c.revision)
 
     def load(rows: Sequence[Row]) -> Mapping[Row, Any]:
@@ -260,7 +260,7 @@ def _load_documents(connection: Connection) -> Callable[[Sequence[Row]], Mapping
 
 
 class _Shape(NamedTuple):
-    """What makes two lists the same statement: which filters there are, whatever their values."""
+    """Parts of a list that change its statement: the filters that are set, whatever their values."""
 
     columns: tuple[str, ...]
     statuses: tuple[Status, ...] | None

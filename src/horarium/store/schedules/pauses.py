@@ -60,7 +60,10 @@ def over(connection: Connection, now: Instant, limit: int) -> list[Paused]:
 
 
 def end(connection: Connection, known: Plannings, paused: Paused, *, now: Instant) -> int | None:
-    """How many held runs were let go; None if somebody else has resumed it, paused it anew or deleted it."""
+    """End a pause and return the number of released runs.
+
+    None if the schedule was resumed, paused again or deleted meanwhile.
+    """
     uid = paused.schedule_uid
     row = schedules.find_by_uid(connection, paused.namespace, uid, lock=True)
     until = None if row is None else row.paused_until
@@ -109,7 +112,7 @@ def write_resumed(
 
 
 def keep_paused(connection: Connection, uid: bytes, error: str, *, now: Instant) -> None:
-    """What the database refuses to resume waits for a person, and is in nobody's way."""
+    """Leave a schedule paused that the database refuses to resume: a person must look, and others are not delayed."""
     said = kept_text(f"could not be resumed at the set time: {error}", _MAX_ERROR)
     positions.move(connection, uid, paused_until=None, pause_reason=said, last_error=said, last_error_at=now)
     move_version(connection, uid, updated_at=now)

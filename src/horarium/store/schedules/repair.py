@@ -68,7 +68,7 @@ class Miscounted:
 
 
 def miscounted(connection: Connection, *, after: bytes, looks: int) -> Miscounted:
-    """Of the next `looks` schedules, those whose position counts other runs than there are."""
+    """The schedules among the next `looks` whose position has wrong counts of runs."""
     uid = table.c.schedule_uid
     columns = sa.select(uid, table.c.active, table.c.held)
     rows = connection.execute(columns.where(uid > after).order_by(uid).limit(looks)).all()
@@ -96,7 +96,7 @@ def recount(connection: Connection, uid: bytes) -> Recounted | None:
 
 
 def count_open(connection: Connection, uid: bytes) -> Count:
-    """What the position of a schedule ought to say."""
+    """Correct counts for the position of a schedule."""
     return _count(connection, runs.c.schedule_uid == uid).get(uid, Count())
 
 
@@ -137,10 +137,10 @@ def key_differences(connection: Connection) -> dict[str, tuple[int, int]]:
 
 
 def recount_key(connection: Connection, owner: str) -> tuple[int, int] | None:
-    """What it said and what it says now; None if it is right.
+    """Correct the counter; return its old and new values, or None if it was right.
 
-    With the counter locked, whoever changes a holder has either not been here, and adds its part later to
-    what we count now, or has committed, and is counted.
+    The counter is locked. A transaction that changes a holder either adds its part later to this count, or has
+    committed and is counted.
     """
     counter = ("key", owner, 0)
     before = lock_counters(connection, [counter])[counter]

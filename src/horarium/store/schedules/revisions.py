@@ -21,7 +21,7 @@ _WRITING = (EventType.CREATED.value, EventType.UPDATED.value)
 
 
 class Author(NamedTuple):
-    """Who wrote a revision, and why, as far as history has kept it."""
+    """Author and reason of a revision, as far as history has retained them."""
 
     principal: str | None = None
     reason: str | None = None

@@ -187,7 +187,7 @@ def find_with_document(
 
 
 def with_document(values: Sequence[Any]) -> tuple[ScheduleRow, dict[str, Any]]:
-    """Of the columns of `SELECT_WITH_DOCUMENT`."""
+    """Convert columns of `SELECT_WITH_DOCUMENT`."""
     return ROWS.read(values[:-1]), object_from_text(values[-1])
 
 
@@ -232,7 +232,7 @@ def lock_live(connection: Connection, namespace: str, ids: Collection[str]) -> d
 
 
 def deleted_ids(connection: Connection, namespace: str, ids: Collection[str]) -> set[str]:
-    """Which of these ids a schedule had that was deleted."""
+    """The ids among these that a deleted schedule had."""
     gone = (schedules.c.namespace == namespace, schedules.c.deleted_at.is_not(None))
     wanted, found = sorted(ids), set[str]()
     for start in range(0, len(wanted), _IDS_AT_ONCE):
@@ -258,7 +258,7 @@ def named_in_workspaces(
 
 
 def ids_of_bundle(connection: Connection, namespace: str, bundle: str, most: int) -> list[str]:
-    """Of its live schedules, in order."""
+    """Ids of the bundle's live schedules, in order."""
     own = (schedules.c.namespace == namespace, schedules.c.bundle == bundle, schedules.c.deleted_at.is_(None))
     statement = sa.select(schedules.c.schedule_id).where(*own).order_by(schedules.c.schedule_id).limit(most)
     return list(connection.execute(statement).scalars())

@@ -19,7 +19,7 @@ _ROWS = Insert(unwell_schedules, ("schedule_uid", "namespace", "status", "since"
 
 
 def claim(connection: Connection) -> bool:
-    """Whether nobody else tells at this moment; ours until the transaction ends. On SQLite one writes at a time."""
+    """Claim the notification until the transaction ends; False if it is taken. SQLite has a single writer."""
     if connection.dialect.name != "postgresql":
         return True
     lock = sa.func.pg_try_advisory_xact_lock(sa.literal(_LOCK, sa.BigInteger))

@@ -42,7 +42,7 @@ def find(connection: Connection, namespace: str, workspace: str, schedule_id: st
 
 
 def has_name(connection: Connection, namespace: str, workspace: str, name: str, *, beside: str | None = None) -> bool:
-    """Whether a schedule of it is called so, other than `beside`."""
+    """Tell whether a schedule of the workspace other than `beside` has this name."""
     own = [*_live(namespace, workspace), schedules.c.name == name]
     if beside is not None:
         own.append(schedules.c.schedule_id != beside)
@@ -50,7 +50,7 @@ def has_name(connection: Connection, namespace: str, workspace: str, name: str, 
 
 
 class Key(NamedTuple):
-    """What orders the schedules of a namespace for whoever watches over all of them."""
+    """Sort keys of the schedules of a namespace, for views of all of them."""
 
     schedule_uid: bytes
     schedule_id: str
@@ -60,7 +60,7 @@ class Key(NamedTuple):
 
 
 def keys(connection: Connection, namespace: str, most: int) -> list[Key]:
-    """Of the live schedules of a namespace, in no order."""
+    """Keys of the live schedules of a namespace, in no order."""
     columns = [schedules.c[name] for name in Key._fields]
     own = (schedules.c.namespace == namespace, schedules.c.deleted_at.is_(None))
     return [Key(*row) for row in connection.execute(sa.select(*columns).where(*own).limit(most))]

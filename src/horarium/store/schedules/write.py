@@ -37,7 +37,7 @@ class Attribute:
 
 @dataclass(frozen=True, slots=True)
 class Revision:
-    """What a person wrote, and what the engine reads of it; `generation` counts the specs."""
+    """A written document with the planning that the engine reads; `generation` counts the specs."""
 
     document: Mapping[str, Any]
     planning: str
@@ -224,7 +224,7 @@ def set_note(connection: Connection, row: ScheduleRow, note: str | None, found_b
 
 
 def set_bundle(connection: Connection, uid: bytes, bundle: str | None, source: str) -> None:
-    """Who brings it from now on. For whoever moves the version in the same transaction."""
+    """Change bundle and source. The caller moves the version in the same transaction."""
     own = sa.update(schedules).where(schedules.c.schedule_uid == uid)
     connection.execute(own.values(bundle=bundle, source=source))
 

@@ -41,7 +41,7 @@ class Moved:
 
 
 def look(connection: Connection, known: Plannings, *, now: Instant, after: bytes, looks: int) -> Looked:
-    """Of the next `looks` schedules that wait for a moment in the future, those for which it is another one now."""
+    """The schedules among the next `looks` that wait for a future time which has changed."""
     uid = table.c.schedule_uid
     rows = connection.execute(
         sa.select(uid, table.c.namespace, table.c.status, table.c.planning, table.c.next_due,

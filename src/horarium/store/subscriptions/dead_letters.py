@@ -55,7 +55,7 @@ def page(connection: Connection, subscription_id: bytes, *, before: bytes | None
 
 
 def count(connection: Connection, subscription_ids: Collection[bytes]) -> dict[bytes, int]:
-    """Of each that has any."""
+    """Count dead letters by subscription that has any."""
     statement = (
         sa.select(dead_letters.c.subscription_id, sa.func.count())
         .where(dead_letters.c.subscription_id.in_(list(subscription_ids)))

@@ -25,7 +25,7 @@ LEASE_SECONDS = 60
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """What comes next for a subscription: rows of the feed, and the ids and labels of their schedules."""
+    """Next rows of the feed for a subscription, with the ids and labels of their schedules."""
 
     rows: Sequence[FeedRow]
     schedule_ids: dict[bytes, str]

@@ -113,7 +113,7 @@ def insert(connection: Connection, row: SubscriptionRow) -> None:
 
 
 def update(connection: Connection, row: SubscriptionRow, *, expected_version: int) -> bool:
-    """What its author says of it. What failed to be delivered is tried anew at once: the address may be another one."""
+    """Store an edited subscription. Failed deliveries are retried at once: the address may have changed."""
     mine = (
         subscriptions.c.namespace == row.namespace,
         subscriptions.c.subscription_id == row.subscription_id,
