@@ -42,20 +42,21 @@ from process import cpu_seconds, server_cpu_seconds, service
 from rich.table import Table
 from sqlalchemy import Connection, text
 
-from horarium.clock import SystemClock
+from horarium.engine.capacity import Capacity, Limits
 from horarium.engine.claimer import Claimer, DispatcherOptions
-from horarium.engine.memory import settle_in
-from horarium.engine.room import Limits, Room
+from horarium.engine.loop import settle_in
 from horarium.engine.ticker import Ticker
+from horarium.features.agents import rows as agent_rows
+from horarium.features.agents import service as agent_service
+from horarium.features.schedules import service as schedule_service
 from horarium.instant import MINUTE, Instant, to_datetime
 from horarium.launchers.a2a.conversation import poll_pause
-from horarium.operations import agents, schedules
-from horarium.operations.caller import internal
+from horarium.platform.caller import internal
+from horarium.platform.clock import SystemClock
+from horarium.platform.database import Database
+from horarium.platform.database.schema import DEFAULT_NAMESPACE
+from horarium.platform.settings import Settings
 from horarium.serve.service import Service, open_service
-from horarium.settings import Settings
-from horarium.store import assignees
-from horarium.store.database import Database
-from horarium.store.migrate import DEFAULT_NAMESPACE
 
 PARTS = ("rate", "idle", "claims")
 TARGET = 1.3
@@ -208,7 +209,7 @@ def _seed(bench: Service, work: Work, urls: Sequence[str], *, capacity: int = 1)
     # Written a minute before it is due, and due again in a year.
     resources = replace(bench.resources, clock=_At(nominal - MINUTE))
     for number, url in enumerate(urls):
-        agents.put(resources, caller, f"agent-{number}", {"url": url, "capacity": capacity})
+        agent_service.put(resources, caller, f"agent-{number}", {"url": url, "capacity": capacity})
     with progress() as bars:
         for number in bars.track(range(work.prompts), description="seeding"):
             document = {
@@ -219,7 +220,7 @@ def _seed(bench: Service, work: Work, urls: Sequence[str], *, capacity: int = 1)
                 "assignee_id": f"agent-{number % work.agents}",
                 "approval_policy": {"requires_approval": False},
             }
-            schedules.upsert(resources, caller, document)
+            schedule_service.upsert(resources, caller, document)
     ticker = Ticker(bench.database, SystemClock(), "bench")
     while ticker.step().more:
         pass
@@ -317,7 +318,7 @@ def _insert_agents(connection: Connection, number: int) -> None:
     for each in range(number):
         name = f"idle-{each}"
         document = {"id": name, "url": f"https://agents.example.com/{name}", "capacity": 2}
-        assignees.AGENTS.insert(connection, DEFAULT_NAMESPACE, name, document, now=now, parent_id=None)
+        agent_rows.AGENTS.insert(connection, DEFAULT_NAMESPACE, name, document, now=now, parent_id=None)
 
 
 def _claims(stored: int) -> Table:
@@ -344,7 +345,7 @@ def _claimer(bench: Service) -> Claimer:
 def _claim(claimer: Claimer) -> tuple[float, float]:
     """On the wall, and of our processor time: a machine that others use lengthens the first only."""
     started, used = time.perf_counter(), time.process_time()
-    claimed = claimer.claim(Room(Limits(process=1)), ())
+    claimed = claimer.claim(Capacity(Limits(process=1)), ())
     took = time.perf_counter() - started, time.process_time() - used
     assert len(claimed.taken) == 1
     return took

@@ -34,10 +34,10 @@ from process import talking
 from rich.table import Table
 from sqlalchemy import Connection
 
-from horarium.clock import SystemClock
+from horarium.features.tenants import rows as tenant_rows
 from horarium.instant import DAY
-from horarium.store import tokens
-from horarium.store.database import Database, open_database
+from horarium.platform.clock import SystemClock
+from horarium.platform.database import Database, open_database
 
 CONNECTIONS = 8
 PAGE = 50
@@ -165,7 +165,9 @@ def _parties(opened: Database, folder: str) -> Iterator[list[Party]]:
         each.mkdir()
     (home / "horarium.toml").write_text(_NO_LIMIT)
     now = SystemClock().now()
-    issued = opened.write(lambda c: tokens.issue(c, namespace="default", name="bench", role="viewer", now=now))
+    issued = opened.write(
+        lambda c: tenant_rows.issue_token(c, namespace="default", name="bench", role="viewer", now=now)
+    )
     ports = [_free_port(), _free_port()]
     words = ["-m", "horarium", "server", "--database", opened.url, "--data-dir", str(home), "--port", str(ports[0])]
     own = [str(Path(__file__).absolute()), "--bare", opened.url, "--port", str(ports[1])]

@@ -15,7 +15,7 @@ from typing import Any, TypeAlias
 import httpx
 from sqlalchemy import Connection, text
 
-from horarium.store.database import Database
+from horarium.platform.database import Database
 
 TICK_THREADS = 32
 Tell: TypeAlias = Callable[[int], None]

@@ -16,9 +16,9 @@ from typing import Any, TypeAlias
 import sqlalchemy as sa
 from sqlalchemy import Connection, text
 
-from horarium.ids import new_id
-from horarium.store.database import Database, open_database
-from horarium.store.tables import history, run_events, runs
+from horarium.platform.database import Database, open_database
+from horarium.platform.database.tables import history, run_events, runs
+from horarium.platform.ids import new_id
 
 ROOTS = 32
 _START_SECONDS = 120

@@ -22,9 +22,9 @@ from ground import HERD, database, pattern, progress, rest, seed_each
 from process import cpu_seconds, service, up
 from sqlalchemy import Connection, text
 
-from horarium.clock import SystemClock
 from horarium.instant import SECOND, Instant, to_datetime
-from horarium.store.database import Database
+from horarium.platform.clock import SystemClock
+from horarium.platform.database import Database
 
 QUEUE = "celery"
 INPUT = {"region": "eu", "size": 3}

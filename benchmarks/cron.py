@@ -29,18 +29,18 @@ from rich.progress import Progress
 from rich.table import Table
 
 from horarium.condition import compile_condition
-from horarium.decision.facts import Facts, Shared
-from horarium.decision.tick import Due, PlanTime, plan_tick
+from horarium.core.decision.facts import Facts, SharedFacts
+from horarium.core.decision.tick import Due, PlanTime, plan_tick
+from horarium.core.document.calendar import BUILT_IN
+from horarium.core.document.planning import Planning
+from horarium.core.document.states import Position
+from horarium.core.policy.limits import Budget
+from horarium.core.policy.queue import Overlap, OverlapPolicy
+from horarium.core.recurrence.cron import compile_cron
+from horarium.core.recurrence.parts import CronSchedule
+from horarium.core.recurrence.spec import compile_spec
+from horarium.core.recurrence.zone import Zone, load_zone
 from horarium.instant import DAY, SECOND, from_rfc3339
-from horarium.policy.limits import Budget
-from horarium.policy.overlap import Overlap, OverlapPolicy
-from horarium.recurrence.cron import compile_cron
-from horarium.recurrence.spec import compile_spec
-from horarium.recurrence.wall import CronSchedule
-from horarium.recurrence.zone import Zone, load_zone
-from horarium.schedule.calendar import BUILT_IN
-from horarium.schedule.planning import Planning
-from horarium.schedule.position import Position
 
 # Where croniter writes it otherwise, its form stands beside ours.
 EXPRESSIONS: dict[str, str | None] = {
@@ -268,7 +268,7 @@ def cold_costs(console: Console) -> None:
 
 def _thousand_ticks(due: Due, facts: Facts, moment: PlanTime) -> None:
     for _ in range(1_000):
-        plan_tick(due, facts, Shared(), moment)
+        plan_tick(due, facts, SharedFacts(), moment)
 
 
 def tick_costs(console: Console, rounds: int) -> None:

@@ -46,12 +46,12 @@ from sqlalchemy import Connection, text
 from targets import answering
 
 from horarium.engine.engine import Engine
-from horarium.engine.memory import settle_in
+from horarium.engine.loop import settle_in
 from horarium.launchers.tasks import TaskRegistry
-from horarium.serve.application import Bare
+from horarium.platform.database import Database
+from horarium.platform.settings import Settings
+from horarium.serve.launchers import Bare
 from horarium.serve.service import open_service
-from horarium.settings import Settings
-from horarium.store.database import Database
 
 Party: TypeAlias = Callable[[Database, bare.Tell], float]
 KINDS = ("pull", "python", "http")

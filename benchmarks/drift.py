@@ -22,9 +22,9 @@ from process import service
 from rich.table import Table
 from sqlalchemy import Connection, text
 
-from horarium.clock import SystemClock
 from horarium.instant import SECOND, Instant
-from horarium.store.database import Database
+from horarium.platform.clock import SystemClock
+from horarium.platform.database import Database
 
 # Every second a new run, whatever became of the last one.
 EVERY_SECOND = {**HERD, "cron_expr": "* * * * * *", "overlap_policy": "allow_all"}

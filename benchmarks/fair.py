@@ -31,9 +31,9 @@ from rich.table import Table
 from targets import answering, hanging, read_arrivals
 
 from horarium.client.client import Client
-from horarium.clock import SystemClock
 from horarium.instant import SECOND, Instant
-from horarium.store.database import Database
+from horarium.platform.clock import SystemClock
+from horarium.platform.database import Database
 
 MOST_MILLISECONDS = 250
 SLOW_SECONDS = 5

@@ -22,13 +22,13 @@ from inside import CALLER, Inside, inside
 from rich.table import Table
 from sqlalchemy import Connection, text
 
-from horarium.clock import SystemClock
-from horarium.ids import id_text
+from horarium.features.runs.model import MAX_REPORTS
+from horarium.features.runs.report_batches import Carrier, report_many
+from horarium.features.runs.reports import Claimed
 from horarium.instant import MINUTE
-from horarium.operations.queues import Claimed
-from horarium.operations.report_batches import Carrier, report_many
-from horarium.store.database import Database
-from horarium.wire.run_reports import MAX_REPORTS
+from horarium.platform.clock import SystemClock
+from horarium.platform.database import Database
+from horarium.platform.ids import id_text
 
 QUEUE = HERD["action"]["queue"]
 _STATEMENT = re.compile(r"LOG:  (?:statement|execute [^:]*):\s+(?:/\*.*?\*/ *)?(\w+)")

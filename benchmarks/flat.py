@@ -31,15 +31,19 @@ from past_forms import QUEUE
 from rich.table import Table
 from sqlalchemy import Connection, text
 
-from horarium.clock import SystemClock
-from horarium.ids import id_text
+from horarium.core.document.states import RunState
+from horarium.features.forecast import service as forecast_service
+from horarium.features.history import service as history_service
+from horarium.features.runs import events
+from horarium.features.runs import service as run_service
+from horarium.features.runs.reports import Claimed
+from horarium.features.runs.rows import RunFilter
+from horarium.features.schedules import lists
 from horarium.instant import DAY, Instant
-from horarium.operations import history, listings, previews, run_events, runs
-from horarium.operations.queues import Claimed
-from horarium.schedule.run import RunState
-from horarium.store.database import Database
-from horarium.store.errors import StoreUnavailable
-from horarium.store.runs.read import RunFilter
+from horarium.platform.clock import SystemClock
+from horarium.platform.database import Database
+from horarium.platform.database.errors import StoreUnavailable
+from horarium.platform.ids import id_text
 
 ASKED = 20
 NEW = 120
@@ -157,9 +161,9 @@ def _reads(service: Inside, known: _Known, past: Past) -> dict[str, Callable[[in
     """Each gets the number of a schedule."""
     at, names = service.resources, known.names
     failed, late = (RunFilter(states=frozenset({state})) for state in (RunState.FAILED, RunState.TIMED_OUT))
-    list_runs = partial(runs.list_runs, at, CALLER, page_size=PAGE)
+    list_runs = partial(run_service.list_runs, at, CALLER, page_size=PAGE)
     return {
-        "describe a schedule": lambda n: listings.describe(at, CALLER, names[n]),
+        "describe a schedule": lambda n: lists.describe(at, CALLER, names[n]),
         "list runs": lambda n: list_runs(),
         "list runs, from the middle of the past": lambda n: list_runs(next_page_token=known.runs[n]),
         "list runs that failed (2 %)": lambda n: list_runs(failed),
@@ -168,16 +172,20 @@ def _reads(service: Inside, known: _Known, past: Past) -> dict[str, Callable[[in
         "… from the middle": lambda n: list_runs(schedule_id=names[n], next_page_token=known.runs[n]),
         "… that failed": lambda n: list_runs(failed, schedule_id=names[n]),
         "… that timed out (none)": lambda n: list_runs(late, schedule_id=names[n]),
-        "a run, from the middle": lambda n: runs.get(at, CALLER, known.runs[n]),
-        "its events": lambda n: run_events.events(at, CALLER, known.runs[n]),
-        "history, first page": lambda n: history.read(at, CALLER, names[n], limit=PAGE),
-        "history, from the middle": lambda n: history.read(
+        "a run, from the middle": lambda n: run_service.get(at, CALLER, known.runs[n]),
+        "its events": lambda n: events.events(at, CALLER, known.runs[n]),
+        "history, first page": lambda n: history_service.read_history(at, CALLER, names[n], limit=PAGE),
+        "history, from the middle": lambda n: history_service.read_history(
             at, CALLER, names[n], limit=PAGE, after_sequence=past.runs // 2
         ),
-        "feed, first page": lambda n: history.feed(at, CALLER, limit=PAGE),
-        "explain an occurrence of the middle": lambda n: previews.explain(at, CALLER, names[n], known.nominals[n]),
-        "explain the next one": lambda n: previews.explain(at, CALLER, names[n], past.until + 1_000 * past.step),
-        "preview": lambda n: previews.preview(at, CALLER, names[n]),
+        "feed, first page": lambda n: history_service.feed_rows(at, CALLER, limit=PAGE),
+        "explain an occurrence of the middle": lambda n: forecast_service.explain(
+            at, CALLER, names[n], known.nominals[n]
+        ),
+        "explain the next one": lambda n: forecast_service.explain(
+            at, CALLER, names[n], past.until + 1_000 * past.step
+        ),
+        "preview": lambda n: forecast_service.preview(at, CALLER, names[n]),
     }
 
 

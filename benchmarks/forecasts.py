@@ -16,8 +16,8 @@ from typing import Any, Final
 
 import httpx
 
+from horarium.core.recurrence.spec import compile_spec
 from horarium.instant import from_rfc3339
-from horarium.recurrence.spec import compile_spec
 from horarium.testing import service
 
 CRONS: Final = ("*/5 * * * *", "0 * * * *", "30 2 * * *", "*/20 * * * *")

@@ -18,18 +18,18 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from sqlalchemy import URL, Connection, make_url
 
-from horarium.clock import SystemClock
+from horarium.core.document.document import parse_definition, to_document
+from horarium.core.document.planning import planning_text
 from horarium.engine.ticker import Ticker
-from horarium.ids import new_id
+from horarium.features.schedules.write_rows import planning_hash, search_text
+from horarium.features.tenants import rows as tenant_rows
 from horarium.instant import SECOND, Instant, to_datetime
-from horarium.schedule.document import parse_definition, to_document
-from horarium.schedule.planning import planning_text
-from horarium.store import namespaces
-from horarium.store.database import Database, open_database
-from horarium.store.database.json_text import event_text
-from horarium.store.database.postgres import copy_rows
-from horarium.store.migrate import DEFAULT_NAMESPACE, migrate
-from horarium.store.schedules.write import planning_hash, search_text
+from horarium.platform.clock import SystemClock
+from horarium.platform.database import Database, open_database
+from horarium.platform.database.columns import event_text
+from horarium.platform.database.postgres import copy_rows
+from horarium.platform.database.schema import DEFAULT_NAMESPACE, migrate
+from horarium.platform.ids import new_id
 
 DIALECTS = ("postgresql", "sqlite")
 _CHUNK = 5_000
@@ -227,8 +227,8 @@ _POSITIONS = {
 
 
 def _found(connection: Connection, namespace: str, now: Instant) -> None:
-    if namespaces.find(connection, namespace) is None:
-        namespaces.insert(connection, namespace, "", now=now)
+    if tenant_rows.find_namespace(connection, namespace) is None:
+        tenant_rows.insert_namespace(connection, namespace, "", now=now)
 
 
 def _insert(connection: Connection, rows: list[_Row], namespace: str) -> None:

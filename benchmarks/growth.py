@@ -26,8 +26,8 @@ from rich.table import Table
 
 from horarium.engine.ticker import Ticker, TickerOptions
 from horarium.instant import DAY, HOUR, MINUTE, SECOND, Instant, from_rfc3339
-from horarium.store.database import Database
-from horarium.testing.clock import FakeClock
+from horarium.platform.database import Database
+from horarium.testing.doubles import FakeClock
 
 DUE = 500
 STORED = (1_000, 10_000, 100_000, 500_000)

@@ -32,15 +32,14 @@ from ground import HERD, add_json_option, console, database, load, peer_url, pro
 from rich.table import Table
 from sqlalchemy import Connection, text
 
-from horarium.clock import SystemClock
-from horarium.engine.memory import settle_in
-from horarium.engine.parallel import TICK_THREADS, ParallelTicker
-from horarium.engine.ticker import Ticker, TickerOptions
+from horarium.engine.loop import settle_in
+from horarium.engine.ticker import TICK_THREADS, ParallelTicker, Ticker, TickerOptions
+from horarium.features.schedules import due_rows
+from horarium.features.schedules.decision_rows import ScheduleRecord, write_records
+from horarium.features.schedules.due_rows import Plannings
 from horarium.instant import MINUTE, SECOND, Instant
-from horarium.store.database import Database, Dialect, open_database
-from horarium.store.schedules import due
-from horarium.store.schedules.decisions import ScheduleRecord, write_records
-from horarium.store.schedules.due import Plannings
+from horarium.platform.clock import SystemClock
+from horarium.platform.database import Database, Dialect, open_database
 
 BATCH = 500
 PROCESSES = 2
@@ -199,19 +198,19 @@ def _bare(dialect: Dialect, count: int) -> float:
 
 def _records(opened: Database, count: int, now: Instant) -> dict[bytes, ScheduleRecord]:
     """What the planner would write, computed without writing it."""
-    from horarium.decision.facts import NO_FACTS, Shared
-    from horarium.decision.record import Named, record_decisions
-    from horarium.decision.tick import PlanTime, plan_tick
-    from horarium.schedule.run import Origin
-    from horarium.store.runs.side_effects import new_ids
+    from horarium.core.decision.facts import NO_FACTS, SharedFacts
+    from horarium.core.decision.record import ScheduleSubject, record_decisions
+    from horarium.core.decision.tick import PlanTime, plan_tick
+    from horarium.core.document.states import Origin
+    from horarium.features.runs.end_rows import new_ids
 
     known, ids = Plannings(), new_ids()
-    claims = opened.write(lambda connection: due.claim(connection, known, now, count))
+    claims = opened.write(lambda connection: due_rows.claim(connection, known, now, count))
     records = {}
     for claim in claims:
         asked = claim.due()
-        plan = plan_tick(asked, NO_FACTS, Shared(), PlanTime(now, now))
-        named = Named(claim.schedule_id, claim.revision, asked.planning)
+        plan = plan_tick(asked, NO_FACTS, SharedFacts(), PlanTime(now, now))
+        named = ScheduleSubject(claim.schedule_id, claim.revision, asked.planning)
         entry = record_decisions(
             named, claim.counts, plan.decisions, plan.position, now=now, origin=Origin.SCHEDULED, ids=ids
         )

@@ -32,9 +32,9 @@ from process import Living, cpu_seconds, resident_megabytes, server_cpu_seconds,
 from rich.table import Table
 from sqlalchemy import Connection, make_url
 
-from horarium.clock import SystemClock
 from horarium.instant import DAY
-from horarium.store.database import Database
+from horarium.platform.clock import SystemClock
+from horarium.platform.database import Database
 
 SETTLE_SECONDS = 5
 PEER_JOBS = 100_000

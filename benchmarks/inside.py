@@ -20,18 +20,18 @@ from typing import Any, NamedTuple, TypeAlias
 from ground import progress
 from rich.table import Table
 
-from horarium.ids import id_text
+from horarium.features.resources import Resources
+from horarium.features.runs import reports as runs_reports
+from horarium.features.runs.reports import Claimed
 from horarium.instant import Instant
-from horarium.operations import queues, reports
-from horarium.operations.caller import Caller
-from horarium.operations.queues import Claimed
-from horarium.operations.resources import Resources
+from horarium.platform.caller import Caller
+from horarium.platform.database import Database
+from horarium.platform.database.schema import DEFAULT_NAMESPACE
+from horarium.platform.ids import id_text
+from horarium.platform.settings import Settings
+from horarium.platform.wire import Role
 from horarium.serve.service import Service, open_service
-from horarium.settings import Settings
-from horarium.store.database import Database
-from horarium.store.migrate import DEFAULT_NAMESPACE
-from horarium.testing.clock import FakeClock
-from horarium.wire.roles import Role
+from horarium.testing.doubles import FakeClock
 
 CALLER = Caller("bench", Role.ADMIN, DEFAULT_NAMESPACE, "bench", everywhere=True, confirmed=True)
 
@@ -71,12 +71,12 @@ class Inside:
         return handed
 
     def claim(self, queue: str, limit: int = 1) -> list[Claimed]:
-        return queues.claim(self.resources, CALLER, queue, worker="bench", limit=limit)
+        return runs_reports.claim(self.resources, CALLER, queue, worker="bench", limit=limit)
 
     def report(self, claimed: Claimed, state: str = "succeeded", **said: Any) -> None:
         told = {"state": state, "lease_epoch": claimed.lease_epoch, **said}
         run_id = id_text(claimed.run.row.run_id)
-        reports.report(self.resources, CALLER, run_id, reports.parse_report(told))
+        runs_reports.report(self.resources, CALLER, run_id, runs_reports.parse_report(told))
 
 
 @contextmanager

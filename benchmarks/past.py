@@ -19,11 +19,10 @@ from ground import HERD, pattern, progress, rest, seed_each
 from past_forms import NAMES, TABLES, Form, born, columns, make_forms
 from sqlalchemy import Connection, text
 
-from horarium.ids import id_text
 from horarium.instant import DAY, MINUTE, Instant
-from horarium.store import partition_upkeep, partitions
-from horarium.store.database import Database, open_database
-from horarium.store.partitions import ARCHIVE, WEEK, Partition, Week, literal, week_of
+from horarium.platform.database import Database, open_database, partition_upkeep, partitions
+from horarium.platform.database.partitions import ARCHIVE, WEEK, Partition, Week, literal, week_of
+from horarium.platform.ids import id_text
 
 SPAN = 84 * DAY
 """How far it reaches: twelve weeks, less than runs are kept."""

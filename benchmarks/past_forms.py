@@ -15,9 +15,9 @@ from ground import HERD
 from inside import Inside, inside
 from sqlalchemy import Connection, text
 
-from horarium.ids import id_text
 from horarium.instant import SECOND, Instant, to_rfc3339
-from horarium.store.database import Database
+from horarium.platform.database import Database
+from horarium.platform.ids import id_text
 
 QUEUE = HERD["action"]["queue"]
 TABLES = ("runs", "history", "run_events")

@@ -13,9 +13,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
 
-from horarium.store import leases
-from horarium.store.database import Database
-from horarium.store.leases import TICKER
+from horarium.platform.database import Database, processes
+from horarium.platform.database.processes import TICKER
 
 _HERTZ = os.sysconf("SC_CLK_TCK")
 _START_SECONDS = 60
@@ -101,7 +100,7 @@ def talking(words: Sequence[str], folder: str, settings: Mapping[str, str] = _NO
 
 
 def _has_looked(database: Database, pid: int) -> bool:
-    rows = database.read(leases.all_leases)
+    rows = database.read(processes.all_leases)
     return any(row.name == TICKER and row.owner.split(":")[1] == str(pid) for row in rows)
 
 

@@ -26,18 +26,18 @@ from inside import CALLER, Inside, Question, Took, compared, inside, measured, m
 from rich.table import Table
 from sqlalchemy import Connection, bindparam, text
 
-from horarium.clock import SystemClock
-from horarium.ids import id_text, new_id
+from horarium.core.document.states import Status
+from horarium.features.forecast import service as forecast_service
+from horarium.features.schedules import due_rows, lists
+from horarium.features.schedules import service as schedule_service
+from horarium.features.schedules.due_rows import Plannings
+from horarium.features.schedules.filters import ScheduleFilter, make_list_token
+from horarium.features.schedules.list_rows import Cursor
 from horarium.instant import DAY, HOUR, Instant
-from horarium.operations import listings, previews, schedules
-from horarium.operations.filters import ScheduleFilter
-from horarium.operations.list_tokens import make_list_token
-from horarium.schedule.position import Status
-from horarium.store.database import Database
-from horarium.store.migrate import DEFAULT_NAMESPACE
-from horarium.store.schedules import due
-from horarium.store.schedules.due import Plannings
-from horarium.store.schedules.lists import Cursor
+from horarium.platform.clock import SystemClock
+from horarium.platform.database import Database
+from horarium.platform.database.schema import DEFAULT_NAMESPACE
+from horarium.platform.ids import id_text, new_id
 
 SMALL = 30_000
 STORED = (300_000,)
@@ -195,7 +195,7 @@ def _questions(party: Party) -> Iterator[Mapping[str, Question]]:
 def _claimed(opened: Database, known: Plannings, now: Instant, expected: int) -> float:
     """Rows are locked and let go again, as by a process that stops before it has decided."""
     found: list[int] = []
-    took = milliseconds(lambda: found.append(len(opened.write(lambda c: due.claim(c, known, now, DUE)))))
+    took = milliseconds(lambda: found.append(len(opened.write(lambda c: due_rows.claim(c, known, now, DUE)))))
     assert found == [expected], found
     return took
 
@@ -214,21 +214,21 @@ def _timed(ask: Ask, number: int) -> float:
 def _asks(service: Inside, party: Party) -> dict[str, Ask]:
     at, names, stride = service.resources, party.names, len(party.names) // 97
     middle = names[len(names) // 2]
-    created = listings.describe(at, CALLER, middle).row.created_at
+    created = lists.describe(at, CALLER, middle).row.created_at
     wanted = {"": ScheduleFilter(), "active": ScheduleFilter(statuses=frozenset({Status.ACTIVE}))}
     wanted |= {"none": ScheduleFilter(workflow="nothing"), "text": ScheduleFilter(text="part-0-777")}
     token = make_list_token(DEFAULT_NAMESPACE, wanted[""].fingerprint(), Cursor(created, middle))
-    page = partial(listings.list_schedules, at, CALLER, page_size=PAGE)
+    page = partial(lists.list_schedules, at, CALLER, page_size=PAGE)
 
     def create(number: int) -> object:
-        return schedules.create(
+        return schedule_service.create(
             at, CALLER, {**HERD, "schedule_id": id_text(new_id()).lower(), "cron_expr": "0 0 1 1 *"}
         )
 
     return {
         "create": create,
-        "describe": lambda n: listings.describe(at, CALLER, names[n * stride]),
-        "preview": lambda n: previews.preview(at, CALLER, names[n * stride]),
+        "describe": lambda n: lists.describe(at, CALLER, names[n * stride]),
+        "preview": lambda n: forecast_service.preview(at, CALLER, names[n * stride]),
         "list, first page": lambda n: page(),
         "list, page in the middle": lambda n: page(next_page_token=token),
         "list, active ones": lambda n: page(wanted["active"]),

@@ -24,13 +24,13 @@ from ground import console
 from process import talking
 from rich.table import Table
 
-from horarium.decision.record import NewEvent
+from horarium.core.decision.record import NewEvent
+from horarium.core.document.event import EventType
 from horarium.engine.deliverer import Deliverer
-from horarium.ids import new_id
-from horarium.launchers.ssrf import AddressPolicy, Guard
+from horarium.features.history.rows import append
+from horarium.launchers.ssrf import AddressGuard, AddressPolicy
 from horarium.launchers.webhook import WebhookSender
-from horarium.schedule.event import EventType
-from horarium.store.history.append import append
+from horarium.platform.ids import new_id
 from horarium.testing import TestService, service
 
 _SECRET = base64.b64encode(b"0123456789abcdef01234567").decode()
@@ -75,7 +75,7 @@ def _drain(url: str, entries: int) -> float:
 async def _deliver(horarium: TestService, entries: int) -> None:
     sealer = horarium.resources.sealer
     assert sealer is not None
-    sender = WebhookSender(horarium.clock, Guard(AddressPolicy(allow_loopback=True)))
+    sender = WebhookSender(horarium.clock, AddressGuard(AddressPolicy(allow_loopback=True)))
     deliverer = Deliverer(horarium.resources.database, horarium.clock, sender, sealer)
     while horarium.http().get("/api/subscriptions/hook").json()["delivered_count"] < entries:
         await deliverer.step()

@@ -37,9 +37,9 @@ from rich.table import Table
 from targets import answering, hanging, read_arrivals
 
 from horarium.client.client import Client
-from horarium.clock import SystemClock
 from horarium.instant import DAY, MINUTE, SECOND, Instant
-from horarium.store.database import Database
+from horarium.platform.clock import SystemClock
+from horarium.platform.database import Database
 
 MOST = 3.0
 STREAMS = 20

@@ -37,10 +37,10 @@ from sqlalchemy import Connection, text
 from targets import answering
 
 from horarium.client.client import Client
-from horarium.clock import SystemClock
-from horarium.ids import new_id
 from horarium.instant import SECOND, Instant
-from horarium.store.database import Database
+from horarium.platform.clock import SystemClock
+from horarium.platform.database import Database
+from horarium.platform.ids import new_id
 
 SCHEDULES, PERIOD_SECONDS, FIRES_A_SECOND = 150, 15, 20
 MOST_TIMES_BARE = 2.0

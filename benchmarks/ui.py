@@ -25,9 +25,9 @@ import httpx
 from process import Up, cpu_seconds, up
 from rich.table import Table
 
-from horarium.clock import SystemClock
 from horarium.instant import DAY, HOUR, Instant
-from horarium.store.database import Database
+from horarium.platform.clock import SystemClock
+from horarium.platform.database import Database
 
 sys.path.append(str(Path(__file__).resolve().parents[1] / "ui" / "scripts"))
 

@@ -16,10 +16,10 @@ from rich.table import Table
 from sqlalchemy import Connection, text
 
 from horarium.client.client import Client
-from horarium.clock import SystemClock
 from horarium.engine.ticker import Ticker
 from horarium.instant import MINUTE, SECOND
-from horarium.store.database import Database
+from horarium.platform.clock import SystemClock
+from horarium.platform.database import Database
 
 # Milliseconds for a page, and how many times slower a tick may be.
 PAGE_MS, TICK = 50.0, 1.1

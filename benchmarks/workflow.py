@@ -38,9 +38,9 @@ from rich.table import Table
 from sqlalchemy import Connection, text
 from workflow_service import open_bench, put_workflow, run_in_turn
 
-from horarium.engine.memory import settle_in
-from horarium.store.database import Database, open_database
-from horarium.store.runs.states import OPEN_ROOT
+from horarium.engine.loop import settle_in
+from horarium.platform.database import Database, open_database
+from horarium.platform.database.run_states import OPEN_ROOT
 
 PROCESSES = 2
 STEPS = celery_peer.STEPS

@@ -15,12 +15,12 @@ from sqlalchemy import Connection, text
 
 from horarium.client.client import Client
 from horarium.client.inprocess import InProcess
-from horarium.ids import parse_id
 from horarium.launchers.tasks import TaskRegistry
-from horarium.serve.application import Bare
+from horarium.platform.database import Database
+from horarium.platform.ids import parse_id
+from horarium.platform.settings import Settings
+from horarium.serve.launchers import Bare
 from horarium.serve.service import Service, open_service
-from horarium.settings import Settings
-from horarium.store.database import Database
 
 T = TypeVar("T")
 

@@ -12,7 +12,7 @@ from rich.table import Table
 from sqlalchemy import text
 from workflow_service import open_bench, put_workflow, run_in_turn
 
-from horarium.store.database import Database
+from horarium.platform.database import Database
 
 _ACTION: Mapping[str, Any] = {"kind": "python", "task": "nothing"}
 # A step of the largest may cost at most so many times a step of the smallest.

@@ -19,9 +19,9 @@ import httpx
 from ground import console
 from rich.table import Table
 
+from horarium.core.document.workflow_parts import MAX_TRIGGERS
+from horarium.features.bundles.document import MAX_DOCUMENTS
 from horarium.instant import to_rfc3339
-from horarium.schedule.bundle import MAX_DOCUMENTS
-from horarium.schedule.workflow_parts import MAX_TRIGGERS
 from horarium.testing import Accepted
 from horarium.testing.service import TestService, service
 

@@ -21,14 +21,13 @@ from generate_text import code, codes, page, table
 from prometheus_client import Histogram
 from pydantic_core import PydanticUndefined
 
-from horarium.clock import SystemClock
+from horarium.core.document.event import ADDED_KEYS, CONTRACT_KEYS, LINEAGE_KEYS, EventType, RunEventType
+from horarium.core.document.states import FINAL, Origin, Reason, RunState
 from horarium.launchers.tasks import TaskRegistry
-from horarium.schedule.event import ADDED_KEYS, CONTRACT_KEYS, LINEAGE_KEYS, EventType, RunEventType
-from horarium.schedule.reason import Reason
-from horarium.schedule.run import FINAL, Origin, RunState
+from horarium.platform.clock import SystemClock
+from horarium.platform.settings import Settings, variable
+from horarium.platform.telemetry.metrics import Installation, Metrics
 from horarium.serve.launchers import make_registry
-from horarium.settings import Settings, variable
-from horarium.telemetry.metrics import Installation, Metrics
 
 FOLDER = Path(__file__).parent / "reference"
 

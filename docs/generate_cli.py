@@ -9,8 +9,8 @@ from typing import Any
 from generate_text import clean, code, page, table
 from typer.main import get_command
 
-from horarium.cli.help import CONNECTION, EXIT_CODES
 from horarium.cli.main import app as program
+from horarium.platform.cli.program import CONNECTION, EXIT_CODES
 
 _HEAD = ("option", "default", "meaning")
 

@@ -10,11 +10,11 @@ from typing import Any
 
 from generate_text import clean, code, page, table
 
-from horarium.api.routing import OPERATIONS, Open
-from horarium.operations.caller import Caller
+from horarium.platform.caller import Caller
+from horarium.platform.http.routing import OPERATIONS, Open
+from horarium.platform.settings import Settings
+from horarium.platform.wire import Permission, Role
 from horarium.serve.service import open_service
-from horarium.settings import Settings
-from horarium.wire.roles import Permission, Role
 
 
 def http_page() -> str:

@@ -1,4 +1,4 @@
-"""The reference page of schedule fields, generated from the table in `horarium.schedule.fields`."""
+"""The reference page of schedule fields, generated from the table in `horarium.core.document.fields`."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from typing import Any
 
 from generate_text import code, codes, page, table
 
-from horarium.schedule.aliases import other_names
-from horarium.schedule.schema import schema_of
+from horarium.core.document.kinds import schema_of
+from horarium.core.document.places import other_names
 
 _PARTS = {
     "": "Schedule",

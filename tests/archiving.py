@@ -13,13 +13,13 @@ import pytest
 import sqlalchemy as sa
 from sqlalchemy import Connection
 
+from horarium.features.runs import archive_rows
+from horarium.features.runs.retention_rows import Found, overtaken_runs
 from horarium.instant import DAY
-from horarium.store import archive
-from horarium.store.database import Database
-from horarium.store.retention import Found, overtaken_runs
-from horarium.store.runs.everywhere import has_archive
-from horarium.store.runs.states import FINAL_NAMES
-from horarium.store.tables import runs
+from horarium.platform.database import Database
+from horarium.platform.database.run_archive import has_archive
+from horarium.platform.database.run_states import FINAL_NAMES
+from horarium.platform.database.tables import runs
 
 T = TypeVar("T")
 DIALECT = "archived"
@@ -50,7 +50,7 @@ def move_all(connection: Connection) -> int:
     rows, after = 0, b""
     while True:
         found = overtaken_runs(connection, finished_before=_FOR_EVER, after=after, looks=_LOOKS)
-        moved = archive.move(connection, found)
+        moved = archive_rows.move(connection, found)
         rows += moved.rows
         if moved.after is None:
             return rows
@@ -61,7 +61,7 @@ def move_ended(connection: Connection) -> int:
     """Also what nothing has overtaken."""
     roots = sa.select(runs.c.run_id).where(runs.c.parent_run_id.is_(None), runs.c.state.in_(FINAL_NAMES))
     found = connection.execute(roots.order_by(runs.c.run_id).limit(_LOOKS)).scalars()
-    return archive.move(connection, Found(tuple(found), None)).rows
+    return archive_rows.move(connection, Found(tuple(found), None)).rows
 
 
 def move_with_every_write(monkeypatch: pytest.MonkeyPatch, move: Callable[[Connection], int]) -> None:

@@ -6,10 +6,10 @@ from typing import Any
 
 from celery import Celery
 
-from horarium.cli.celery_child import app_document
+from horarium.compat.celery_beat.app_description import app_document
+from horarium.compat.celery_beat.entries import CeleryApp, read_description
+from horarium.compat.celery_beat.translation import Translation, TranslationOptions, translate
 from horarium.instant import DAY, SECOND, Instant, from_rfc3339
-from horarium.schedule.celery_entries import CeleryApp, read_description
-from horarium.schedule.celery_translation import Translation, Wishes, translate
 
 NOW = from_rfc3339("2026-01-01T00:00:00Z")
 
@@ -32,8 +32,8 @@ def described(entries: dict[str, Any], **conf: Any) -> CeleryApp:
     return read_description(describe(entries, **conf))
 
 
-def translated(schedule: Any, wishes: Wishes | None = None, **conf: Any) -> Translation:
+def translated(schedule: Any, wishes: TranslationOptions | None = None, **conf: Any) -> Translation:
     """Of one entry, which is called `one`; `entry` holds what else it says."""
     entry = conf.pop("entry", {})
-    (only,) = translate(described({"one": {"schedule": schedule, **entry}}, **conf), wishes or Wishes())
+    (only,) = translate(described({"one": {"schedule": schedule, **entry}}, **conf), wishes or TranslationOptions())
     return only

@@ -27,9 +27,9 @@ import used_databases
 from psycopg import sql
 from sqlalchemy import URL, make_url
 
-from horarium.ids import id_text, new_id
-from horarium.store.database import Database, open_database
-from horarium.store.migrate import migrate
+from horarium.platform.database import Database, open_database
+from horarium.platform.database.schema import migrate
+from horarium.platform.ids import id_text, new_id
 from horarium.testing import FakeClock
 
 DIALECTS = ("sqlite", "postgresql")

@@ -17,7 +17,7 @@ import jsonschema_rs
 import pytest
 from starlette.types import Message, Receive, Scope, Send
 
-from horarium.api.openapi import Api
+from horarium.platform.http.openapi import Api
 
 Document = dict[str, Any]
 

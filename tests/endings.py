@@ -8,12 +8,12 @@ from typing import NamedTuple
 
 from sqlalchemy import Connection
 
+from horarium.core.document.states import FINAL
+from horarium.core.lifecycle.event import Change, End, Nothing, NothingCause
+from horarium.features.runs.transition_rows import change_runs
+from horarium.features.runs.work_rows import RunWork
+from horarium.features.schedules.due_rows import Plannings
 from horarium.instant import Instant
-from horarium.life.change import Change, End, Nothing, Why
-from horarium.schedule.run import FINAL
-from horarium.store.runs.work import Work
-from horarium.store.runs.writer import change_runs
-from horarium.store.schedules.due import Plannings
 
 
 class Asked(NamedTuple):
@@ -34,6 +34,6 @@ def end_run(connection: Connection, run_id: bytes, end: End, *, now: Instant) ->
     return bool(end_runs(connection, [Asked(run_id, end)], now=now))
 
 
-def _judge(asked: Asked, run: Work) -> Change:
+def _judge(asked: Asked, run: RunWork) -> Change:
     late = run.state in FINAL or asked.epoch not in (None, run.lease_epoch)
-    return Nothing(Why.TOO_LATE) if late else asked.end
+    return Nothing(NothingCause.TOO_LATE) if late else asked.end

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from alembic.script import ScriptDirectory
 
-from horarium.store import migrate
-from horarium.store.migrate import DIRECTORY, newest_revision
+from horarium.platform.database import schema
+from horarium.platform.database.schema import DIRECTORY, newest_revision
 
 SOURCE = Path(__file__).parents[1] / "src"
 HEAD = newest_revision()
@@ -49,8 +49,8 @@ def become_later(monkeypatch: pytest.MonkeyPatch, directory: Path, declared: str
     more.mkdir()
     _write_migration(more, declared)
     scripts = ScriptDirectory(str(DIRECTORY), version_locations=[str(DIRECTORY / "versions"), str(more)])
-    monkeypatch.setattr(migrate, "_scripts", lambda: scripts)
-    monkeypatch.setattr(migrate, "OLDEST_SCHEMA", HEAD)
+    monkeypatch.setattr(schema, "_scripts", lambda: scripts)
+    monkeypatch.setattr(schema, "OLDEST_SCHEMA", HEAD)
 
 
 def later_source(into: Path) -> Path:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from horarium.ids import new_id
-from horarium.store.database import Database
-from horarium.store.tables import approvals, run_events, runs
+from horarium.platform.database import Database
+from horarium.platform.database.tables import approvals, run_events, runs
+from horarium.platform.ids import new_id
 
 
 def add_run(database: Database, **given: Any) -> bytes:

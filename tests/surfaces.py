@@ -295,7 +295,7 @@ PROMISED = (
     "horarium.client.errors",
     "horarium.condition",
     "horarium.launchers.launcher",
-    "horarium.life.outcome",
+    "horarium.core.lifecycle.outcome",
     "horarium.testing",
 )
 _IMPORT = re.compile(

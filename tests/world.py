@@ -16,13 +16,13 @@ from pathlib import Path
 import httpx
 import pytest
 
+from horarium.core.lifecycle.outcome import Outcome
 from horarium.instant import SECOND
-from horarium.life.outcome import Outcome
 from horarium.serve.process import Door, listen, url_of
 from horarium.serve.service import Service
-from horarium.serve.tls import Tls
+from horarium.serve.sockets import Tls
 from horarium.testing import Accepted, TestService, service
-from horarium.testing import clock as testing
+from horarium.testing import doubles as testing
 
 START = "2026-03-01T00:00:00Z"
 

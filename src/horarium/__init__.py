@@ -7,13 +7,12 @@ from horarium.errors import ConditionError, HorariumError, InvalidSpec
 
 if TYPE_CHECKING:
     from horarium.app import Horarium
-    from horarium.client.aio import AsyncClient
     from horarium.client.aio_worker import AsyncWorker
-    from horarium.client.client import Client
+    from horarium.client.client import AsyncClient, Client
     from horarium.client.worker import Worker
     from horarium.condition import evaluate_condition
-    from horarium.job.job import Job
-    from horarium.recurrence.fires import next_fires
+    from horarium.core.recurrence.spec import next_fires
+    from horarium.platform.job import Job
 
 __all__ = [
     "AsyncClient",
@@ -30,14 +29,14 @@ __all__ = [
 ]
 
 _LATER = {
-    "AsyncClient": "horarium.client.aio",
+    "AsyncClient": "horarium.client.client",
     "AsyncWorker": "horarium.client.aio_worker",
     "Client": "horarium.client.client",
     "Horarium": "horarium.app",
-    "Job": "horarium.job.job",
+    "Job": "horarium.platform.job",
     "Worker": "horarium.client.worker",
     "evaluate_condition": "horarium.condition",
-    "next_fires": "horarium.recurrence.fires",
+    "next_fires": "horarium.core.recurrence.spec",
 }
 
 

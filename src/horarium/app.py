@@ -27,23 +27,21 @@ import httpx
 from fastapi import FastAPI
 
 from horarium.audience import Audience, parse_audience
-from horarium.client.aio import AsyncClient
-from horarium.client.client import Client
+from horarium.client.client import AsyncClient, Client
 from horarium.client.inprocess import InProcess
+from horarium.core.document.document import parse_definition
+from horarium.core.document.kinds import PYTHON
+from horarium.core.document.states import Source
+from horarium.core.policy.names import PolicyError, checked_id
 from horarium.errors import InvalidDefinition, KindNotAvailable
 from horarium.launchers.signals import Provider
 from horarium.launchers.tasks import Task, TaskRegistry
-from horarium.policy.names import PolicyError
-from horarium.schedule.document import parse_definition
-from horarium.schedule.kinds import PYTHON
-from horarium.schedule.naming import checked_id
-from horarium.schedule.source import Source
-from horarium.serve.admin import seed_admin_token
-from horarium.serve.one_pass import one_pass
+from horarium.platform.database.schema import DEFAULT_NAMESPACE
+from horarium.platform.settings import Settings, load_settings
+from horarium.serve.data_dir import seed_admin_token
+from horarium.serve.maintenance import one_pass
 from horarium.serve.process import UP, run
 from horarium.serve.service import Service, open_service, put_templates
-from horarium.settings import Settings, load_settings
-from horarium.store.migrate import DEFAULT_NAMESPACE
 
 F = TypeVar("F", bound=Callable[..., Any])
 

@@ -9,8 +9,8 @@ from collections.abc import Mapping
 
 from sqlalchemy import Connection, text
 
-from horarium.schedule.run import FINAL, RunState
-from horarium.store.database import Database
+from horarium.core.document.states import FINAL, RunState
+from horarium.platform.database import Database
 
 _SHOWN = 10
 

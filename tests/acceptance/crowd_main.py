@@ -13,17 +13,17 @@ import sqlalchemy as sa
 from sqlalchemy import Connection
 from world import FakeClock
 
+from horarium.core.document.states import FINAL
+from horarium.core.lifecycle.outcome import Finished, Outcome
+from horarium.engine.capacity import Limits
 from horarium.engine.claimer import DispatcherOptions
 from horarium.engine.dispatcher import Dispatcher
 from horarium.engine.janitor import Janitor
-from horarium.engine.room import Limits
 from horarium.engine.ticker import Ticker, TickerOptions
 from horarium.launchers.launcher import Launcher, LaunchRequest
 from horarium.launchers.registry import Registry
-from horarium.life.outcome import Finished, Outcome
-from horarium.schedule.run import FINAL
-from horarium.store.database import Database, open_database
-from horarium.store.tables import positions, runs
+from horarium.platform.database import Database, open_database
+from horarium.platform.database.tables import positions, runs
 
 _OPEN = [state.value for state in type(next(iter(FINAL))) if state not in FINAL]
 

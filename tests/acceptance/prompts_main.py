@@ -12,11 +12,11 @@ from pathlib import Path
 from acceptance.worker_main import Points, watch
 from world import FakeClock
 
+from horarium.core.lifecycle.outcome import Finished, Outcome, Unknown
 from horarium.engine.dispatcher import Dispatcher
 from horarium.launchers.launcher import Launcher, LaunchRequest
 from horarium.launchers.registry import Registry
-from horarium.life.outcome import Finished, Outcome, Unknown
-from horarium.store.database import open_database
+from horarium.platform.database import open_database
 
 STAGE = "prompt"
 

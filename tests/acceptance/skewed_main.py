@@ -11,8 +11,8 @@ import sys
 from pathlib import Path
 
 from horarium.cli.main import main
-from horarium.clock import SystemClock
 from horarium.instant import SECOND, Instant
+from horarium.platform.clock import SystemClock
 
 
 class _SkewedClock(SystemClock):

@@ -11,8 +11,8 @@ from pathlib import Path
 
 from acceptance.worker_main import Points, watch
 
+from horarium.core.lifecycle.outcome import Finished
 from horarium.launchers.launcher import LaunchRequest
-from horarium.life.outcome import Finished
 from horarium.testing import service
 
 STAGE = "walk"

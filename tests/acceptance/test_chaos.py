@@ -36,8 +36,8 @@ from acceptance.chaos_house import House
 from acceptance.chaos_target import Target
 from acceptance.hurt_postgres import hurt_postgres
 
-from horarium.ids import id_text
-from horarium.store.database import Database, open_database
+from horarium.platform.database import Database, open_database
+from horarium.platform.ids import id_text
 
 _FIRST_ANSWER_SECONDS = 60.0
 _DRAIN_SECONDS = 180.0

@@ -9,7 +9,7 @@ from acceptance import chaos_books
 from engine.builders import World
 from sqlalchemy import text
 
-from horarium.store.database import Database
+from horarium.platform.database import Database
 
 postgres_only = pytest.mark.parametrize("dialect", ["postgresql"])
 

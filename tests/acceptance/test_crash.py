@@ -16,10 +16,10 @@ from engine.builders import ACTION, START, World, insert_all, new_schedule
 from world import FakeClock
 
 from horarium.engine.dispatcher import Dispatcher
-from horarium.ids import id_text
 from horarium.instant import SECOND, Instant
 from horarium.launchers.registry import Registry
-from horarium.store.database import Database
+from horarium.platform.database import Database
+from horarium.platform.ids import id_text
 
 # Of a run whose outcome nobody knows: wait for its lease to be lost, and for the back-off after it.
 LEASE_SECONDS = 31

@@ -16,11 +16,13 @@ from typing import Any
 
 import pytest
 
-from horarium.decision.process_state import ProcessState
-from horarium.operations import cluster, schedules, triggers
-from horarium.operations.caller import internal
+from horarium.core.decision.presence import ProcessState
+from horarium.features.cluster import service as cluster_service
+from horarium.features.schedules import service as schedule_service
+from horarium.features.schedules import triggers
+from horarium.platform.caller import internal
+from horarium.platform.settings import Settings
 from horarium.serve.service import open_service
-from horarium.settings import Settings
 
 KEY = "a key for this test alone, and long enough"
 PATIENCE = 120
@@ -95,17 +97,19 @@ def test_another_has_its_run_within_half_a_minute(database_url: str, tmp_path: P
         url = stack.enter_context(target.serving())
         workers = {each.pid: each for each in (stack.enter_context(worker(tmp_path, database_url)) for _ in range(2))}
         document = {"schedule_id": "s", "cron_expressions": ["0 0 1 1 *"], "action": {"kind": "http", "url": url}}
-        schedules.create(service.resources, caller, document)
+        schedule_service.create(service.resources, caller, document)
         triggers.trigger(service.resources, caller, "s")
         target.wait_for(1)
-        [holder] = [each for each in cluster.cluster(service.resources, caller).processes if each.runs]
+        [holder] = [each for each in cluster_service.cluster(service.resources, caller).processes if each.runs]
         pid = holder.row.process.about.pid
         assert pid in workers
         workers[pid].send_signal(signal.SIGKILL)
         killed_at = time.monotonic()
         target.wait_for(2)
         taken_after = target.arrived_at[1] - killed_at
-        found = {each.seen.name: each.seen.state for each in cluster.cluster(service.resources, caller).processes}
+        found = {
+            each.seen.name: each.seen.state for each in cluster_service.cluster(service.resources, caller).processes
+        }
         assert found.pop(holder.seen.name) in (ProcessState.SILENT, ProcessState.GONE)
         assert set(found.values()) == {ProcessState.ALIVE}
         assert len(set(target.keys)) == 1

@@ -20,20 +20,20 @@ from engine.builders import START, World, account, insert_all, new_schedule
 from engine.test_engine import Silent
 from world import FakeClock
 
-from horarium.clock import SystemClock
+from horarium.core.lifecycle.outcome import Finished, Outcome
+from horarium.engine.capacity import Limits
 from horarium.engine.claimer import DispatcherOptions
-from horarium.engine.dispatcher import Answer
+from horarium.engine.dispatcher import LaunchAnswer
 from horarium.engine.engine import Engine, EngineOptions
-from horarium.engine.room import Limits
 from horarium.launchers.launcher import LaunchRequest
 from horarium.launchers.recording import RecordingLauncher
 from horarium.launchers.registry import Registry
-from horarium.life.outcome import Finished, Outcome
-from horarium.store.database import Database, open_database
-from horarium.store.database.shared_clock import SharedClock
-from horarium.store.errors import StoreUnavailable
-from horarium.store.migrate import migrate
-from horarium.store.tables import runs
+from horarium.platform.clock import SystemClock
+from horarium.platform.database import Database, open_database
+from horarium.platform.database.errors import StoreUnavailable
+from horarium.platform.database.schema import migrate
+from horarium.platform.database.shared_clock import SharedClock
+from horarium.platform.database.tables import runs
 
 # ── a PostgreSQL of our own that may be hurt ─────────────────────────────────────────────────────────
 
@@ -146,7 +146,7 @@ def test_a_clock_that_jumps_while_a_run_is_in_hand_ends_it_once(database: Databa
     (taken,) = asyncio.run(world.dispatcher.claim()).taken
     world.clock.move(step)
     world.tidy()
-    asyncio.run(world.dispatcher.settle([Answer(taken, Finished())]))
+    asyncio.run(world.dispatcher.settle([LaunchAnswer(taken, Finished())]))
     assert world.states()[0] == "succeeded"
     world.tidy()
     world.account()
@@ -205,7 +205,7 @@ def test_a_full_disk_while_answers_are_written_loses_none(database: Database) ->
     world.tick()
     works = asyncio.run(world.dispatcher.claim()).taken
     small(database, 4)
-    answers = [Answer(each, Finished({"much": "x" * 50_000})) for each in works]
+    answers = [LaunchAnswer(each, Finished({"much": "x" * 50_000})) for each in works]
     before = snapshot(database)
     with pytest.raises(StoreUnavailable, match="disk is full"):
         asyncio.run(world.dispatcher.settle(answers))

@@ -13,8 +13,8 @@ from acceptance.processes import finish, start
 from engine.builders import START, account, insert_all, new_schedule
 
 from horarium.instant import SECOND
-from horarium.store.database import Database
-from horarium.store.tables import counters, history, runs
+from horarium.platform.database import Database
+from horarium.platform.database.tables import counters, history, runs
 
 PROCESSES, THREADS = 4, 2  # of each kind: eight tickers, eight dispatchers, eight janitors
 

@@ -15,11 +15,11 @@ from engine.agents import PROMPT, add_agent
 from engine.builders import World
 from world import FakeClock
 
-from horarium.ids import id_text
+from horarium.core.document.states import occurrence_key
 from horarium.instant import SECOND, to_rfc3339
 from horarium.launchers.registry import Registry
-from horarium.schedule.run import occurrence_key
-from horarium.store.database import Database
+from horarium.platform.database import Database
+from horarium.platform.ids import id_text
 
 NAMED = [f"{STAGE}: {point}" for point in ("after commit", "before send", "after send", "after taken")]
 # Statements and commits of one prompt, and a few more.

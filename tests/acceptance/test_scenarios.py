@@ -17,21 +17,22 @@ from engine.builders import ACTION, START, World, account, reasons
 from operations.desks import TOKENS
 from world import FakeClock
 
-from horarium.engine.dispatcher import Answer
+from horarium.core.lifecycle.outcome import Accepted, Finished, Outcome, StillRunning
+from horarium.engine.dispatcher import LaunchAnswer
 from horarium.engine.ticker import TickerOptions
+from horarium.features.cluster.verification import verify
+from horarium.features.resources import Resources
+from horarium.features.runs.claim_rows import renew
+from horarium.features.schedules import lifecycle
+from horarium.features.schedules import service as schedule_service
 from horarium.instant import HOUR, MINUTE, SECOND, Instant, to_rfc3339
 from horarium.launchers.launcher import LaunchRequest
 from horarium.launchers.recording import RecordingLauncher
-from horarium.life.outcome import Accepted, Finished, Outcome, StillRunning
-from horarium.operations import lifecycles, schedules
-from horarium.operations.caller import internal
-from horarium.operations.resources import Resources
-from horarium.operations.verify import verify
-from horarium.settings import Settings
-from horarium.store.database import Database
-from horarium.store.runs.claims import renew
-from horarium.store.tables import runs
-from horarium.telemetry.telemetry import Telemetry
+from horarium.platform.caller import internal
+from horarium.platform.database import Database
+from horarium.platform.database.tables import runs
+from horarium.platform.settings import Settings
+from horarium.platform.telemetry.telemetry import Telemetry
 
 CALLER = internal("test")
 MINUTES = 60
@@ -75,7 +76,7 @@ class Stage(World):
 
     def put(self, **fields: Any) -> bytes:
         document = {"schedule_id": "s", "cron_expressions": ["* * * * *"], "action": ACTION, **fields}
-        return schedules.upsert(self.resources, CALLER, document).schedule_uid
+        return schedule_service.upsert(self.resources, CALLER, document).schedule_uid
 
     def skips(self, uid: bytes) -> list[str]:
         return [
@@ -307,9 +308,9 @@ def test_p_a_pause_is_no_downtime(database: Database) -> None:
     stage = Stage(database)
     uid = stage.put(catchup_policy="fire_immediately")
     stage.pass_time(300, step=30)
-    lifecycles.pause(stage.resources, CALLER, "s")
+    lifecycle.pause(stage.resources, CALLER, "s")
     stage.pass_time(30 * 60, step=60)
-    lifecycles.resume(stage.resources, CALLER, "s")
+    lifecycle.resume(stage.resources, CALLER, "s")
     stage.pass_time(120, step=30)
     assert stage.target.started == [*minutes(1, 5), *minutes(36, 37)]
     assert len(stage.runs(uid)) == 7
@@ -320,7 +321,7 @@ def test_q_a_pause_ten_seconds_before_the_tick_holds(database: Database) -> None
     stage = Stage(database)
     uid = stage.put()
     stage.pass_time(110, step=10)
-    lifecycles.pause(stage.resources, CALLER, "s")
+    lifecycle.pause(stage.resources, CALLER, "s")
     stage.pass_time(60, step=10)
     assert len(stage.runs(uid)) == 1
     stage.audit(paused=True)
@@ -337,7 +338,7 @@ def test_r_a_slow_launch_delays_nobody(database: Database) -> None:
         taken = asyncio.run(stage.dispatcher.claim()).taken
         in_hand += [(stage.clock.now() + 95 * SECOND, each) for each in taken]
         asyncio.run(_renew(stage, [each.work for _, each in in_hand]))
-        done = [Answer(each, Finished()) for until, each in in_hand if until <= stage.clock.now()]
+        done = [LaunchAnswer(each, Finished()) for until, each in in_hand if until <= stage.clock.now()]
         in_hand = [(until, each) for until, each in in_hand if until > stage.clock.now()]
         asyncio.run(stage.dispatcher.settle(done))
         stage.tidy()

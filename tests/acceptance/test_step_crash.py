@@ -16,8 +16,8 @@ from acceptance.processes import finish, start
 from acceptance.steps_main import answering
 from acceptance.workflow_books import Books, open_books, problems, unfinished
 
-from horarium.ids import id_text
 from horarium.instant import MINUTE, Instant, from_rfc3339
+from horarium.platform.ids import id_text
 from horarium.testing import TestService, service
 
 START = from_rfc3339("2026-03-02T00:00:00Z")

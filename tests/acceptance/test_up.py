@@ -20,7 +20,7 @@ import httpx
 import pytest
 from certificates import LOOPBACK, Authority
 
-from horarium.client.discover import discover
+from horarium.platform.client.connection import discover
 
 _FIRST_FIRE_SECONDS = 60
 _STOP_SECONDS = 10

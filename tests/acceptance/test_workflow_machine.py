@@ -19,10 +19,10 @@ from hypothesis import HealthCheck, Phase, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule, run_state_machine_as_test
 
-from horarium.ids import id_text
+from horarium.core.document.states import FINAL
+from horarium.core.lifecycle.outcome import Accepted, Busy, Finished, Outcome, RunFailed, Unknown, Unreachable
 from horarium.instant import DAY, HOUR, to_rfc3339
-from horarium.life.outcome import Accepted, Busy, Finished, Outcome, RunFailed, Unknown, Unreachable
-from horarium.schedule.run import FINAL
+from horarium.platform.ids import id_text
 
 pytestmark = pytest.mark.repeats
 

@@ -16,14 +16,14 @@ from typing import Any
 from sqlalchemy import event
 from world import FakeClock
 
-from horarium.engine.dispatcher import Answer, Dispatcher
+from horarium.core.lifecycle.outcome import Finished, Outcome
+from horarium.engine.dispatcher import Dispatcher, LaunchAnswer
 from horarium.engine.ticker import Ticker
 from horarium.launchers.launcher import Launcher, LaunchRequest
 from horarium.launchers.registry import Registry
-from horarium.life.outcome import Finished, Outcome
-from horarium.store.database import Database, open_database, set_wise
-from horarium.store.database import transactions as database_module
-from horarium.store.database.postgres import copy_rows
+from horarium.platform.database import Database, open_database, statements
+from horarium.platform.database import transactions as database_module
+from horarium.platform.database.postgres import copy_rows
 
 
 class FileLauncher(Launcher):
@@ -82,7 +82,7 @@ def watch(database: Database, points: Points) -> None:
         points("after copy")
 
     database_module._commit = counted_commit
-    setattr(set_wise, "copy_rows", counted_copy)  # noqa: B010 - the name that `set_wise` imported, which is not exported
+    setattr(statements, "copy_rows", counted_copy)  # noqa: B010 - the name that `set_wise` imported, which is not exported
 
 
 def work(url: str, now: int, home: str, kill_at: str | int | None) -> None:
@@ -108,6 +108,6 @@ async def _deliver(dispatcher: Dispatcher, points: Points) -> None:
         if not works:
             return
         points.stage = "launch"
-        answers = [Answer(each, await dispatcher._deliver(each)) for each in works]
+        answers = [LaunchAnswer(each, await dispatcher._deliver(each)) for each in works]
         points.stage = "settle"
         await dispatcher.settle(answers)

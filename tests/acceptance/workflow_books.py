@@ -15,11 +15,10 @@ from typing import Any
 import sqlalchemy as sa
 from sqlalchemy import Connection
 
-from horarium.ids import id_text
+from horarium.core.document.states import FINAL, RunState
+from horarium.core.policy.approval import SENSITIVE_GATES, input_hash
 from horarium.launchers.launcher import LaunchRequest
-from horarium.policy.approval import SENSITIVE_GATES, input_hash
-from horarium.schedule.run import FINAL, RunState
-from horarium.store.tables import (
+from horarium.platform.database.tables import (
     agents,
     approval_votes,
     approvals,
@@ -30,6 +29,7 @@ from horarium.store.tables import (
     step_changes,
     workflows,
 )
+from horarium.platform.ids import id_text
 
 _SAID_YES = ("approved", "modified")
 _FINAL = {state.value for state in FINAL}

@@ -15,15 +15,15 @@ from typing import Any
 import httpx
 from acceptance.workflow_books import Books, delivered_wrongly, open_books, problems, unfinished
 
-from horarium.ids import id_text, parse_id
+from horarium.core.document.states import FINAL
+from horarium.core.lifecycle.outcome import Accepted, Busy, Outcome, Refused, Unreachable
+from horarium.features.tenants import service as tenant_service
 from horarium.instant import Instant
 from horarium.launchers.launcher import LaunchRequest
-from horarium.life.outcome import Accepted, Busy, Outcome, Refused, Unreachable
-from horarium.operations import tokens
-from horarium.schedule.run import FINAL
-from horarium.store.database import transactions
+from horarium.platform.database import transactions
+from horarium.platform.ids import id_text, parse_id
+from horarium.platform.wire import Role
 from horarium.testing import TestService, service
-from horarium.wire.roles import Role
 
 START = "2026-03-02T00:00:00Z"
 PEOPLE = ("ann", "bob", "cleo")
@@ -84,7 +84,9 @@ class House:
         self._open(START)
         admin = self.service.caller
         self.tokens = {
-            name: tokens.issue(self.service.resources, admin, name=name, role=Role.OPERATOR, subject=name).secret
+            name: tenant_service.issue_token(
+                self.service.resources, admin, name=name, role=Role.OPERATOR, subject=name
+            ).secret
             for name in PEOPLE
         }
 

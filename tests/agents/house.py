@@ -14,12 +14,12 @@ from typing import Any, TypeVar
 
 import httpx
 
-from horarium.ids import id_text, new_id
-from horarium.schedule.run import FINAL
-from horarium.serve.admin import seed_admin_token
+from horarium.core.document.states import FINAL
+from horarium.platform.ids import id_text, new_id
+from horarium.platform.settings import Settings
+from horarium.serve.data_dir import seed_admin_token
 from horarium.serve.process import Door, listen, url_of
 from horarium.serve.service import Service, open_service
-from horarium.settings import Settings
 
 T = TypeVar("T")
 

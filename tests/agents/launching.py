@@ -11,12 +11,12 @@ from typing import Any
 from agents.house import name
 from launchers.far_ends import request_for
 
-from horarium.clock import SystemClock
+from horarium.core.lifecycle.outcome import Outcome
 from horarium.instant import SECOND
 from horarium.launchers.a2a.launcher import A2ALauncher
 from horarium.launchers.launcher import AgentLine, CardSeen, LaunchRequest
-from horarium.launchers.ssrf import AddressPolicy, Guard
-from horarium.life.outcome import Outcome
+from horarium.launchers.ssrf import AddressGuard, AddressPolicy
+from horarium.platform.clock import SystemClock
 
 # A launch that ends by itself ends long before that.
 ENOUGH = 60.0
@@ -56,7 +56,7 @@ def request(url: str, prompt: str, *, seconds: float = ENOUGH, **changes: Any) -
 
 @asynccontextmanager
 async def launcher() -> AsyncIterator[A2ALauncher]:
-    made = A2ALauncher(SystemClock(), guard=Guard(AddressPolicy(allow_loopback=True)))
+    made = A2ALauncher(SystemClock(), guard=AddressGuard(AddressPolicy(allow_loopback=True)))
     await made.start()
     try:
         yield made

@@ -7,9 +7,9 @@ from agents.between import between
 from agents.launching import launched, notes_of, request
 from agents.running import Agent
 
+from horarium.core.document.assignee import AgentProtocol
+from horarium.core.lifecycle.outcome import Finished, Refused
 from horarium.launchers.launcher import AgentLine
-from horarium.life.outcome import Finished, Refused
-from horarium.schedule.agent_words import AgentProtocol
 
 CARDS = ("/.well-known/agent-card.json", "/.well-known/agent.json")
 

@@ -12,8 +12,8 @@ import pytest
 from agents.launching import launcher, request
 from launchers.far_ends import HttpFarEnd, Received, answer
 
+from horarium.core.lifecycle.outcome import Accepted, Asked, Finished, Outcome, Refused, RunFailed, RunTimedOut
 from horarium.launchers.launcher import AgentLine
-from horarium.life.outcome import Accepted, Asked, Finished, Outcome, Refused, RunFailed, RunTimedOut
 
 CARD = "/.well-known/agent-card.json"
 TOKEN = "hor_agent_token"

@@ -8,7 +8,7 @@ import pytest
 from agents.launching import launched, notes_of, request
 from agents.running import Agent
 
-from horarium.life.outcome import Asked, Finished, Outcome, RunFailed, RunTimedOut, Unreachable
+from horarium.core.lifecycle.outcome import Asked, Finished, Outcome, RunFailed, RunTimedOut, Unreachable
 
 
 def told(outcome: Outcome) -> tuple[str, str, str]:

@@ -8,7 +8,7 @@ import pytest
 from agents.house import House, name, until
 from agents.running import running
 
-from horarium.launchers.a2a.hints import Hints
+from horarium.launchers.a2a.messages import Hints
 
 
 @pytest.mark.parametrize("kind", ["plain", "old"])

@@ -13,9 +13,9 @@ from agents.house import name
 from agents.launching import launched, launcher, notes_of, request
 from agents.running import Agent, running
 
+from horarium.core.document.assignee import AgentContext
+from horarium.core.lifecycle.outcome import Asked, Finished, Outcome, RunCancelled, Unknown
 from horarium.launchers.launcher import AgentLine, LaunchRequest
-from horarium.life.outcome import Asked, Finished, Outcome, RunCancelled, Unknown
-from horarium.schedule.agent_words import AgentContext
 
 # What is the same for both agents of 1.x is looked at with one of them.
 pytestmark = pytest.mark.parametrize("agent", ["plain", "old"], indirect=True)

@@ -13,16 +13,16 @@ import httpx
 from api.worlds import GUARDED, STREAM
 from fastapi.routing import APIRoute
 
-from horarium.api.app import ROUTES
-from horarium.api.routing import OPERATIONS
-from horarium.audit import Act
-from horarium.ids import id_text, new_id, parse_id
-from horarium.operations import namespaces, tokens
-from horarium.operations.caller import Caller
-from horarium.store.subscriptions import dead_letters
-from horarium.store.subscriptions.dead_letters import DeadLetter
+from horarium.core.audit_entries import Act
+from horarium.features.tenants import service as tenant_service
+from horarium.features.webhooks import delivery_rows
+from horarium.features.webhooks.delivery_rows import DeadLetterRow
+from horarium.platform.caller import Caller
+from horarium.platform.http.routing import OPERATIONS
+from horarium.platform.ids import id_text, new_id, parse_id
+from horarium.platform.wire import Role
+from horarium.serve.api import ROUTES
 from horarium.testing import Accepted, TestService, service
-from horarium.wire.roles import Role
 
 Route = tuple[str, str]
 Answered = tuple[int, list[str], str]
@@ -155,7 +155,7 @@ IDS = (
 
 def settle_in(horarium: TestService, namespace: str, mark: str) -> Tenant:
     """One of everything, made through the door."""
-    namespaces.create(horarium.resources, horarium.caller, namespace)
+    tenant_service.create_namespace(horarium.resources, horarium.caller, namespace)
     secrets = _issued(horarium, Caller("root", Role.ADMIN, namespace), mark)
     plain, http = named(namespace, mark, **dict.fromkeys(IDS, "")), horarium.http(token=secrets[Role.ADMIN])
 
@@ -207,7 +207,7 @@ def _issued(horarium: TestService, root: Caller, mark: str) -> dict[Role, str]:
     secrets = {}
     for role in ROLES:
         subject = f"{mark}-chief" if role is Role.ADMIN else f"{mark}-{role}"
-        issued = tokens.issue(horarium.resources, root, name=f"{mark}-{role}", role=role, subject=subject)
+        issued = tenant_service.issue_token(horarium.resources, root, name=f"{mark}-{role}", role=role, subject=subject)
         horarium.http(token=issued.secret).get("/api/cluster/info").raise_for_status()
         secrets[role] = issued.secret
     return secrets
@@ -218,8 +218,10 @@ def _undelivered(horarium: TestService, namespace: str, subscription: str) -> st
     ids, now = [new_id(), new_id()], horarium.now
     for each in ids:
         whose = each, namespace, parse_id(subscription, "subscription_id")
-        letter = DeadLetter(*whose, "0-1", "run_finished", "{}", 1, 500, "it was down", now, None)
-        horarium.resources.database.write(lambda connection, letter=letter: dead_letters.insert(connection, letter))
+        letter = DeadLetterRow(*whose, "0-1", "run_finished", "{}", 1, 500, "it was down", now, None)
+        horarium.resources.database.write(
+            lambda connection, letter=letter: delivery_rows.insert_dead_letter(connection, letter)
+        )
     return id_text(ids[0])
 
 

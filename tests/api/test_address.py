@@ -9,7 +9,7 @@ import pytest
 from fastapi import FastAPI, Request
 from world import serving
 
-from horarium.api.address import UNKNOWN, client_address
+from horarium.platform.http.connections import UNKNOWN, client_address
 from horarium.testing import service
 
 pytestmark = pytest.mark.parametrize("dialect", ["sqlite"], indirect=True)

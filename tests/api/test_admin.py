@@ -8,12 +8,12 @@ from typing import Any
 import httpx
 import pytest
 
-from horarium.api.routing import OPERATIONS
+from horarium.core.document.states import Status
+from horarium.features.schedules import rows as schedules
+from horarium.features.schedules import write_rows
 from horarium.instant import SECOND
-from horarium.schedule.position import Status
-from horarium.store import leases
-from horarium.store.schedules import positions
-from horarium.store.schedules import rows as schedules
+from horarium.platform.database import processes
+from horarium.platform.http.routing import OPERATIONS
 from horarium.testing import Accepted, Finished, TestService, service
 
 
@@ -21,7 +21,7 @@ def beat(horarium: TestService, process: str = "p1", /, **seconds_ago: float) ->
     """A process writes down when each of its loops last completed a step."""
     now = horarium.now
     info = {loop: now - round(ago * SECOND) for loop, ago in seconds_ago.items()}
-    horarium.resources.database.write(lambda c: leases.beat(c, f"process:{process}", process, now, 30, info))
+    horarium.resources.database.write(lambda c: processes.beat_lease(c, f"process:{process}", process, now, 30, info))
 
 
 def liveness(http: httpx.Client) -> tuple[int, dict[str, Any]]:
@@ -269,7 +269,7 @@ def test_a_row_that_lost_its_due_time_is_stale_and_not_at_rest(http: httpx.Clien
     def lose(connection: Any) -> None:
         row = schedules.find(connection, "default", "s")
         assert row is not None
-        positions.move(connection, row.schedule_uid, next_due=None)
+        write_rows.move_position(connection, row.schedule_uid, next_due=None)
 
     horarium.resources.database.write(lose)
     horarium.clock.set("2026-03-09T00:00:00Z")
@@ -284,7 +284,7 @@ def test_every_state_has_its_word(http: httpx.Client, horarium: TestService) -> 
     uid = horarium.resources.database.read(lambda c: schedules.find(c, "default", "torn"))
     assert uid is not None
     horarium.resources.database.write(
-        lambda c: positions.move(c, uid.schedule_uid, status=Status.BROKEN, last_error="torn")
+        lambda c: write_rows.move_position(c, uid.schedule_uid, status=Status.BROKEN, last_error="torn")
     )
     horarium.advance(hours=2)
     horarium.clock.set("2026-03-01T03:00:00Z")
@@ -366,13 +366,13 @@ def test_a_monitor_turns_pages_and_must_be_an_admin(
 ) -> None:
     for name in ("c", "a", "b"):
         create(horarium, f"id-{name}", name=name)
-    monkeypatch.setattr("horarium.operations.watching.MOST_SHOWN", 2)
+    monkeypatch.setattr("horarium.features.schedules.health.MOST_SHOWN", 2)
     first = http.get("/admin/schedules/health")
     second = http.get(first.links["next"]["url"])
     assert [row["schedule_name"] for row in first.json() + second.json()] == ["a", "b", "c"]
     assert second.links == {}
     assert http.get("/admin/schedules/health?after=ghost").json()["error"] == "schedule not found"
-    monkeypatch.setattr("horarium.operations.watching.MOST_WATCHED", 2)
+    monkeypatch.setattr("horarium.features.schedules.health.MOST_WATCHED", 2)
     refused = http.get("/admin/schedules/health")
     assert (refused.status_code, "/api/health/schedules" in refused.json()["error"]) == (409, True)
     viewer = horarium.http(token=token(http, "viewer")).get("/admin/schedules/health")

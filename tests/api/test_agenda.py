@@ -7,11 +7,12 @@ from typing import Any
 import httpx
 import pytest
 
-from horarium.operations import agendas, namespaces, tokens
-from horarium.operations.caller import Caller
-from horarium.store.history import occurrences
+from horarium.features.forecast import agenda as forecast_agenda
+from horarium.features.forecast import rows as forecast_rows
+from horarium.features.tenants import service as tenant_service
+from horarium.platform.caller import Caller
+from horarium.platform.wire import Role
 from horarium.testing import TestService
-from horarium.wire.roles import Role
 
 
 def add(http: httpx.Client, schedule_id: str, cron: str, **fields: Any) -> None:
@@ -194,9 +195,9 @@ def test_many_lanes_are_told_as_few_are(
     window = {"from": "2026-03-01T00:00:00Z", "to": "2026-03-01T04:00:00Z", "label": "odd=0"}
     few = look(http, **window)
     assert {row["schedule_id"] for row in few["rows"]} == {"s0", "s2"}
-    monkeypatch.setattr(agendas, "_FEW", 0)
+    monkeypatch.setattr(forecast_agenda, "_FEW", 0)
     assert look(http, **window) == few
-    monkeypatch.setattr(agendas, "_MOST_SCANNED", 3)
+    monkeypatch.setattr(forecast_agenda, "_MOST_SCANNED", 3)
     cut = look(http, **window)
     assert cut["truncated"]
     assert cut["rows"] == [row for row in few["rows"] if row["at"] == "2026-03-01T01:00:00Z"]
@@ -207,7 +208,7 @@ def test_a_history_that_is_too_long_says_so(
 ) -> None:
     add(http, "hourly", "0 * * * *", overlap_policy="allow_all")
     horarium.advance(hours=4)
-    monkeypatch.setattr(occurrences, "MOST_OF_ONE", 2)
+    monkeypatch.setattr(forecast_rows, "MOST_OF_ONE", 2)
     window = {"from": "2026-03-01T00:00:00Z", "to": "2026-03-01T04:30:00Z", "schedule_id": "hourly"}
     got = look(http, **window)
     assert ([row["at"][11:13] for row in got["rows"]], got["truncated"]) == (["03", "04"], True)
@@ -248,9 +249,9 @@ def test_filters_that_make_no_sense_are_refused(http: httpx.Client, query: dict[
 def test_a_tenant_sees_its_own(http: httpx.Client, horarium: TestService) -> None:
     add(http, "hourly", "0 * * * *")
     horarium.advance(hours=1)
-    namespaces.create(horarium.resources, horarium.caller, "other")
+    tenant_service.create_namespace(horarium.resources, horarium.caller, "other")
     root = Caller("root", Role.ADMIN, "other")
-    secret = tokens.issue(horarium.resources, root, name="looks", role="viewer").secret
+    secret = tenant_service.issue_token(horarium.resources, root, name="looks", role="viewer").secret
     theirs = horarium.http(token=secret)
     for query in ({}, {"schedule_id": "hourly"}, {"text": "hour"}, {"status": "active"}):
         got = look(theirs, **{"from": "2026-03-01T00:00:00Z", **query})

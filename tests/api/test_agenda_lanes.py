@@ -9,13 +9,14 @@ from typing import Any
 import httpx
 import pytest
 
+from horarium.features.forecast import agenda_lanes
+from horarium.features.forecast import lane_rows as stored_lanes
+from horarium.features.forecast.agenda import EVERYTHING, Agenda
+from horarium.features.tenants import service as tenant_service
 from horarium.instant import HOUR
-from horarium.operations import agenda_lanes, namespaces, tokens
-from horarium.operations.agendas import EVERYTHING, Agenda
-from horarium.operations.caller import Caller
-from horarium.store.history import lanes as stored_lanes
+from horarium.platform.caller import Caller
+from horarium.platform.wire import Role
 from horarium.testing import TestService
-from horarium.wire.roles import Role
 
 WINDOW: dict[str, Any] = {
     "from": "2026-03-01T00:00:00Z",
@@ -238,8 +239,10 @@ def test_lanes_that_make_no_sense_are_refused(http: httpx.Client, query: dict[st
 
 def test_a_tenant_sees_its_own_lanes(http: httpx.Client, horarium: TestService) -> None:
     add(http, "mine", "0 * * * *")
-    namespaces.create(horarium.resources, horarium.caller, "other")
+    tenant_service.create_namespace(horarium.resources, horarium.caller, "other")
     root = Caller("root", Role.ADMIN, "other")
-    theirs = horarium.http(token=tokens.issue(horarium.resources, root, name="looks", role="viewer").secret)
+    theirs = horarium.http(
+        token=tenant_service.issue_token(horarium.resources, root, name="looks", role="viewer").secret
+    )
     for query in ({}, {"schedule_id": "mine"}, {"text": "mine"}):
         assert look(theirs, **query)["lanes"] == []

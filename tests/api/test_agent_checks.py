@@ -11,8 +11,8 @@ import httpx
 import pytest
 from launchers.far_ends import HttpFarEnd, answer
 
+from horarium.features.agents import teams
 from horarium.launchers.a2a.card import MAX_CARD_BYTES, WELL_KNOWN
-from horarium.operations import agent_checks
 from horarium.testing import TestService, service
 
 pytestmark = pytest.mark.parametrize("dialect", ["sqlite"], indirect=True)
@@ -102,7 +102,7 @@ def test_an_agent_that_lies_is_an_answer_too(http: httpx.Client, far: HttpFarEnd
 def test_an_agent_that_hangs_is_not_waited_for(
     http: httpx.Client, far: HttpFarEnd, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(agent_checks, "CHECK_SECONDS", 0.2)
+    monkeypatch.setattr(teams, "CHECK_SECONDS", 0.2)
     far.routes[WELL_KNOWN] = far.routes["/slow"]
     http.put("/api/agents/writer", json={"url": far.url("")}).raise_for_status()
     found = check(http)
@@ -116,5 +116,5 @@ def test_whom_nobody_can_ask(http: httpx.Client, horarium: TestService, monkeypa
     assert http.post("/api/agents/nobody/check").status_code == 404
     http.put("/api/agents/writer", json={"url": "http://169.254.169.254/"}).raise_for_status()
     assert (check(http)["reachable"], "169.254.169.254" in check(http)["error"]) == (False, True)
-    monkeypatch.setitem(horarium.resources.asking, "default", agent_checks.MOST_AT_ONCE)
+    monkeypatch.setitem(horarium.resources.asking, "default", teams.MOST_AT_ONCE)
     assert http.post("/api/agents/writer/check").status_code == 409

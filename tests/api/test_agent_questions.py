@@ -9,10 +9,10 @@ import pytest
 from api.fed import fed
 from api.test_approvals import decide, door, events, inbox, refused, state
 
+from horarium.core.lifecycle.outcome import Asked, Finished, Outcome
+from horarium.core.policy.approval import input_hash
 from horarium.launchers.launcher import LaunchRequest
 from horarium.launchers.recording import Step
-from horarium.life.outcome import Asked, Finished, Outcome
-from horarium.policy.approval import input_hash
 from horarium.testing import TestService
 
 QUESTION = "Which quarter? " + "x" * 600

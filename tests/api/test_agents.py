@@ -8,10 +8,10 @@ import httpx
 import pytest
 import sqlalchemy as sa
 
-from horarium.ids import parse_id
-from horarium.operations import tokens
-from horarium.operations.bypasses import MAX_RECORDED
-from horarium.store.tables import runs
+from horarium.features.schedules.decisions import MAX_RECORDED
+from horarium.features.tenants import service as tenant_service
+from horarium.platform.database.tables import runs
+from horarium.platform.ids import parse_id
 from horarium.testing import Accepted, TestService
 
 pytestmark = pytest.mark.parametrize("dialect", ["sqlite"], indirect=True)
@@ -25,7 +25,9 @@ def answer() -> Accepted:
 
 
 def door(horarium: TestService, subject: str, role: str = "agent", **given: Any) -> httpx.Client:
-    issued = tokens.issue(horarium.resources, horarium.caller, name=subject, role=role, subject=subject, **given)
+    issued = tenant_service.issue_token(
+        horarium.resources, horarium.caller, name=subject, role=role, subject=subject, **given
+    )
     return horarium.http(token=issued.secret)
 
 

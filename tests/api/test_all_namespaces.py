@@ -8,9 +8,9 @@ import httpx
 import pytest
 from run_rows import add_run
 
-from horarium.api.requests import ALL_NAMESPACES
+from horarium.platform.http.requests import ALL_NAMESPACES
+from horarium.platform.wire import Role
 from horarium.testing import TestService
-from horarium.wire.roles import Role
 
 LISTS = {
     "/api/health/schedules": "schedules",

@@ -9,10 +9,11 @@ import httpx
 import pytest
 from api.bundling import DAYS, HOURLY, apply, changes, ids, refused
 
-from horarium.decision import fires
+from horarium.core.decision import year
+from horarium.core.document import document
+from horarium.features.bundles import steps
+from horarium.features.schedules import service as schedule_service
 from horarium.instant import Instant
-from horarium.operations import bundle_steps, schedules
-from horarium.schedule import document
 from horarium.testing import TestService
 
 
@@ -110,10 +111,10 @@ def test_fires_are_counted_when_nothing_is_locked_any_more(
 
     def count(*specs: Any, now: Instant) -> tuple[int, int]:
         horarium.resources.database.write(lambda connection: None)  # refused inside of another transaction
-        counts.append(fires.fires_moved(*specs, now=now))
+        counts.append(year.fires_moved(*specs, now=now))
         return counts[-1]
 
-    monkeypatch.setattr(bundle_steps, "fires_moved", count)
+    monkeypatch.setattr(steps, "fires_moved", count)
     apply(http, bundle="b", schedules=[HOURLY], dry_run=True)
     apply(http, bundle="b", schedules=[HOURLY])
     apply(http, bundle="b", schedules=[{**HOURLY, "cron_expr": "30 * * * *"}])
@@ -135,7 +136,7 @@ def test_a_bundle_is_read_and_compiled_before_the_writer_is_taken(
         compiled.append(threading.current_thread().name)
         return parse(*given, **options)
 
-    monkeypatch.setattr(schedules, "parse_definition", noted)
+    monkeypatch.setattr(schedule_service, "parse_definition", noted)
     triggers = [{"schedule": {"spec": {"cron_expressions": [f"{n} 2 * * *"]}}} for n in range(20)]
     nodes = [{"id": "n", "action": {"kind": "http", "url": "http://example.com"}}]
     body = {"bundle": "b", "workflows": [{"workflow_id": "w", "nodes": nodes, "triggers": triggers}]}

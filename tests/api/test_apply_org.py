@@ -10,7 +10,7 @@ import httpx
 import pytest
 from api.bundling import apply, changes, ids, refused
 
-from horarium.schedule.org_bundle import seeded_id
+from horarium.features.bundles.organisation import seeded_id
 
 AUDIT, RETRO = seeded_id("lead", "Daily audit"), seeded_id("writer", "Retro")
 

@@ -8,9 +8,9 @@ import httpx
 import pytest
 from api.fed import fed
 
+from horarium.core.policy.approval import input_hash
+from horarium.features.tenants import service as tenant_service
 from horarium.instant import HOUR, to_rfc3339
-from horarium.operations import tokens
-from horarium.policy.approval import input_hash
 from horarium.testing import TestService
 
 POLICY: dict[str, Any] = {"requires_approval": True}
@@ -18,7 +18,7 @@ INPUTS = {"audience": "board", "rows": {"most": 10, "least": 1}}
 
 
 def door(horarium: TestService, subject: str, role: str = "operator") -> httpx.Client:
-    issued = tokens.issue(horarium.resources, horarium.caller, name=subject, role=role, subject=subject)
+    issued = tenant_service.issue_token(horarium.resources, horarium.caller, name=subject, role=role, subject=subject)
     return horarium.http(token=issued.secret)
 
 

@@ -7,9 +7,9 @@ from typing import Any
 import httpx
 import pytest
 
-from horarium.operations import tokens
-from horarium.store.database.json_text import to_text
-from horarium.store.tables import agents
+from horarium.features.tenants import service as tenant_service
+from horarium.platform.database.columns import to_text
+from horarium.platform.database.tables import agents
 from horarium.testing import TestService
 
 WRITER = {"id": "writer", "name": "Writer", "url": "https://agents.example.com/writer", "token": "s3cret-t0ken"}
@@ -148,7 +148,7 @@ def test_a_list_goes_on_where_it_ended(http: httpx.Client) -> None:
 def test_an_agent_sees_itself_and_no_other(horarium: TestService, http: httpx.Client) -> None:
     for name in ("writer", "reader"):
         made(http, "/api/agents", id=name)
-    issued = tokens.issue(horarium.resources, horarium.caller, name="w", role="agent", subject="writer")
+    issued = tenant_service.issue_token(horarium.resources, horarium.caller, name="w", role="agent", subject="writer")
     own = horarium.http(token=issued.secret)
     assert [own.get(f"/api/agents/{name}").status_code for name in ("writer", "reader", "nobody")] == [200, 404, 404]
     assert [own.get(f"/api/{each}").status_code for each in ("agents", "teams", "assignments")] == [403, 403, 403]

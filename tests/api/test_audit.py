@@ -9,12 +9,11 @@ import httpx
 import pytest
 from api.worlds import CALENDAR, GATED, SCHEDULE, WORKFLOW, World, world
 
-from horarium.api.audited import Audited
-from horarium.api.refusals import MOST_ALIKE
-from horarium.api.routing import OPERATIONS
-from horarium.operations import audit
+from horarium.features.audit import service as audit_service
+from horarium.platform.http.audited import MOST_ALIKE, Audited
+from horarium.platform.http.routing import OPERATIONS
+from horarium.platform.wire import Permission
 from horarium.testing import TestService
-from horarium.wire.roles import Permission
 
 # What is told elsewhere: by the history of the schedule, or by the events of the run.
 IN_HISTORY = {
@@ -278,7 +277,7 @@ def test_the_audit_is_read_in_pages_and_by_what_was_done_by_whom_and_when(here: 
     }
     answers = {name: ann.get("/api/audit", params={name: value}).status_code for name, value in wrong.items()}
     assert answers == dict.fromkeys(wrong, 422)
-    assert [checked.broken for checked in audit.check(horarium.resources.database)] == [None]
+    assert [checked.broken for checked in audit_service.check(horarium.resources.database)] == [None]
 
 
 @pytest.mark.parametrize("dialect", ["sqlite"], indirect=True)

@@ -4,21 +4,23 @@ from __future__ import annotations
 
 import pytest
 
-from horarium.operations import namespaces, tokens
-from horarium.operations.caller import Caller
+from horarium.features.tenants import service as tenant_service
+from horarium.platform.caller import Caller
+from horarium.platform.wire import Role
 from horarium.testing import TestService
-from horarium.wire.roles import Role
 
 NIGHTLY = {"schedule_id": "nightly", "cron_expressions": ["0 2 * * *"], "workflow_type": "report"}
 
 
 def token(horarium: TestService, role: str, namespace: str = "default") -> str:
     admin = Caller("root", Role.ADMIN, namespace)
-    return tokens.issue(horarium.resources, admin, name=role, role=role, subject=f"{role}@{namespace}").secret
+    return tenant_service.issue_token(
+        horarium.resources, admin, name=role, role=role, subject=f"{role}@{namespace}"
+    ).secret
 
 
 def make_namespace(horarium: TestService, name: str) -> None:
-    namespaces.create(horarium.resources, horarium.caller, name)
+    tenant_service.create_namespace(horarium.resources, horarium.caller, name)
 
 
 @pytest.mark.parametrize(
@@ -34,13 +36,13 @@ def test_without_a_good_token_nobody_comes_in(horarium: TestService, header: str
 
 
 def test_a_revoked_token_is_of_no_use(horarium: TestService) -> None:
-    issued = tokens.issue(horarium.resources, horarium.caller, name="x", role="viewer")
+    issued = tenant_service.issue_token(horarium.resources, horarium.caller, name="x", role="viewer")
     http = horarium.http(token=issued.secret)
     assert http.get("/api/schedules").status_code == 200
-    [row] = tokens.list_tokens(horarium.resources, horarium.caller)
-    from horarium.ids import id_text
+    [row] = tenant_service.list_tokens(horarium.resources, horarium.caller)
+    from horarium.platform.ids import id_text
 
-    tokens.revoke(horarium.resources, horarium.caller, id_text(row.token_id))
+    tenant_service.revoke_token(horarium.resources, horarium.caller, id_text(row.token_id))
     assert http.get("/api/schedules").status_code == 401
 
 

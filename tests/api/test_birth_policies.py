@@ -8,10 +8,10 @@ import httpx
 import pytest
 import sqlalchemy as sa
 
-from horarium.ids import id_text
-from horarium.schedule.effective import read_effective
-from horarium.store.runs import everywhere
-from horarium.store.tables import agents, runs
+from horarium.core.document.effective_policies import read_effective
+from horarium.platform.database import run_archive
+from horarium.platform.database.tables import agents, runs
+from horarium.platform.ids import id_text
 from horarium.testing import TestService
 
 PULL = {"workflow_type": "brief", "task_queue": "desk"}
@@ -46,7 +46,7 @@ def hourly(horarium: TestService, schedule_id: str = "s", **parts: Any) -> None:
 def born(horarium: TestService) -> list[Any]:
     """The rows of all runs, in the order of their births."""
     return horarium.resources.database.read(
-        lambda connection: sorted(everywhere.every(connection, sa.select(runs)), key=lambda row: row.run_id)
+        lambda connection: sorted(run_archive.rows_everywhere(connection, sa.select(runs)), key=lambda row: row.run_id)
     )
 
 

@@ -10,8 +10,8 @@ import pytest
 from api.hostile import LENIENT
 from api.worlds import OUR_PAGE, World, world
 
-from horarium.api.requests import MAX_DEPTH
-from horarium.api.routing import JSON, OPERATIONS
+from horarium.platform.http.requests import MAX_DEPTH
+from horarium.platform.http.routing import JSON, OPERATIONS
 
 pytestmark = pytest.mark.parametrize("dialect", ["sqlite"], indirect=True)
 

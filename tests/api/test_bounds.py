@@ -8,9 +8,9 @@ from typing import Any
 import httpx
 import pytest
 
-from horarium.schedule.document import from_canonical
-from horarium.schedule.field import MAX_TIMEOUT_SECONDS
-from horarium.store.schedules.rows import find_with_document
+from horarium.core.document.document import from_canonical
+from horarium.core.document.field import MAX_TIMEOUT_SECONDS
+from horarium.features.schedules.rows import find_with_document
 from horarium.testing import TestService
 
 pytestmark = pytest.mark.parametrize("dialect", ["sqlite"], indirect=True)

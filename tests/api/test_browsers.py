@@ -10,8 +10,8 @@ import httpx
 import pytest
 from world import serving
 
-from horarium.store.database import Connection
-from horarium.store.schedules import due
+from horarium.features.schedules import due_rows
+from horarium.platform.database import Connection
 from horarium.testing import TestService
 
 pytestmark = pytest.mark.parametrize("dialect", ["sqlite"], indirect=True)
@@ -67,13 +67,13 @@ def test_a_long_address_is_refused(horarium: TestService) -> None:
 
 
 def test_many_probes_cost_one_look_a_second(horarium: TestService, monkeypatch: pytest.MonkeyPatch) -> None:
-    looks, look = list[int](), due.earliest_due
+    looks, look = list[int](), due_rows.earliest_due
 
     def counted(connection: Connection) -> int | None:
         looks.append(1)
         return look(connection)
 
-    monkeypatch.setattr(due, "earliest_due", counted)
+    monkeypatch.setattr(due_rows, "earliest_due", counted)
     http = horarium.http(token=None)
     for _ in range(20):
         assert http.get("/healthz").status_code == 200

@@ -6,10 +6,10 @@ from typing import Any
 
 import httpx
 
-from horarium.operations import namespaces, tokens
-from horarium.operations.caller import Caller
+from horarium.features.tenants import service as tenant_service
+from horarium.platform.caller import Caller
+from horarium.platform.wire import Role
 from horarium.testing import TestService
-from horarium.wire.roles import Role
 
 SPEC = {"cron_expressions": ["0 2 * * *"]}
 
@@ -94,7 +94,7 @@ def test_labels_go_with_their_action_and_by_the_rule_of_definitions(http: httpx.
     ):
         answer = http.post("/api/schedules/bulk", json=said)
         assert (answer.status_code, list(answer.json()["errors"])) == (422, [field]), said
-    operator = tokens.issue(horarium.resources, horarium.caller, name="o", role="operator").secret
+    operator = tenant_service.issue_token(horarium.resources, horarium.caller, name="o", role="operator").secret
     said = {"action": "label", "all": True, "labels": {"a": "b"}}
     assert horarium.http(token=operator).post("/api/schedules/bulk", json=said).status_code == 403
 
@@ -161,9 +161,9 @@ def test_what_is_not_meant_is_refused(http: httpx.Client) -> None:
 def test_everybody_stays_at_home_and_within_the_role(http: httpx.Client, horarium: TestService) -> None:
     add(http, "a")
     run_id = http.post("/api/schedules/a/trigger").json()["run_id"]
-    namespaces.create(horarium.resources, horarium.caller, "other")
+    tenant_service.create_namespace(horarium.resources, horarium.caller, "other")
     secrets = {
-        namespace: tokens.issue(
+        namespace: tenant_service.issue_token(
             horarium.resources, Caller("root", Role.ADMIN, namespace), name="ops", role="operator"
         ).secret
         for namespace in ("default", "other")

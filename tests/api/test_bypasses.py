@@ -8,7 +8,7 @@ import httpx
 import pytest
 from api.fed import fed
 
-from horarium.operations import tokens
+from horarium.features.tenants import service as tenant_service
 from horarium.testing import Accepted, TestService
 
 ACTION = {"workflow_type": "report", "task_queue": "reports", "input": {"n": 1}}
@@ -33,7 +33,7 @@ def answer() -> Accepted:
 
 
 def door(horarium: TestService, subject: str, role: str) -> httpx.Client:
-    issued = tokens.issue(horarium.resources, horarium.caller, name=subject, role=role, subject=subject)
+    issued = tenant_service.issue_token(horarium.resources, horarium.caller, name=subject, role=role, subject=subject)
     return horarium.http(token=issued.secret)
 
 

@@ -7,7 +7,7 @@ from typing import Any
 import httpx
 import pytest
 
-from horarium.operations import listings
+from horarium.features.schedules import lists
 from horarium.testing import TestService
 
 OURS: dict[str, Any] = {
@@ -168,7 +168,7 @@ def test_the_schedules_that_obey_a_calendar_are_listed(
     assert listed(calendar="o_rs%") == ([], None)
     http.post("/api/schedules/s0/pause", json={}).raise_for_status()
     assert listed(calendar="ours", health="paused") == (["s0"], None)
-    monkeypatch.setattr(listings, "MOST_JUDGED", 2)
+    monkeypatch.setattr(lists, "MOST_JUDGED", 2)
     seen, token = listed(calendar="ours", page_size="1")
     while token is not None:
         more_seen, token = listed(calendar="ours", page_size="1", next_page_token=token)

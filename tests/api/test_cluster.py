@@ -7,11 +7,11 @@ from typing import Any
 import httpx
 import pytest
 
+from horarium.features.runs import count_rows
 from horarium.instant import SECOND
-from horarium.store import processes
-from horarium.store.migrate import newest_revision
-from horarium.store.processes import About, Process
-from horarium.store.runs import depth
+from horarium.platform.database import processes
+from horarium.platform.database.processes import About, Process
+from horarium.platform.database.schema import newest_revision
 from horarium.testing import Accepted, TestService
 
 QUEUED = pytest.mark.parametrize("answer", [Accepted(reference="mail", queued=True)], ids=["queued"])
@@ -23,7 +23,7 @@ FLOOD = {"schedule_id": "flood", "cron_expressions": ["0 * * * *"], "overlap_pol
 def beat(horarium: TestService, owner: str, *roles: str, version: str = "1.0.0", **said: Any) -> None:
     about = About("machine", 7, roles, version, newest_revision(), horarium.now)
     process = Process(about, dict.fromkeys(roles, horarium.now), **said)
-    horarium.resources.database.write(lambda c: processes.beat(c, owner, process, horarium.now))
+    horarium.resources.database.write(lambda c: processes.beat_process(c, owner, process, horarium.now))
 
 
 def cluster(http: httpx.Client) -> dict[str, Any]:
@@ -81,7 +81,7 @@ def test_a_process_that_leaves_and_one_that_dies_are_told_apart(http: httpx.Clie
     beat(horarium, "leaves", *ENGINE, draining=True)
     beat(horarium, "stays", *ENGINE)
     assert states(http) == {"dies": "alive", "leaves": "draining", "stays": "alive"}
-    horarium.resources.database.write(lambda c: processes.leave(c, "leaves"))
+    horarium.resources.database.write(lambda c: processes.delete_process(c, "leaves"))
     horarium.clock.advance(13)
     beat(horarium, "stays", *ENGINE)
     assert states(http) == {"dies": "silent", "stays": "alive"}
@@ -128,7 +128,7 @@ def test_what_waits_is_told_with_how_long_it_has(http: httpx.Client, horarium: T
 def test_the_run_that_waits_longest_is_told_although_its_queue_is_not_shown(
     http: httpx.Client, horarium: TestService, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(depth, "MOST_GROUPS", 1)
+    monkeypatch.setattr(count_rows, "MOST_GROUPS", 1)
     beat(horarium, "w", *ENGINE)
     pulled(http)
     horarium.clock.advance(4)

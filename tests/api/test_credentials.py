@@ -8,14 +8,15 @@ import httpx
 import pytest
 from api.bundling import apply
 
-from horarium.operations import registrations, secrets, tokens
-from horarium.operations.caller import Caller, internal
-from horarium.store import installation
-from horarium.store.database import Connection
-from horarium.store.resealing import reseal_all
-from horarium.store.sealing import Sealer
+from horarium.features.bundles import registrations
+from horarium.features.secrets import service as secret_service
+from horarium.features.secrets.rows import reseal_all
+from horarium.features.tenants import service as tenant_service
+from horarium.platform.caller import Caller, internal
+from horarium.platform.database import Connection, installation
+from horarium.platform.database.installation import Sealer
+from horarium.platform.wire import Role
 from horarium.testing import Accepted, Finished, RunFailed, TestService
-from horarium.wire.roles import Role
 
 # What the databases do with it is shown in `test_nothing_shown.py`, on both.
 pytestmark = pytest.mark.parametrize("dialect", ["sqlite"])
@@ -120,10 +121,10 @@ def test_an_upsert_without_an_id_finds_its_schedule_though_the_credential_is_ano
 def test_generated_secrets_end_with_their_schedule(http: httpx.Client, horarium: TestService) -> None:
     http.post("/api/schedules", json=calls())
     http.post("/api/schedules", json={**calls(), "schedule_id": "calls.more"})
-    names = [each.name for each in secrets.list_secrets(horarium.resources, horarium.caller).secrets]
+    names = [each.name for each in secret_service.list_secrets(horarium.resources, horarium.caller).secrets]
     assert names == ["schedule.calls.authorization", "schedule.calls.more.authorization"]
     assert http.delete("/api/schedules/calls").status_code == 200
-    names = [each.name for each in secrets.list_secrets(horarium.resources, horarium.caller).secrets]
+    names = [each.name for each in secret_service.list_secrets(horarium.resources, horarium.caller).secrets]
     assert names == ["schedule.calls.more.authorization"]
 
 
@@ -136,8 +137,8 @@ def test_an_unset_secret_warns_at_write_and_fails_the_launch_by_name(http: httpx
     assert [each.partition(":")[0] for each in warnings] == ["action.headers.Authorization", "action.input.deep.0"]
     assert "'mine' is not set" in warnings[0]
     horarium.advance(hours=1)
-    secrets.put(horarium.resources, horarium.caller, "mine", "canary-mine-0001")
-    secrets.put(horarium.resources, horarium.caller, "other", "canary-other-0001")
+    secret_service.put(horarium.resources, horarium.caller, "mine", "canary-mine-0001")
+    secret_service.put(horarium.resources, horarium.caller, "other", "canary-other-0001")
     horarium.advance(hours=1)
     first, second = horarium.runs("calls")
     assert (first.state, first.error) == ("launch_failed", "Secret 'mine' does not exist")
@@ -149,11 +150,11 @@ def test_an_unset_secret_warns_at_write_and_fails_the_launch_by_name(http: httpx
 
 
 def test_a_secret_goes_only_to_the_hosts_that_it_names(http: httpx.Client, horarium: TestService) -> None:
-    secrets.put(horarium.resources, horarium.caller, "mine", "canary-mine-0001", ["other.example.com"])
+    secret_service.put(horarium.resources, horarium.caller, "mine", "canary-mine-0001", ["other.example.com"])
     [warning] = http.post("/api/schedules", json=calls({"$secret": "mine"})).json()["warnings"]
     assert "may be sent to other.example.com only, not to api.example.com" in warning
     horarium.advance(hours=1)
-    secrets.put(horarium.resources, horarium.caller, "mine", "canary-mine-0001", ["API.example.com."])
+    secret_service.put(horarium.resources, horarium.caller, "mine", "canary-mine-0001", ["API.example.com."])
     horarium.advance(hours=1)
     first, second = horarium.runs("calls")
     assert (first.state, second.state) == ("launch_failed", "succeeded")
@@ -167,7 +168,9 @@ def test_a_generated_secret_cannot_be_sent_elsewhere_by_somebody_who_names_it(
     """Whoever may write in a namespace sees the name; the value must not come with it."""
     http.post("/api/schedules", json=calls(url=url))
     thief = Caller("thief", Role.OWNER, "default")
-    issued = tokens.issue(horarium.resources, horarium.caller, name="t", role="owner", subject=thief.principal)
+    issued = tenant_service.issue_token(
+        horarium.resources, horarium.caller, name="t", role="owner", subject=thief.principal
+    )
     document = {
         "schedule_id": "thief",
         "cron_expressions": ["0 * * * *"],
@@ -183,7 +186,7 @@ def test_a_generated_secret_cannot_be_sent_elsewhere_by_somebody_who_names_it(
 
 def test_another_tenants_secret_is_not_there(http: httpx.Client, horarium: TestService) -> None:
     assert http.post("/api/namespaces", json={"name": "tenant"}).status_code == 201
-    secrets.put(horarium.resources, Caller("o", Role.ADMIN, "tenant"), "mine", "canary-mine-0001")
+    secret_service.put(horarium.resources, Caller("o", Role.ADMIN, "tenant"), "mine", "canary-mine-0001")
     [warning] = http.post("/api/schedules", json=calls({"$secret": "mine"})).json()["warnings"]
     assert "is not set" in warning
     horarium.advance(hours=1)
@@ -194,7 +197,7 @@ def test_another_tenants_secret_is_not_there(http: httpx.Client, horarium: TestS
 def test_inputs_of_a_trigger_may_name_secrets_where_those_of_the_schedule_may(
     http: httpx.Client, horarium: TestService
 ) -> None:
-    secrets.put(horarium.resources, horarium.caller, "mine", "canary-mine-0001")
+    secret_service.put(horarium.resources, horarium.caller, "mine", "canary-mine-0001")
     http.post("/api/schedules", json=calls())
     http.post("/api/schedules", json={"schedule_id": "task", "cron_expressions": ["0 0 * * *"], "callable": "t"})
     inputs = {"inputs": {"a": {"$secret": "mine"}}}

@@ -13,11 +13,11 @@ import pytest
 import sqlalchemy as sa
 from api.streams import Listener
 
-from horarium.ids import parse_id
-from horarium.operations import health, tokens
-from horarium.store import processes
-from horarium.store.processes import About, Process
-from horarium.store.tables import (
+from horarium.features.cluster import health
+from horarium.features.tenants import service as tenant_service
+from horarium.platform.database import processes
+from horarium.platform.database.processes import About, Process
+from horarium.platform.database.tables import (
     agents,
     approvals,
     assignments,
@@ -37,7 +37,8 @@ from horarium.store.tables import (
     teams,
     workflows,
 )
-from horarium.store.tables import tokens as tokens_table
+from horarium.platform.database.tables import tokens as tokens_table
+from horarium.platform.ids import parse_id
 from horarium.testing import TestService, service
 
 DAMAGES = {
@@ -105,7 +106,7 @@ def test_a_question_that_cannot_be_read_is_marked_and_decided_by_nobody(
     found = {each["schedule_id"]: each for each in http.get("/api/approvals").json()["approvals"]}
     assert found["a"]["broken"].startswith(f"{column}: ")
     assert "broken" not in found["b"]
-    issued = tokens.issue(horarium.resources, horarium.caller, name="bob", role="operator", subject="bob")
+    issued = tenant_service.issue_token(horarium.resources, horarium.caller, name="bob", role="operator", subject="bob")
     bob = horarium.http(token=issued.secret)
     said = {"decision": "approve"}
     assert bob.post(f"/api/approvals/{asked['a']}/decision", json=said).status_code == 409
@@ -226,7 +227,7 @@ def test_lines_that_cannot_be_read_are_one_line_that_says_so(http: httpx.Client,
 
 def test_a_yes_beforehand_that_cannot_be_read_says_yes_to_nothing(http: httpx.Client, horarium: TestService) -> None:
     add(horarium, "a", approval_policy={"requires_approval": True})
-    issued = tokens.issue(horarium.resources, horarium.caller, name="bob", role="operator", subject="bob")
+    issued = tenant_service.issue_token(horarium.resources, horarium.caller, name="bob", role="operator", subject="bob")
     bob = horarium.http(token=issued.secret)
     bob.post("/api/approvals/standing", json={"schedule_id": "a", "gates": []}).raise_for_status()
     change(horarium, standing_approvals, "gates", "[oh")
@@ -241,7 +242,7 @@ def test_a_standing_approval_whose_times_cannot_be_read_approves_nothing_and_bre
 ) -> None:
     add(horarium, "a", approval_policy={"requires_approval": True})
     http.put("/api/workflows/one", json={"nodes": [NODE]}).raise_for_status()
-    issued = tokens.issue(horarium.resources, horarium.caller, name="bob", role="operator", subject="bob")
+    issued = tenant_service.issue_token(horarium.resources, horarium.caller, name="bob", role="operator", subject="bob")
     bob = horarium.http(token=issued.secret)
     bob.post("/api/approvals/standing", json={"schedule_id": "a", "gates": []}).raise_for_status()
     damaged = sa.update(standing_approvals).values(created_at=BEYOND, workflow_id="one")
@@ -304,7 +305,7 @@ def test_the_row_of_a_process_that_cannot_be_read_makes_no_other_process_unready
     about = About("here", roles=("ticker",))
     told = Process(about, {"ticker": horarium.now}, None, False, 0)
     for name in ("bad", "good"):
-        horarium.resources.database.write(lambda c, name=name: processes.beat(c, name, told, horarium.now))
+        horarium.resources.database.write(lambda c, name=name: processes.beat_process(c, name, told, horarium.now))
     own = sa.update(leases).where(leases.c.name == "process:bad").values(values)
     horarium.resources.database.write(lambda connection: connection.execute(own))
     assert health.read_figures(horarium.resources).ticked_at == horarium.now

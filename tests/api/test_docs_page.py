@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from horarium.api.docs_page import BodyField, body_fields
+from horarium.platform.http.documentation import BodyField, body_fields
 
 COMPONENTS: dict[str, Any] = {
     "Spec": {"properties": {"at": {"type": "array", "items": {"type": "string"}}}, "required": ["at"]},

@@ -7,8 +7,8 @@ from typing import Any
 import httpx
 import pytest
 
-from horarium.operations import tokens
-from horarium.schedule.planning import compile_planning
+from horarium.core.document.planning import compile_planning
+from horarium.features.tenants import service as tenant_service
 from horarium.testing import TestService
 
 DOCUMENT: dict[str, Any] = {
@@ -185,7 +185,7 @@ def test_who_asks_is_told_whether_they_may_write_it(http: httpx.Client, horarium
     assert http.post("/api/schedules", json={**DOCUMENT, "owner": "ada"}).status_code == 201
     may = {}
     for name, role in (("ada", "owner"), ("bob", "owner"), ("eve", "viewer"), ("max", "operator")):
-        issued = tokens.issue(horarium.resources, horarium.caller, name=name, role=role, subject=name)
+        issued = tenant_service.issue_token(horarium.resources, horarium.caller, name=name, role=role, subject=name)
         own = horarium.http(token=issued.secret)
         new = draft(own, {**DOCUMENT, "schedule_id": "another"})
         edit = draft(own, {"max_runs": 3}, schedule_id="nightly", merge=True)

@@ -13,23 +13,24 @@ import httpx
 import pytest
 from api.streams import Listener
 
-from horarium.api import feed, feed_pages
-from horarium.operations import feeds
-from horarium.operations.caller import Caller
-from horarium.operations.feeds import FeedPage, read_cursor
-from horarium.operations.resources import Resources
-from horarium.schedule.event import FEED_KINDS, EventType, NoticeType
-from horarium.store.database import Database
-from horarium.store.history.append import append
-from horarium.store.history.feed import START, FeedCursor, cursor_text
+from horarium.core.document.event import FEED_KINDS, EventType, NoticeType
+from horarium.features.history import routes as history_routes
+from horarium.features.history import service as history_service
+from horarium.features.history import streams
+from horarium.features.history.entry_rows import START, FeedCursor, cursor_text
+from horarium.features.history.rows import append
+from horarium.features.history.service import FeedPage, read_cursor
+from horarium.features.resources import Resources
+from horarium.platform.caller import Caller
+from horarium.platform.database import Database
 from horarium.testing import TestService
 
 
 @pytest.fixture(autouse=True)
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
-    for module in (feed, feed_pages):
+    for module in (history_routes, streams):
         monkeypatch.setattr(module, "LOOK_SECONDS", 0.02)
-    monkeypatch.setattr(feed, "COMMENT_SECONDS", 0.1)
+    monkeypatch.setattr(history_routes, "COMMENT_SECONDS", 0.1)
 
 
 @pytest.fixture
@@ -242,7 +243,7 @@ def test_who_was_cut_off_before_the_first_event_misses_nothing(http: httpx.Clien
 
 
 def test_more_than_a_page_is_told_in_order(horarium: TestService, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(feed_pages, "_PAGE", 3)
+    monkeypatch.setattr(streams, "_PAGE", 3)
     wanted = [f"s{number:02}" for number in range(10)]
     make(horarium, *wanted)
     listener = Listener(horarium.parts.api, query="after=0-0").listen(lambda me: len(me.heard) >= 10)
@@ -286,7 +287,7 @@ def latecomer(open_another: Callable[[], Database]) -> Callable[[Callable[[], No
         written, go = threading.Event(), threading.Event()
 
         def work(connection: Any) -> None:
-            from horarium.decision.record import NewEvent
+            from horarium.core.decision.record import NewEvent
 
             event = NewEvent(1, EventType.PAUSED, None, None, None, {"reason": "late"})
             append(connection, [(b"l" * 16, "default", [event])], now=0)
@@ -366,20 +367,20 @@ def test_a_page_is_read_once_for_all_streams(horarium: TestService, monkeypatch:
     make(horarium, *(f"s{number}" for number in range(10)))
     settled(horarium.http(), 10)
     looked: list[str] = []
-    onward = feeds.onward
+    onward = history_service.onward
 
     def counted(resources: Resources, caller: Caller, after: FeedCursor, *, page_size: int | None = None) -> FeedPage:
         looked.append(cursor_text(after))
         return onward(resources, caller, after, page_size=page_size)
 
-    monkeypatch.setattr(feeds, "onward", counted)
+    monkeypatch.setattr(history_service, "onward", counted)
     begin = FeedCursor()
 
     async def follow() -> list[bytes]:
         found = await asyncio.gather(*(pages.after(horarium.resources, horarium.caller, begin) for _ in range(20)))
         return [b"".join(page.pieces) for page in found]
 
-    pages = feed_pages.FeedPages()
+    pages = streams.FeedPages()
     texts = asyncio.run(follow())
     assert looked == [cursor_text(begin)]
     assert len(set(texts)) == 1
@@ -387,9 +388,9 @@ def test_a_page_is_read_once_for_all_streams(horarium: TestService, monkeypatch:
 
 
 def test_pages_that_are_kept_are_bounded(horarium: TestService, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(feed_pages, "_KEPT_PAGES", 3)
-    pages = feed_pages._Pages()
+    monkeypatch.setattr(streams, "_KEPT_PAGES", 3)
+    pages = streams._Pages()
     for number in range(10):
-        pages._keep(("default", str(number)), feed_pages.Page((b"x" * number,), START, 0.0))
+        pages._keep(("default", str(number)), streams.Page((b"x" * number,), START, 0.0))
     assert len(pages._kept) == 3
     assert pages._bytes == 7 + 8 + 9

@@ -20,13 +20,12 @@ from api.tenants import OF_ONE_S_OWN
 from api.worlds import CALENDAR, SCHEDULE, World, world
 from world import serving
 
-from horarium.api.openapi import HIDDEN
-from horarium.api.routing import OPERATIONS
-from horarium.operations.filters import EVERYTHING
-from horarium.operations.list_tokens import make_list_token
-from horarium.schedule.naming import MAX_ID
-from horarium.store.schedules.lists import Cursor
-from horarium.store.tables import metadata, schedules
+from horarium.core.policy.names import MAX_ID
+from horarium.features.schedules.filters import EVERYTHING, make_list_token
+from horarium.features.schedules.list_rows import Cursor
+from horarium.platform.database.tables import metadata, schedules
+from horarium.platform.http.openapi import HIDDEN
+from horarium.platform.http.routing import OPERATIONS
 from horarium.testing.service import TOKEN
 
 pytestmark = pytest.mark.repeats

@@ -11,17 +11,17 @@ import pytest
 from later_release import become_later
 from world import FakeClock
 
-from horarium.api import probe_cache
-from horarium.api.shortages import THREADS
+from horarium.features.cluster import probes
+from horarium.platform.database.errors import DATABASE_REMEDY, StoreUnavailable
+from horarium.platform.http.middleware import THREADS
 from horarium.serve.checkup import examine
-from horarium.store.errors import DATABASE_REMEDY, StoreUnavailable
 from horarium.testing import TestService, service
 
 
 @pytest.fixture(autouse=True)
 def patient(monkeypatch: pytest.MonkeyPatch) -> None:
     """On a busy machine a look takes longer than probes wait for it."""
-    monkeypatch.setattr(probe_cache, "PATIENCE_SECONDS", 60.0)
+    monkeypatch.setattr(probes, "PATIENCE_SECONDS", 60.0)
 
 
 def test_a_service_whose_ticker_has_not_ticked_is_healthy_and_not_ready(horarium: TestService) -> None:
@@ -47,7 +47,7 @@ def test_health_fails_where_no_thread_can_look_at_the_database(
         start(thread)
 
     monkeypatch.setattr(threading.Thread, "start", refuse)
-    monkeypatch.setattr(probe_cache, "FRESH_SECONDS", 0.0)
+    monkeypatch.setattr(probes, "FRESH_SECONDS", 0.0)
     for path in ("/healthz", "/readyz"):
         answer = http.get(path)
         assert (answer.status_code, THREADS in answer.text, "not respond in time" in answer.text) == (503, True, False)
@@ -72,7 +72,7 @@ def test_an_outage_of_the_database_is_not_answered_by_migrate(
     def fails(_database: object) -> NoReturn:
         raise StoreUnavailable(trouble)
 
-    monkeypatch.setattr("horarium.operations.health.check_schema", fails)
+    monkeypatch.setattr("horarium.features.cluster.health.check_schema", fails)
     answer = horarium.http(token=None).get("/readyz")
     [migrated] = [check for check in answer.json()["checks"] if check["name"] == "migrated"]
     assert (migrated["passed"], migrated["detail"], migrated["remedy"]) == (False, trouble, DATABASE_REMEDY)

@@ -11,10 +11,9 @@ from typing import Any
 import httpx
 import pytest
 
-from horarium.api import idempotency as responses
-from horarium.operations import schedules
-from horarium.store import idempotency
-from horarium.store.database import Database
+from horarium.features.schedules import service as schedule_service
+from horarium.platform.database import Database, idempotency
+from horarium.platform.http import idempotency as responses
 from horarium.testing import TestService
 
 NIGHTLY: dict[str, Any] = {"cron_expressions": ["0 2 * * *"], "workflow_type": "report"}
@@ -194,7 +193,7 @@ def test_a_stored_answer_is_given_to_nobody_who_may_no_longer_ask(http: httpx.Cl
 def test_the_operations_are_the_usual_ones(horarium: TestService) -> None:
     """What is made with a key is made as without one: the same events, and an audit that finds nothing."""
     post(horarium.http(), "/api/schedules", {**NIGHTLY, "schedule_id": "s"})
-    schedules.create(horarium.resources, horarium.caller, {**NIGHTLY, "schedule_id": "t"})
+    schedule_service.create(horarium.resources, horarium.caller, {**NIGHTLY, "schedule_id": "t"})
     horarium.advance(days=1)
     assert [event.event_type for event in horarium.history("s")] == [e.event_type for e in horarium.history("t")]
     assert horarium.verify() == []

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from horarium.api.limits import Buckets, RateLimited
+from horarium.platform.http.connections import Buckets, RateLimited
 from horarium.testing import FakeClock, service
 
 pytestmark = pytest.mark.parametrize("dialect", ["sqlite"], indirect=True)
@@ -51,7 +51,7 @@ def test_who_is_refused_hears_how_long_to_wait(dialect: str, per_second: float, 
 
 
 def test_the_number_of_buckets_is_bounded(dialect: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("horarium.api.limits._MOST_BUCKETS", 2)
+    monkeypatch.setattr("horarium.platform.http.connections._MOST_BUCKETS", 2)
     buckets = Buckets(FakeClock(), per_second=1, burst=1)
     assert [taken(buckets, key) for key in (b"a", b"b", b"c", b"c", b"a")] == [True, True, True, False, True]
 

@@ -14,10 +14,9 @@ import pytest
 import sqlalchemy as sa
 from sqlalchemy import Connection, event
 
-from horarium.operations.filters import EVERYTHING
-from horarium.operations.list_tokens import make_list_token
-from horarium.store.schedules.lists import Cursor
-from horarium.store.tables import positions, schedule_attributes, schedule_revisions, schedules
+from horarium.features.schedules.filters import EVERYTHING, make_list_token
+from horarium.features.schedules.list_rows import Cursor
+from horarium.platform.database.tables import positions, schedule_attributes, schedule_revisions, schedules
 from horarium.testing import TestService
 
 on_postgres = pytest.mark.parametrize("dialect", ["postgresql"], indirect=True)

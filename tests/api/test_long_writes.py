@@ -9,10 +9,11 @@ from typing import Any
 import httpx
 import pytest
 
-from horarium.operations import schedules
-from horarium.policy.replying import agreed_hash
-from horarium.schedule import document
-from horarium.store.runs import approvals, descendants, writer
+from horarium.core.document import document
+from horarium.core.policy.approval import agreed_hash
+from horarium.features.approvals import request_rows
+from horarium.features.runs import end_rows, transition_rows
+from horarium.features.schedules import service as schedule_service
 from horarium.testing import TestService
 
 HTTP = {"kind": "http", "url": "http://example.com"}
@@ -88,8 +89,8 @@ def test_a_large_definition_is_compiled_before_the_writer_is_taken(
         compiled.append(threading.current_thread().name)
         return parse(*given, **options)
 
-    monkeypatch.setattr(schedules, "parse_definition", noted)
-    monkeypatch.setattr("horarium.operations.definitions.parse_definition", noted)
+    monkeypatch.setattr(schedule_service, "parse_definition", noted)
+    monkeypatch.setattr("horarium.features.schedules.creation.parse_definition", noted)
     answer = http.request(method, path, json={"spec": {"at": AT}, "action": HTTP, **named}, headers=headers)
     assert answer.status_code in (200, 201), answer.text
     assert compiled
@@ -106,13 +107,13 @@ def test_the_end_of_a_workflow_and_its_steps_is_planned_before_the_writer_is_tak
     http.put("/api/workflows/w", json={"nodes": [{"id": f"n{n}", "action": HTTP} for n in range(3)]}).raise_for_status()
     run_id = http.post("/api/workflows/w/runs", json={}).json()["run_id"]
     ended: list[str] = []
-    end = descendants.end_below
+    end = end_rows.end_below
 
     def noted(*given: Any) -> Any:
         ended.append(threading.current_thread().name)
         return end(*given)
 
-    monkeypatch.setattr(writer, "end_below", noted)
+    monkeypatch.setattr(transition_rows, "end_below", noted)
     http.post(f"/api/runs/{run_id}/terminate", headers=headers).raise_for_status()
     assert ended
     assert not any(name.startswith("horarium-write") for name in ended)
@@ -126,7 +127,7 @@ def test_inputs_that_many_runs_share_are_hashed_once(http: httpx.Client, monkeyp
         hashed.append(inputs)
         return agreed_hash(inputs, reply, texts)
 
-    monkeypatch.setattr(approvals, "agreed_hash", noted)
+    monkeypatch.setattr(request_rows, "agreed_hash", noted)
     body = {
         "schedule_id": "s",
         "spec": {"cron_expressions": ["0 * * * *"]},

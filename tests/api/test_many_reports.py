@@ -7,13 +7,13 @@ from typing import Any
 import httpx
 import pytest
 
-from horarium.ids import id_text, new_id
-from horarium.operations import namespaces, tokens
-from horarium.operations.caller import Caller
-from horarium.store.database.json_text import event_text
-from horarium.store.errors import DataError
+from horarium.features.tenants import service as tenant_service
+from horarium.platform.caller import Caller
+from horarium.platform.database.columns import event_text
+from horarium.platform.database.errors import DataError
+from horarium.platform.ids import id_text, new_id
+from horarium.platform.wire import Role
 from horarium.testing import TestService
-from horarium.wire.roles import Role
 
 PATH = "/api/runs/reports"
 
@@ -90,12 +90,14 @@ def test_a_request_made_again_changes_nothing(horarium: TestService, handed: lis
 def test_whoever_has_a_token_speaks_in_its_own_namespace_only(
     horarium: TestService, handed: list[dict[str, Any]]
 ) -> None:
-    namespaces.create(horarium.resources, horarium.caller, "other")
+    tenant_service.create_namespace(horarium.resources, horarium.caller, "other")
     elsewhere = Caller("root", Role.ADMIN, "other")
-    stranger = tokens.issue(horarium.resources, elsewhere, name="w", role="agent", subject="w").secret
+    stranger = tenant_service.issue_token(horarium.resources, elsewhere, name="w", role="agent", subject="w").secret
     reports = [{**each, "state": "succeeded"} for each in handed[:2]]
     assert told(report(horarium, *reports, bearer=stranger)) == ["run_not_found"] * 2
-    at_home = tokens.issue(horarium.resources, horarium.caller, name="w", role="agent", subject="w").secret
+    at_home = tenant_service.issue_token(
+        horarium.resources, horarium.caller, name="w", role="agent", subject="w"
+    ).secret
     assert told(report(horarium, *reports, bearer=at_home)) == ["recorded"] * 2
     unproven = [{"run_id": each["run_id"], "state": "succeeded"} for each in handed[2:]]
     assert told(report(horarium, *unproven, bearer=at_home)) == ["run_not_found"] * 2
@@ -105,7 +107,7 @@ def test_whoever_has_a_token_speaks_in_its_own_namespace_only(
 def test_whoever_shows_tokens_speaks_for_their_runs_in_every_namespace(
     horarium: TestService, handed: list[dict[str, Any]]
 ) -> None:
-    namespaces.create(horarium.resources, horarium.caller, "other")
+    tenant_service.create_namespace(horarium.resources, horarium.caller, "other")
     with horarium.http(namespace="other") as client:
         body = {"schedule_id": "far", "cron_expressions": ["0 * * * *"]}
         action = {"kind": "http", "url": "https://target.test/hook"}
@@ -152,7 +154,7 @@ def test_one_that_cannot_be_stored_leaves_the_others_alone(
             raise DataError("no such text")
         return event_text(value)
 
-    monkeypatch.setattr("horarium.store.runs.changes.event_text", text)
+    monkeypatch.setattr("horarium.features.runs.update_rows.event_text", text)
     results = ["fine", "poison", "fine", "fine"]
     reports = [{**each, "state": "succeeded", "result": said} for each, said in zip(handed, results, strict=True)]
     assert told(report(horarium, *reports)) == ["recorded", "unstorable_report", "recorded", "recorded"]

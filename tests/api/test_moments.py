@@ -7,7 +7,7 @@ from typing import Any
 import httpx
 import pytest
 
-from horarium.operations import tokens
+from horarium.features.tenants import service as tenant_service
 from horarium.testing import TestService
 
 # What a database does with an instant is no business of these.
@@ -86,7 +86,7 @@ def test_a_local_time_for_many_needs_a_zone_and_is_one_instant(http: httpx.Clien
 
 
 def test_a_standing_approval_ends_when_it_was_written(http: httpx.Client, horarium: TestService) -> None:
-    issued = tokens.issue(horarium.resources, horarium.caller, name="ada", role="operator", subject="ada")
+    issued = tenant_service.issue_token(horarium.resources, horarium.caller, name="ada", role="operator", subject="ada")
     ada = horarium.http(token=issued.secret)
     body = {"schedule_id": "berlin", "gates": ["publish"], "until": "2026-03-02T09:00"}
     refused = ada.post("/api/approvals/standing", json=body)

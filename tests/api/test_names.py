@@ -8,9 +8,9 @@ import httpx
 import pytest
 import sqlalchemy as sa
 
+from horarium.core.lifecycle.outcome import Finished
 from horarium.launchers.recording import Step
-from horarium.life.outcome import Finished
-from horarium.store.tables import agents
+from horarium.platform.database.tables import agents
 from horarium.testing import TestService
 
 _PROMPT = {"kind": "prompt", "prompt": "Write the brief"}

@@ -10,10 +10,10 @@ import httpx
 import pytest
 from sqlalchemy import event
 
-from horarium.operations.upcoming import GUARDED_BY
-from horarium.schedule.canonical import to_document
-from horarium.schedule.definition import Definition
-from horarium.schedule.document import parse_definition
+from horarium.core.document.canonical import to_document
+from horarium.core.document.definition import Definition
+from horarium.core.document.document import parse_definition
+from horarium.features.schedules.upcoming import GUARDED_BY
 from horarium.testing import TestService
 
 # The tests begin on Sunday, 1 March 2026.

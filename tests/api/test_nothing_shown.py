@@ -9,12 +9,12 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from horarium.api.routing import OPERATIONS
+from horarium.core.lifecycle.outcome import Outcome
+from horarium.features.secrets import service as secret_service
 from horarium.launchers.launcher import LaunchRequest
-from horarium.life.outcome import Outcome
-from horarium.operations import secrets
-from horarium.store.database import Connection
-from horarium.store.tables import metadata
+from horarium.platform.database import Connection
+from horarium.platform.database.tables import metadata
+from horarium.platform.http.routing import OPERATIONS
 from horarium.testing import Finished, RunFailed, TestService, service
 
 # The name of the event stream, which ends only when its reader leaves; what it tells stands in the database.
@@ -49,8 +49,8 @@ def calls(**changes: Any) -> dict[str, Any]:
 def live(horarium: TestService) -> str:
     """Revisions, runs that fail, are tried again and end well, a rerun, a bundle, and somebody who errs."""
     http = horarium.http()
-    secrets.put(horarium.resources, horarium.caller, "mine", f"{SET}-0001")
-    secrets.put(horarium.resources, horarium.caller, "turn", f"{ROTATED}-0001")
+    secret_service.put(horarium.resources, horarium.caller, "mine", f"{SET}-0001")
+    secret_service.put(horarium.resources, horarium.caller, "turn", f"{ROTATED}-0001")
     older = calls()
     older["action"]["headers"]["Authorization"] = f"Bearer {BEFORE}-0001"
     keyed = {"Idempotency-Key": "once"}

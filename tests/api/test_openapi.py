@@ -14,10 +14,10 @@ import pytest
 from api.worlds import SCHEDULE, STREAM, World, asked_run, new_run, routes, world
 from fastapi import FastAPI
 
-from horarium.api.openapi import HIDDEN
-from horarium.api.routing import OPEN, OPERATIONS
-from horarium.api.ui_files import UiFiles
-from horarium.testing.http import InProcess
+from horarium.platform.http.interface import UiFiles
+from horarium.platform.http.openapi import HIDDEN
+from horarium.platform.http.routing import OPEN, OPERATIONS
+from horarium.testing.service import AppTransport
 
 pytestmark = pytest.mark.parametrize("dialect", ["sqlite"], indirect=True)
 
@@ -177,7 +177,7 @@ def test_who_comes_by_is_told_what_this_is(here: World, tmp_path: Path) -> None:
 def test_inside_another_application_all_links_stay_inside(here: World) -> None:
     outer = FastAPI()
     outer.mount("/jobs", here.horarium.parts.api)
-    http = httpx.Client(transport=InProcess(outer, asyncio.run), base_url="http://shop.test")
+    http = httpx.Client(transport=AppTransport(outer, asyncio.run), base_url="http://shop.test")
     assert http.get("/jobs/").json()["docs"] == "/jobs/docs"
     page = http.get("/jobs/docs").text
     assert '<a href="/jobs/openapi.json">' in page

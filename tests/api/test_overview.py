@@ -7,13 +7,13 @@ from typing import Any
 import httpx
 import pytest
 
-from horarium.decision.health_status import HealthStatus
-from horarium.operations import listings, overviews
-from horarium.operations.overviews import BOUNDS, JUDGED, RUNS, Bounds
-from horarium.schedule.position import Status
-from horarium.store.schedules import health, positions
+from horarium.core.decision.statuses import HealthStatus
+from horarium.core.document.states import Status
+from horarium.features.cluster import service as cluster_service
+from horarium.features.cluster.model import Overview, ScheduleCounts
+from horarium.features.cluster.service import BOUNDS, JUDGED, RUNS, Bounds
+from horarium.features.schedules import health_rows, lists, write_rows
 from horarium.testing import TestService
-from horarium.wire.overview import Overview, ScheduleCounts
 
 ACTION: dict[str, Any] = {"workflow_type": "w", "timeout_seconds": 360_000}
 
@@ -58,8 +58,8 @@ def counts(shown: dict[str, Any]) -> dict[str, int]:
 
 
 def set_aside(horarium: TestService, name: str, **changes: Any) -> None:
-    uid = listings.describe(horarium.resources, horarium.caller, name).row.schedule_uid
-    horarium.resources.database.write(lambda connection: positions.move(connection, uid, **changes))
+    uid = lists.describe(horarium.resources, horarium.caller, name).row.schedule_uid
+    horarium.resources.database.write(lambda connection: write_rows.move_position(connection, uid, **changes))
 
 
 def troubled(http: httpx.Client, horarium: TestService) -> dict[str, Any]:
@@ -119,7 +119,7 @@ def test_what_somebody_calls_missed_is_counted_by_what_it_was(http: httpx.Client
 def test_a_page_by_health_looks_at_so_many_and_goes_on(
     http: httpx.Client, horarium: TestService, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(listings, "MOST_JUDGED", 2)
+    monkeypatch.setattr(lists, "MOST_JUDGED", 2)
     for number in range(6):
         add(http, f"s{number}")
     horarium.advance(hours=1)
@@ -138,11 +138,11 @@ def test_counts_end_at_their_bounds_and_say_so(http: httpx.Client, horarium: Tes
     horarium.advance(hours=1, seconds=1)
     for number in range(2):
         set_aside(horarium, f"s{number}", failures_in_a_row=3)
-    found = overviews.look(horarium.resources, horarium.caller, Bounds(schedules=1, rows=1, judged=1))
+    found = cluster_service.look(horarium.resources, horarium.caller, Bounds(schedules=1, rows=1, judged=1))
     assert found.schedules[Status.ACTIVE].count == found.schedules[Status.PAUSED].count == 1
     assert {"schedules.active", "schedules.paused", "failing", "running", "missed_lately"} <= set(found.bounded())
     assert "waiting_for_approval" not in found.bounded()
-    exact = overviews.look(horarium.resources, horarium.caller, Bounds(schedules=2, rows=2, judged=2))
+    exact = cluster_service.look(horarium.resources, horarium.caller, Bounds(schedules=2, rows=2, judged=2))
     assert list(exact.bounded()) == []
     assert exact.schedules[Status.ACTIVE].count == 2
 
@@ -207,7 +207,7 @@ def test_a_schedule_says_itself_when_it_is_failing(http: httpx.Client, horarium:
         told = {each: http.get(f"/api/schedules/{each}/health").json()["status"] for each in ids(http)}
         assert {name for name, status in told.items() if status == "failing"} == wanted
         database = horarium.resources.database
-        assert database.read(lambda connection: health.count_failing(connection, 3)) == len(wanted)
+        assert database.read(lambda connection: health_rows.count_failing(connection, 3)) == len(wanted)
     http.patch("/api/schedules/strict", json={"failing_after": 1_000})
     assert http.get("/api/schedules/strict").json()["failing_after"] == 1_000
     assert ids(http, health="failing") == {"usual", "odd", "patient"}
@@ -232,5 +232,5 @@ def test_due_schedules_do_not_hide_late_ones(http: httpx.Client, horarium: TestS
     add(http, "late", "45 * * * *")
     horarium.advance(hours=1)
     horarium.sleep(minutes=60)
-    few = overviews.look(horarium.resources, horarium.caller, Bounds(judged=2))
+    few = cluster_service.look(horarium.resources, horarium.caller, Bounds(judged=2))
     assert few.health[HealthStatus.LATE].count == 1

@@ -6,7 +6,7 @@ import httpx
 import pytest
 import sqlalchemy as sa
 
-from horarium.store.tables import workflows
+from horarium.platform.database.tables import workflows
 from horarium.testing import Finished, TestService
 
 pytestmark = pytest.mark.parametrize("dialect", ["sqlite"], indirect=True)

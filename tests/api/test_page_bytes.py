@@ -10,11 +10,11 @@ from typing import Any
 import httpx
 import pytest
 
-from horarium.operations import queues
-from horarium.operations.caller import Caller
-from horarium.store.database.page_bytes import MAX_PAGE_BYTES
+from horarium.features.runs import reports
+from horarium.platform.caller import Caller
+from horarium.platform.database.statements import MAX_PAGE_BYTES
+from horarium.platform.wire import Role
 from horarium.testing import Accepted, TestService, service
-from horarium.wire.roles import Role
 
 MANY = 6
 LARGE = "x" * 500_000
@@ -113,5 +113,5 @@ def test_what_a_worker_is_handed_and_what_a_preview_shows_is_cut_too(crowded: Te
     listed = http.get("/api/runs").json()["runs"]
     assert len(listed) == MANY
     worker = Caller("worker", Role.AGENT)
-    taken = [len(queues.claim(crowded.resources, worker, "q", limit=100)) for _ in range(4)]
+    taken = [len(reports.claim(crowded.resources, worker, "q", limit=100)) for _ in range(4)]
     assert taken == [2, 2, 2, 0]

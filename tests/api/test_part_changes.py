@@ -77,8 +77,8 @@ def test_the_same_patch_with_the_same_key_is_made_once_and_audited(
 
 
 def test_a_role_that_may_not_write_may_not_patch(horarium: Any, kept: dict[str, dict[str, Any]]) -> None:
-    from horarium.operations import tokens
+    from horarium.features.tenants import service as tenant_service
 
-    viewer = tokens.issue(horarium.resources, horarium.caller, name="v", role="viewer")
+    viewer = tenant_service.issue_token(horarium.resources, horarium.caller, name="v", role="viewer")
     for path, (_, changes) in CASES.items():
         assert horarium.http(token=viewer.secret).patch(f"/api/{path}", json=changes).status_code == 403

@@ -7,9 +7,9 @@ from collections.abc import Iterator
 import pytest
 from api.worlds import GUARDED, SCHEDULE, World, own_routes, routes, world
 
-from horarium.api.routing import OPEN, OPERATIONS, permission_for
-from horarium.operations.caller import Caller
-from horarium.wire.roles import Permission, Role
+from horarium.platform.caller import Caller
+from horarium.platform.http.routing import OPEN, OPERATIONS, permission_for
+from horarium.platform.wire import Permission, Role
 
 pytestmark = pytest.mark.parametrize("dialect", ["sqlite"], indirect=True)
 

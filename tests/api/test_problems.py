@@ -10,13 +10,20 @@ from typing import Any
 import httpx
 import pytest
 
-from horarium.api.problems import status_of
 from horarium.errors import HorariumError, InvalidSpec
-from horarium.operations import listings
-from horarium.store.errors import CommitUnknown, Conflict, DataError, SchemaMissing, StoreUnavailable, Transient
-from horarium.store.sealing import CannotUnseal, KeyReplaced
+from horarium.features.schedules import lists
+from horarium.platform.database.errors import (
+    CommitUnknown,
+    DataError,
+    SchemaMissing,
+    StoreUnavailable,
+    Transient,
+    UniqueConflict,
+)
+from horarium.platform.database.installation import CannotUnseal, KeyReplaced
+from horarium.platform.http.responses import status_of
+from horarium.platform.wire import encode
 from horarium.testing import TestService, service
-from horarium.wire.answer import encode
 
 pytestmark = pytest.mark.parametrize("dialect", ["sqlite"], indirect=True)
 
@@ -77,7 +84,7 @@ def test_an_unexpected_error_shows_nothing_of_our_insides(monkeypatch: pytest.Mo
     def fail(*_args: Any, **_named: Any) -> None:
         raise ZeroDivisionError("secret insides")
 
-    monkeypatch.setattr(listings, "describe", fail)
+    monkeypatch.setattr(lists, "describe", fail)
     log = io.StringIO()
     with service(log_to=log) as horarium:
         answer = horarium.http().get("/api/schedules/x", headers={"X-Request-Id": "r-42"})
@@ -105,7 +112,7 @@ def test_what_a_driver_says_of_machines_and_processes_is_not_passed_on(
     def fail(*_args: Any, **_named: Any) -> None:
         raise error
 
-    monkeypatch.setattr(listings, "describe", fail)
+    monkeypatch.setattr(lists, "describe", fail)
     answer = http.get("/api/schedules/x")
     assert answer.status_code == status_of(error)
     assert answer.json()["reason"] == error.reason
@@ -134,7 +141,7 @@ def test_a_probe_does_not_tell_where_the_database_is(
     [
         (InvalidSpec("no"), 422),
         (DataError("no"), 422),
-        (Conflict("x"), 409),
+        (UniqueConflict("x"), 409),
         (CommitUnknown("who knows"), 409),
         (StoreUnavailable("down"), 503),
         (SchemaMissing("none"), 503),

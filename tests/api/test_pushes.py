@@ -9,13 +9,13 @@ from typing import Any
 import httpx
 import pytest
 
-from horarium.ids import new_id
-from horarium.life.report_token import push_token
-from horarium.operations import tokens
-from horarium.operations.caller import Caller
-from horarium.store.database.channels import PUSHED
+from horarium.core.lifecycle.outcome import push_token
+from horarium.features.tenants import service as tenant_service
+from horarium.platform.caller import Caller
+from horarium.platform.database.wakeups import PUSHED
+from horarium.platform.ids import new_id
+from horarium.platform.wire import Role
 from horarium.testing import TestService
-from horarium.wire.roles import Role
 
 HEADER = "X-A2A-Notification-Token"
 # What the published library sends; none of it is read.
@@ -135,8 +135,8 @@ def test_whoever_may_work_may_say_it_too_and_only_of_its_own(
 ) -> None:
     run_id = handed["run_id"]
     admin = Caller("root", Role.ADMIN)
-    viewer = tokens.issue(horarium.resources, admin, name="v", role="viewer").secret
-    agent = tokens.issue(horarium.resources, admin, name="a", role="agent", subject="another").secret
+    viewer = tenant_service.issue_token(horarium.resources, admin, name="v", role="viewer").secret
+    agent = tenant_service.issue_token(horarium.resources, admin, name="a", role="agent", subject="another").secret
     assert push(horarium, run_id, None, viewer).status_code == 403
     assert push(horarium, run_id, None, agent).status_code == 404
     with horarium.http() as client:

@@ -7,12 +7,12 @@ from typing import Any
 import httpx
 import pytest
 
-from horarium.client.errors import QuotaExceeded
+from horarium.features.tenants import service as tenant_service
 from horarium.instant import from_rfc3339
-from horarium.operations import namespaces, tokens
-from horarium.operations.caller import Caller
+from horarium.platform.caller import Caller
+from horarium.platform.client.errors import QuotaExceeded
+from horarium.platform.wire import Role
 from horarium.testing import TestService, service
-from horarium.wire.roles import Role
 
 MINUTELY = {"cron_expressions": ["* * * * *"]}
 NIGHTLY = {"cron_expressions": ["0 2 * * *"]}
@@ -29,7 +29,7 @@ def document(name: str, spec: dict[str, Any] = NIGHTLY, **fields: Any) -> dict[s
 def greedy(horarium: TestService) -> httpx.Client:
     """Of a tenant beside the quiet one."""
     for name in ("greedy", "quiet"):
-        namespaces.create(horarium.resources, horarium.caller, name)
+        tenant_service.create_namespace(horarium.resources, horarium.caller, name)
     return horarium.http(namespace="greedy")
 
 
@@ -200,7 +200,7 @@ def test_a_namespace_shows_its_limits_and_its_use_and_only_the_installation_chan
     greedy.post("/api/schedules/a/trigger")
     limit(greedy, open_runs=7, schedules=None)
     own = Caller("root", Role.ADMIN, "greedy")
-    token = tokens.issue(horarium.resources, own, name="t", role="admin", subject="greedy").secret
+    token = tenant_service.issue_token(horarium.resources, own, name="t", role="admin", subject="greedy").secret
     tenant = horarium.http(token=token)
     shown = tenant.get("/api/namespaces/greedy").json()
     assert shown["quotas"]["open_runs"] == {"limit": 7, "used": 1, "own": True}

@@ -12,14 +12,15 @@ import httpx
 import pytest
 import sqlalchemy as sa
 
-from horarium.api import calendars as calendar_routes
-from horarium.api import runs, schedules, views
-from horarium.api import triggers as trigger_routes
-from horarium.life.outcome import Outcome
-from horarium.operations import lifecycles
-from horarium.store.errors import StoreUnavailable
-from horarium.store.schedules import rows
-from horarium.store.tables import history
+from horarium.core.lifecycle.outcome import Outcome
+from horarium.features.calendars import routes as calendar_routes
+from horarium.features.runs import routes as run_routes
+from horarium.features.schedules import guard_routes as trigger_routes
+from horarium.features.schedules import lifecycle, views
+from horarium.features.schedules import routes as schedule_routes
+from horarium.features.schedules import rows as schedule_rows
+from horarium.platform.database.errors import StoreUnavailable
+from horarium.platform.database.tables import history
 from horarium.testing import Accepted, TestService
 
 T = TypeVar("T")
@@ -216,7 +217,7 @@ def broken(*_args: object, **_named: object) -> Any:
 AFTER_COMMIT: dict[str, tuple[str, str, dict[str, Any] | None, Any, str]] = {
     "create": ("POST", "/api/schedules", {**HOURLY, "schedule_id": "t"}, views, "written"),
     "upsert": ("POST", "/api/schedules/upsert", {**HOURLY, "schedule_id": "t"}, views, "written"),
-    "patch": ("PATCH", "/api/schedules/s", {"note": "new"}, schedules, "etag"),
+    "patch": ("PATCH", "/api/schedules/s", {"note": "new"}, schedule_routes, "etag"),
     "pause": ("POST", "/api/schedules/s/pause", {}, views, "written"),
     "delete": ("DELETE", "/api/schedules/s", None, views, "written"),
     "trigger": ("POST", "/api/schedules/s/trigger", {}, trigger_routes, "Triggered"),
@@ -228,7 +229,7 @@ AFTER_COMMIT: dict[str, tuple[str, str, dict[str, Any] | None, Any, str]] = {
         "_filled",
     ),
     "calendar": ("POST", "/api/calendars", {"name": "ours", "kind": "skip_dates"}, calendar_routes, "_shown"),
-    "claim": ("POST", "/api/queues/q/claim", {}, runs, "claimed"),
+    "claim": ("POST", "/api/queues/q/claim", {}, run_routes, "claimed"),
 }
 
 
@@ -278,13 +279,13 @@ def test_with_a_key_an_answer_that_breaks_undoes_what_it_was_about(
 def test_a_database_that_goes_away_after_the_commit_is_no_503(
     waiting: TestService, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    pause = lifecycles.pause
+    pause = lifecycle.pause
 
     def pause_and_lose(*args: Any, **named: Any) -> Any:
         pause(*args, **named)
         raise StoreUnavailable("gone")
 
-    monkeypatch.setattr(lifecycles, "pause", pause_and_lose)
+    monkeypatch.setattr(lifecycle, "pause", pause_and_lose)
     answer = waiting.http().post("/api/schedules/s/pause", json={})
     assert (answer.status_code, answer.json()["reason"]) == (409, "done_without_answer")
 
@@ -297,7 +298,7 @@ def test_an_answer_that_breaks_before_anything_was_done_is_our_defect(
     with monkeypatch.context() as broken_for_now:
         broken_for_now.setattr(views, "described", broken)
         assert http.get("/api/schedules/s").status_code == 500
-        broken_for_now.setattr(lifecycles, "pause", broken)
+        broken_for_now.setattr(lifecycle, "pause", broken)
         assert http.post("/api/schedules/s/pause", json={}).status_code == 500
     assert http.get("/api/schedules/s").status_code == 200
 
@@ -306,13 +307,13 @@ def test_what_is_deleted_between_the_look_and_the_lock_is_made_anew(
     http: httpx.Client, horarium: TestService, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     http.post("/api/schedules", json=HOURLY)
-    find = rows.find
+    find = schedule_rows.find
     seen = [horarium.resources.database.read(lambda connection: find(connection, "default", "s"))]
 
     def looked(connection: Any, namespace: str, schedule_id: str, *, lock: bool = False) -> Any:
         return seen.pop() if seen and not lock else find(connection, namespace, schedule_id, lock=lock)
 
     assert http.delete("/api/schedules/s").status_code == 200
-    monkeypatch.setattr(rows, "find", looked)
+    monkeypatch.setattr(schedule_rows, "find", looked)
     answer = http.post("/api/schedules/upsert", json=HOURLY)
     assert (answer.status_code, answer.json()["outcome"], seen) == (201, "created", [])

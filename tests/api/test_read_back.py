@@ -7,12 +7,13 @@ from typing import Any
 import httpx
 import pytest
 
-from horarium.api import examples
-from horarium.schedule.aliases import COMPUTED, SHIPPED_NAMES
-from horarium.schedule.position import Status
-from horarium.store.schedules import positions, rows
+from horarium.core.document.places import COMPUTED, SHIPPED_NAMES
+from horarium.core.document.states import Status
+from horarium.features.schedules import rows as schedule_rows
+from horarium.features.schedules import write_rows
+from horarium.features.schedules.model import ScheduleDetails, ScheduleWithRecent
+from horarium.platform.http import examples
 from horarium.testing import TestService
-from horarium.wire.schedules import ScheduleDetails, ScheduleWithRecent
 
 # One document after the other is written and read: the same lines, over and over.
 pytestmark = pytest.mark.repeats
@@ -185,9 +186,9 @@ def test_what_is_broken_is_not_mended_by_sending_it_back(
     http: httpx.Client, horarium: TestService, method: str
 ) -> None:
     http.post("/api/schedules", json=HOURLY)
-    row = horarium.resources.database.read(lambda c: rows.find(c, "default", "s"))
+    row = horarium.resources.database.read(lambda c: schedule_rows.find(c, "default", "s"))
     assert row is not None
-    horarium.resources.database.write(lambda c: positions.move(c, row.schedule_uid, status=Status.BROKEN))
+    horarium.resources.database.write(lambda c: write_rows.move_position(c, row.schedule_uid, status=Status.BROKEN))
     unedited(http, "s")
     assert http.get("/api/schedules/s").json()["status"] == "broken"
     http.patch("/api/schedules/s", json={"note": "seen"})

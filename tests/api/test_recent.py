@@ -7,9 +7,9 @@ from typing import Any
 import httpx
 import pytest
 
-from horarium.decision.recent import MOST_RECENT
-from horarium.life.outcome import Refused
-from horarium.store.history import recent
+from horarium.core.decision.statuses import MOST_RECENT
+from horarium.core.lifecycle.outcome import Refused
+from horarium.features.forecast import lane_rows
 from horarium.testing import TestService
 
 
@@ -110,7 +110,7 @@ def test_there_are_thirty_at_most_and_the_newest_of_them(http: httpx.Client, hor
 def test_who_edits_all_day_hides_no_more_than_the_oldest(
     http: httpx.Client, horarium: TestService, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    assert recent.MOST_LOOKED_AT > 2 * MOST_RECENT
+    assert lane_rows.MOST_LOOKED_AT > 2 * MOST_RECENT
     add(http, "edited")
     horarium.advance(hours=1)
     for number in range(5):

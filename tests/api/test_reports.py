@@ -7,8 +7,8 @@ from typing import Any
 import httpx
 import pytest
 
-from horarium.ids import id_text, new_id, parse_id
-from horarium.operations.reports import MAX_LATE
+from horarium.features.runs.reports import MAX_LATE
+from horarium.platform.ids import id_text, new_id, parse_id
 from horarium.testing import TestService
 
 

@@ -7,10 +7,10 @@ from typing import Any
 import httpx
 import pytest
 
-from horarium.operations import namespaces, tokens
-from horarium.operations.caller import Caller
+from horarium.features.tenants import service as tenant_service
+from horarium.platform.caller import Caller
+from horarium.platform.wire import Role
 from horarium.testing import TestService
-from horarium.wire.roles import Role
 
 NIGHTLY = {
     "schedule_id": "nightly",
@@ -68,7 +68,7 @@ def test_a_rerun_takes_other_inputs_which_are_a_write(http: httpx.Client, horari
     assert (old["inputs"], new["inputs"], new["rerun_of"]) == ({"part": "a"}, {"part": "c"}, first)
     wrong = again(http, first, inputs={"part": {"$secret": 7}})
     assert (wrong["status_code"], list(wrong["errors"])) == (422, ["inputs.part"])
-    operator = tokens.issue(horarium.resources, horarium.caller, name="o", role=Role.OPERATOR).secret
+    operator = tenant_service.issue_token(horarium.resources, horarium.caller, name="o", role=Role.OPERATOR).secret
     refused = horarium.http(token=operator).post(f"/api/runs/{first}/rerun", json={"inputs": {"part": "d"}})
     assert (refused.status_code, refused.json()["reason"]) == (403, "forbidden")
     assert horarium.verify() == []
@@ -112,9 +112,9 @@ def test_what_cannot_be_done_once_more_says_why(http: httpx.Client, horarium: Te
     unscheduled = http.post("/api/run-launcher/start", json=start).json()["run_id"]
     assert again(http, unscheduled)["reason"] == "run_not_repeatable"
     assert again(http, "nonsense")["status_code"] == 404
-    namespaces.create(horarium.resources, horarium.caller, "other")
+    tenant_service.create_namespace(horarium.resources, horarium.caller, "other")
     root = Caller("root", Role.ADMIN, "other")
-    secret = tokens.issue(horarium.resources, root, name="ops", role="operator").secret
+    secret = tenant_service.issue_token(horarium.resources, root, name="ops", role="operator").secret
     assert again(horarium.http(token=secret), first)["status_code"] == 404
     http.delete("/api/schedules/nightly")
     gone = again(http, first)

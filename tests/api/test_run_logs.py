@@ -8,11 +8,11 @@ from typing import Any
 import httpx
 import pytest
 
-from horarium.ids import id_text, new_id
-from horarium.operations import namespaces, tokens
-from horarium.operations.caller import Caller
+from horarium.features.tenants import service as tenant_service
+from horarium.platform.caller import Caller
+from horarium.platform.ids import id_text, new_id
+from horarium.platform.wire import Role
 from horarium.testing import Accepted, TestService
-from horarium.wire.roles import Role
 
 
 @pytest.fixture
@@ -73,14 +73,18 @@ def test_only_the_holder_is_heard(http: httpx.Client, run: dict[str, Any]) -> No
 
 def test_the_lines_of_others_are_nobodys_business(http: httpx.Client, horarium: TestService, run: Any) -> None:
     admin = Caller("root", Role.ADMIN, everywhere=True)
-    namespaces.create(horarium.resources, admin, "acme")
+    tenant_service.create_namespace(horarium.resources, admin, "acme")
     add(http, run, "secret")
     for role in Role:
-        issued = tokens.issue(horarium.resources, Caller("root", Role.ADMIN, "acme"), name=role, role=role)
+        issued = tenant_service.issue_token(
+            horarium.resources, Caller("root", Role.ADMIN, "acme"), name=role, role=role
+        )
         theirs = horarium.http(token=issued.secret)
         assert theirs.get(path(run)).status_code == 404
         assert add(theirs, run, "mine").status_code in (403, 404)
-    viewer = tokens.issue(horarium.resources, Caller("root", Role.ADMIN), name="v", role=Role.VIEWER).secret
+    viewer = tenant_service.issue_token(
+        horarium.resources, Caller("root", Role.ADMIN), name="v", role=Role.VIEWER
+    ).secret
     assert len(horarium.http(token=viewer).get(path(run)).json()["lines"]) == 1
     assert add(horarium.http(token=viewer), run, "mine").status_code == 403
     for unknown in (id_text(new_id()), "x", "0" * 26):

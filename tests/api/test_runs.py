@@ -6,8 +6,8 @@ import httpx
 import pytest
 from run_rows import add_run
 
-from horarium.ids import id_text, new_id
-from horarium.schedule.run import FINAL, RunState
+from horarium.core.document.states import FINAL, RunState
+from horarium.platform.ids import id_text, new_id
 from horarium.testing import Accepted, TestService
 
 

@@ -25,9 +25,9 @@ from schemathesis.specs.openapi.checks import (
     status_code_conformance,
 )
 
-from horarium.api.problems import MEDIA_TYPE
-from horarium.api.routing import OPERATIONS
-from horarium.store import leases
+from horarium.platform.database import processes
+from horarium.platform.http.responses import MEDIA_TYPE
+from horarium.platform.http.routing import OPERATIONS
 from horarium.testing.service import TOKEN
 
 pytestmark = [
@@ -57,7 +57,9 @@ def here(database_url: str) -> Iterator[World]:
     with world(database_url) as found:
         horarium = found.horarium
         now = horarium.now
-        horarium.resources.database.write(lambda c: leases.beat(c, "process:here", "here", now, 30, {"ticker": now}))
+        horarium.resources.database.write(
+            lambda c: processes.beat_lease(c, "process:here", "here", now, 30, {"ticker": now})
+        )
         yield found
 
 

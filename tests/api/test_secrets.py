@@ -11,11 +11,11 @@ import httpx
 import pytest
 import sqlalchemy as sa
 
-from horarium.operations import namespaces, tokens
-from horarium.operations.caller import Caller
-from horarium.store.tables import metadata
+from horarium.features.tenants import service as tenant_service
+from horarium.platform.caller import Caller
+from horarium.platform.database.tables import metadata
+from horarium.platform.wire import Role
 from horarium.testing import TestService
-from horarium.wire.roles import Role
 
 VALUE = "Bearer open-sesame"
 
@@ -26,7 +26,9 @@ def put(http: httpx.Client, name: str = "erp", **body: Any) -> httpx.Response:
 
 def caller(horarium: TestService, role: str, namespace: str = "default") -> httpx.Client:
     admin = Caller("root", Role.ADMIN, namespace)
-    return horarium.http(token=tokens.issue(horarium.resources, admin, name=role, role=role, subject=role).secret)
+    return horarium.http(
+        token=tenant_service.issue_token(horarium.resources, admin, name=role, role=role, subject=role).secret
+    )
 
 
 def everything(horarium: TestService) -> str:
@@ -104,7 +106,7 @@ def test_who_may_set_and_who_may_list(horarium: TestService, http: httpx.Client)
 @pytest.mark.parametrize("dialect", ["sqlite"], indirect=True)
 def test_another_tenant_neither_sees_nor_touches_it(horarium: TestService, http: httpx.Client) -> None:
     put(http)
-    namespaces.create(horarium.resources, horarium.caller, "other")
+    tenant_service.create_namespace(horarium.resources, horarium.caller, "other")
     theirs = caller(horarium, "admin", "other")
     assert theirs.get("/api/secrets").json()["secrets"] == []
     assert theirs.delete("/api/secrets/erp").json()["reason"] == "secret_not_found"
@@ -134,7 +136,7 @@ def test_a_secret_that_schedules_name_is_not_deleted_by_mistake(horarium: TestSe
 
 @pytest.mark.parametrize("dialect", ["sqlite"], indirect=True)
 def test_a_namespace_takes_its_secrets_along(horarium: TestService, http: httpx.Client) -> None:
-    namespaces.create(horarium.resources, horarium.caller, "going")
+    tenant_service.create_namespace(horarium.resources, horarium.caller, "going")
     put(caller(horarium, "admin", "going"))
     assert http.delete("/api/namespaces/going").json()["outcome"] == "deleted"
     rows = horarium.resources.database.read(lambda c: c.exec_driver_sql("SELECT count(*) FROM secrets").scalar_one())

@@ -11,14 +11,14 @@ from api.worlds import OUR_PAGE
 from signing import SECRET, signed
 from signing import claims as usual
 
-from horarium.api.session_cookies import SessionCookies
-from horarium.ids import id_text
+from horarium.features.tenants import service as tenant_service
+from horarium.features.tenants.rows import NewToken
 from horarium.instant import SECOND, from_rfc3339
-from horarium.operations import tokens
-from horarium.operations.caller import Caller
-from horarium.store.tokens import IssuedToken
+from horarium.platform.caller import Caller
+from horarium.platform.http.browser_sessions import SessionCookies
+from horarium.platform.ids import id_text
+from horarium.platform.wire import Permission, Role
 from horarium.testing import TestService, service
-from horarium.wire.roles import Permission, Role
 
 pytestmark = pytest.mark.parametrize("dialect", ["sqlite"], indirect=True)
 
@@ -33,8 +33,8 @@ def horarium(database_url: str) -> Iterator[TestService]:
         yield running
 
 
-def token(horarium: TestService, role: str = "owner", **more: Any) -> IssuedToken:
-    return tokens.issue(horarium.resources, ADMIN, name="ada", role=role, subject="ada", **more)
+def token(horarium: TestService, role: str = "owner", **more: Any) -> NewToken:
+    return tenant_service.issue_token(horarium.resources, ADMIN, name="ada", role=role, subject="ada", **more)
 
 
 def browser(horarium: TestService) -> httpx.Client:
@@ -324,7 +324,7 @@ def test_two_different_sessions_are_none(horarium: TestService) -> None:
         assert http.get("/api/schedules", headers={"Cookie": one}).status_code == 200
 
 
-def _three_tokens(horarium: TestService) -> tuple[IssuedToken, IssuedToken, IssuedToken]:
+def _three_tokens(horarium: TestService) -> tuple[NewToken, NewToken, NewToken]:
     mine = token(horarium)
     return mine, token(horarium), mine
 

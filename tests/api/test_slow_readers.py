@@ -14,11 +14,11 @@ import pytest
 import sqlalchemy as sa
 from world import serving
 
-from horarium.api import streams
-from horarium.decision.record import NewEvent
-from horarium.ids import new_id
-from horarium.schedule.event import EventType
-from horarium.store.history.append import append
+from horarium.core.decision.record import NewEvent
+from horarium.core.document.event import EventType
+from horarium.features.history import streams
+from horarium.features.history.rows import append
+from horarium.platform.ids import new_id
 from horarium.testing import TestService
 from horarium.testing.service import TOKEN
 

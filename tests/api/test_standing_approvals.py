@@ -9,10 +9,10 @@ import httpx
 import pytest
 import sqlalchemy as sa
 
-from horarium.ids import id_text
-from horarium.operations import tokens
-from horarium.store.tables import standing_approvals
-from horarium.store.tables import tokens as token_rows
+from horarium.features.tenants import service as tenant_service
+from horarium.platform.database.tables import standing_approvals
+from horarium.platform.database.tables import tokens as token_rows
+from horarium.platform.ids import id_text
 from horarium.testing import TestService
 
 ACTION = {"kind": "http", "url": "http://target.test/hook", "input": {"n": 1}}
@@ -27,7 +27,7 @@ STANDING: dict[str, Any] = {"schedule_id": "brief", "gates": ["publish"], "reaso
 
 
 def door(horarium: TestService, subject: str, role: str = "operator") -> httpx.Client:
-    issued = tokens.issue(horarium.resources, horarium.caller, name=subject, role=role, subject=subject)
+    issued = tenant_service.issue_token(horarium.resources, horarium.caller, name=subject, role=role, subject=subject)
     return horarium.http(token=issued.secret)
 
 
@@ -127,7 +127,7 @@ def audited(horarium: TestService) -> list[str]:
 def test_it_ends_with_the_token_or_the_role_of_its_grantor(horarium: TestService, how: str) -> None:
     horarium.create(DOCUMENT)
     expires = horarium.clock.now() + 3_600_000_000 if how == "expired" else None
-    issued = tokens.issue(
+    issued = tenant_service.issue_token(
         horarium.resources, horarium.caller, name="ada", role="operator", subject="ada", expires_at=expires
     )
     door(horarium, "ada")  # another token of the same grantor does not keep it
@@ -135,7 +135,7 @@ def test_it_ends_with_the_token_or_the_role_of_its_grantor(horarium: TestService
     assert made.status_code == 201, made.text
     assert trigger(horarium.http())["state"] == "ready"
     if how == "revoked":
-        tokens.revoke(horarium.resources, horarium.caller, id_text(issued.token_id))
+        tenant_service.revoke_token(horarium.resources, horarium.caller, id_text(issued.token_id))
     elif how == "expired":
         horarium.advance(hours=1)
     else:

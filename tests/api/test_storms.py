@@ -8,8 +8,8 @@ import httpx
 import pytest
 from engine.builders import multiply
 
-from horarium.client.errors import ConfirmNeeded
-from horarium.ids import parse_id
+from horarium.platform.client.errors import ConfirmNeeded
+from horarium.platform.ids import parse_id
 from horarium.testing import TestService
 
 pytestmark = pytest.mark.parametrize("dialect", ["sqlite"])

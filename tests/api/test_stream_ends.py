@@ -10,13 +10,14 @@ import jwt
 import pytest
 from api.streams import Listener
 
-from horarium.api import feed, feed_pages
-from horarium.api.feed_pages import Page
-from horarium.api.session_cookies import SessionCookies
+from horarium.features.history import routes as history_routes
+from horarium.features.history import streams
+from horarium.features.history.entry_rows import START, FeedCursor
+from horarium.features.history.streams import Page
+from horarium.features.resources import Resources
 from horarium.instant import SECOND
-from horarium.operations.caller import Caller
-from horarium.operations.resources import Resources
-from horarium.store.history.feed import START, FeedCursor
+from horarium.platform.caller import Caller
+from horarium.platform.http.browser_sessions import SessionCookies
 from horarium.testing import TestService, service
 
 pytestmark = pytest.mark.parametrize("dialect", ["sqlite"], indirect=True)
@@ -24,7 +25,7 @@ pytestmark = pytest.mark.parametrize("dialect", ["sqlite"], indirect=True)
 SECRET = "a secret of at least thirty-two bytes"
 LASTS = 60
 # As it is without this file's hurry.
-ASKED_EVERY = feed.WELCOME_SECONDS + feed_pages.LOOK_SECONDS
+ASKED_EVERY = history_routes.WELCOME_SECONDS + streams.LOOK_SECONDS
 
 
 @pytest.fixture
@@ -37,21 +38,21 @@ def horarium(database_url: str) -> Iterator[TestService]:
 
 @pytest.fixture(autouse=True)
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
-    for module in (feed, feed_pages):
+    for module in (history_routes, streams):
         monkeypatch.setattr(module, "LOOK_SECONDS", 0.02)
-    monkeypatch.setattr(feed, "WELCOME_SECONDS", 0.1)
+    monkeypatch.setattr(history_routes, "WELCOME_SECONDS", 0.1)
 
 
 def keep_busy(horarium: TestService, monkeypatch: pytest.MonkeyPatch) -> None:
     """Never silent: there is always one more entry to tell."""
     body = {"schedule_id": "s", "cron_expressions": ["0 * * * *"], "workflow_type": "x"}
     assert horarium.http(namespace="tenant").post("/api/schedules", json=body).status_code == 201
-    read = feed_pages._read
+    read = streams._read
 
     def again(resources: Resources, caller: Caller, _cursor: FeedCursor, now: float) -> Page:
         return replace(read(resources, caller, START, now), cursor=START)
 
-    monkeypatch.setattr(feed_pages, "_read", again)
+    monkeypatch.setattr(streams, "_read", again)
 
 
 def issued(horarium: TestService, **more: Any) -> dict[str, Any]:
@@ -113,7 +114,7 @@ def test_a_stream_that_is_never_silent_ends_as_well(horarium: TestService, monke
 
 
 def test_whoever_may_stay_stays(horarium: TestService, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(feed, "COMMENT_SECONDS", 0.3)
+    monkeypatch.setattr(history_routes, "COMMENT_SECONDS", 0.3)
     listener = Listener(horarium.parts.api).listen(lambda me: me.comments >= 2)
     assert not listener.ended
     assert ASKED_EVERY < 10

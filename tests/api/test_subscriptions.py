@@ -21,18 +21,18 @@ from client.any_worker import until
 from standardwebhooks import Webhook
 from structlog.testing import capture_logs
 
-from horarium.decision.record import NewEvent
+from horarium.core.decision.record import NewEvent
+from horarium.core.document.event import EventType
 from horarium.engine.deliverer import Deliverer, DelivererOptions
-from horarium.ids import new_id
-from horarium.launchers.ssrf import AddressPolicy, Guard
+from horarium.features.history.rows import append as append_history
+from horarium.features.webhooks import delivery_rows
+from horarium.features.webhooks.rows import SubscriptionRow
+from horarium.launchers.ssrf import AddressGuard, AddressPolicy
 from horarium.launchers.webhook import WebhookSender
-from horarium.schedule.event import EventType
-from horarium.store.database import Connection
-from horarium.store.errors import StoreUnavailable
-from horarium.store.history.append import append as append_history
-from horarium.store.subscriptions import deliveries
-from horarium.store.subscriptions.rows import SubscriptionRow
-from horarium.store.tables import dead_letters, history, schedules, subscriptions
+from horarium.platform.database import Connection
+from horarium.platform.database.errors import StoreUnavailable
+from horarium.platform.database.tables import dead_letters, history, schedules, subscriptions
+from horarium.platform.ids import new_id
 from horarium.testing import TestService, service
 
 SECRET = f"whsec_{base64.b64encode(b'0123456789abcdef01234567').decode()}"
@@ -139,7 +139,7 @@ def show(http: httpx.Client, name: str = "hook") -> dict[str, Any]:
 
 def run(work: Callable[[Deliverer], Coroutine[Any, Any, Any]], horarium: TestService, **options: Any) -> Any:
     """A deliverer of one's own, in a loop of its own, as another process would have."""
-    sender = WebhookSender(horarium.clock, Guard(AddressPolicy(allow_loopback=True)), timeout_seconds=60)
+    sender = WebhookSender(horarium.clock, AddressGuard(AddressPolicy(allow_loopback=True)), timeout_seconds=60)
     sealer = horarium.resources.sealer
     assert sealer is not None
     deliverer = Deliverer(horarium.resources.database, horarium.clock, sender, sealer, DelivererOptions(**options))
@@ -213,7 +213,7 @@ def test_a_fault_while_a_lease_is_given_back_holds_up_nothing_until_the_lease_en
 ) -> None:
     """The clock stands still here: a lease that is not given back would last for ever."""
     subscribe(http, receiver.url)
-    give_back, failures = deliveries.give_back, list[int]()
+    give_back, failures = delivery_rows.give_back, list[int]()
 
     def fails_at_first(connection: Connection, row: SubscriptionRow) -> None:
         if len(failures) < 2:
@@ -231,7 +231,7 @@ def test_a_fault_while_a_lease_is_given_back_holds_up_nothing_until_the_lease_en
                 await asyncio.sleep(0.01)
 
     fail_one(horarium, "a")
-    monkeypatch.setattr(deliveries, "give_back", fails_at_first)
+    monkeypatch.setattr(delivery_rows, "give_back", fails_at_first)
     run(work, horarium)
     assert (receiver.kinds()[:2], len(failures)) == ([("run_finished", "a"), ("run_finished", "b")], 2)
 
@@ -268,15 +268,15 @@ def test_a_process_that_lost_its_lease_neither_keeps_nor_moves_the_subscription(
 ) -> None:
     subscribe(http, receiver.url)
     write = horarium.resources.database.write
-    [row] = write(lambda c: deliveries.due(c, horarium.now, after=b"", limit=9))
-    first = write(lambda c: deliveries.take(c, row.subscription_id, horarium.now))
-    horarium.clock.advance(deliveries.LEASE_SECONDS)
-    second = write(lambda c: deliveries.take(c, row.subscription_id, horarium.now))
+    [row] = write(lambda c: delivery_rows.due(c, horarium.now, after=b"", limit=9))
+    first = write(lambda c: delivery_rows.take(c, row.subscription_id, horarium.now))
+    horarium.clock.advance(delivery_rows.LEASE_SECONDS)
+    second = write(lambda c: delivery_rows.take(c, row.subscription_id, horarium.now))
     assert first is not None
     assert second is not None
-    assert not write(lambda c: deliveries.keep(c, first, horarium.now))
-    assert not write(lambda c: deliveries.move(c, first, first.cursor, horarium.now))
-    assert write(lambda c: deliveries.keep(c, second, horarium.now))
+    assert not write(lambda c: delivery_rows.renew(c, first, horarium.now))
+    assert not write(lambda c: delivery_rows.move(c, first, first.cursor, horarium.now))
+    assert write(lambda c: delivery_rows.renew(c, second, horarium.now))
 
 
 def test_what_was_deleted_before_the_cursor_costs_no_entry_after_it(

@@ -10,12 +10,12 @@ from api.tenants import GHOST, Route, Tenants, ask, heard, seen_by, traces, two_
 from api.tries import TRIES
 from api.worlds import GUARDED
 
-from horarium.api.idempotency import REPLAYED
-from horarium.api.routing import OPERATIONS
-from horarium.operations import tokens
-from horarium.operations.caller import Caller
-from horarium.wire.bodies import Body, names_of
-from horarium.wire.roles import Role
+from horarium.features.tenants import service as tenant_service
+from horarium.platform.bodies import Body, names_of
+from horarium.platform.caller import Caller
+from horarium.platform.http.idempotency import REPLAYED
+from horarium.platform.http.routing import OPERATIONS
+from horarium.platform.wire import Role
 
 
 @pytest.fixture
@@ -102,7 +102,9 @@ def test_many_at_once_do_not_go_on_where_another_tenant_stopped(alone: Tenants, 
 def test_the_key_of_another_tenant_s_request_brings_none_of_its_answers(alone: Tenants) -> None:
     """Even from one who is called the same, and asks for the same."""
     things, caller = alone.victim.things, Caller("root", Role.ADMIN, "rival")
-    issued = tokens.issue(alone.horarium.resources, caller, name="twin", role="admin", subject=things.principal)
+    issued = tenant_service.issue_token(
+        alone.horarium.resources, caller, name="twin", role="admin", subject=things.principal
+    )
     twin, path = alone.horarium.http(token=issued.secret), "/api/calendars"
     body = {"name": things.name, "kind": "skip_dates", "timezone": "UTC", "dates": ["2026-12-24"]}
     keyed = {"Idempotency-Key": f"{things.key} POST {path}"}

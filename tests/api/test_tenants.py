@@ -31,12 +31,12 @@ from api.tenants import (
 )
 from api.worlds import GUARDED
 
-from horarium.api.feed_pages import FeedPages
-from horarium.api.routing import OPERATIONS
-from horarium.ids import parse_id
-from horarium.operations.caller import Caller
-from horarium.store.history.feed import START
-from horarium.wire.roles import Permission, Role
+from horarium.features.history.entry_rows import START
+from horarium.features.history.streams import FeedPages
+from horarium.platform.caller import Caller
+from horarium.platform.http.routing import OPERATIONS
+from horarium.platform.ids import parse_id
+from horarium.platform.wire import Permission, Role
 
 # All routes are asked with all names: the same lines, over and over.
 pytestmark = pytest.mark.repeats

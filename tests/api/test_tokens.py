@@ -7,7 +7,7 @@ from typing import Any
 import httpx
 import pytest
 
-from horarium.ids import id_text, new_id
+from horarium.platform.ids import id_text, new_id
 from horarium.testing import TestService
 
 

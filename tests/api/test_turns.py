@@ -10,10 +10,11 @@ import httpx
 import pytest
 from world import START, serving
 
-from horarium.operations import agendas, namespaces, tokens
-from horarium.operations.caller import Caller
+from horarium.features.forecast import agenda
+from horarium.features.tenants import service as tenant_service
+from horarium.platform.caller import Caller
+from horarium.platform.wire import Role
 from horarium.testing import service
-from horarium.wire.roles import Role
 
 pytestmark = pytest.mark.parametrize("dialect", ["sqlite"], indirect=True)
 
@@ -21,19 +22,21 @@ pytestmark = pytest.mark.parametrize("dialect", ["sqlite"], indirect=True)
 def test_slow_requests_of_one_tenant_leave_threads_and_connections_to_others(
     database_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    go, begun, look = threading.Event(), threading.Semaphore(0), agendas.look
+    go, begun, look = threading.Event(), threading.Semaphore(0), agenda.look
 
     def slow(*given: Any, **also: Any) -> Any:
         begun.release()
         assert go.wait(60)
         return look(*given, **also)
 
-    monkeypatch.setattr(agendas, "look", slow)
+    monkeypatch.setattr(agenda, "look", slow)
     with service(at=START, database=database_url, settings={"pool_size": 4}) as horarium:
-        namespaces.create(horarium.resources, horarium.caller, "hostile")
+        tenant_service.create_namespace(horarium.resources, horarium.caller, "hostile")
         names = [("hostile", f"token-{number}") for number in range(3)] + [("default", "quiet")]
         secrets = [
-            tokens.issue(horarium.resources, Caller("root", Role.ADMIN, home), name=name, role="viewer").secret
+            tenant_service.issue_token(
+                horarium.resources, Caller("root", Role.ADMIN, home), name=name, role="viewer"
+            ).secret
             for home, name in names
         ]
         *hostile, quiet = ({"Authorization": f"Bearer {secret}"} for secret in secrets)
@@ -51,7 +54,7 @@ def test_slow_requests_of_one_tenant_leave_threads_and_connections_to_others(
 
 
 def test_a_large_body_is_read_off_the_loop(database_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    from horarium.api import requests
+    from horarium.platform.http import requests
 
     loops: list[bool] = []
     parsed = requests._parsed
@@ -69,7 +72,7 @@ def test_a_large_body_is_read_off_the_loop(database_url: str, monkeypatch: pytes
 
 
 def test_large_bodies_of_one_token_are_read_in_turn(database_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    from horarium.api import requests
+    from horarium.platform.http import requests
 
     go, begun, parsed = threading.Event(), threading.Semaphore(0), requests._parsed
 
@@ -80,7 +83,7 @@ def test_large_bodies_of_one_token_are_read_in_turn(database_url: str, monkeypat
 
     monkeypatch.setattr(requests, "_parsed", slow)
     with service(at=START, database=database_url, settings={"pool_size": 4}) as horarium:
-        secret = tokens.issue(horarium.resources, horarium.caller, name="hostile", role="owner").secret
+        secret = tenant_service.issue_token(horarium.resources, horarium.caller, name="hostile", role="owner").secret
         said: dict[str, Any] = {
             "headers": {"Authorization": f"Bearer {secret}"},
             "json": {"note": "x" * 20_000},

@@ -39,8 +39,8 @@ from api.worlds import GUARDED, STREAM
 from hypothesis import Phase, given, note, settings
 from hypothesis import strategies as st
 
-from horarium.api.routing import OPERATIONS
-from horarium.wire.roles import Role
+from horarium.platform.http.routing import OPERATIONS
+from horarium.platform.wire import Role
 
 pytestmark = pytest.mark.repeats
 

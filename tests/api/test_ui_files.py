@@ -13,11 +13,11 @@ from api.worlds import OUR_PAGE
 from fastapi import FastAPI
 from world import serving
 
-from horarium.api.ui_files import UiFiles
 from horarium.client.client import Client
 from horarium.errors import InvalidDefinition
+from horarium.platform.http.interface import UiFiles
 from horarium.testing import TestService, service
-from horarium.testing.http import InProcess
+from horarium.testing.service import AppTransport
 
 pytestmark = pytest.mark.parametrize("dialect", ["sqlite"], indirect=True)
 
@@ -156,7 +156,7 @@ def test_under_a_base_path_everything_leads_back_under_it(based: TestService) ->
 def test_mounted_in_another_application_it_stays_inside(horarium: TestService, static: Path) -> None:
     outer = FastAPI()
     outer.mount("/sched", with_app(horarium, static).parts.api)
-    http = httpx.Client(transport=InProcess(outer, asyncio.run), base_url="http://shop.test")
+    http = httpx.Client(transport=AppTransport(outer, asyncio.run), base_url="http://shop.test")
     assert http.get("/sched/", headers=HTML).headers["location"] == "/sched/ui/"
     assert '<base href="/sched/ui/">' in http.get("/sched/ui/agents").text
     assert http.head("/sched/ui/assets/main-1a2b.js").status_code == 200

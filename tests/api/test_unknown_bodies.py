@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from horarium.api.request_bodies import SHARED_BYTES, UNKNOWN_CALLER_BYTES
-from horarium.api.routing import OPERATIONS
+from horarium.platform.http.bodies import SHARED_BYTES, UNKNOWN_CALLER_BYTES
+from horarium.platform.http.routing import OPERATIONS
 from horarium.testing import TestService, service
 from horarium.testing.service import TOKEN
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from horarium.cli.run_words import described
+from horarium.core.lifecycle.outcome import Accepted
+from horarium.features.runs.output import described
 from horarium.launchers.recording import Step
-from horarium.life.outcome import Accepted
 from horarium.testing import TestService
 
 

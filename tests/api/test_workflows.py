@@ -9,7 +9,7 @@ import httpx
 import pytest
 import sqlalchemy as sa
 
-from horarium.store.tables import secrets, workflows
+from horarium.platform.database.tables import secrets, workflows
 from horarium.testing import Finished, TestService
 
 ONE = pytest.mark.parametrize("dialect", ["sqlite"], indirect=True)

@@ -9,8 +9,8 @@ import httpx
 import pytest
 import sqlalchemy as sa
 
-from horarium.operations import tokens
-from horarium.store.tables import schedules
+from horarium.features.tenants import service as tenant_service
+from horarium.platform.database.tables import schedules
 from horarium.testing import Finished, TestService
 
 BODY = {"name": "Audit", "cron_expr": "0 9 * * *", "prompt": "Look\r\nclosely."}
@@ -252,7 +252,7 @@ def test_a_key_makes_one_schedule_of_two_requests(http: httpx.Client) -> None:
 
 @one_database
 def test_more_than_fit_are_had_by_the_link(http: httpx.Client, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("horarium.operations.workspaces.MOST_LISTED", 2)
+    monkeypatch.setattr("horarium.compat.workspaces.service.MOST_LISTED", 2)
     ids = [make(http, name=f"n{number}") for number in range(5)]
     seen, path = [], "/workspaces/writer/schedules"
     for _ in range(3):
@@ -449,7 +449,7 @@ def test_the_refusal_names_the_setting_and_people_are_not_bound_by_it(
 
 
 def test_a_person_with_the_name_of_the_agent_is_a_person(http: httpx.Client, horarium: TestService) -> None:
-    issued = tokens.issue(horarium.resources, horarium.caller, name="w", role="owner", subject="writer")
+    issued = tenant_service.issue_token(horarium.resources, horarium.caller, name="w", role="owner", subject="writer")
     written, agent = by_people(horarium.http(token=issued.secret), "api"), of_agent(horarium, "writer")
     assert http.get(f"/api/schedules/{written}").json()["owner"] == "writer"
     path = f"/workspaces/writer/schedules/{written}"

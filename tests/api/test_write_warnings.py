@@ -9,8 +9,8 @@ from typing import Any
 import httpx
 import pytest
 
-from horarium.launchers.ssrf import AddressPolicy, Guard
-from horarium.store import namespaces
+from horarium.features.tenants import rows as tenant_rows
+from horarium.launchers.ssrf import AddressGuard, AddressPolicy
 from horarium.testing import TestService
 
 CRON = {"cron_expressions": ["17 3 1 1 *"]}
@@ -25,7 +25,7 @@ def asked(horarium: TestService) -> list[str]:
 
     async def resolve(host: str, port: int, group: str) -> Sequence[str]:
         def write(connection: Any) -> None:
-            namespaces.insert(connection, f"ns-{len(hosts)}-{host}"[:60], "", now=horarium.now)
+            tenant_rows.insert_namespace(connection, f"ns-{len(hosts)}-{host}"[:60], "", now=horarium.now)
 
         horarium.resources.database.write(write)
         hosts.append(host)
@@ -33,7 +33,7 @@ def asked(horarium: TestService) -> list[str]:
 
     state = horarium.parts.api.state
     settings = state.resources.settings.model_copy(update={"check_addresses": True})
-    state.resources = replace(state.resources, settings=settings, guard=Guard(AddressPolicy(), resolve))
+    state.resources = replace(state.resources, settings=settings, guard=AddressGuard(AddressPolicy(), resolve))
     return hosts
 
 

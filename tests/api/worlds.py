@@ -11,13 +11,13 @@ import httpx
 from fastapi.routing import APIRoute
 from starlette.routing import Route
 
-from horarium.api.app import ROUTES
-from horarium.api.routing import OPEN, OPERATIONS
-from horarium.ids import parse_id
-from horarium.operations import namespaces, tokens
-from horarium.operations.caller import Caller
+from horarium.features.tenants import service as tenant_service
+from horarium.platform.caller import Caller
+from horarium.platform.http.routing import OPEN, OPERATIONS
+from horarium.platform.ids import parse_id
+from horarium.platform.wire import Role
+from horarium.serve.api import ROUTES
 from horarium.testing import Accepted, TestService, service
-from horarium.wire.roles import Role
 
 SCHEDULE = "nightly-report"
 GATED = "gated-report"
@@ -38,7 +38,9 @@ class World:
 
     def token(self, role: str, namespace: str = "default") -> str:
         admin = Caller("root", Role.ADMIN, namespace)
-        return tokens.issue(self.horarium.resources, admin, name=role, role=role, subject=f"{role}@{namespace}").secret
+        return tenant_service.issue_token(
+            self.horarium.resources, admin, name=role, role=role, subject=f"{role}@{namespace}"
+        ).secret
 
     def ask(self, http: httpx.Client, route: tuple[str, str], **headers: str) -> httpx.Response:
         method, path = route
@@ -81,7 +83,9 @@ def world(database: str, **settings: Any) -> Iterator[World]:
         asks = {**(OPERATIONS["POST", "/api/schedules"].example.body or {}), "schedule_id": GATED}
         assert http.post("/api/schedules", json={**asks, "approval_policy": waits}).status_code == 201
         # Not by whoever wrote the schedule, and of one that asks nothing.
-        operator = tokens.issue(horarium.resources, Caller("root", Role.ADMIN), name="yes", role="operator").secret
+        operator = tenant_service.issue_token(
+            horarium.resources, Caller("root", Role.ADMIN), name="yes", role="operator"
+        ).secret
         yes = {"schedule_id": SCHEDULE, "gates": ["publish"]}
         standing = horarium.http(token=operator).post("/api/approvals/standing", json=yes).json()
         issued = http.post("/api/tokens", json={"name": "ci", "role": "viewer"}).json()
@@ -108,7 +112,7 @@ def world(database: str, **settings: Any) -> Iterator[World]:
             "approval_id": http.get("/api/approvals").json()["approvals"][0]["approval_id"],
             "standing_id": standing["standing_id"],
         }
-        namespaces.create(horarium.resources, horarium.caller, "other")
+        tenant_service.create_namespace(horarium.resources, horarium.caller, "other")
         yield World(horarium, names)
 
 

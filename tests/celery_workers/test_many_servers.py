@@ -23,9 +23,9 @@ from celery_workers.workers import Plan, Worker
 from databases import migrated_postgres
 from sqlalchemy import text
 
-from horarium.clock import SystemClock
 from horarium.instant import SECOND, to_rfc3339
-from horarium.store.database import Database, open_database
+from horarium.platform.clock import SystemClock
+from horarium.platform.database import Database, open_database
 
 TOKEN = "hor_many"
 _A_BUNDLE = 250

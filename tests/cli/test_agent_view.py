@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from horarium.cli.agent_view import agent_lines, check_lines, in_tree
+from horarium.core.document.assignee import AgentContext, AgentProtocol, AgentSchedules
+from horarium.features.agents.document_commands import agent_lines, check_lines, in_tree
+from horarium.features.agents.model import Agent, AgentCard, AgentChecked, AgentInterface
 from horarium.instant import to_datetime
-from horarium.schedule.agent_words import AgentContext, AgentProtocol, AgentSchedules
-from horarium.wire.assignees import Agent, AgentCard, AgentChecked, AgentInterface
 
 NOW = to_datetime(0)
 

@@ -12,7 +12,7 @@ import pytest
 import sqlalchemy as sa
 from cli.served import Server
 
-from horarium.store.tables import agents, schedule_revisions, schedules, workflows
+from horarium.platform.database.tables import agents, schedule_revisions, schedules, workflows
 
 WRITE = {"id": "write", "action": {"kind": "pull", "workflow_type": "write", "queue": "q"}}
 HOURLY: dict[str, Any] = {"schedule_id": "hourly", "cron_expr": "0 * * * *", "workflow_type": "w"}

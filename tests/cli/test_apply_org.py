@@ -9,8 +9,8 @@ import pytest
 import typer
 from cli.served import Server
 
-from horarium.cli.bundle import read_bundle
-from horarium.schedule.org_bundle import seeded_id
+from horarium.features.bundles.files import read_bundle
+from horarium.features.bundles.organisation import seeded_id
 
 ORG = """
 bundle: org

@@ -10,7 +10,7 @@ import pytest
 import sqlalchemy as sa
 from cli.served import Server
 
-from horarium.store.tables import approvals
+from horarium.platform.database.tables import approvals
 
 
 @pytest.fixture

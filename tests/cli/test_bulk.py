@@ -11,7 +11,7 @@ import pytest
 from cli.served import Server
 from engine.builders import multiply
 
-from horarium.ids import parse_id
+from horarium.platform.ids import parse_id
 
 
 @pytest.fixture

@@ -11,8 +11,8 @@ import sqlalchemy as sa
 import typer
 from cli.served import Server
 
-from horarium.cli.dates import read_dates
-from horarium.store.tables import calendars
+from horarium.features.calendars.commands import read_dates
+from horarium.platform.database.tables import calendars
 
 
 def event(*lines: str) -> str:

@@ -7,9 +7,9 @@ import json
 import pytest
 from cli.served import Server
 
-from horarium.cli import waiting
-from horarium.store import processes
-from horarium.store.processes import About, Process
+from horarium.platform.cli import waiting
+from horarium.platform.database import processes
+from horarium.platform.database.processes import About, Process
 
 ENGINE = ("api", "ticker", "janitor", "dispatcher", "follower", "advancer", "deliverer")
 
@@ -17,7 +17,7 @@ ENGINE = ("api", "ticker", "janitor", "dispatcher", "follower", "advancer", "del
 def beat(server: Server, owner: str, *roles: str, schema: str) -> None:
     horarium = server.service
     process = Process(About("machine", 7, roles, "1.0.0", schema, horarium.now), {"ticker": horarium.now})
-    horarium.resources.database.write(lambda c: processes.beat(c, owner, process, horarium.now))
+    horarium.resources.database.write(lambda c: processes.beat_process(c, owner, process, horarium.now))
 
 
 def test_processes_are_shown_with_their_roles_and_what_is_wrong_is_said(server: Server) -> None:

@@ -55,7 +55,7 @@ def test_words_are_completed(complete: Complete, line: str, offered: list[str]) 
 
 
 def test_names_are_asked_of_the_server(server: Server, complete: Complete, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("horarium.cli.completion.DEADLINE_SECONDS", 60)
+    monkeypatch.setattr("horarium.platform.cli.options.DEADLINE_SECONDS", 60)
     for name in ("nightly", "nightly-report", "hourly"):
         server.told("schedule", "create", name, "--every", "PT1H", "--workflow-type", "w", "--queue", "q")
     server.told("calendar", "create", "company-days")
@@ -79,7 +79,7 @@ def test_a_server_that_does_not_answer_offers_nothing_and_is_not_waited_for(
     complete: Complete, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("horarium.cli.completion.DEADLINE_SECONDS", 0.05)
+    monkeypatch.setattr("horarium.platform.cli.options.DEADLINE_SECONDS", 0.05)
     with socket.socket() as silent:
         silent.bind(("127.0.0.1", 0))
         silent.listen()

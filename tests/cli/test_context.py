@@ -13,9 +13,11 @@ from typing import Any
 import pytest
 from cli.served import Server, set_environment
 
-from horarium.cli.contexts import (
-    Context,
+from horarium.cli.main import main, moved
+from horarium.errors import InvalidDefinition
+from horarium.platform.cli.contexts import (
     Contexts,
+    NamedConnection,
     Target,
     applied,
     contexts_file,
@@ -24,13 +26,10 @@ from horarium.cli.contexts import (
     load_contexts,
     save_contexts,
 )
-from horarium.cli.leading import moved
-from horarium.cli.main import main
-from horarium.errors import InvalidDefinition
 from horarium.testing.service import TOKEN
 
-PROD = Context("http://prod", "team", token="kept")
-KNOWN = Contexts({"prod": PROD, "bare": Context("http://bare")}, "prod")
+PROD = NamedConnection("http://prod", "team", token="kept")
+KNOWN = Contexts({"prod": PROD, "bare": NamedConnection("http://bare")}, "prod")
 
 
 # ── precedence ───────────────────────────────────────────────────────────────────────────────────────
@@ -65,10 +64,14 @@ def test_flags_go_before_the_environment_and_that_before_the_context(
 
 @pytest.mark.parametrize(
     "context",
-    [PROD, Context("http://prod", token_env="PROD_TOKEN"), Context("http://prod", token_file="/no/such")],
+    [
+        PROD,
+        NamedConnection("http://prod", token_env="PROD_TOKEN"),
+        NamedConnection("http://prod", token_file="/no/such"),
+    ],
     ids=["kept", "variable", "file"],
 )
-def test_another_server_does_not_get_the_token_of_a_context(context: Context) -> None:
+def test_another_server_does_not_get_the_token_of_a_context(context: NamedConnection) -> None:
     with pytest.raises(InvalidDefinition, match="the token of context prod is only sent to http://prod"):
         applied(Target("http://else"), "prod", by_flag=False, contexts=Contexts({"prod": context}, "prod"), environ={})
 

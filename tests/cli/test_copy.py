@@ -13,15 +13,15 @@ from archiving import move_all
 from client.any_worker import until
 
 from horarium.cli.main import main
-from horarium.clock import SystemClock
-from horarium.serve.moving import opened
-from horarium.store import audit as audit_entries
-from horarium.store import leases, secrets
-from horarium.store.copying import first_filled_table
-from horarium.store.database import Connection, Database, open_database
-from horarium.store.history import feed
-from horarium.store.history.feed import FeedCursor, FeedRow
-from horarium.store.tables import audit, audit_heads, feed_epochs, history, metadata
+from horarium.features.history import entry_rows
+from horarium.features.history.entry_rows import FeedCursor, FeedRow
+from horarium.features.secrets import rows as secret_rows
+from horarium.platform.clock import SystemClock
+from horarium.platform.database import Connection, Database, open_database, processes
+from horarium.platform.database import audit_chain as audit_entries
+from horarium.platform.database.copying import first_filled_table
+from horarium.platform.database.tables import audit, audit_heads, feed_epochs, history, metadata
+from horarium.serve.maintenance import opened
 from horarium.testing import Accepted, RunFailed, service
 
 START = "2026-03-01T00:00:00Z"
@@ -114,7 +114,7 @@ def _rows(connection: Connection, table: sa.Table) -> Iterator[tuple[Any, ...]]:
 
 def _onward(url: str, after: FeedCursor, limit: int = 1_000) -> list[FeedRow]:
     with _open(url) as database:
-        return database.read(lambda connection: feed.onward(connection, None, after=after, limit=limit)[0])
+        return database.read(lambda connection: entry_rows.onward(connection, None, after=after, limit=limit)[0])
 
 
 @pytest.mark.parametrize("dialect", ["postgresql"])
@@ -123,7 +123,9 @@ def test_everything_goes_to_postgresql_and_comes_back(
 ) -> None:
     before, acts = _everything(filled), _audit(filled)
     assert min(map(len, before.values())) > 0
-    seen, *rest = _onward(filled, feed.START, 3)[1:] + _onward(filled, _onward(filled, feed.START, 3)[-1].cursor)
+    seen, *rest = _onward(filled, entry_rows.START, 3)[1:] + _onward(
+        filled, _onward(filled, entry_rows.START, 3)[-1].cursor
+    )
     assert main(["copy", "--from", filled, "--to", empty_url]) == 0
     told = capsys.readouterr()
     assert f"copied {sum(map(len, before.values())) + len(acts) + 1} rows" in told.out
@@ -145,9 +147,9 @@ def test_everything_goes_to_postgresql_and_comes_back(
         horarium.advance(hours=1)
         assert horarium.verify() == []
         sealer = horarium.resources.sealer
-        found = horarium.resources.database.read(lambda c: secrets.find_all(c, "default", ["erp"]))
+        found = horarium.resources.database.read(lambda c: secret_rows.find_all(c, "default", ["erp"]))
         assert sealer is not None
-        assert secrets.opened(sealer, found) == {"erp": "open-sesame"}
+        assert secret_rows.opened(sealer, found) == {"erp": "open-sesame"}
     # A transaction anywhere on the server, such as another test's, holds the feed back for a while.
     until(lambda: len(_onward(empty_url, seen.cursor)) > len(rest))
     heard = [row.event.feed_id for row in _onward(empty_url, seen.cursor)]
@@ -198,11 +200,13 @@ def test_what_stands_against_a_copy_is_said_in_one_line(
     assert "the same database" in refused(good, good)
     with _open(busy) as database:
         now = SystemClock().now()
-        database.write(lambda connection: leases.beat(connection, "process:host:1", "host:1", now, 30, {}))
+        database.write(lambda connection: processes.beat_lease(connection, "process:host:1", "host:1", now, 30, {}))
     assert "Process host:1 uses this database" in refused(busy, url("new", of=None))
     assert "Process host:1 uses this database" in refused(good, busy)
     with service(at=START, database=busy) as horarium:
         horarium.create(HOURLY, schedule_id="s")
-        horarium.resources.database.write(lambda connection: leases.forget(connection, "process:host:1", "host:1"))
+        horarium.resources.database.write(
+            lambda connection: processes.delete_lease(connection, "process:host:1", "host:1")
+        )
     assert "has rows; use an empty database" in refused(good, busy)
     assert main(["copy", "--from", good, "--to", "nonsense://"]) in (1, 2)

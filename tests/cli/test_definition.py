@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 from cli.served import Server
 
-from horarium.cli.definition import NOT_FLAGS, SHORT, all_flags
-from horarium.cli.naming import renamed
-from horarium.schedule.places import PLACES
+from horarium.core.document.places import PLACES
+from horarium.features.schedules.definition_flags import NOT_FLAGS, SHORT, all_flags
+from horarium.platform.cli.remote import renamed
 
 
 def test_every_field_has_a_flag_or_a_reason() -> None:

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from horarium.cli.graph_drawing import MOST_BOXES, DrawnNode, draw_graph
 from horarium.errors import CycleDetected
+from horarium.features.workflows.graph_drawing import MOST_BOXES, DrawnNode, draw_graph
 
 Needs = dict[str, list[str]]
 

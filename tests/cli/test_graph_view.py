@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from horarium.cli.graph_view import NOT_YET, SIGNS, drawn_workflow
-from horarium.schedule.run import RunState
+from horarium.core.document.states import RunState
+from horarium.features.workflows.graph_drawing import NOT_YET, SIGNS, drawn_workflow
 
 BRIEF: dict[str, Any] = {
     "nodes": [

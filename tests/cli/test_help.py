@@ -7,9 +7,8 @@ from typing import Any
 import pytest
 from typer.main import get_command
 
-from horarium.cli.help import GROUPS, MAX_LINES, group_lines
-from horarium.cli.leading import LEADING
-from horarium.cli.main import app, main
+from horarium.cli.main import LEADING, app, main
+from horarium.platform.cli.program import GROUPS, MAX_LINES, group_lines
 
 ROOT: Any = get_command(app)
 
@@ -49,7 +48,7 @@ def test_the_help_fits_on_one_screen_with_more_commands(
 ) -> None:
     """It shows fewer names then, and says so."""
     more = {title: (*names, *(f"command-{number}" for number in range(added))) for title, names in GROUPS.items()}
-    monkeypatch.setattr("horarium.cli.help.GROUPS", more)
+    monkeypatch.setattr("horarium.platform.cli.program.GROUPS", more)
     lines = shown(capsys, "--help").rstrip("\n").split("\n")
     assert len(lines) <= MAX_LINES
     assert max(map(len, lines)) <= 80

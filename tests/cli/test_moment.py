@@ -8,11 +8,10 @@ import pytest
 from cli.served import Server
 
 from horarium.cli.main import main
-from horarium.cli.moment import Direction, read_moment
+from horarium.core.recurrence.zone import Wall, load_zone
 from horarium.errors import InvalidSpec
 from horarium.instant import Instant, from_rfc3339, to_rfc3339
-from horarium.recurrence.moment import Wall
-from horarium.recurrence.zone import load_zone
+from horarium.platform.cli.times import Direction, read_moment
 
 NOW = from_rfc3339("2026-11-15T12:00:00.5Z")  # a Sunday
 PAST, FUTURE = Direction.PAST, Direction.FUTURE
@@ -114,7 +113,7 @@ def at_noon(monkeypatch: pytest.MonkeyPatch) -> None:
         def now(self) -> Instant:
             return from_rfc3339("2026-03-01T12:00:00Z")
 
-    monkeypatch.setattr("horarium.cli.times.SystemClock", Stopped)
+    monkeypatch.setattr("horarium.platform.cli.times.SystemClock", Stopped)
     monkeypatch.delenv("HORARIUM_TZ", raising=False)
 
 

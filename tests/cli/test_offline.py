@@ -11,10 +11,10 @@ from pathlib import Path
 import pytest
 
 from horarium.cli.main import main
-from horarium.cli.showcase import EXHIBITS, Exhibit
-from horarium.clock import SystemClock
+from horarium.cli.offline import EXHIBITS, Exhibit
+from horarium.core.recurrence.spec import next_fires
 from horarium.instant import from_rfc3339, to_datetime
-from horarium.recurrence.fires import next_fires
+from horarium.platform.clock import SystemClock
 
 HOSTILE = ["x" * 10_000, "* " * 5_000, "\udcff * * * *", "\x00", "\n", "1" * 10_000 + " * * * *", "@" + "e" * 10_000]
 

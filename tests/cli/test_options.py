@@ -8,7 +8,7 @@ from contextlib import contextmanager
 
 import pytest
 
-from horarium.cli.options import with_options
+from horarium.platform.cli.options import with_options
 
 opened: list[str] = []
 

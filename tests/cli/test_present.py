@@ -9,9 +9,7 @@ from typing import Any
 
 import pytest
 
-from horarium.cli.present import cell, printable, show_columns, show_document, show_lines
-from horarium.cli.progress import counting
-from horarium.cli.render import Format
+from horarium.platform.cli.streams import Format, cell, counting, printable, show_columns, show_document, show_lines
 
 
 @pytest.mark.parametrize(

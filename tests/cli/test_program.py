@@ -76,7 +76,13 @@ def test_a_disk_that_is_full_is_one_line(monkeypatch: pytest.MonkeyPatch, capfd:
     [
         (
             ["next", "0 9 * * *"],
-            ["holidays", "rich.table", "horarium.recurrence.lint", "httpx", "horarium.cli.schedule"],
+            [
+                "holidays",
+                "rich.table",
+                "horarium.core.recurrence.lint",
+                "httpx",
+                "horarium.features.schedules.commands",
+            ],
         ),
         (["explain-cron", "0 9 * * *"], ["holidays", "rich.table"]),
     ],
@@ -109,8 +115,8 @@ def test_a_command_that_asks_a_server_imports_nothing_of_the_server() -> None:
     unwanted = [
         *("sqlalchemy", "alembic", "psycopg", "fastapi", "starlette", "uvicorn", "holidays", "icalendar", "yaml"),
         *("pydantic_settings", "prometheus_client", "structlog"),
-        *("horarium.store", "horarium.operations", "horarium.engine", "horarium.api", "horarium.serve"),
-        *("horarium.schedule.places", "horarium.recurrence.spec", "horarium.decision.guards"),
+        *("horarium.platform.database", "horarium.operations", "horarium.engine", "horarium.api", "horarium.serve"),
+        *("horarium.core.document.places", "horarium.core.recurrence.spec", "horarium.core.decision.guards"),
     ]
     server = ThreadingHTTPServer(("127.0.0.1", 0), _OneSchedule)
     Thread(target=server.serve_forever, daemon=True).start()

@@ -17,9 +17,9 @@ import pytest
 from cli.served import Server, set_environment
 
 from horarium.cli.main import main
-from horarium.cli.remote import ExitCode, ending
-from horarium.client import errors
-from horarium.client.errors import ClientError
+from horarium.platform.cli.remote import ExitCode, ending
+from horarium.platform.client import errors
+from horarium.platform.client.errors import ClientError
 from horarium.testing.service import TOKEN
 
 

@@ -6,10 +6,9 @@ import json
 
 import pytest
 
-from horarium.cli.present import show
-from horarium.cli.render import Format, Json, local_time
+from horarium.core.recurrence.zone import load_zone
 from horarium.instant import from_rfc3339
-from horarium.recurrence.zone import load_zone
+from horarium.platform.cli.streams import Format, Json, local_time, show
 
 ROWS: list[Json] = [
     {"id": "a", "labels": {"team": "ops"}, "at": ["x", "y"], "none": None},

@@ -7,7 +7,7 @@ import json
 import pytest
 from cli.served import Server
 
-from horarium.life.outcome import Outcome
+from horarium.core.lifecycle.outcome import Outcome
 from horarium.testing import Accepted
 
 NIGHTLY = ("schedule", "create", "nightly", "--every", "PT1H", "--workflow-type", "report")

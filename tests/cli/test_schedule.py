@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 from cli.served import Server
 
-from horarium.cli.definition import FLAGS, definition
-from horarium.schedule.places import PLACES
+from horarium.core.document.places import PLACES
+from horarium.features.schedules.definition_flags import FLAGS, definition
 
 NIGHTLY = ("schedule", "create", "nightly", "--cron", "0 2 * * *", "--workflow-type", "report")
 

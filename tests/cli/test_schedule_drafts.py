@@ -6,7 +6,7 @@ import json
 
 from cli.served import Server
 
-from horarium.cli.remote import ExitCode
+from horarium.platform.cli.remote import ExitCode
 
 NIGHTLY = ("schedule", "create", "nightly", "--cron", "30 2 * * *", "--tz", "America/New_York", "--workflow-type", "w")
 

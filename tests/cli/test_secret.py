@@ -11,11 +11,11 @@ import pytest
 from cli.served import Server
 
 from horarium.cli.main import main
-from horarium.operations import secrets as operations
-from horarium.operations.caller import internal
+from horarium.features.secrets import rows as secret_rows
+from horarium.features.secrets import service as secret_service
+from horarium.platform.caller import internal
+from horarium.platform.settings import Settings
 from horarium.serve.service import open_service
-from horarium.settings import Settings
-from horarium.store import secrets
 
 VALUE = "open-sesame"
 
@@ -23,7 +23,7 @@ VALUE = "open-sesame"
 def kept(server: Server, name: str) -> str:
     resources = server.service.resources
     assert resources.sealer is not None
-    return resources.database.read(lambda c: secrets.find_all(c, "default", [name]))[name].unseal(resources.sealer)
+    return resources.database.read(lambda c: secret_rows.find_all(c, "default", [name]))[name].unseal(resources.sealer)
 
 
 def pipe(monkeypatch: pytest.MonkeyPatch, raw: bytes) -> None:
@@ -82,7 +82,7 @@ def test_a_rekey_says_where_the_keys_are_and_shows_none(
     assert main(rekey) == 1
     assert "This database has no key yet, so there is none to replace" in capsys.readouterr().err
     with open_service(Settings(data_dir=tmp_path)) as service:
-        operations.put(service.resources, internal("testing"), "erp", VALUE)
+        secret_service.put(service.resources, internal("testing"), "erp", VALUE)
     assert main(rekey) == 0
     said = capsys.readouterr()
     keys = [path.read_text().strip() for path in tmp_path.glob("secret.key*")]

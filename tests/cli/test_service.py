@@ -13,14 +13,14 @@ import pytest
 from later_release import HEAD, LATER, become_later
 
 from horarium.cli.main import main
-from horarium.clock import SystemClock
+from horarium.features.schedules import service as schedule_service
 from horarium.instant import HOUR, from_rfc3339
-from horarium.operations import schedules
-from horarium.operations.caller import internal
+from horarium.platform.caller import internal
+from horarium.platform.clock import SystemClock
+from horarium.platform.database import open_database
+from horarium.platform.database import schema as tables
+from horarium.platform.settings import Settings
 from horarium.serve.service import open_service
-from horarium.settings import Settings
-from horarium.store import migrate as tables
-from horarium.store.database import open_database
 from horarium.testing import FakeClock
 
 CALLER = internal("test")
@@ -48,7 +48,7 @@ def plant(**fields: Any) -> None:
     clock = FakeClock(SystemClock().now() - 2 * HOUR)
     document = {"schedule_id": "hourly", "cron_expressions": ["@every PT1H"], "workflow_type": "sweep", **fields}
     with open_service(Settings(), clock=clock) as service:
-        schedules.create(service.resources, CALLER, document)
+        schedule_service.create(service.resources, CALLER, document)
 
 
 # ── config ───────────────────────────────────────────────────────────────────────────────────────────

@@ -12,12 +12,11 @@ from cli.served import Answer, set_environment
 from world import serving
 
 from horarium.cli.main import main
-from horarium.client.aio import AsyncClient
-from horarium.client.client import Client
-from horarium.client.errors import ServerUnavailable
-from horarium.client.exchange import NEVER
+from horarium.client.client import AsyncClient, Client
 from horarium.errors import InvalidDefinition
-from horarium.serve.tls import open_tls
+from horarium.platform.client.errors import ServerUnavailable
+from horarium.platform.client.exchange import NEVER
+from horarium.serve.sockets import open_tls
 from horarium.testing import service
 
 

@@ -14,8 +14,8 @@ from pathlib import Path
 import pytest
 import typer.main
 
-from horarium.cli.definition import FLAGS
 from horarium.cli.main import app, main
+from horarium.features.schedules.definition_flags import FLAGS
 
 TRANSCRIPTS = Path(__file__).parent / "transcripts"
 SPRING = ["--tz", "America/New_York", "--after", "2026-03-07T12:00:00Z"]

@@ -11,7 +11,7 @@ import pytest
 from api.worlds import OUR_PAGE
 from cli.served import Server
 
-from horarium.cli.ui import address_of
+from horarium.cli.context import address_of
 
 
 def test_the_default_browser_is_opened_and_is_signed_in(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:

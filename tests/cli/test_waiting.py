@@ -10,13 +10,13 @@ from typing import Any
 import pytest
 from cli.served import Server
 
-from horarium.cli import events, waiting, watching
-from horarium.cli.moment import read_span
-from horarium.cli.waiting import Patience, ended_runs
-from horarium.cli.watching import fresh
-from horarium.client.errors import RunNotFound, ServerUnavailable
+from horarium.core.document.states import RunState
 from horarium.errors import InvalidSpec
-from horarium.schedule.run import RunState
+from horarium.features.history import commands as history_commands
+from horarium.platform.cli import waiting
+from horarium.platform.cli.times import read_span
+from horarium.platform.cli.waiting import PollingLimit, ended_runs, fresh
+from horarium.platform.client.errors import RunNotFound, ServerUnavailable
 
 WORK = (
     "schedule",
@@ -71,10 +71,10 @@ def test_what_is_no_length_of_time(text: str) -> None:
         read_span(text, flag="--timeout")
 
 
-def patience(seconds: float | None = None) -> tuple[Patience, list[float]]:
+def patience(seconds: float | None = None) -> tuple[PollingLimit, list[float]]:
     """On a clock that moves when it is slept on."""
     slept: list[float] = []
-    return Patience(seconds, sleep=slept.append, monotonic=lambda: sum(slept)), slept
+    return PollingLimit(seconds, sleep=slept.append, monotonic=lambda: sum(slept)), slept
 
 
 def test_a_wait_asks_less_and_less_often_and_not_beyond_its_time() -> None:
@@ -241,7 +241,7 @@ def test_following_goes_on_after_what_was_shown_until_ctrl_c(server: Server, mon
         else:
             raise KeyboardInterrupt
 
-    monkeypatch.setattr(watching, "show_json", tell)
+    monkeypatch.setattr(waiting, "show_json", tell)
     assert server.ask("events", "--follow", "-o", "jsonl").code == 0
     assert shown == ["schedule_created", "schedule_paused"]
 
@@ -261,7 +261,7 @@ def test_a_stream_survives_a_restart_and_loses_and_repeats_nothing(capsys: pytes
 
     patient, _ = patience()
     remote: Any = SimpleNamespace(client=SimpleNamespace(events=listen))
-    assert [entry.id for entry in events.stream(remote, "0-0", patient)] == ["1", "2", "3"]
+    assert [entry.id for entry in history_commands.stream(remote, "0-0", patient)] == ["1", "2", "3"]
     assert asked == ["0-0", "1", "3"]
     assert capsys.readouterr().err == "it restarts; retrying for 120 s\n" * 2
 

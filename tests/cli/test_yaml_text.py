@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from horarium.cli.yaml_text import dump_yaml, parse_yaml
+from horarium.platform.cli.yaml_text import dump_yaml, parse_yaml
 
 # To YAML, which reads ahead for the colon, what is longer than 1,024 characters is no name.
 NAMES = st.text(max_size=80)

@@ -10,9 +10,8 @@ from typing import Any
 import httpx
 from client.drivers import QUICK, URL
 
-from horarium.client.aio import AsyncClient
 from horarium.client.aio_worker import AsyncWorker
-from horarium.client.client import Client
+from horarium.client.client import AsyncClient, Client
 from horarium.client.inprocess import InProcess
 from horarium.client.worker import Worker
 from horarium.testing import TestService

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from client.drivers import Driver
 
-from horarium.life.outcome import Outcome
+from horarium.core.lifecycle.outcome import Outcome
 from horarium.testing import Accepted, TestService
 from horarium.testing.service import TOKEN
 

@@ -9,10 +9,9 @@ from typing import Any
 
 import httpx
 
-from horarium.client.aio import AsyncClient
-from horarium.client.client import Client
-from horarium.client.exchange import Retries
+from horarium.client.client import AsyncClient, Client
 from horarium.client.inprocess import InProcess
+from horarium.platform.client.exchange import Retries
 
 URL = "http://horarium.test"
 QUICK = Retries(base_ms=0)

@@ -10,17 +10,21 @@ from typing import Any, get_type_hints
 
 import pytest
 
-from horarium.client.call import many
-from horarium.client.lenient import read
-from horarium.wire import problem, registrar, runs, schedules, service
-from horarium.wire.answer import Answer
-from horarium.wire.runs import Run
-from horarium.wire.schedules import Backfilled, Schedule
-from horarium.wire.service import IssuedToken
+from horarium.compat.registrar import model as registrar_model
+from horarium.features.runs import model as run_model
+from horarium.features.runs.model import Run
+from horarium.features.schedules import model as schedule_model
+from horarium.features.schedules.model import Backfilled, Schedule
+from horarium.features.tenants import model as tenant_model
+from horarium.features.tenants.model import IssuedToken
+from horarium.platform import wire as platform_wire
+from horarium.platform.client.call import many
+from horarium.platform.client.lenient import read
+from horarium.platform.wire import Answer
 
 KINDS = [
     kind
-    for module in (problem, registrar, runs, schedules, service)
+    for module in (platform_wire, registrar_model, run_model, schedule_model, tenant_model)
     for _, kind in inspect.getmembers(module, inspect.isclass)
     if issubclass(kind, Answer) and kind.__module__ == module.__name__
 ]

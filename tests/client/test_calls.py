@@ -12,11 +12,10 @@ import httpx
 import pytest
 from client.drivers import Driver
 
-from horarium.client.call import Call, dump
 from horarium.client.client import Client
-from horarium.client.methods import Method
-from horarium.client.service_calls import follow_feed
 from horarium.errors import InvalidDefinition, InvalidSpec
+from horarium.features.cluster.calls import follow_feed
+from horarium.platform.client.call import Call, Method, dump
 from horarium.testing import TestService
 
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)

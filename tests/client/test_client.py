@@ -10,11 +10,10 @@ from typing import Any
 import pytest
 from client.drivers import Driver
 
-from horarium.client import errors
-from horarium.client.aio import AsyncClient
-from horarium.client.client import Client
-from horarium.client.exchange import NEVER
+from horarium.client.client import AsyncClient, Client
 from horarium.errors import HorariumError, InvalidDefinition
+from horarium.platform.client import errors
+from horarium.platform.client.exchange import NEVER
 from horarium.testing import TestService
 from horarium.testing.service import TOKEN
 
@@ -168,7 +167,7 @@ def test_a_refusal_is_an_exception_of_its_own(
 
 
 def _unknown_route() -> Any:
-    from horarium.client.call import Call
+    from horarium.platform.client.call import Call
 
     return Call("GET", "/api/nowhere", str)
 

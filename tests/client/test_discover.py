@@ -8,11 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from horarium.client.aio import AsyncClient
-from horarium.client.binding import on_this_machine, same_server
-from horarium.client.client import Client
-from horarium.client.discover import discover
+from horarium.client.client import AsyncClient, Client
 from horarium.errors import InvalidDefinition
+from horarium.platform.client.connection import discover
+from horarium.platform.client.trust import on_this_machine, same_server
 
 
 @pytest.fixture

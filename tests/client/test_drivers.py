@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 
 import horarium
-from horarium.client import aio, client
-from horarium.client.methods import Method, Pages
-from horarium.client.page import Page
+from horarium.client import client
+from horarium.client import client as client_client
+from horarium.platform.client.call import Method, Page, Pages
 
-PAIRS = [(client.Client, aio.AsyncClient), (client.ScheduleHandle, aio.AsyncScheduleHandle)]
+PAIRS = [(client.Client, client_client.AsyncClient), (client.ScheduleHandle, client_client.AsyncScheduleHandle)]
 PAGED = {"iter_schedules": "list_schedules", "iter_schedule_history": "get_schedule_history",
          "iter_schedule_runs": "list_schedule_runs", "iter_schedule_revisions": "list_schedule_revisions",
          "iter_runs": "list_runs", "iter_run_events": "get_run_events",
@@ -45,17 +45,19 @@ def test_both_have_the_same_methods_with_the_same_signatures(sync: type, twin: t
         assert method.__doc__ == theirs[name].__doc__, name
 
 
-@pytest.mark.parametrize("kind", [client.Client, aio.AsyncClient], ids=["sync", "async"])
+@pytest.mark.parametrize("kind", [client.Client, client_client.AsyncClient], ids=["sync", "async"])
 def test_a_method_shows_the_signature_and_the_words_of_its_call(kind: type) -> None:
     made = kind()
     for name in declared(kind, Method, Pages):
         bound, make = getattr(made, name), getattr(kind, name)
         assert inspect.signature(bound).parameters == inspect.signature(make).parameters, name
         assert bound.__doc__ == make.__doc__, name
-        assert inspect.iscoroutinefunction(bound) is (kind is aio.AsyncClient and name in declared(kind, Method))
+        assert inspect.iscoroutinefunction(bound) is (
+            kind is client_client.AsyncClient and name in declared(kind, Method)
+        )
 
 
-@pytest.mark.parametrize("kind", [client.Client, aio.AsyncClient], ids=["sync", "async"])
+@pytest.mark.parametrize("kind", [client.Client, client_client.AsyncClient], ids=["sync", "async"])
 def test_every_call_that_goes_on_has_an_iterator(kind: type) -> None:
     going_on = {
         name

@@ -8,10 +8,10 @@ from typing import Any
 import httpx
 import pytest
 
-from horarium.client import errors
-from horarium.client.errors import ClientError, error_of, retry_after
-from horarium.operations import errors as refusals
-from horarium.operations.errors import OperationError
+from horarium.platform import errors as refusals
+from horarium.platform.client import errors
+from horarium.platform.client.errors import ClientError, error_of, retry_after
+from horarium.platform.errors import OperationError
 
 REFUSALS = [kind for _, kind in inspect.getmembers(refusals, inspect.isclass) if issubclass(kind, OperationError)]
 

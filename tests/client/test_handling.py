@@ -6,10 +6,9 @@ from typing import Any
 
 import pytest
 
-from horarium.client.handling import arguments, is_async
-from horarium.client.job import Job, job_of
-from horarium.client.lenient import read
-from horarium.wire.runs import ClaimedRun
+from horarium.client.job import Job, arguments, is_async, job_of
+from horarium.features.runs.model import ClaimedRun
+from horarium.platform.client.lenient import read
 
 
 def nothing() -> None: ...

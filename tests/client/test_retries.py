@@ -10,11 +10,11 @@ import httpx
 import pytest
 from client.drivers import QUICK, Driver
 
-from horarium.client import errors
-from horarium.client.call import Call
 from horarium.client.client import Client
-from horarium.client.exchange import NEVER, Done, Exchange, Retries, Wait
 from horarium.errors import HorariumError
+from horarium.platform.client import errors
+from horarium.platform.client.call import Call
+from horarium.platform.client.exchange import NEVER, Attempts, Done, Retries, RetryAfter
 
 Step = int | type[httpx.TransportError] | httpx.Response
 
@@ -170,8 +170,8 @@ def test_a_proxys_page_is_no_health(make_driver: Callable[..., Driver]) -> None:
 # ── how long ─────────────────────────────────────────────────────────────────────────────────────────
 
 
-def exchange(call: Call[Any] | None = None, **policy: Any) -> Exchange[Any]:
-    return Exchange(call or Client.describe_schedule("s"), Retries(**policy), "http://x", key="k")
+def exchange(call: Call[Any] | None = None, **policy: Any) -> Attempts[Any]:
+    return Attempts(call or Client.describe_schedule("s"), Retries(**policy), "http://x", key="k")
 
 
 def answer(status: int, **headers: str) -> httpx.Response:
@@ -190,12 +190,12 @@ def test_waits_grow_within_bounds_and_are_always_the_same() -> None:
 
 @pytest.mark.parametrize("status", [429, 503])
 def test_the_server_may_ask_for_more_time(status: int) -> None:
-    assert exchange().answered(answer(status, retry_after="7")) == Wait(7.0)
+    assert exchange().answered(answer(status, retry_after="7")) == RetryAfter(7.0)
 
 
 def test_a_wait_is_never_shorter_than_ours() -> None:
     step = exchange(base_ms=20_000, max_ms=20_000).answered(answer(503, retry_after="1"))
-    assert isinstance(step, Wait)
+    assert isinstance(step, RetryAfter)
     assert step.seconds >= 10
 
 

@@ -13,8 +13,8 @@ from client.any_worker import AnyWorker, waits
 from client.drivers import Driver
 
 from horarium.client import aio_worker
-from horarium.client.job import HeldRun, Job
-from horarium.job.run_log import Batch
+from horarium.client.job import Job, LeasedRun
+from horarium.platform.run_log import Batch
 from horarium.testing import TestService
 from horarium.testing.service import TOKEN
 
@@ -72,9 +72,9 @@ def test_runs_that_are_worked_on_at_once_do_not_mix(hands: AnyWorker, horarium: 
 def test_lines_that_are_on_their_way_when_the_handler_returns_are_kept_once(
     hands: AnyWorker, horarium: TestService, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    under_way, lines_call = threading.Event(), HeldRun.lines_call
+    under_way, lines_call = threading.Event(), LeasedRun.lines_call
 
-    def lines(held: HeldRun, batch: Batch) -> Any:
+    def lines(held: LeasedRun, batch: Batch) -> Any:
         under_way.set()
         return lines_call(held, batch)
 
@@ -84,7 +84,7 @@ def test_lines_that_are_on_their_way_when_the_handler_returns_are_kept_once(
             await asyncio.sleep(0)
 
     monkeypatch.setattr(aio_worker, "_LINES_SECONDS", 0.001)
-    monkeypatch.setattr(HeldRun, "lines_call", lines)
+    monkeypatch.setattr(LeasedRun, "lines_call", lines)
     waits(horarium)
     hands.drain({"sweep": handler})
     with hands.client() as client:

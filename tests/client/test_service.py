@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 from client.drivers import Driver
 
-from horarium.client import errors
 from horarium.client.client import Client
 from horarium.client.inprocess import InProcess
+from horarium.platform.client import errors
 from horarium.testing import TestService
 from horarium.testing.service import TOKEN
 

@@ -9,11 +9,11 @@ import httpx
 import pytest
 from client.drivers import Driver
 
-from horarium.client import errors
-from horarium.client.stream import Message, Parser
+from horarium.platform.client import errors
+from horarium.platform.client.exchange import Parser, ServerEvent
 
 
-def read(*chunks: str) -> list[Message]:
+def read(*chunks: str) -> list[ServerEvent]:
     parser = Parser()
     return [message for chunk in chunks for message in parser.feed(chunk)]
 
@@ -21,26 +21,26 @@ def read(*chunks: str) -> list[Message]:
 @pytest.mark.parametrize(
     ("text", "messages"),
     [
-        ("data: a\n\n", [Message("a")]),
-        ("data:a\n\n", [Message("a")]),
-        ("data:  a\n\n", [Message(" a")]),
-        ("data: a\ndata: b\n\n", [Message("a\nb")]),
-        ("data\n\n", [Message("")]),
-        ("event: x\nid: 7\ndata: a\n\n", [Message("a", "x", "7")]),
-        ("id: 7\ndata: a\n\ndata: b\n\n", [Message("a", id="7"), Message("b", id="7")]),
-        ("id: 7\n\ndata: b\n\n", [Message("b", id="7")]),
-        ("id: 7\nid\ndata: a\n\n", [Message("a")]),
-        ("id: 7\nid: a\0b\ndata: a\n\n", [Message("a", id="7")]),
+        ("data: a\n\n", [ServerEvent("a")]),
+        ("data:a\n\n", [ServerEvent("a")]),
+        ("data:  a\n\n", [ServerEvent(" a")]),
+        ("data: a\ndata: b\n\n", [ServerEvent("a\nb")]),
+        ("data\n\n", [ServerEvent("")]),
+        ("event: x\nid: 7\ndata: a\n\n", [ServerEvent("a", "x", "7")]),
+        ("id: 7\ndata: a\n\ndata: b\n\n", [ServerEvent("a", id="7"), ServerEvent("b", id="7")]),
+        ("id: 7\n\ndata: b\n\n", [ServerEvent("b", id="7")]),
+        ("id: 7\nid\ndata: a\n\n", [ServerEvent("a")]),
+        ("id: 7\nid: a\0b\ndata: a\n\n", [ServerEvent("a", id="7")]),
         (": comment\n\n", []),
-        ("event: x\n\ndata: a\n\n", [Message("a")]),
-        ("colour: red\ndata: a\n\n", [Message("a")]),
-        ("data: a\r\n\r\ndata: b\r\rdata: c\n\n", [Message("a"), Message("b"), Message("c")]),
-        ("\ufeffdata: a\n\n", [Message("a")]),
-        ("data: a\u2028b\n\n", [Message("a\u2028b")]),
+        ("event: x\n\ndata: a\n\n", [ServerEvent("a")]),
+        ("colour: red\ndata: a\n\n", [ServerEvent("a")]),
+        ("data: a\r\n\r\ndata: b\r\rdata: c\n\n", [ServerEvent("a"), ServerEvent("b"), ServerEvent("c")]),
+        ("\ufeffdata: a\n\n", [ServerEvent("a")]),
+        ("data: a\u2028b\n\n", [ServerEvent("a\u2028b")]),
         ("data: unfinished\n", []),
     ],
 )
-def test_a_stream_is_read_as_the_standard_says(text: str, messages: list[Message]) -> None:
+def test_a_stream_is_read_as_the_standard_says(text: str, messages: list[ServerEvent]) -> None:
     assert read(text) == messages
     assert read(*text) == messages  # cut between any two characters
 

@@ -13,7 +13,7 @@ import pytest
 from client.any_worker import AnyWorker, outcome, until, waits
 
 from horarium.client.job import Blocked, Job
-from horarium.store.runs.read import page_of_namespace
+from horarium.features.runs.rows import page_of_namespace
 from horarium.testing import TestService
 
 

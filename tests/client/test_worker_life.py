@@ -15,12 +15,12 @@ import pytest
 from client.any_worker import QUEUE, SHORT, AnyWorker, outcome, until, waits
 from client.drivers import QUICK
 
-from horarium.client import errors
 from horarium.client.aio_worker import AsyncWorker
-from horarium.client.call import Call
 from horarium.client.client import Client
 from horarium.client.worker import Worker
 from horarium.errors import InvalidDefinition
+from horarium.platform.client import errors
+from horarium.platform.client.call import Call
 from horarium.testing import TestService
 
 

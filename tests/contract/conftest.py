@@ -13,9 +13,9 @@ import pytest
 from contract.published import Process, Published
 from environments import CONTRACT, RegistryUnreachable
 
-from horarium.ids import id_text, new_id
-from horarium.store import namespaces
-from horarium.store.database import Database, open_database
+from horarium.features.tenants import rows as tenant_rows
+from horarium.platform.database import Database, open_database
+from horarium.platform.ids import id_text, new_id
 
 TOKEN = "hor_contract"
 
@@ -29,7 +29,7 @@ class Server:
 
     def new_namespace(self) -> str:
         name = f"ns-{id_text(new_id()).lower()}"
-        self.database.write(lambda connection: namespaces.insert(connection, name, "", now=0))
+        self.database.write(lambda connection: tenant_rows.insert_namespace(connection, name, "", now=0))
         return name
 
 

@@ -11,9 +11,9 @@ import pytest
 from contract.documents import REPORT, nightly
 from contract.published import ClientError, Process, Published
 
-from horarium.operations import previews
-from horarium.schedule.envelope import decode_input
-from horarium.schedule.json_limits import DOCUMENT
+from horarium.core.document.envelope import decode_input
+from horarium.core.document.json_values import DOCUMENT
+from horarium.features.forecast import service as forecast_service
 from horarium.testing import service
 
 VALUES: list[Any] = [
@@ -121,7 +121,7 @@ def test_a_launcher_is_given_the_input_in_plain(rotated: bool) -> None:
         horarium.advance(hours=3)
         [delivery] = horarium.launcher.deliveries
         assert delivery.inputs == [{"a": 1}]
-        [coming, *_] = previews.preview(horarium.resources, horarium.caller, "nightly")
+        [coming, *_] = forecast_service.preview(horarium.resources, horarium.caller, "nightly")
         assert coming.inputs == [{"a": 1}]
 
 

@@ -8,10 +8,9 @@ import tomllib
 import pytest
 from docs.pages import ROOT, first_cells, section
 
-from horarium.decision.guards import GUARDS
-from horarium.policy.catchup import CatchupPolicy
-from horarium.policy.overlap import OverlapPolicy
-from horarium.schedule.run import Origin
+from horarium.core.decision.guards import GUARDS
+from horarium.core.document.states import Origin
+from horarium.core.policy.queue import CatchupPolicy, OverlapPolicy
 
 PAGE = ROOT / "ARCHITECTURE.md"
 PACKAGE = ROOT / "src" / "horarium"

@@ -12,7 +12,7 @@ import pytest
 import yaml
 from docs.pages import ROOT
 
-from horarium.settings import PREFIX, Settings
+from horarium.platform.settings import PREFIX, Settings
 
 CONTAINERFILE = (ROOT / "Containerfile").read_text("utf-8")
 COMPOSE: dict[str, Any] = yaml.safe_load((ROOT / "compose.yaml").read_text("utf-8"))

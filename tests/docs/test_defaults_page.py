@@ -11,9 +11,10 @@ import httpx
 import pytest
 from docs.pages import ROOT, section
 
-from horarium.operations import agents, listings
-from horarium.schedule.document import from_canonical
-from horarium.schedule.kinds import SHIPPED
+from horarium.core.document.document import from_canonical
+from horarium.core.document.kinds import SHIPPED
+from horarium.features.agents import service as agent_service
+from horarium.features.schedules import lists
 from horarium.testing import TestService, service
 
 PAGE: Final = ROOT / "docs/reference/defaults.md"
@@ -50,14 +51,14 @@ INTERFACES: Final[dict[str, Callable[..., Any]]] = {
 @pytest.fixture(scope="module")
 def horarium() -> Iterator[TestService]:
     with service(at="2026-03-01T00:00:00Z") as running:
-        agents.put(running.resources, running.caller, "ada", {})
+        agent_service.put(running.resources, running.caller, "ada", {})
         yield running
 
 
 def _found(horarium: TestService, schedule_id: str) -> dict[str, Any]:
     """The values that the schedule was created with, and those of its first run."""
     http = horarium.http()
-    definition = from_canonical(listings.describe(horarium.resources, horarium.caller, schedule_id).document)
+    definition = from_canonical(lists.describe(horarium.resources, horarium.caller, schedule_id).document)
     started = http.post(f"/api/schedules/{schedule_id}/trigger").json()
     run = http.get(f"/api/runs/{started['run_id']}").json()
     policies = {name: run["policies"][name] for name in ("approval_policy", "retry_policy", "failure_policy")}

@@ -6,12 +6,12 @@ import re
 
 from docs.pages import ROOT
 
-from horarium.api import heads, requests, turns
-from horarium.api.health import PROBES
-from horarium.serve import http_protocol, seats
-from horarium.settings import Settings
-from horarium.store import partition_upkeep, partitions
-from horarium.store.database.page_bytes import MAX_PAGE_BYTES
+from horarium.features.cluster.probes import PROBES
+from horarium.platform.database import partition_upkeep, partitions
+from horarium.platform.database.statements import MAX_PAGE_BYTES
+from horarium.platform.http import middleware, requests, turns
+from horarium.platform.settings import Settings
+from horarium.serve import http_protocol, sockets
 
 TEXT = (ROOT / "docs" / "reference" / "limits.md").read_text("utf-8")
 # Names in the page that are no settings: fields of answers.
@@ -26,11 +26,12 @@ def test_every_setting_on_the_page_is_one() -> None:
 
 def test_the_numbers_on_the_page_are_those_of_the_code() -> None:
     numbers = (
-        f"{heads.MAX_TARGET_BYTES:,} bytes",
-        f"{heads.MAX_HEADERS} headers and {heads.MAX_HEADER_BYTES:,} bytes in total; {http_protocol.HEAD_BYTES:,}",
+        f"{middleware.MAX_TARGET_BYTES:,} bytes",
+        f"{middleware.MAX_HEADERS} headers and {middleware.MAX_HEADER_BYTES:,} bytes in total; "
+        f"{http_protocol.HEAD_BYTES:,}",
         f"{requests.MAX_DEPTH} levels",
-        f"{seats.RESERVE} more connections are reserved for probes, of which one address can use "
-        f"{seats.RESERVE_OF_ADDRESS}",
+        f"{sockets.RESERVE} more connections are reserved for probes, of which one address can use "
+        f"{sockets.RESERVE_OF_ADDRESS}",
         f"wait up to {turns.WAIT_SECONDS:g} seconds",
         f"rows to keep in the partition of an expired week | {partition_upkeep.MOST_MOVED:,} |",
         f"waiting for a lock | {partition_upkeep.LOCK_WAIT.removesuffix('s')} seconds |",

@@ -11,13 +11,13 @@ from docs.pages import ROOT, first_cells, section
 from docs.terminal import environment
 
 from horarium.condition import Operator
-from horarium.recurrence.cron import compile_cron
-from horarium.recurrence.lint import FindingCode
-from horarium.recurrence.wall import DstFold, DstGap
-from horarium.schedule.event import EventType, RunEventType
-from horarium.schedule.reason import REASON_ALIASES, Reason
-from horarium.settings import Settings
-from horarium.telemetry.metrics import Metrics
+from horarium.core.document.event import EventType, RunEventType
+from horarium.core.document.states import REASON_ALIASES, Reason
+from horarium.core.recurrence.cron import compile_cron
+from horarium.core.recurrence.lint import FindingCode
+from horarium.core.recurrence.parts import DstFold, DstGap
+from horarium.platform.settings import Settings
+from horarium.platform.telemetry.metrics import Metrics
 
 REFERENCE = ROOT / "docs" / "reference"
 CRON = REFERENCE / "cron-dialect.md"

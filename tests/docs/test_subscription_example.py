@@ -6,8 +6,8 @@ import re
 
 from docs.pages import ROOT
 
-from horarium.decision.subscription import read_wanted
-from horarium.schedule.run import UNSUCCESSFUL
+from horarium.core.document.states import UNSUCCESSFUL
+from horarium.features.webhooks.filters import read_filter
 
 
 def test_the_subscription_to_failures_covers_every_unsuccessful_end() -> None:
@@ -15,4 +15,4 @@ def test_the_subscription_to_failures_covers_every_unsuccessful_end() -> None:
     example = re.search(r"horarium subscription create failures(?:.*\\\n)*.*", page)
     assert example is not None
     states = re.findall(r"--state (\w+)", example[0])
-    assert read_wanted(["run_finished"], {"states": states}).states == UNSUCCESSFUL
+    assert read_filter(["run_finished"], {"states": states}).states == UNSUCCESSFUL

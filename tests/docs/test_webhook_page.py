@@ -8,7 +8,7 @@ import pytest
 from docs.pages import ROOT, blocks_of
 from launchers.far_ends import request_for
 
-from horarium.launchers.cloudevent import event_body
+from horarium.launchers.requests import event_body
 
 PAGE = ROOT / "docs/how-to/receive-a-webhook.md"
 

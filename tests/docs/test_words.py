@@ -14,7 +14,7 @@ from docs.banned_words import ROOT, Text
 from typer.main import get_command
 
 from horarium.cli.main import app
-from horarium.settings import Settings
+from horarium.platform.settings import Settings
 
 # Docstrings that begin with a question word or "Of". The number may only fall.
 MOST_QUESTIONS_IN_DOCSTRINGS = 355

@@ -10,13 +10,13 @@ from engine.builders import World
 from sqlalchemy import Connection
 from world import FakeClock
 
+from horarium.core.lifecycle.outcome import Outcome
 from horarium.engine.claimer import DispatcherOptions
+from horarium.features.agents.rows import AGENTS, TEAMS
 from horarium.launchers.launcher import AgentLine, LaunchRequest
 from horarium.launchers.recording import RecordingLauncher, Step
-from horarium.life.outcome import Outcome
-from horarium.store.assignees import AGENTS, TEAMS
-from horarium.store.database import Database
-from horarium.store.tables import unwanted_tasks
+from horarium.platform.database import Database
+from horarium.platform.database.tables import unwanted_tasks
 
 PROMPT: dict[str, Any] = {"kind": "prompt", "prompt": "Write"}
 

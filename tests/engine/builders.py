@@ -12,26 +12,26 @@ import sqlalchemy as sa
 from sqlalchemy import Connection
 from world import FakeClock
 
-from horarium.decision.lifecycle import begin
+from horarium.core.decision.changes import begin_position
+from horarium.core.document.canonical import to_document
+from horarium.core.document.document import parse_definition
+from horarium.core.document.planning import compile_planning, planning_text
+from horarium.core.document.states import FINAL, RunState
 from horarium.engine.advancer import Advancer
 from horarium.engine.batch import Tick
 from horarium.engine.claimer import DispatcherOptions
 from horarium.engine.dispatcher import Dispatcher
 from horarium.engine.follower import Follower
-from horarium.engine.janitor import Janitor, Tidied
+from horarium.engine.janitor import Janitor, JanitorResult
 from horarium.engine.ticker import Ticker, TickerOptions
-from horarium.ids import new_id
+from horarium.features.schedules.write_rows import NewRevision, NewSchedule, insert_schedule
 from horarium.instant import SECOND, Instant, from_rfc3339
 from horarium.launchers.recording import RecordingLauncher
 from horarium.launchers.registry import Registry
-from horarium.schedule.canonical import to_document
-from horarium.schedule.document import parse_definition
-from horarium.schedule.planning import compile_planning, planning_text
-from horarium.schedule.run import FINAL, RunState
-from horarium.store.database import Database
-from horarium.store.schedules.write import NewSchedule, Revision, insert_schedule
-from horarium.store.tables import counters, history, plannings, positions, run_events, runs
-from horarium.store.tables import schedules as schedules_table
+from horarium.platform.database import Database
+from horarium.platform.database.tables import counters, history, plannings, positions, run_events, runs
+from horarium.platform.database.tables import schedules as schedules_table
+from horarium.platform.ids import new_id
 
 T = TypeVar("T")
 
@@ -57,8 +57,8 @@ def new_schedule(
         schedule_uid=uid,
         namespace=namespace,
         schedule_id=schedule_id,
-        revision=Revision(to_document(definition), text, schedule_id, definition.action.workflow),
-        position=begin(compile_planning(text), uid, now=now),
+        revision=NewRevision(to_document(definition), text, schedule_id, definition.action.workflow),
+        position=begin_position(compile_planning(text), uid, now=now),
         source="runtime",
     )
 
@@ -158,7 +158,7 @@ class World:
             done += more
         return done
 
-    def tidy(self) -> Tidied:
+    def tidy(self) -> JanitorResult:
         return self.janitor.step()
 
     def follow(self) -> int:

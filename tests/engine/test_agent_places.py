@@ -13,16 +13,16 @@ from engine.agents import Agents, add_agent, add_prompts, world_of
 from engine.builders import World
 from world import FakeClock
 
-from horarium.engine.claimer import Claimed, DispatcherOptions
-from horarium.engine.dispatcher import Answer
-from horarium.engine.room import Limits
+from horarium.core.lifecycle.outcome import Asked, Finished
+from horarium.engine.capacity import Limits
+from horarium.engine.claimer import ClaimResult, DispatcherOptions
+from horarium.engine.dispatcher import LaunchAnswer
 from horarium.instant import SECOND
-from horarium.life.outcome import Asked, Finished
-from horarium.store.database import Database
-from horarium.store.tables import runs
+from horarium.platform.database import Database
+from horarium.platform.database.tables import runs
 
 
-def claim(world: World) -> Claimed:
+def claim(world: World) -> ClaimResult:
     return asyncio.run(world.dispatcher.claim())
 
 
@@ -31,8 +31,8 @@ def out(world: World) -> Counter[str]:
     return Counter(run.target for run in world.runs() if run.state in ("launching", "running"))
 
 
-def settle(world: World, claimed: Claimed) -> None:
-    asyncio.run(world.dispatcher.settle([Answer(each, Finished({"text": "done"})) for each in claimed.taken]))
+def settle(world: World, claimed: ClaimResult) -> None:
+    asyncio.run(world.dispatcher.settle([LaunchAnswer(each, Finished({"text": "done"})) for each in claimed.taken]))
 
 
 def other_process(world: World, database: Database) -> World:
@@ -67,9 +67,9 @@ def test_two_processes_together_keep_to_what_an_agent_takes(
     worlds = [world, other_process(world, open_another())]
     for _ in range(4):
         gate = threading.Barrier(2)
-        found: list[tuple[World, Claimed]] = []
+        found: list[tuple[World, ClaimResult]] = []
 
-        def take(each: World, gate: threading.Barrier = gate, found: list[tuple[World, Claimed]] = found) -> None:
+        def take(each: World, gate: threading.Barrier = gate, found: list[tuple[World, ClaimResult]] = found) -> None:
             gate.wait(timeout=60)
             found.append((each, claim(each)))
 

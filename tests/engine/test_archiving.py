@@ -9,12 +9,12 @@ import sqlalchemy as sa
 from store.test_retention import NOW, count, make_run, make_schedule
 from world import FakeClock
 
-from horarium.engine.archiving import Archiving
-from horarium.engine.retention import Retention, RetentionOptions
+from horarium.engine.partitions import Archiving
+from horarium.engine.retention import RetentionLoop, RetentionOptions
 from horarium.instant import DAY
-from horarium.store.database import Database
-from horarium.store.partitions import week_of
-from horarium.store.tables import runs, runs_archive
+from horarium.platform.database import Database
+from horarium.platform.database.partitions import week_of
+from horarium.platform.database.tables import runs, runs_archive
 
 _WEEKS = sa.text("SELECT DISTINCT tableoid::regclass::text FROM runs_archive")
 
@@ -22,7 +22,7 @@ _WEEKS = sa.text("SELECT DISTINCT tableoid::regclass::text FROM runs_archive")
 def archiving(database: Database, **options: Any) -> Archiving:
     clock = FakeClock(NOW)
     kept = RetentionOptions(keep_runs_days=options.pop("keep_runs_days", None))
-    return Archiving(database, clock, Retention(database, clock, kept).cutoffs, **options)
+    return Archiving(database, clock, RetentionLoop(database, clock, kept).cutoffs, **options)
 
 
 def made(database: Database, *days_ago: int) -> None:

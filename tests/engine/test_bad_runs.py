@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 import sqlalchemy as sa
 
+from horarium.core.document.states import RunState
+from horarium.core.lifecycle.outcome import Accepted, Finished, Outcome
 from horarium.engine.claimer import Claimer
-from horarium.ids import parse_id
-from horarium.life.outcome import Accepted, Finished, Outcome
-from horarium.schedule.run import RunState
-from horarium.store.tables import run_events, runs, secrets
+from horarium.platform.database.tables import run_events, runs, secrets
+from horarium.platform.ids import parse_id
 from horarium.testing import TestService, service
 
 pytestmark = pytest.mark.both_databases
@@ -126,11 +126,11 @@ def test_an_answer_that_cannot_be_recorded_loses_no_other(horarium: TestService)
     dispatcher = horarium.parts.engine.dispatcher
 
     async def carry() -> None:
-        from horarium.engine.dispatcher import Answer
+        from horarium.engine.dispatcher import LaunchAnswer
 
         claimed = await dispatcher.claim()
         outcomes = await asyncio.gather(*(dispatcher._deliver(each) for each in claimed.taken))
-        answers = [Answer(each, outcome) for each, outcome in zip(claimed.taken, outcomes, strict=True)]
+        answers = [LaunchAnswer(each, outcome) for each, outcome in zip(claimed.taken, outcomes, strict=True)]
         await dispatcher._settle_patiently(answers)
 
     horarium._loop.run(carry())

@@ -9,15 +9,15 @@ from engine.builders import World
 from engine.workflows import Flow, node, store
 from world import FakeClock
 
+from horarium.core.lifecycle.outcome import Accepted, Finished
+from horarium.core.policy.limits import RunLimits
 from horarium.engine.advancer import Advancer
 from horarium.engine.claimer import DispatcherOptions
 from horarium.engine.janitor import Janitor
 from horarium.launchers.recording import RecordingLauncher
-from horarium.life.outcome import Accepted, Finished
-from horarium.policy.limits import RunLimits
+from horarium.platform.database import Database
+from horarium.platform.settings import Settings
 from horarium.serve.service import run_caps
-from horarium.settings import Settings
-from horarium.store.database import Database
 
 
 def capped(database: Database, caps: RunLimits, answer: Any, **limits: Any) -> Any:

@@ -12,16 +12,8 @@ from engine.builders import ACTION, World
 from structlog.testing import capture_logs
 from world import FakeClock
 
-from horarium.engine import dispatcher as module
-from horarium.engine.claimer import Claimer, DispatcherOptions, InFlight
-from horarium.engine.dispatcher import Answer, Dispatcher
-from horarium.engine.loop import Pulse
-from horarium.engine.room import Limits
-from horarium.instant import HOUR, SECOND
-from horarium.launchers.launcher import LaunchRequest
-from horarium.launchers.recording import RecordingLauncher, Step
-from horarium.launchers.registry import Registry
-from horarium.life.outcome import (
+from horarium.core.document.states import delivery_key
+from horarium.core.lifecycle.outcome import (
     Accepted,
     Busy,
     Finished,
@@ -33,12 +25,20 @@ from horarium.life.outcome import (
     Unknown,
     Unreachable,
 )
-from horarium.schedule.run import delivery_key
-from horarium.store.database import Connection, Database
-from horarium.store.errors import DataError, StoreUnavailable
-from horarium.store.runs.definitions import Definitions
-from horarium.store.runs.writer import record_events
-from horarium.store.tables import runs, schedule_revisions
+from horarium.engine import dispatcher as module
+from horarium.engine.capacity import Limits
+from horarium.engine.claimer import Claimer, DispatcherOptions, InFlight
+from horarium.engine.dispatcher import Dispatcher, LaunchAnswer
+from horarium.engine.loop import Pulse
+from horarium.features.runs.definition_rows import Definitions
+from horarium.features.runs.transition_rows import record_events
+from horarium.instant import HOUR, SECOND
+from horarium.launchers.launcher import LaunchRequest
+from horarium.launchers.recording import RecordingLauncher, Step
+from horarium.launchers.registry import Registry
+from horarium.platform.database import Connection, Database
+from horarium.platform.database.errors import DataError, StoreUnavailable
+from horarium.platform.database.tables import runs, schedule_revisions
 
 ONCE: dict[str, Any] = {"action": ACTION | {"delivery": "at_most_once"}}
 
@@ -205,7 +205,7 @@ def test_an_answer_that_cannot_be_kept_spoils_no_other(database: Database, kind:
     world = world_with(database, count=5)
     outcomes = iter([Finished(), Finished(), POISONS[kind], Finished(), Finished()])
     taken = claim(world)
-    asyncio.run(world.dispatcher.settle([Answer(each, next(outcomes)) for each in taken]))
+    asyncio.run(world.dispatcher.settle([LaunchAnswer(each, next(outcomes)) for each in taken]))
     assert sorted(world.states()) == ["failed"] + ["succeeded"] * 4
     (failed,) = [run for run in world.runs() if run.state == "failed"]
     assert (failed.run_id, failed.error_class) == (taken[2].work.run_id, "unstorable_answer")
@@ -262,9 +262,9 @@ def test_an_answer_after_somebody_else_took_over_changes_nothing(database: Datab
     world.clock.move(5)
     (second,) = claim(world)
     assert second.work.lease_epoch == late.work.lease_epoch + 1
-    asyncio.run(world.dispatcher.settle([Answer(late, Refused("I was asleep"))]))
+    asyncio.run(world.dispatcher.settle([LaunchAnswer(late, Refused("I was asleep"))]))
     assert world.states() == ["launching"]
-    asyncio.run(world.dispatcher.settle([Answer(second, Finished())]))
+    asyncio.run(world.dispatcher.settle([LaunchAnswer(second, Finished())]))
     assert world.states() == ["succeeded"]
     world.account()
 
@@ -276,7 +276,7 @@ def test_a_known_end_still_counts_while_nobody_else_has_begun(database: Database
     (late,) = claim(world)
     world.clock.move(31)
     world.tidy()
-    asyncio.run(world.dispatcher.settle([Answer(late, Finished({"n": 1}))]))
+    asyncio.run(world.dispatcher.settle([LaunchAnswer(late, Finished({"n": 1}))]))
     assert world.states() == ["succeeded"]
     world.account()
 
@@ -294,8 +294,8 @@ def test_only_answers_that_counted_are_told(database: Database) -> None:
     world, teller = world_with(database), Teller()
     dispatcher = Dispatcher(database, world.clock, world.registry, "x", observer=teller)
     (taken,) = asyncio.run(dispatcher.claim()).taken
-    asyncio.run(dispatcher.settle([Answer(taken, Finished())]))
-    asyncio.run(dispatcher.settle([Answer(taken, Finished())]))
+    asyncio.run(dispatcher.settle([LaunchAnswer(taken, Finished())]))
+    asyncio.run(dispatcher.settle([LaunchAnswer(taken, Finished())]))
     assert teller.heard == ["End"]
 
 

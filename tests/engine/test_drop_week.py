@@ -13,23 +13,25 @@ from operations.desks import ADMIN, Office
 from structlog.testing import capture_logs
 from world import FakeClock
 
-from horarium.engine.partitions import PartitionUpkeep, Upkept
-from horarium.engine.retention import Retention, RetentionOptions
+from horarium.core.document.states import RunState
+from horarium.engine.partitions import PartitionUpkeep, UpkeepResult
+from horarium.engine.retention import RetentionLoop, RetentionOptions
+from horarium.features.cluster.verification import Gap, verify
+from horarium.features.forecast import rows as forecast_rows
+from horarium.features.forecast.service import explain
+from horarium.features.history import entry_rows
+from horarium.features.history import rows as streams
+from horarium.features.runs import retention_rows
+from horarium.features.schedules import lifecycle, triggers
+from horarium.features.tenants import service as tenant_service
 from horarium.instant import DAY, HOUR
-from horarium.operations import lifecycles, namespaces, triggers
-from horarium.operations.caller import Caller
-from horarium.operations.previews import explain
-from horarium.operations.verify import Gap, verify
-from horarium.schedule.run import RunState
-from horarium.store import partition_upkeep, partitions, retention
-from horarium.store.database import Connection, Database, open_database
-from horarium.store.history import events as streams
-from horarium.store.history import feed, occurrences
-from horarium.store.partition_upkeep import Outcome
-from horarium.store.partitions import HISTORY, missing, week_of
-from horarium.store.tables import checkpoints, history, positions
-from horarium.store.tables import schedules as schedules_table
-from horarium.wire.roles import Role
+from horarium.platform.caller import Caller
+from horarium.platform.database import Connection, Database, open_database, partition_upkeep, partitions
+from horarium.platform.database.partition_upkeep import Outcome
+from horarium.platform.database.partitions import HISTORY, missing, week_of
+from horarium.platform.database.tables import checkpoints, history, positions
+from horarium.platform.database.tables import schedules as schedules_table
+from horarium.platform.wire import Role
 
 # Ids carry the machine's time, which must not lie after the times of the test.
 START = week_of(time.time_ns() // 1_000).end + 8 * HOUR
@@ -44,26 +46,26 @@ def live(database: Database) -> None:
     for new in missing(HISTORY, [], START):
         assert partition_upkeep.make(database, new) is Outcome.DONE
     office = Office.on(database, FakeClock(START))
-    namespaces.create(office.resources, ADMIN, "keeper")
+    tenant_service.create_namespace(office.resources, ADMIN, "keeper")
     for name, days in (("keeper", None), ("default", 9)):
-        namespaces.change(office.resources, ADMIN, name, retention={"keep_history_days": days})
+        tenant_service.change_namespace(office.resources, ADMIN, name, retention={"keep_history_days": days})
     daily: dict[str, Any] = {"spec": {"cron_expressions": ["0 6 * * *"]}, "overlap_policy": "skip"}
     for name in SCHEDULES:
         office.create(name, **daily)
     office.create("kept", caller=KEEPER, **daily)
     for day in range(0, DAYS, 2):
         if day in (4, 18):
-            (lifecycles.pause if day == 4 else lifecycles.resume)(office.resources, ADMIN, "paused")
+            (lifecycle.pause if day == 4 else lifecycle.resume)(office.resources, ADMIN, "paused")
         if day == 10:
             triggers.trigger(office.resources, ADMIN, "plain")
-            lifecycles.delete(office.resources, ADMIN, "deleted")
+            lifecycle.delete(office.resources, ADMIN, "deleted")
         office.tick(2 * 86_400)
         for run in office.runs("plain"):
             if run.state is RunState.READY:
                 office.end(run)
 
 
-def whole_pass(chore: PartitionUpkeep | Retention) -> list[Any]:
+def whole_pass(chore: PartitionUpkeep | RetentionLoop) -> list[Any]:
     steps: list[Any] = [chore.step()]
     while steps[-1].more:
         steps.append(chore.step())
@@ -112,7 +114,7 @@ def rows(database: Database, table: sa.Table) -> list[Any]:
 def told(database: Database) -> list[Any]:
     """By the feed, which waits for transactions of other tests on the same server."""
     for _ in range(6_000):
-        found, _ = database.read(lambda c: feed.newest(c, None, limit=10_000))
+        found, _ = database.read(lambda c: entry_rows.newest(c, None, limit=10_000))
         if len(found) == len(rows(database, history)):
             return [tuple(row) for row in found]
         time.sleep(0.01)
@@ -131,7 +133,7 @@ def doors(office: Office) -> dict[str, Any]:
         "feed": told(database),
         "streams": [database.read(lambda c, uid=uid: streams.read(c, uid, limit=1_000)) for uid in sorted(uids)],
         "occurrences": sorted(
-            database.read(lambda c: occurrences.in_window(c, "default", 0, 2**62, 1_000))[0], key=repr
+            database.read(lambda c: forecast_rows.in_window(c, "default", 0, 2**62, 1_000))[0], key=repr
         ),
     }
     for name in ("plain", "paused"):
@@ -142,7 +144,7 @@ def doors(office: Office) -> dict[str, Any]:
 def test_every_door_says_the_same_as_after_rows_were_deleted(office_of_weeks: Callable[[], Office]) -> None:
     offices = [office_of_weeks(), office_of_weeks()]
     by_weeks, by_rows = (each.resources.database for each in offices)
-    forgetting = [Retention(each.resources.database, each.clock, KEEP) for each in offices]
+    forgetting = [RetentionLoop(each.resources.database, each.clock, KEEP) for each in offices]
     before = parts(by_rows)
     assert sum(step.dropped for step in drop(offices[0])) == 2
     swept = [sum(step.history for step in whole_pass(each)) for each in forgetting]
@@ -168,8 +170,8 @@ def _no_more_weeks(lived: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(partitions, "AHEAD", -1)
 
 
-def drop(office: Office) -> list[Upkept]:
-    chore = Retention(office.resources.database, office.clock, KEEP)
+def drop(office: Office) -> list[UpkeepResult]:
+    chore = RetentionLoop(office.resources.database, office.clock, KEEP)
     return whole_pass(PartitionUpkeep(office.resources.database, office.clock, chore.cutoffs))
 
 
@@ -180,7 +182,7 @@ def test_a_week_of_which_much_has_to_stay_goes_row_by_row(office: Office, monkey
         assert sum(each.dropped for each in drop(office)) == 0
     assert [each["event"] == "partition_deleted_by_row" for each in logged].count(True) == 1
     assert parts(office.resources.database) == before
-    whole_pass(Retention(office.resources.database, office.clock, KEEP))
+    whole_pass(RetentionLoop(office.resources.database, office.clock, KEEP))
     assert list(verify(office.resources, ADMIN)) == []
     assert len(rows(office.resources.database, checkpoints)) == 3
 
@@ -227,19 +229,19 @@ def test_a_large_past_is_not_read_whole_to_find_that_nothing_is_old(
         asked.append(named)
         return False
 
-    monkeypatch.setattr(retention, "has_old_history", nothing)
+    monkeypatch.setattr(retention_rows, "has_old_history", nothing)
     for most in (partition_upkeep.LITTLE_BYTES, -1):
         monkeypatch.setattr(partition_upkeep, "LITTLE_BYTES", most)
-        whole_pass(Retention(office.resources.database, office.clock, KEEP))
+        whole_pass(RetentionLoop(office.resources.database, office.clock, KEEP))
     assert len(asked) == 1
     assert len(rows(office.resources.database, checkpoints)) == 3
 
 
 def test_days_that_change_while_a_week_is_looked_at_count(office: Office) -> None:
     database = office.resources.database
-    chore = PartitionUpkeep(database, office.clock, Retention(database, office.clock, KEEP).cutoffs)
+    chore = PartitionUpkeep(database, office.clock, RetentionLoop(database, office.clock, KEEP).cutoffs)
     assert [chore.step().more for _ in range(2)] == [True, True]  # the checkpoints of the first week are made
     kept = rows(database, history)
-    namespaces.change(office.resources, ADMIN, "default", retention={"keep_history_days": None})
+    tenant_service.change_namespace(office.resources, ADMIN, "default", retention={"keep_history_days": None})
     assert [each.busy for each in whole_pass(chore)] == [True]
     assert rows(database, history) == kept

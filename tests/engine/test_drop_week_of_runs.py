@@ -11,15 +11,14 @@ from sqlalchemy import Connection
 from structlog.testing import capture_logs
 from world import FakeClock
 
-from horarium.engine.partitions import PartitionUpkeep, Upkept
-from horarium.engine.retention import Retention, RetentionOptions
-from horarium.ids import id_at
+from horarium.engine.partitions import PartitionUpkeep, UpkeepResult
+from horarium.engine.retention import RetentionLoop, RetentionOptions
+from horarium.features.runs import retention_rows
 from horarium.instant import DAY, HOUR, Instant, from_rfc3339
-from horarium.store import partition_upkeep, partitions, retention
-from horarium.store.database import Database
-from horarium.store.partition_upkeep import Outcome
-from horarium.store.partitions import missing
-from horarium.store.tables import (
+from horarium.platform.database import Database, partition_upkeep, partitions
+from horarium.platform.database.partition_upkeep import Outcome
+from horarium.platform.database.partitions import missing
+from horarium.platform.database.tables import (
     approval_votes,
     approvals,
     archived_columns,
@@ -30,6 +29,7 @@ from horarium.store.tables import (
     runs,
     runs_archive,
 )
+from horarium.platform.ids import id_at
 
 pytestmark = pytest.mark.parametrize("dialect", ["postgresql"])
 START = from_rfc3339("2026-11-16T00:00:00Z")
@@ -92,7 +92,7 @@ def everything(connection: Connection) -> dict[str, list[Any]]:
 def after_rows(database: Database, roots: list[bytes]) -> dict[str, list[Any]]:
     """What would be left if these had gone row by row."""
     with database.engine.connect() as connection, connection.begin() as tried:
-        retention.delete_runs(connection, roots, limit=10_000, runs=runs_archive)
+        retention_rows.delete_runs(connection, roots, limit=10_000, runs=runs_archive)
         left = everything(connection)
         tried.rollback()
     return left
@@ -100,15 +100,15 @@ def after_rows(database: Database, roots: list[bytes]) -> dict[str, list[Any]]:
 
 def upkeep(database: Database, now: Instant = NOW) -> PartitionUpkeep:
     clock = FakeClock(now)
-    return PartitionUpkeep(database, clock, Retention(database, clock, KEEP).cutoffs)
+    return PartitionUpkeep(database, clock, RetentionLoop(database, clock, KEEP).cutoffs)
 
 
-def whole_pass(chore: PartitionUpkeep) -> Upkept:
+def whole_pass(chore: PartitionUpkeep) -> UpkeepResult:
     steps = [chore.step()]
     while steps[-1].more:
         steps.append(chore.step())
         assert len(steps) < 500, "a pass never ends"
-    return Upkept(sum(each.made for each in steps), sum(each.dropped for each in steps), busy=steps[-1].busy)
+    return UpkeepResult(sum(each.made for each in steps), sum(each.dropped for each in steps), busy=steps[-1].busy)
 
 
 def names(database: Database) -> set[str]:
@@ -133,11 +133,11 @@ def test_a_week_of_runs_goes_as_if_they_had_gone_one_by_one(house: Database) -> 
     for table, rows in expected.items():
         assert found[table] == rows, table
     assert {late, kept, young} <= {row[0] for row in found["runs_archive"]}
-    assert whole_pass(upkeep(house)) == Upkept()
+    assert whole_pass(upkeep(house)) == UpkeepResult()
 
 
 def test_what_hangs_on_a_run_goes_for_many_at_a_time(house: Database, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("horarium.store.runs.drop_week._BATCH", 2)
+    monkeypatch.setattr("horarium.features.history.week_rows._RUN_BATCH", 2)
     for hours in range(5):
         add(house, START + DAY + hours * HOUR)
     assert whole_pass(upkeep(house)).dropped == 6
@@ -158,7 +158,7 @@ def test_where_many_stay_only_what_belongs_to_nobody_goes(house: Database, monke
         add(house, START + DAY + hours * HOUR, archived=False)
     gone = add(house, START + DAY)
     monkeypatch.setattr(partition_upkeep, "MOST_MOVED", 2)
-    monkeypatch.setattr("horarium.store.runs.drop_week._BATCH", 2)
+    monkeypatch.setattr("horarium.features.history.week_rows._RUN_BATCH", 2)
     with capture_logs() as told:
         assert whole_pass(upkeep(house)).dropped == 4
     assert sorted(each["table"] for each in told if each["event"] == "partition_deleted_by_row") == [
@@ -192,7 +192,7 @@ def test_days_that_change_while_a_week_is_looked_at_count(house: Database) -> No
     assert [chore.step().more for _ in range(2)] == [True, True]  # which runs stay is known
     mine = sa.update(namespaces).where(namespaces.c.namespace == "default")
     house.write(lambda c: c.execute(mine.values(keep_runs_days=0)))
-    assert whole_pass(chore) == Upkept(busy=True)
+    assert whole_pass(chore) == UpkeepResult(busy=True)
     assert house.read(everything) == before
     assert whole_pass(chore).dropped == 6
     assert house.read(everything) == before

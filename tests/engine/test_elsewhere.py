@@ -8,10 +8,9 @@ from world import FakeClock
 
 from horarium.audience import parse_audience
 from horarium.launchers.recording import RecordingLauncher
-from horarium.launchers.served import Served
-from horarium.store import processes
-from horarium.store.database import Database
-from horarium.store.processes import About, Process
+from horarium.launchers.registry import Served
+from horarium.platform.database import Database, processes
+from horarium.platform.database.processes import About, Process
 
 pytestmark = pytest.mark.both_databases
 
@@ -21,7 +20,7 @@ PROMPT = {"kind": "prompt", "prompt": "hello"}
 def one_beats(world: World, kind: str, *namespaces: str, draining: bool = False) -> None:
     serves = Served({kind: parse_audience(namespaces)}).document()
     process = Process(About("machine"), {}, serves, draining)
-    world.write(lambda c: processes.beat(c, "machine:1:a", process, world.clock.now()))
+    world.write(lambda c: processes.beat_process(c, "machine:1:a", process, world.clock.now()))
 
 
 def states(world: World) -> dict[str, str]:

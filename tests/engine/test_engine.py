@@ -12,24 +12,23 @@ import sqlalchemy as sa
 from engine.builders import account, insert_all, new_schedule
 from world import FakeClock
 
-from horarium.clock import SystemClock
+from horarium.core.lifecycle.outcome import Finished, Outcome
 from horarium.engine import engine as engines
 from horarium.engine.batch import Tick
 from horarium.engine.engine import Engine, EngineOptions
-from horarium.engine.janitor import Tidied
-from horarium.engine.partitions import Upkept
+from horarium.engine.janitor import JanitorResult
+from horarium.engine.partitions import UpkeepResult
 from horarium.engine.ticker import Ticker
 from horarium.instant import SECOND, to_rfc3339
 from horarium.launchers.launcher import LaunchRequest
 from horarium.launchers.recording import RecordingLauncher
 from horarium.launchers.registry import Registry
-from horarium.life.outcome import Finished, Outcome
-from horarium.store import leases
-from horarium.store.database import Database
-from horarium.store.database.channels import PUSHED
-from horarium.store.database.shared_clock import SharedClock
-from horarium.store.errors import StoreUnavailable
-from horarium.store.tables import runs
+from horarium.platform.clock import SystemClock
+from horarium.platform.database import Database, processes
+from horarium.platform.database.errors import StoreUnavailable
+from horarium.platform.database.shared_clock import SharedClock
+from horarium.platform.database.tables import runs
+from horarium.platform.database.wakeups import PUSHED
 
 
 class Silent:
@@ -43,10 +42,10 @@ class Silent:
     def settled(self, answers: Sequence[Any], now: int) -> None:
         self.answers += answers
 
-    def tidied(self, tidied: Tidied, now: int) -> None:
+    def tidied(self, tidied: JanitorResult, now: int) -> None:
         pass
 
-    def upkept(self, upkept: Upkept, now: int) -> None:
+    def upkept(self, upkept: UpkeepResult, now: int) -> None:
         pass
 
 
@@ -129,13 +128,13 @@ def test_every_loop_has_a_pulse_and_the_process_a_heartbeat(database: Database) 
     seen: dict[str, Any] = {}
 
     def enough() -> bool:
-        seen.update((lease.name, lease.info.get("serves")) for lease in database.read(leases.all_leases))
+        seen.update((lease.name, lease.info.get("serves")) for lease in database.read(processes.all_leases))
         return engine.pulse.completed.keys() >= names and seen.keys() >= {"process:me", "ticker"}
 
     asyncio.run(live(engine, enough))
     assert engine.pulse.failures == {}
     assert seen["process:me"] == {"kinds": {"http": ["*"]}, "names": {}}  # what it can launch
-    assert "process:me" not in {lease.name for lease in database.read(leases.all_leases)}  # it left in good order
+    assert "process:me" not in {lease.name for lease in database.read(processes.all_leases)}  # it left in good order
 
 
 def test_news_of_a_run_reaches_whoever_follows_it(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -238,7 +237,7 @@ def test_a_clock_that_was_an_hour_ahead_leaves_no_process_and_no_ticker_alive_ah
     engine, _, _ = engine_on(database, clock)
 
     def beats() -> list[int]:
-        return [row.beat_at for row in database.read(leases.all_leases)]
+        return [row.beat_at for row in database.read(processes.all_leases)]
 
     async def reached(met: Callable[[], bool]) -> None:
         while not met():
@@ -258,9 +257,9 @@ def test_a_clock_that_was_an_hour_ahead_leaves_no_process_and_no_ticker_alive_ah
             await running
 
     asyncio.run(main())
-    beat = database.read(lambda c: leases.last_beat(c, leases.TICKER))
+    beat = database.read(lambda c: processes.last_beat(c, processes.TICKER))
     assert beat is not None
-    assert beat.info[leases.AHEAD_UNTIL] > clock.now()
+    assert beat.info[processes.AHEAD_UNTIL] > clock.now()
     assert engine.pulse.failures == {}
 
 
@@ -285,7 +284,7 @@ def test_a_process_that_drains_says_so(database: Database) -> None:
     launcher._otherwise = wait
 
     def told() -> bool:
-        rows = database.read(leases.all_leases)
+        rows = database.read(processes.all_leases)
         return any(row.name == "process:me" and "draining" in row.info for row in rows)
 
     async def main() -> None:

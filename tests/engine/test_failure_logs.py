@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 from engine.test_bad_runs import change, step, take_the_numbers_of_events, trigger
 
+from horarium.core.lifecycle.outcome import Accepted, Outcome, Refused, RunFailed
 from horarium.launchers.launcher import LaunchRequest
-from horarium.life.outcome import Accepted, Outcome, Refused, RunFailed
 from horarium.testing import TestService, service
 
 _DAILY = "0 2 * * *"

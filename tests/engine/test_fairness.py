@@ -15,23 +15,23 @@ from engine.builders import World, new_schedule
 from engine.test_dispatcher import Gate, live, until
 from world import FakeClock
 
-from horarium.clock import SystemClock
+from horarium.core.lifecycle.outcome import Finished, Outcome, RunCancelled, RunFailed
+from horarium.engine.capacity import Limits
 from horarium.engine.claimer import DispatcherOptions
 from horarium.engine.dispatcher import Dispatcher
 from horarium.engine.engine import Engine, EngineOptions
-from horarium.engine.room import Limits
+from horarium.features.runs import definition_rows
+from horarium.features.schedules.write_rows import insert_schedule
+from horarium.features.tenants import rows as tenant_rows
 from horarium.instant import SECOND
 from horarium.launchers.launcher import LaunchRequest
 from horarium.launchers.pull import PullLauncher
 from horarium.launchers.recording import RecordingLauncher
 from horarium.launchers.registry import Registry
-from horarium.life.outcome import Finished, Outcome, RunCancelled, RunFailed
-from horarium.store import namespaces
-from horarium.store.database import Database
-from horarium.store.database.shared_clock import SharedClock
-from horarium.store.runs import definitions
-from horarium.store.schedules.write import insert_schedule
-from horarium.store.tables import runs
+from horarium.platform.clock import SystemClock
+from horarium.platform.database import Database
+from horarium.platform.database.shared_clock import SharedClock
+from horarium.platform.database.tables import runs
 
 SLOW = {"kind": "http", "url": "http://slow.test/"}
 FAST = {"kind": "http", "url": "http://fast.test/"}
@@ -64,7 +64,7 @@ def world_of(database: Database, targets: Callable[..., Any], options: Dispatche
 
 
 def add_namespace(database: Database, name: str) -> None:
-    database.write(lambda c: namespaces.insert(c, name, "", now=0))
+    database.write(lambda c: tenant_rows.insert_namespace(c, name, "", now=0))
 
 
 def add_many(world: World, count: int, **fields: Any) -> None:
@@ -374,7 +374,7 @@ def test_a_cancelled_launch_of_ours_is_cancelled(database: Database) -> None:
 
 def test_a_run_in_flight_keeps_its_retry_policy(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
     """However many other revisions were met meanwhile."""
-    monkeypatch.setattr(definitions, "_MAX_REMEMBERED", 1)
+    monkeypatch.setattr(definition_rows, "_MAX_REMEMBERED", 1)
     world = world_of(database, lambda _request: RunFailed("boom"))
     for number in range(5):
         world.add(f"s{number}", action=FAST, retry_policy={"max_retries": 3})

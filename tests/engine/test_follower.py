@@ -10,13 +10,13 @@ import sqlalchemy as sa
 from engine.builders import World
 from world import FakeClock
 
+from horarium.core.lifecycle.outcome import Accepted, Finished, Outcome, RunFailed, StillRunning, Unknown
 from horarium.engine import follower as module
 from horarium.instant import SECOND
 from horarium.launchers.launcher import LaunchRequest
 from horarium.launchers.recording import RecordingLauncher
-from horarium.life.outcome import Accepted, Finished, Outcome, RunFailed, StillRunning, Unknown
-from horarium.store.database import Database
-from horarium.store.tables import runs, schedule_revisions
+from horarium.platform.database import Database
+from horarium.platform.database.tables import runs, schedule_revisions
 
 
 class Target(RecordingLauncher):

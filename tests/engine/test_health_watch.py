@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from horarium.engine import health_watch
-from horarium.operations import feeds
+from horarium.engine import chores
+from horarium.features.history import service as history_service
 from horarium.testing import Accepted, TestService, service
 
 
 def changes(horarium: TestService) -> list[tuple[str | None, str, str | None]]:
-    page = feeds.newest(horarium.resources, horarium.caller, page_size=200)
+    page = history_service.newest_entries(horarium.resources, horarium.caller, page_size=200)
     health = [each for each in reversed(page.entries) if each.kind == "schedule_health"]
     return [(each.schedule_id, each.event.payload["status"], each.event.payload.get("was")) for each in health]
 
@@ -45,7 +45,7 @@ def test_a_change_is_told_once_and_so_is_its_end(service_url: str) -> None:
 def test_a_crowd_of_one_namespace_hides_nobody_elses_schedule(
     service_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(health_watch, "MOST", 2)
+    monkeypatch.setattr(chores, "MOST", 2)
     with service(answer=Accepted(), database=service_url) as horarium:
         watch, http = horarium.parts.engine.health, horarium.http()
         for namespace, count in (("crowd", 5), ("others", 1)):

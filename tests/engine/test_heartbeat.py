@@ -10,31 +10,29 @@ import pytest
 from engine.builders import START
 from world import FakeClock
 
-from horarium.decision.process_state import GONE_AFTER_SECONDS, silent_seconds
-from horarium.engine.heartbeat import TICKER, Heartbeat
-from horarium.engine.loop import Pulse
-from horarium.engine.threads import Threads
+from horarium.core.decision.presence import GONE_AFTER_SECONDS, silent_seconds
+from horarium.engine.chores import TICKER, ProcessHeartbeat
+from horarium.engine.loop import EngineThreads, Pulse
 from horarium.engine.ticker import Ticker
 from horarium.instant import HOUR, SECOND
-from horarium.store import leases
-from horarium.store.database import Database
-from horarium.store.database.shared_clock import SharedClock
-from horarium.store.processes import About, process_rows
+from horarium.platform.database import Database, processes
+from horarium.platform.database.processes import About, process_rows
+from horarium.platform.database.shared_clock import SharedClock
 
 
-def heartbeat_on(database: Database, clock: FakeClock) -> tuple[Heartbeat, Ticker, Pulse]:
-    pulse, threads = Pulse(), Threads(1)
+def heartbeat_on(database: Database, clock: FakeClock) -> tuple[ProcessHeartbeat, Ticker, Pulse]:
+    pulse, threads = Pulse(), EngineThreads(1)
     threads.stay_here()
     ticker = Ticker(database, clock, "me")
     about, shared = About("here"), SharedClock(clock, database)
-    beating = Heartbeat(database, shared, threads, pulse, owner="me", about=about, serves=lambda: None)
+    beating = ProcessHeartbeat(database, shared, threads, pulse, owner="me", about=about, serves=lambda: None)
     beating.takes_part(TICKER)
     beating.beats_for(ticker)
     return beating, ticker, pulse
 
 
-def ticker_beat(database: Database) -> leases.Beat:
-    found = database.read(lambda c: leases.last_beat(c, "ticker"))
+def ticker_beat(database: Database) -> processes.LastBeat:
+    found = database.read(lambda c: processes.last_beat(c, "ticker"))
     assert found is not None
     return found
 
@@ -56,7 +54,7 @@ def test_a_beat_that_another_thread_has_begun_is_not_waited_for(database: Databa
     with ticker._beating:
         asyncio.run(beating.step())
     assert [row.owner for row in database.read(process_rows)] == ["me"]
-    assert database.read(lambda c: leases.last_beat(c, "ticker")) is None
+    assert database.read(lambda c: processes.last_beat(c, "ticker")) is None
 
 
 def test_a_clock_that_was_ahead_between_two_looks_leaves_nothing_ahead(database: Database) -> None:
@@ -118,7 +116,7 @@ def test_a_draining_process_no_longer_says_that_its_ticker_is_there(database: Da
         await running
 
     asyncio.run(main())
-    found = database.read(lambda c: leases.last_beat(c, "ticker"))
+    found = database.read(lambda c: processes.last_beat(c, "ticker"))
     assert found is None or found.beat_at == START
 
 

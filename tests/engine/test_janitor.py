@@ -10,23 +10,23 @@ import sqlalchemy as sa
 from engine.builders import ACTION, START, World, poison
 from world import FakeClock
 
+from horarium.core.lifecycle.outcome import Accepted
 from horarium.engine import janitor as module
-from horarium.engine.janitor import Janitor, Tidied
+from horarium.engine.janitor import Janitor, JanitorResult
 from horarium.engine.requests import key_of
+from horarium.features.runs import claim_rows, work_rows
+from horarium.features.runs.transition_rows import record_events
+from horarium.features.runs.work_rows import RunWork
 from horarium.instant import SECOND
 from horarium.launchers.recording import RecordingLauncher
-from horarium.life.outcome import Accepted
-from horarium.store.database import Database
-from horarium.store.errors import StoreUnavailable
-from horarium.store.runs import claims, overdue
-from horarium.store.runs.work import Work
-from horarium.store.runs.writer import record_events
-from horarium.store.tables import runs
+from horarium.platform.database import Database
+from horarium.platform.database.errors import StoreUnavailable
+from horarium.platform.database.tables import runs
 
 ONCE = {"action": ACTION | {"delivery": "at_most_once"}}
 
 
-def claimed(database: Database, count: int = 1, **fields: Any) -> tuple[World, list[Work]]:
+def claimed(database: Database, count: int = 1, **fields: Any) -> tuple[World, list[RunWork]]:
     """A world whose runs are in the hands of a process that will not be heard of again."""
     world = World(database)
     for number in range(count):
@@ -37,7 +37,7 @@ def claimed(database: Database, count: int = 1, **fields: Any) -> tuple[World, l
 
 
 def test_nothing_to_do_is_nothing_done(database: Database) -> None:
-    assert World(database).tidy() == Tidied()
+    assert World(database).tidy() == JanitorResult()
 
 
 @pytest.mark.both_databases
@@ -214,10 +214,10 @@ def test_an_absent_database_ends_the_step(database: Database, monkeypatch: pytes
 def test_a_holder_who_was_only_late_keeps_the_lease(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
     world, works = claimed(database)
     world.clock.move(31)
-    found = database.read(lambda c: overdue.lost_leases(c, world.clock.now(), 10))
+    found = database.read(lambda c: work_rows.lost_leases(c, world.clock.now(), 10))
     until = world.clock.now() + 30 * SECOND
-    database.write(lambda c: claims.renew(c, works, until))
-    monkeypatch.setattr(overdue, "lost_leases", lambda *_args: found)
+    database.write(lambda c: claim_rows.renew(c, works, until))
+    monkeypatch.setattr(work_rows, "lost_leases", lambda *_args: found)
     assert world.tidy().lost_leases == 0
     assert world.states() == ["launching"]
 

@@ -12,7 +12,7 @@ from world import FakeClock
 
 from horarium.engine import loop as module
 from horarium.engine.loop import Loop, Pulse, live, sleep_until_woken
-from horarium.store.errors import CommitUnknown, StoreUnavailable, Transient
+from horarium.platform.database.errors import CommitUnknown, StoreUnavailable, Transient
 
 Step = Callable[[], Awaitable[float]]
 

@@ -10,10 +10,9 @@ import pytest
 from engine.builders import World, insert_all, new_schedule
 
 from horarium.engine.batch import Tick
-from horarium.engine.parallel import TICK_THREADS, ParallelTicker, Share
-from horarium.engine.ticker import TickerOptions
-from horarium.store.database import Database
-from horarium.store.errors import StoreUnavailable
+from horarium.engine.ticker import TICK_THREADS, ParallelTicker, TickerOptions, TickShare
+from horarium.platform.database import Database
+from horarium.platform.database.errors import StoreUnavailable
 
 pytestmark = pytest.mark.both_databases
 
@@ -39,42 +38,42 @@ FULL = Tick(claimed=500, more=True)
 LAST = Tick(claimed=3)
 
 
-def stepped(ticker: Any, count: int, steps: int = 1) -> list[list[Share]]:
+def stepped(ticker: Any, count: int, steps: int = 1) -> list[list[TickShare]]:
     hands = ParallelTicker(ticker, count)
 
-    async def work() -> list[list[Share]]:
+    async def work() -> list[list[TickShare]]:
         return [await hands.step() for _ in range(steps)]
 
     return asyncio.run(work())
 
 
-def claimed(shares: list[Share]) -> int:
+def claimed(shares: list[TickShare]) -> int:
     return sum(tick.claimed for share in shares for tick in share.ticks)
 
 
 def test_an_ordinary_tick_is_one_batch_of_one_hand() -> None:
     [shares] = stepped(Scripted(LAST, FULL), 2)
-    assert shares == [Share((LAST,))]
+    assert shares == [TickShare((LAST,))]
 
 
 def test_after_a_full_batch_all_hands_take_several() -> None:
     ticker = Scripted(*[FULL] * 9, LAST)
     first, second, third = stepped(ticker, 2, steps=3)
-    assert first == [Share((FULL,))]
+    assert first == [TickShare((FULL,))]
     assert (len(second), claimed(second)) == (2, 8 * 500 + 3)
-    assert third == [Share((Tick(),))]
+    assert third == [TickShare((Tick(),))]
 
 
 def test_one_hand_stays_one() -> None:
     first, second = stepped(Scripted(FULL, FULL, FULL), 1, steps=2)
-    assert (first, second) == ([Share((FULL,))], [Share((FULL,))])
+    assert (first, second) == ([TickShare((FULL,))], [TickShare((FULL,))])
 
 
 def test_an_error_is_told_beside_what_was_done_and_the_next_step_is_taken_alone() -> None:
     down = StoreUnavailable("restarting")
     ticker = Scripted(FULL, FULL, down, *[FULL] * 3, LAST, LAST)
     first, second, third = stepped(ticker, 2, steps=3)
-    assert first == [Share((FULL,))]
+    assert first == [TickShare((FULL,))]
     assert [share.error for share in second].count(down) == 1
     assert claimed(second) == 4 * 500 + 3
     assert len(third) == 1

@@ -13,20 +13,19 @@ import pytest
 from structlog.testing import capture_logs
 from world import FakeClock
 
-from horarium.decision.record import NewEvent
-from horarium.engine.partitions import PartitionUpkeep, Upkept
-from horarium.ids import id_at, new_id
+from horarium.core.decision.record import NewEvent
+from horarium.core.document.event import EventType
+from horarium.core.policy.limits import RetentionSubject
+from horarium.engine.partitions import PartitionUpkeep, UpkeepResult
+from horarium.features.history import rows as history
+from horarium.features.history.rows import append
 from horarium.instant import DAY, SECOND, from_rfc3339
-from horarium.policy.retention import Kept
-from horarium.schedule.event import EventType
-from horarium.store import partition_upkeep
-from horarium.store.cutoffs import Cutoffs
-from horarium.store.database import Connection, Database
-from horarium.store.errors import Conflict
-from horarium.store.history import events as history
-from horarium.store.history.append import append
-from horarium.store.partition_upkeep import Outcome
-from horarium.store.partitions import TABLES, Partition
+from horarium.platform.database import Connection, Database, partition_upkeep
+from horarium.platform.database.errors import UniqueConflict
+from horarium.platform.database.limits import Cutoffs
+from horarium.platform.database.partition_upkeep import Outcome
+from horarium.platform.database.partitions import TABLES, Partition
+from horarium.platform.ids import id_at, new_id
 
 pytestmark = pytest.mark.parametrize("dialect", ["postgresql"])
 MONDAY = from_rfc3339("2026-11-16T00:00:00Z")
@@ -52,12 +51,12 @@ def upkeep(database: Database, now: int = NOW) -> PartitionUpkeep:
     return PartitionUpkeep(database, FakeClock(now), lambda _now: (None, None))
 
 
-def whole_pass(chore: PartitionUpkeep) -> Upkept:
+def whole_pass(chore: PartitionUpkeep) -> UpkeepResult:
     steps = [chore.step()]
     while steps[-1].more:
         steps.append(chore.step())
         assert len(steps) < 500, "a pass never ends"
-    return Upkept(sum(each.made for each in steps), sum(each.dropped for each in steps), busy=steps[-1].busy)
+    return UpkeepResult(sum(each.made for each in steps), sum(each.dropped for each in steps), busy=steps[-1].busy)
 
 
 def test_this_week_and_four_more_are_made_once_and_what_was_in_the_way_moves(database: Database) -> None:
@@ -65,17 +64,17 @@ def test_this_week_and_four_more_are_made_once_and_what_was_in_the_way_moves(dat
     write(database, uid, 1, at=MONDAY - 1)
     write(database, uid, 2, at=NOW)
     weeks = ["2026w47", "2026w48", "2026w49", "2026w50", "2026w51", "default"]
-    assert whole_pass(upkeep(database)) == Upkept(made=5 * len(TABLES))
-    assert whole_pass(upkeep(database)) == Upkept()
+    assert whole_pass(upkeep(database)) == UpkeepResult(made=5 * len(TABLES))
+    assert whole_pass(upkeep(database)) == UpkeepResult()
     assert [names(database, table) for table in TABLES] == [weeks] * len(TABLES)
     assert [in_table(database, f"history_{part}") for part in ("default", "2026w47")] == [1, 1]
     write(database, uid, 3, at=MONDAY + 7 * DAY)
     assert in_table(database, "history_2026w48") == 1
     assert [each.sequence for each in database.read(lambda c: history.read(c, uid, limit=9))] == [1, 2, 3]
-    with pytest.raises(Conflict) as taken:
+    with pytest.raises(UniqueConflict) as taken:
         write(database, uid, 3, at=MONDAY + 7 * DAY)
     assert taken.value.constraint == "history_in_order"
-    assert whole_pass(upkeep(database, NOW + 7 * DAY)) == Upkept(made=len(TABLES))
+    assert whole_pass(upkeep(database, NOW + 7 * DAY)) == UpkeepResult(made=len(TABLES))
 
 
 def test_a_week_that_has_much_in_the_default_partition_stays_there(
@@ -100,7 +99,7 @@ def held(database: Database, statement: str) -> Iterator[None]:
 
 def test_whoever_comes_second_leaves_it_to_the_first(database: Database) -> None:
     with held(database, f"SELECT pg_advisory_xact_lock({partition_upkeep._LOCK})"):
-        assert whole_pass(upkeep(database)) == Upkept(busy=True)
+        assert whole_pass(upkeep(database)) == UpkeepResult(busy=True)
     assert whole_pass(upkeep(database)).made == 5 * len(TABLES)
 
 
@@ -129,7 +128,7 @@ def test_a_week_that_another_process_drops_meanwhile_is_passed_over(
     database: Database, open_another: Callable[[], Database], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def forgetting(on: Database) -> PartitionUpkeep:
-        before = Cutoffs(Kept.RUNS, MONDAY + 9 * DAY, MONDAY + 9 * DAY, MONDAY + 9 * DAY)
+        before = Cutoffs(RetentionSubject.RUNS, MONDAY + 9 * DAY, MONDAY + 9 * DAY, MONDAY + 9 * DAY)
         return PartitionUpkeep(on, FakeClock(MONDAY + 9 * DAY), lambda _now: (None, before))
 
     whole_pass(upkeep(database))
@@ -149,7 +148,7 @@ def test_a_week_that_another_process_drops_meanwhile_is_passed_over(
 def test_a_lock_that_is_not_given_is_waited_for_briefly(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(partition_upkeep, "LOCK_WAIT", "20ms")
     with held(database, "LOCK TABLE history_default IN ACCESS SHARE MODE"):
-        assert whole_pass(upkeep(database)) == Upkept(busy=True)
+        assert whole_pass(upkeep(database)) == UpkeepResult(busy=True)
     assert names(database, "history") == ["default"]
 
 
@@ -165,7 +164,7 @@ def test_a_role_that_may_not_make_tables_goes_on_without(database: Database) -> 
     write_as_owner = database.write
     with capture_logs() as told:
         database.write = lambda work: write_as_owner(as_guest(work))  # type: ignore[method-assign]  # for this test
-        assert [whole_pass(guest), whole_pass(guest)] == [Upkept(), Upkept()]
+        assert [whole_pass(guest), whole_pass(guest)] == [UpkeepResult(), UpkeepResult()]
     assert len([each for each in told if each["log_level"] == "warning"]) == 1
     assert names(database, "history") == ["default"]
 

@@ -6,10 +6,10 @@ import pytest
 import sqlalchemy as sa
 from engine.builders import START, World, insert_all, new_schedule, poison
 
-from horarium.engine import pauses
+from horarium.engine import ticker
 from horarium.instant import HOUR, MINUTE, SECOND
-from horarium.store.database import Database
-from horarium.store.tables import history, positions
+from horarium.platform.database import Database
+from horarium.platform.database.tables import history, positions
 
 pytestmark = pytest.mark.both_databases
 
@@ -22,7 +22,7 @@ def _pause(world: World, *uids: bytes, until: int) -> None:
 
 def test_a_fleet_goes_on_together_and_the_ticker_wakes_for_it(database: Database) -> None:
     world = World(database)
-    many = [new_schedule(f"s{number}", now=START) for number in range(pauses._BATCH + 5)]
+    many = [new_schedule(f"s{number}", now=START) for number in range(ticker._BATCH + 5)]
     uids = insert_all(database, many, now=START)
     _pause(world, *uids, until=START + HOUR)
     assert world.ticker.next_due() == START + HOUR

@@ -15,13 +15,13 @@ from launchers.agents import Agent
 from horarium.engine.dispatcher import Dispatcher
 from horarium.engine.follower import Follower
 from horarium.engine.loop import Pulse
+from horarium.features.agents.rows import AGENTS
 from horarium.launchers.a2a.dialect import TaskState
 from horarium.launchers.a2a.launcher import A2ALauncher
 from horarium.launchers.registry import Registry
-from horarium.launchers.ssrf import AddressPolicy, Guard
-from horarium.store.assignees import AGENTS
-from horarium.store.database import Database
-from horarium.store.tables import agents, runs
+from horarium.launchers.ssrf import AddressGuard, AddressPolicy
+from horarium.platform.database import Database
+from horarium.platform.database.tables import agents, runs
 
 TLS = ssl.create_default_context()
 
@@ -43,7 +43,7 @@ def at_agent(database: Database, prompt: str, run: Callable[[World, Agent], Awai
 
 
 def registry(world: World) -> Registry:
-    return Registry([A2ALauncher(world.clock, guard=Guard(AddressPolicy(allow_loopback=True)), tls=TLS)])
+    return Registry([A2ALauncher(world.clock, guard=AddressGuard(AddressPolicy(allow_loopback=True)), tls=TLS)])
 
 
 def process(world: World) -> Dispatcher:

@@ -14,21 +14,21 @@ from engine.builders import World
 from engine.workflows import Flow, node, store
 from world import FakeClock
 
+from horarium.core.lifecycle.event import ApprovalGiven, Terminated
+from horarium.core.lifecycle.outcome import Asked, Finished, Outcome, RunCancelled, RunFailed, Unknown
 from horarium.engine.dispatcher import Dispatcher
 from horarium.engine.loop import Pulse
+from horarium.features.runs.retention_rows import delete_runs
+from horarium.features.runs.starts import start_run
+from horarium.features.runs.transition_rows import record_event
+from horarium.features.schedules.due_rows import Plannings
+from horarium.features.secrets import rows as secret_rows
 from horarium.instant import SECOND
 from horarium.launchers.launcher import AgentLine, CardSeen, LaunchRequest
-from horarium.life.event import ApprovalGiven, Terminated
-from horarium.life.outcome import Asked, Finished, Outcome, RunCancelled, RunFailed, Unknown
-from horarium.operations.launches import start_run
-from horarium.store import secrets
-from horarium.store.database import Database
-from horarium.store.errors import StoreUnavailable
-from horarium.store.retention import delete_runs
-from horarium.store.runs.writer import record_event
-from horarium.store.schedules.due import Plannings
-from horarium.store.sealing import Sealer
-from horarium.store.tables import agents, approvals, runs
+from horarium.platform.database import Database
+from horarium.platform.database.errors import StoreUnavailable
+from horarium.platform.database.installation import Sealer
+from horarium.platform.database.tables import agents, approvals, runs
 from horarium.testing import service
 
 
@@ -73,7 +73,7 @@ def test_a_prompt_is_launched_with_its_agent_and_the_token_is_shown_nowhere(data
     add_agent(world, context="schedule", protocol="0.3")
     add_prompts(world)
     keep = ("default", "agent.writer.token", "s3cret-token", ["http://writer.test:80"], True, world.clock.now())
-    world.write(lambda connection: secrets.put(connection, sealer, *keep))
+    world.write(lambda connection: secret_rows.put(connection, sealer, *keep))
     world.dispatch()
     (request,) = world.launcher.deliveries
     line = request.agent
@@ -98,7 +98,7 @@ def test_a_prompt_carries_the_pins_of_the_secrets_in_its_input(database: Databas
     add_prompts(world, action={"input": inputs})
     for name, hosts in {"pinned": ["http://writer.test:80"], "free": None}.items():
         keep = ("default", name, "sesame", hosts, False, world.clock.now())
-        world.write(lambda connection, keep=keep: secrets.put(connection, sealer, *keep))
+        world.write(lambda connection, keep=keep: secret_rows.put(connection, sealer, *keep))
     world.dispatch()
     (request,) = world.launcher.deliveries
     assert request.agent is not None
@@ -124,7 +124,7 @@ BROKEN: dict[str, tuple[Callable[[World], None], str]] = {
 def _with_token(world: World, name: str, host: str = "http://writer.test:80") -> None:
     add_agent(world)
     other = Sealer(b"o" * 32)
-    world.write(lambda c: secrets.put(c, other, "default", name, "t", [host], True, world.clock.now()))
+    world.write(lambda c: secret_rows.put(c, other, "default", name, "t", [host], True, world.clock.now()))
 
 
 @pytest.mark.both_databases
@@ -247,7 +247,7 @@ def test_a_name_waits_while_the_database_is_away(database: Database, monkeypatch
         await really(*given)
 
     monkeypatch.setattr(desk, "name", sometimes)
-    monkeypatch.setattr("horarium.engine.held._PAUSES", (0.001,))
+    monkeypatch.setattr("horarium.engine.launch_reports._PAUSES", (0.001,))
     world.dispatch()
     assert next(away, None) is None
     assert "run.started" in world.events(one(world).run_id)

@@ -10,15 +10,14 @@ from operations.desks import NOON, Office
 from sqlalchemy import Connection
 from structlog.testing import capture_logs
 
-from horarium.engine import repair as repair_chore
-from horarium.engine.janitor import Janitor
-from horarium.engine.repair import Repair, Repaired
+from horarium.core.document.states import Status
+from horarium.engine import janitor as repair_chore
+from horarium.engine.janitor import Janitor, Repair, Repaired
+from horarium.features.cluster import repair_rows
 from horarium.instant import MINUTE, to_rfc3339
-from horarium.schedule.position import Status
-from horarium.store.counters import key_owner
-from horarium.store.database import Database
-from horarium.store.schedules import repair
-from horarium.store.tables import counters, plannings, positions
+from horarium.platform.database import Database
+from horarium.platform.database.counters import key_owner
+from horarium.platform.database.tables import counters, plannings, positions
 
 
 @pytest.fixture
@@ -102,8 +101,8 @@ def test_counts_of_a_schedule_without_open_runs_become_nothing(office: Office) -
 @pytest.mark.both_databases
 def test_counts_are_right_when_they_are_looked_at_under_the_lock(office: Office) -> None:
     uid = buffered(office)
-    assert office.resources.database.write(lambda c: repair.recount(c, uid)) is None
-    assert office.resources.database.write(lambda c: repair.recount(c, b"nobody")) is None
+    assert office.resources.database.write(lambda c: repair_rows.recount(c, uid)) is None
+    assert office.resources.database.write(lambda c: repair_rows.recount(c, b"nobody")) is None
 
 
 @pytest.mark.both_databases
@@ -142,7 +141,7 @@ def test_a_key_that_nobody_holds_counts_nothing(office: Office) -> None:
     set_key(office, "key:default free", 2)
     assert mend(office) == [Repaired(keys=1)]
     assert keys(office) == {"key:default free": 0}
-    assert office.resources.database.write(lambda c: repair.recount_key(c, "key:default free")) is None
+    assert office.resources.database.write(lambda c: repair_rows.recount_key(c, "key:default free")) is None
 
 
 def test_a_run_that_waited_for_a_miscounted_key_is_let_go_afterwards(office: Office) -> None:
@@ -202,7 +201,7 @@ def test_only_active_schedules_need_a_plan(office: Office, status: Status) -> No
     uid = office.create().schedule_uid
     change(office, uid, next_due=None, status=status.value)
     assert mend(office) == [Repaired()]
-    found = office.resources.database.write(lambda c: repair.plan_again(c, office.resources.known, uid, NOON))
+    found = office.resources.database.write(lambda c: repair_rows.plan_again(c, office.resources.known, uid, NOON))
     assert found is None
 
 
@@ -212,4 +211,4 @@ def test_more_lost_plans_than_one_step_takes_are_all_found(office: Office, monke
     for number in range(5):
         change(office, office.create(f"s{number}").schedule_uid, next_due=None)
     assert [step.planned for step in mend(office)] == [2, 2, 1]
-    assert office.resources.database.read(lambda c: repair.unplanned(c, 10)) == []
+    assert office.resources.database.read(lambda c: repair_rows.unplanned(c, 10)) == []

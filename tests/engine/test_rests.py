@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-from horarium.engine import archiving, health_watch, partitions, repair, retention, tzdata, usage_count
-from horarium.operations.liveness import REST_SECONDS
-from horarium.store.database import shared_clock
+from horarium.engine import chores, janitor, partitions, retention
+from horarium.engine import partitions as engine_partitions
+from horarium.features.cluster.service import REST_SECONDS
+from horarium.platform.database import shared_clock
 
 
 def test_a_loop_that_rests_is_not_called_stuck() -> None:
     """The clock is measured once a minute, and asked more often whether it must be."""
     assert REST_SECONDS == {
-        "archive": archiving.ARCHIVE_SECONDS,
+        "archive": engine_partitions.ARCHIVE_SECONDS,
         "clock": shared_clock.MEASURE_SECONDS,
-        "health": health_watch.LOOK_SECONDS,
+        "health": chores.HEALTH_LOOK_SECONDS,
         "partitions": partitions.UPKEEP_SECONDS,
-        "repair": repair.PASS_SECONDS,
+        "repair": janitor.REPAIR_SECONDS,
         "retention": retention.PASS_SECONDS,
-        "tzdata": tzdata.REST_SECONDS,
-        "usage": usage_count.PASS_SECONDS,
+        "tzdata": chores.TZDATA_SECONDS,
+        "usage": chores.COUNT_SECONDS,
     }

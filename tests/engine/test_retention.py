@@ -15,28 +15,29 @@ from operations.desks import ADMIN, Office
 from sqlalchemy import Connection
 from world import FakeClock
 
-from horarium.audit import Deed
-from horarium.clock import SystemClock
+from horarium.core.audit_entries import AuditAction
+from horarium.core.document.states import RunState
+from horarium.core.recurrence.zone import tzdata_version
 from horarium.engine.batch import Tick
 from horarium.engine.engine import Engine, EngineOptions
-from horarium.engine.janitor import Tidied
-from horarium.engine.partitions import Upkept
-from horarium.engine.retention import Forgotten, Retention, RetentionOptions
+from horarium.engine.janitor import JanitorResult
+from horarium.engine.partitions import UpkeepResult
+from horarium.engine.retention import RetentionLoop, RetentionOptions, RetentionResult
+from horarium.features.audit.service import check
+from horarium.features.cluster.verification import verify
+from horarium.features.forecast.service import explain
+from horarium.features.runs import rows as runs_read
+from horarium.features.runs.starts import start_run
+from horarium.features.runs.transition_rows import SettledRun
+from horarium.features.schedules import backfills, lifecycle, triggers
+from horarium.features.schedules import service as schedule_service
+from horarium.features.tenants import service as tenant_service
 from horarium.instant import DAY, HOUR, Instant
 from horarium.launchers.registry import Registry
-from horarium.operations import backfills, lifecycles, namespaces, schedules, triggers
-from horarium.operations.audit import check
-from horarium.operations.launches import start_run
-from horarium.operations.previews import explain
-from horarium.operations.verify import verify
-from horarium.recurrence.zone import tzdata_version
-from horarium.schedule.run import RunState
-from horarium.store import audit, idempotency, installation, leases
-from horarium.store.database import Database
-from horarium.store.database.shared_clock import SharedClock
-from horarium.store.runs import read as runs_read
-from horarium.store.runs.log_fields import Settled
-from horarium.store.tables import (
+from horarium.platform.clock import SystemClock
+from horarium.platform.database import Database, audit_chain, idempotency, installation, processes
+from horarium.platform.database.shared_clock import SharedClock
+from horarium.platform.database.tables import (
     approvals,
     checkpoints,
     history,
@@ -47,11 +48,11 @@ from horarium.store.tables import (
     runs,
     schedule_revisions,
 )
-from horarium.store.tables import idempotency as answers_table
-from horarium.store.tables import installation as installation_table
-from horarium.store.tables import leases as leases_table
-from horarium.store.tables import namespaces as namespaces_table
-from horarium.store.tables import schedules as schedules_table
+from horarium.platform.database.tables import idempotency as answers_table
+from horarium.platform.database.tables import installation as installation_table
+from horarium.platform.database.tables import leases as leases_table
+from horarium.platform.database.tables import namespaces as namespaces_table
+from horarium.platform.database.tables import schedules as schedules_table
 
 BOTH = RetentionOptions(keep_history_days=1, keep_runs_days=1)
 
@@ -63,11 +64,11 @@ def office(database: Database) -> Office:
     return Office.on(database, clock)
 
 
-def retention(office: Office, options: RetentionOptions = BOTH) -> Retention:
-    return Retention(office.resources.database, office.clock, options)
+def retention(office: Office, options: RetentionOptions = BOTH) -> RetentionLoop:
+    return RetentionLoop(office.resources.database, office.clock, options)
 
 
-def whole_pass(chore: Retention) -> list[Forgotten]:
+def whole_pass(chore: RetentionLoop) -> list[RetentionResult]:
     steps = [chore.step()]
     while steps[-1].more:
         steps.append(chore.step())
@@ -102,14 +103,14 @@ def outage(office: Office) -> None:
 def test_by_default_everything_is_kept(office: Office) -> None:
     busy(office)
     office.clock.move(10_000 * 86_400)
-    assert whole_pass(retention(office, RetentionOptions())) == [Forgotten(leases=1)]
+    assert whole_pass(retention(office, RetentionOptions())) == [RetentionResult(leases=1)]
     assert (count(office, runs), count(office, history)) == (5, 6 + 5)  # with a notice of each end
 
 
 @pytest.mark.both_databases
 def test_old_runs_and_decisions_go_and_the_newest_run_stays(office: Office) -> None:
     busy(office)
-    lifecycles.pause(office.resources, ADMIN, "nightly")
+    lifecycle.pause(office.resources, ADMIN, "nightly")
     office.clock.move(2 * 86_400)
     steps = whole_pass(retention(office))
     assert (sum(step.history for step in steps), sum(step.notices for step in steps)) == (5, 5)
@@ -145,7 +146,7 @@ def test_history_may_be_forgotten_without_the_runs(office: Office) -> None:
 @pytest.mark.both_databases
 def test_days_that_no_clock_can_count_keep_no_other_namespace_from_forgetting(office: Office) -> None:
     busy(office)
-    namespaces.create(office.resources, ADMIN, "vast")
+    tenant_service.create_namespace(office.resources, ADMIN, "vast")
     vast = sa.update(namespaces_table).where(namespaces_table.c.namespace == "vast")
     most = vast.values(keep_runs_days=2**31 - 1, keep_history_days=2**31 - 1)
     office.resources.database.write(lambda connection: connection.execute(most))
@@ -164,19 +165,19 @@ class _Heard(list[MutableMapping[str, Any]]):
 
 def test_days_that_nobody_has_chosen_are_announced_a_week_before_they_count(office: Office) -> None:
     busy(office)
-    lifecycles.pause(office.resources, ADMIN, "nightly")
+    lifecycle.pause(office.resources, ADMIN, "nightly")
     office.clock.move(100 * 86_400)
     said = _Heard()
     log = structlog.wrap_logger(None, processors=[said])
     database, options = office.resources.database, RetentionOptions(keep_runs_days=90, runs_by_default=True)
-    whole_pass(Retention(database, office.clock, options, log))
+    whole_pass(RetentionLoop(database, office.clock, options, log))
     assert count(office, runs) == 5
     assert [(each["runs"], each["older_than_days"]) for each in said] == [(5, 90)]
     office.clock.move(6 * 86_400)
-    whole_pass(Retention(database, office.clock, options, log))
+    whole_pass(RetentionLoop(database, office.clock, options, log))
     assert (count(office, runs), len(said)) == (5, 2), "each process that starts says it"
     office.clock.move(2 * 86_400)
-    whole_pass(Retention(database, office.clock, options, log))
+    whole_pass(RetentionLoop(database, office.clock, options, log))
     assert (count(office, runs), len(said)) == (1, 2), "the newest that ended stays"
     assert list(verify(office.resources, ADMIN)) == []
     born = office.events()[1].nominal
@@ -187,7 +188,7 @@ def test_days_that_nobody_has_chosen_are_announced_a_week_before_they_count(offi
 
 def test_a_namespace_has_days_of_its_own(office: Office) -> None:
     busy(office)
-    change = partial(namespaces.change, office.resources, ADMIN, "default")
+    change = partial(tenant_service.change_namespace, office.resources, ADMIN, "default")
     office.clock.move(10 * 86_400)
     keep = RetentionOptions(keep_runs_days=30)
     whole_pass(retention(office, keep))
@@ -196,7 +197,7 @@ def test_a_namespace_has_days_of_its_own(office: Office) -> None:
     whole_pass(retention(office, keep))
     assert (count(office, runs), count(office, history)) == (1, 1)
     change(retention={"keep_runs_days": None, "keep_history_days": "default"})
-    lifecycles.pause(office.resources, ADMIN, "nightly")
+    lifecycle.pause(office.resources, ADMIN, "nightly")
     busy(office, schedule_id="other")
     office.clock.move(100 * 86_400)
     whole_pass(retention(office, keep))
@@ -225,7 +226,7 @@ def test_a_decision_lost_after_the_checkpoint_is_still_found(office: Office) -> 
 @pytest.mark.both_databases
 def test_a_schedule_that_was_deleted_long_ago_is_gone_with_all_it_had(office: Office) -> None:
     busy(office)
-    lifecycles.delete(office.resources, ADMIN, "nightly")
+    lifecycle.delete(office.resources, ADMIN, "nightly")
     busy(office, 1, "other")
     office.clock.move(2 * 86_400)
     chore = retention(office)
@@ -238,7 +239,7 @@ def test_a_schedule_that_was_deleted_long_ago_is_gone_with_all_it_had(office: Of
 
 def test_a_deleted_schedule_stays_where_runs_are_kept_for_ever(office: Office) -> None:
     busy(office)
-    lifecycles.delete(office.resources, ADMIN, "nightly")
+    lifecycle.delete(office.resources, ADMIN, "nightly")
     office.clock.move(2 * 86_400)
     chore = retention(office, RetentionOptions(keep_history_days=1))
     whole_pass(chore)
@@ -253,8 +254,8 @@ def test_old_answers_and_dead_processes_are_forgotten_whatever_is_kept(office: O
     def prepare(connection: Connection) -> None:
         for key, age in (("old", 25 * HOUR), ("young", 23 * HOUR)):
             idempotency.remember(connection, "default", key, request_hash="h", status=200, answer={}, now=now - age)
-        leases.beat(connection, "process:dead", "dead", now - 2 * DAY, 30, {})
-        leases.beat(connection, "process:slow", "slow", now - HOUR, 30, {})
+        processes.beat_lease(connection, "process:dead", "dead", now - 2 * DAY, 30, {})
+        processes.beat_lease(connection, "process:slow", "slow", now - HOUR, 30, {})
 
     office.resources.database.write(prepare)
     [step] = whole_pass(retention(office, RetentionOptions()))
@@ -284,8 +285,8 @@ def test_what_a_run_without_a_schedule_leaves_behind_goes_with_it(office: Office
 @pytest.mark.both_databases
 def test_the_texts_of_a_schedule_go_after_it(office: Office) -> None:
     busy(office, 1)
-    schedules.update(office.resources, ADMIN, "nightly", {"spec": {"cron_expressions": ["*/7 * * * *"]}})
-    lifecycles.delete(office.resources, ADMIN, "nightly")
+    schedule_service.update(office.resources, ADMIN, "nightly", {"spec": {"cron_expressions": ["*/7 * * * *"]}})
+    lifecycle.delete(office.resources, ADMIN, "nightly")
     busy(office, 1, "other", spec={"cron_expressions": ["*/9 * * * *"]})
     assert count(office, plannings) == 3
     office.clock.move(2 * 86_400)
@@ -307,7 +308,7 @@ def test_many_schedules_are_forgotten_in_groups_and_the_next_pass_begins_anew(of
     chore = retention(office, RetentionOptions(keep_history_days=1))
     steps = whole_pass(chore)
     assert [step.history for step in steps if step.history] == [20, 20, 5]
-    assert whole_pass(chore) == [Forgotten()]
+    assert whole_pass(chore) == [RetentionResult()]
     outage(office)
     office.clock.move(2 * 86_400)
     whole_pass(chore)
@@ -329,7 +330,7 @@ def test_the_engine_runs_the_rarer_chores_from_its_start(office: Office) -> None
     # Retention passes by what another chore holds at that moment, for an hour: nobody else touches a deleted one.
     gone = office.create("gone", overlap_policy="allow_all").schedule_uid
     office.tick(60)
-    lifecycles.delete(office.resources, ADMIN, "gone")
+    lifecycle.delete(office.resources, ADMIN, "gone")
 
     def spoil(connection: Connection) -> None:
         # On PostgreSQL an engine goes by the database's clock, whatever ours says: only the rows can be old.
@@ -364,9 +365,9 @@ class Unheard:
     """A observer that nobody asks."""
 
     def ticked(self, tick: Tick, now: Instant) -> None: ...
-    def settled(self, runs: Sequence[Settled], now: Instant) -> None: ...
-    def tidied(self, tidied: Tidied, now: Instant) -> None: ...
-    def upkept(self, upkept: Upkept, now: Instant) -> None: ...
+    def settled(self, runs: Sequence[SettledRun], now: Instant) -> None: ...
+    def tidied(self, tidied: JanitorResult, now: Instant) -> None: ...
+    def upkept(self, upkept: UpkeepResult, now: Instant) -> None: ...
 
 
 # ── an audit never notices ───────────────────────────────────────────────────────────────────────────
@@ -414,20 +415,22 @@ def do_something(office: Office, schedule_id: str, chance: random.Random) -> Non
         case "t":
             office.tick(chance.choice([1, 600, 2_000]))
         case "e":
-            schedules.update(resources, ADMIN, schedule_id, {"spec": {"cron_expressions": [chance.choice(SPECS)]}})
+            schedule_service.update(
+                resources, ADMIN, schedule_id, {"spec": {"cron_expressions": [chance.choice(SPECS)]}}
+            )
         case "n":  # the spec stays, and so does what is undecided
-            schedules.update(resources, ADMIN, schedule_id, {"note": str(chance.random())})
+            schedule_service.update(resources, ADMIN, schedule_id, {"note": str(chance.random())})
         case "p":
-            lifecycles.pause(resources, ADMIN, schedule_id)
+            lifecycle.pause(resources, ADMIN, schedule_id)
         case "r":
-            lifecycles.resume(resources, ADMIN, schedule_id)
+            lifecycle.resume(resources, ADMIN, schedule_id)
         case "b":
             backfills.backfill(resources, ADMIN, schedule_id, start=now - 2 * HOUR, end=now)
         case "m":
             triggers.trigger(resources, ADMIN, schedule_id, even_if_paused=True)
         case "d":
             if chance.random() < 0.3:
-                lifecycles.delete(resources, ADMIN, schedule_id)
+                lifecycle.delete(resources, ADMIN, schedule_id)
                 create(office, schedule_id, chance)
     for run in office.runs(schedule_id):
         if run.state is RunState.READY and chance.random() < 0.5:
@@ -437,7 +440,9 @@ def do_something(office: Office, schedule_id: str, chance: random.Random) -> Non
 @pytest.mark.both_databases
 def test_the_audit_goes_by_its_own_setting_and_leaves_a_checkpoint(office: Office) -> None:
     database = office.resources.database
-    database.write(lambda connection: audit.append(connection, "default", [Deed("x")] * 3, now=office.clock.now()))
+    database.write(
+        lambda connection: audit_chain.append(connection, "default", [AuditAction("x")] * 3, now=office.clock.now())
+    )
     office.clock.move(2 * 86_400)
     whole_pass(retention(office))
     (before,) = check(database)

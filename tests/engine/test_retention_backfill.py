@@ -9,16 +9,16 @@ import sqlalchemy as sa
 from operations.desks import ADMIN, Office
 from world import FakeClock
 
-from horarium.clock import SystemClock
-from horarium.engine.retention import Retention, RetentionOptions
+from horarium.core.document.states import RunState
+from horarium.engine.retention import RetentionLoop, RetentionOptions
+from horarium.features.cluster.verification import verify
+from horarium.features.runs.retention_rows import set_checkpoint
+from horarium.features.schedules import lifecycle
+from horarium.features.schedules.backfills import Backfilled, Filled, backfill
 from horarium.instant import DAY, HOUR, MINUTE, Instant
-from horarium.operations import lifecycles
-from horarium.operations.backfills import Backfilled, Filled, backfill
-from horarium.operations.verify import verify
-from horarium.schedule.run import RunState
-from horarium.store.database import Database
-from horarium.store.retention import set_checkpoint
-from horarium.store.tables import positions
+from horarium.platform.clock import SystemClock
+from horarium.platform.database import Database
+from horarium.platform.database.tables import positions
 
 RUNS = RetentionOptions(keep_runs_days=1)
 BOTH = RetentionOptions(keep_runs_days=1, keep_history_days=1)
@@ -32,7 +32,7 @@ def office(database: Database) -> Office:
 
 
 def forget(office: Office, options: RetentionOptions) -> None:
-    chore = Retention(office.resources.database, office.clock, options)
+    chore = RetentionLoop(office.resources.database, office.clock, options)
     while chore.step().more:
         pass
 
@@ -63,7 +63,7 @@ def busy(office: Office) -> Instant:
     for _ in range(4):
         office.tick(60)
     finish_all(office)
-    lifecycles.pause(office.resources, ADMIN, "nightly")
+    lifecycle.pause(office.resources, ADMIN, "nightly")
     office.clock.move(3 * 86_400)
     return created - 2 * MINUTE
 
@@ -131,7 +131,7 @@ def test_what_was_skipped_can_be_filled_while_history_is_kept(office: Office) ->
         office.tick(60)
     finish_all(office)
     office.clock.move(3 * 86_400)
-    lifecycles.pause(office.resources, ADMIN, "nightly")
+    lifecycle.pause(office.resources, ADMIN, "nightly")
     forget(office, RUNS)
     done = fill(office, created + MINUTE, 3)
     assert reasons(done)[:2] == ["already_exists", "started"]

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from horarium.engine.room import Limits, Room, Seat, choose, places_for
-from horarium.store.runs.claims import Candidate, ReadyTarget
+from horarium.engine.capacity import Capacity, LaunchPlace, Limits, choose_runs, places_for
+from horarium.features.runs.claim_rows import ClaimCandidate, ReadyTarget
 
 SLOW, FAST = "http:http://slow:80", "http:http://fast:80"
 
@@ -20,24 +20,26 @@ def kind_of(_namespace: str, target: str) -> str | None:
     return None if kind == "pull" else kind
 
 
-def room(limits: Limits | None = None, *seats: tuple[str, str], alone: bool = False) -> Room:
-    made = Room(limits or Limits())
+def room(limits: Limits | None = None, *seats: tuple[str, str], alone: bool = False) -> Capacity:
+    made = Capacity(limits or Limits())
     made.alone = alone
     for namespace, target in seats:
-        made.enter(Seat(namespace, target.partition(":")[0], target))
+        made.enter(LaunchPlace(namespace, target.partition(":")[0], target))
     return made
 
 
-def candidate(namespace: str, target: str, number: int, priority: int = 0, ready_at: int = 0) -> Candidate:
-    return Candidate(namespace, target, -priority, ready_at, number.to_bytes(16, "big"))
+def candidate(namespace: str, target: str, number: int, priority: int = 0, ready_at: int = 0) -> ClaimCandidate:
+    return ClaimCandidate(namespace, target, -priority, ready_at, number.to_bytes(16, "big"))
 
 
-def chosen(candidates: list[Candidate], of: Room, *, after: str = "", most: int = 1_000) -> list[Candidate]:
-    return choose(candidates, of, kind_of, after=after, most=most)
+def chosen(
+    candidates: list[ClaimCandidate], of: Capacity, *, after: str = "", most: int = 1_000
+) -> list[ClaimCandidate]:
+    return choose_runs(candidates, of, kind_of, after=after, most=most)
 
 
-def seat(namespace: str = "a", target: str = SLOW) -> Seat:
-    return Seat(namespace, target.partition(":")[0], target)
+def seat(namespace: str = "a", target: str = SLOW) -> LaunchPlace:
+    return LaunchPlace(namespace, target.partition(":")[0], target)
 
 
 # ── limits ───────────────────────────────────────────────────────────────────────────────────────────
@@ -99,7 +101,7 @@ def test_what_is_handed_over_many_together_counts_at_its_broker_alone(
     made = room(replace(limits, batched={"celery": 10}), *taken)
     assert made.free_for(seat("a", asked)) == free
     for namespace, target in taken:
-        made.leave(Seat(namespace, target.partition(":")[0], target))
+        made.leave(LaunchPlace(namespace, target.partition(":")[0], target))
     assert (made.free, made.free_for(seat("a", MAIL))) == (limits.process, min(5, limits.kinds.get("celery", 10) // 2))
 
 
@@ -182,7 +184,7 @@ CANDIDATES = st.lists(
 @settings(max_examples=200, deadline=None)
 @given(CANDIDATES, st.lists(st.tuples(NAMES, TARGETS), max_size=8), st.integers(1, 20), NAMES)
 def test_no_limit_is_ever_passed_and_nobody_with_room_is_left_out(
-    waiting: list[Candidate], taken: list[tuple[str, str]], most: int, after: str
+    waiting: list[ClaimCandidate], taken: list[tuple[str, str]], most: int, after: str
 ) -> None:
     limits = Limits(process=12, namespace=7, target=4, kinds={"python": 3})
     before = room(limits, *(each for each in taken if kind_of(*each) is not None))
@@ -192,8 +194,8 @@ def test_no_limit_is_ever_passed_and_nobody_with_room_is_left_out(
     for each in found:
         kind = kind_of(each.namespace, each.target)
         if kind is not None:
-            assert after_all.free_for(Seat(each.namespace, kind, each.target)) > 0
-            after_all.enter(Seat(each.namespace, kind, each.target))
+            assert after_all.free_for(LaunchPlace(each.namespace, kind, each.target)) > 0
+            after_all.enter(LaunchPlace(each.namespace, kind, each.target))
     if len(found) < most:
         left = set(waiting) - set(found)
         assert all(kind_of(each.namespace, each.target) for each in left)
@@ -202,7 +204,7 @@ def test_no_limit_is_ever_passed_and_nobody_with_room_is_left_out(
 
 @settings(max_examples=100, deadline=None)
 @given(CANDIDATES, st.integers(1, 20))
-def test_a_turn_is_one_run(waiting: list[Candidate], most: int) -> None:
+def test_a_turn_is_one_run(waiting: list[ClaimCandidate], most: int) -> None:
     """While each has candidates with room, no namespace is more than one run ahead of another."""
     found = chosen(waiting, room(Limits(process=1_000, namespace=1_000, target=1_000), alone=True), most=most)
     counts, left = Counter(each.namespace for each in found), set(waiting) - set(found)

@@ -11,18 +11,21 @@ import pytest
 from launchers.far_ends import HttpFarEnd, Received, answer
 from world import FakeClock
 
-from horarium.ids import id_text
+from horarium.core.lifecycle.outcome import Accepted, Finished
+from horarium.features.runs import service as run_service
+from horarium.features.runs.rows import RunRow
+from horarium.features.schedules import service as schedule_service
+from horarium.features.schedules import triggers
+from horarium.features.secrets import service as secret_service
 from horarium.launchers.http import HttpLauncher
 from horarium.launchers.recording import RecordingLauncher
 from horarium.launchers.registry import Registry
-from horarium.launchers.ssrf import AddressPolicy, Guard
-from horarium.life.outcome import Accepted, Finished
-from horarium.operations import runs, schedules, secrets, triggers
-from horarium.operations.caller import Caller
+from horarium.launchers.ssrf import AddressGuard, AddressPolicy
+from horarium.platform.caller import Caller
+from horarium.platform.ids import id_text
+from horarium.platform.settings import Settings
+from horarium.platform.wire import Role
 from horarium.serve.service import Service, open_service
-from horarium.settings import Settings
-from horarium.store.runs.read import RunRow
-from horarium.wire.roles import Role
 
 ADMIN = Caller("test", Role.ADMIN)
 TOKEN = "canary-token-0001"
@@ -43,7 +46,7 @@ def fetch(tmp_path: Path, service_url: str) -> Callable[..., Fetched]:
 
     def act(path: str, hosts: list[str] | None) -> Fetched:
         clock = FakeClock()
-        launcher = HttpLauncher(clock, guard=Guard(AddressPolicy(allow_loopback=True)))
+        launcher = HttpLauncher(clock, guard=AddressGuard(AddressPolicy(allow_loopback=True)))
         settings = Settings(data_dir=tmp_path, database=service_url, log_level="error")
 
         async def talk(service: Service) -> Fetched:
@@ -66,10 +69,10 @@ async def _ok(received: Received, _writer: asyncio.StreamWriter) -> bytes:
 
 
 def _make(service: Service, url: str, hosts: list[str] | None) -> None:
-    secrets.put(service.resources, ADMIN, "mine", TOKEN, hosts)
+    secret_service.put(service.resources, ADMIN, "mine", TOKEN, hosts)
     named = {"$secret": "mine"}
     action = {"url": url, "headers": {"Authorization": named}, "input": {"key": named}}
-    schedules.create(
+    schedule_service.create(
         service.resources, ADMIN, {"schedule_id": "a", "cron_expressions": ["0 0 1 1 *"], "action": action}
     )
     triggers.trigger(service.resources, ADMIN, "a")
@@ -102,8 +105,8 @@ def test_a_place_that_no_pin_names_is_not_called(fetch: Callable[..., Fetched], 
 
 def _only_run(service: Service) -> RunRow:
     """As a list does not show it, with its result."""
-    [run] = runs.list_runs(service.resources, ADMIN).runs
-    return service.database.read(lambda connection: runs.find_run(connection, ADMIN, id_text(run.row.run_id)))
+    [run] = run_service.list_runs(service.resources, ADMIN).runs
+    return service.database.read(lambda connection: run_service.find_run(connection, ADMIN, id_text(run.row.run_id)))
 
 
 def test_what_a_poll_brings_back_is_masked(tmp_path: Path, service_url: str) -> None:

@@ -8,8 +8,8 @@ import pytest
 from engine.workflows import node
 
 from horarium.client.client import Client
+from horarium.core.lifecycle.outcome import Finished, Outcome, RunFailed
 from horarium.launchers.launcher import LaunchRequest
-from horarium.life.outcome import Finished, Outcome, RunFailed
 from horarium.testing import TestService
 
 

@@ -19,15 +19,15 @@ from engine.builders import START, World, insert_all, new_schedule, poison, reas
 
 from horarium.engine import ticker as module
 from horarium.engine.ticker import Ticker, TickerOptions
+from horarium.features.schedules import due_rows
 from horarium.instant import MINUTE, SECOND
-from horarium.store import leases, processes
-from horarium.store.database import Connection, Database, open_database, transactions
-from horarium.store.database import sqlite as sqlite_module
-from horarium.store.database.channels import READY
-from horarium.store.errors import CommitUnknown, SchemaMissing, StoreUnavailable
-from horarium.store.processes import About, Process
-from horarium.store.schedules import due
-from horarium.store.tables import calendars, history, plannings, positions, runs, schedule_revisions
+from horarium.platform.database import Connection, Database, open_database, transactions
+from horarium.platform.database import processes as database_processes
+from horarium.platform.database import sqlite as sqlite_module
+from horarium.platform.database.errors import CommitUnknown, SchemaMissing, StoreUnavailable
+from horarium.platform.database.processes import About, Process
+from horarium.platform.database.tables import calendars, history, plannings, positions, runs, schedule_revisions
+from horarium.platform.database.wakeups import READY
 
 
 def add_many(world: World, count: int, **fields: Any) -> list[bytes]:
@@ -188,7 +188,7 @@ def test_a_beat_needs_no_connection_of_the_pool(impatient: Database) -> None:
     world = World(impatient)
     with starved(impatient):
         world.ticker.beat()
-    assert impatient.read(lambda c: leases.last_beat(c, "ticker")) is not None
+    assert impatient.read(lambda c: database_processes.last_beat(c, "ticker")) is not None
 
 
 @pytest.mark.parametrize("dialect", ["postgresql"])
@@ -278,7 +278,7 @@ def test_a_ticker_that_was_there_takes_back_the_break_that_a_new_process_saw(dat
 def _process(world: World, owner: str, host: str, pid: int, *, draining: bool = False) -> None:
     process = Process(About(host, pid, ("ticker",)), draining=draining)
     now = world.clock.now()
-    world.database.write(lambda connection: processes.beat(connection, owner, process, now))
+    world.database.write(lambda connection: database_processes.beat_process(connection, owner, process, now))
 
 
 @pytest.mark.parametrize(
@@ -355,7 +355,7 @@ def test_schedules_fire_again_after_a_clock_that_was_an_hour_ahead(database: Dat
     ahead = len(world.runs(uid))
     world.clock.move(-3_600)
     world.pass_time(60, step=5)
-    beat = database.read(lambda c: leases.last_beat(c, "ticker"))
+    beat = database.read(lambda c: database_processes.last_beat(c, "ticker"))
     assert beat is not None
     assert world.clock.now() - beat.beat_at <= 5 * SECOND  # not the one from ahead
     until = START + (120 + 3_600 + 120) * SECOND
@@ -365,7 +365,7 @@ def test_schedules_fire_again_after_a_clock_that_was_an_hour_ahead(database: Dat
     assert len(world.runs(uid)) == ahead + 1
     world.pass_time(600, step=5)
     assert len(world.runs(uid)) == ahead + 11
-    beat = database.read(lambda c: leases.last_beat(c, "ticker"))
+    beat = database.read(lambda c: database_processes.last_beat(c, "ticker"))
     assert beat is not None
     assert "ahead_until" not in beat.info
     world.account()
@@ -660,7 +660,7 @@ def test_trouble_while_nothing_is_claimed_is_told(database: Database, monkeypatc
     def fail(*_args: object) -> object:
         raise ValueError("before any row")
 
-    monkeypatch.setattr(due, "claim", fail)
+    monkeypatch.setattr(due_rows, "claim", fail)
     with pytest.raises(ValueError, match="before any row"):
         world.ticker.step()
 

@@ -13,8 +13,8 @@ from engine.builders import World
 
 from horarium.engine.ticker import Ticker, TickerOptions
 from horarium.launchers.signals import Signals
-from horarium.store.database import Database
-from horarium.store.tables import history, positions
+from horarium.platform.database import Database
+from horarium.platform.database.tables import history, positions
 
 pytestmark = pytest.mark.both_databases
 

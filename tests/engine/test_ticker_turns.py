@@ -14,8 +14,8 @@ from world import FakeClock
 from horarium.engine import ticker
 from horarium.engine.batch import Tick
 from horarium.engine.ticker import Ticker, TickerOptions
-from horarium.store.database import Database
-from horarium.store.tables import calendars
+from horarium.platform.database import Database
+from horarium.platform.database.tables import calendars
 
 pytestmark = pytest.mark.both_databases
 

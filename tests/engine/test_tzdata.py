@@ -12,20 +12,20 @@ from sqlalchemy import Connection
 from structlog.testing import capture_logs
 from world import FakeClock
 
-from horarium.engine import tzdata
-from horarium.engine.tzdata import TzdataUpgrade
+from horarium.core.document.planning import compile_planning
+from horarium.core.document.states import Status
+from horarium.core.recurrence.zone import Zone, load_zone
+from horarium.engine import chores
+from horarium.engine.chores import TzdataUpgrade
+from horarium.features.cluster import repair_rows
+from horarium.features.cluster.verification import verify
+from horarium.features.schedules import lifecycle
+from horarium.features.schedules import service as schedule_service
+from horarium.features.schedules.rows import ScheduleRow, find
 from horarium.instant import DAY, HOUR, MINUTE, Instant, from_rfc3339, to_rfc3339
-from horarium.operations import lifecycles, schedules
-from horarium.operations.verify import verify
-from horarium.recurrence.zone import Zone, load_zone
-from horarium.schedule.planning import compile_planning
-from horarium.schedule.position import Status
-from horarium.store import installation
-from horarium.store.database import Database
-from horarium.store.schedules import zone_rules
-from horarium.store.schedules.rows import ScheduleRow, find
-from horarium.store.tables import checkpoints, plannings, positions
-from horarium.store.tables import installation as installation_table
+from horarium.platform.database import Database, installation
+from horarium.platform.database.tables import checkpoints, plannings, positions
+from horarium.platform.database.tables import installation as installation_table
 
 MIDNIGHT = from_rfc3339("2026-11-15T00:00:00Z")
 NINE_THERE = {"cron_expressions": ["0 9 * * *"], "timezone": "Europe/Istanbul"}
@@ -45,9 +45,9 @@ def upgrade(database: Database, clock: FakeClock, monkeypatch: pytest.MonkeyPatc
 
     def start(version: str, hours: int) -> Office:
         there = Zone("Europe/Istanbul", timezone(timedelta(hours=hours)))  # type: ignore[arg-type]  # a zone made by hand
-        monkeypatch.setattr(tzdata, "tzdata_version", lambda: version)
+        monkeypatch.setattr(chores, "tzdata_version", lambda: version)
         monkeypatch.setattr(
-            "horarium.recurrence.spec.load_zone", lambda name: there if name == there.key else load_zone(name)
+            "horarium.core.recurrence.spec.load_zone", lambda name: there if name == there.key else load_zone(name)
         )
         compile_planning.cache_clear()
         return Office.on(database, clock)
@@ -178,7 +178,7 @@ def test_decisions_under_the_old_rules_are_no_finding(upgrade: Upgrade, clock: F
         later.tick(86_400)
     assert [run.nominal % DAY for run in later.runs()] == [6 * HOUR] * 4 + [7 * HOUR] * 3
     assert list(verify(later.resources, ADMIN)) == []
-    schedules.update(later.resources, ADMIN, "nightly", {"note": "an edit that leaves the spec alone"})
+    schedule_service.update(later.resources, ADMIN, "nightly", {"note": "an edit that leaves the spec alone"})
     assert row_of(later).generation == 2
     later.tick(86_400)
     assert list(verify(later.resources, ADMIN)) == []
@@ -187,13 +187,13 @@ def test_decisions_under_the_old_rules_are_no_finding(upgrade: Upgrade, clock: F
 def test_a_paused_schedule_shows_its_new_time(upgrade: Upgrade) -> None:
     office = upgrade("1", 3)
     office.create(spec=NINE_THERE)
-    lifecycles.pause(office.resources, ADMIN, "nightly")
+    lifecycle.pause(office.resources, ADMIN, "nightly")
     follow(office)
     later = upgrade("2", 2)
     follow(later)
     row = row_of(later)
     assert (row.status, row.next_due, row.generation) == (Status.PAUSED, MIDNIGHT + 7 * HOUR, 2)
-    lifecycles.resume(later.resources, ADMIN, "nightly")
+    lifecycle.resume(later.resources, ADMIN, "nightly")
     later.tick(86_400)
     assert list(verify(later.resources, ADMIN)) == []
 
@@ -204,7 +204,7 @@ def test_what_a_pause_has_overtaken_is_left_to_the_resume(upgrade: Upgrade, cloc
     due = row_of(office).next_due
     assert due is not None
     clock.set((MIDNIGHT + 6 * HOUR + due) // 2)  # nominal is over, due is not
-    lifecycles.pause(office.resources, ADMIN, "nightly")
+    lifecycle.pause(office.resources, ADMIN, "nightly")
     later = upgrade("2", 2)
     follow(later)
     assert (row_of(later).next_due, row_of(later).generation) == (due, 1)
@@ -240,7 +240,7 @@ def test_a_plan_that_cannot_be_read_is_left_to_the_tick(upgrade: Upgrade) -> Non
 def test_many_are_looked_at_in_pieces_and_one_line_tells_how_many_moved(
     upgrade: Upgrade, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(tzdata, "_LOOKS", 2)
+    monkeypatch.setattr(chores, "_LOOKS", 2)
     office = upgrade("1", 3)
     for number in range(5):
         office.create(f"s{number}", spec=NINE_THERE if number < 4 else NINE_HERE)
@@ -257,7 +257,7 @@ def test_many_are_looked_at_in_pieces_and_one_line_tells_how_many_moved(
 def test_two_processes_that_start_together_move_a_schedule_once(
     upgrade: Upgrade, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(tzdata, "_LOOKS", 1)
+    monkeypatch.setattr(chores, "_LOOKS", 1)
     office = upgrade("1", 3)
     for number in range(3):
         office.create(f"s{number}", spec=NINE_THERE)
@@ -279,13 +279,15 @@ def test_a_schedule_that_was_decided_meanwhile_is_not_moved(upgrade: Upgrade, cl
 
     def move(now: Instant) -> object:
         return later.resources.database.write(
-            lambda c: zone_rules.move(c, later.resources.known, written.schedule_uid, "default", now=now, because="x")
+            lambda c: repair_rows.move_plan(
+                c, later.resources.known, written.schedule_uid, "default", now=now, because="x"
+            )
         )
 
     assert move(MIDNIGHT + 6 * HOUR) is None  # its time has come
     assert move(MIDNIGHT) is not None
     assert move(MIDNIGHT) is None
-    lifecycles.delete(later.resources, ADMIN, "nightly")
+    lifecycle.delete(later.resources, ADMIN, "nightly")
     assert move(MIDNIGHT) is None
 
 

@@ -13,21 +13,22 @@ import pytest
 import sqlalchemy as sa
 from engine.workflows import Flow, called, node, store
 
-from horarium.engine import advancer, step_inputs, step_rows
+from horarium.core.document.states import step_key
+from horarium.core.lifecycle.event import Event, Reported, ReportedState, Terminated
+from horarium.core.lifecycle.outcome import Accepted, Finished, RunFailed
+from horarium.engine import advancer, step_drafts
+from horarium.engine.capacity import Limits
 from horarium.engine.claimer import DispatcherOptions
-from horarium.engine.room import Limits
-from horarium.ids import id_text
-from horarium.life.event import Event, Reported, ReportedState, Terminated
-from horarium.life.outcome import Accepted, Finished, RunFailed
-from horarium.schedule.run import step_key
-from horarium.store.database import Connection, Database
-from horarium.store.database.channels import READY
-from horarium.store.database.json_text import event_text
-from horarium.store.runs import open_runs, step_changes
-from horarium.store.runs.step_changes import Noted
-from horarium.store.runs.writer import Happened, record_event, record_events
-from horarium.store.schedules.due import Plannings
-from horarium.store.tables import approvals, runs, workflows
+from horarium.features.runs import open_rows
+from horarium.features.runs import step_rows as run_step_rows
+from horarium.features.runs.step_rows import StepChange
+from horarium.features.runs.transition_rows import ReportedEvent, record_event, record_events
+from horarium.features.schedules.due_rows import Plannings
+from horarium.platform.database import Connection, Database
+from horarium.platform.database.columns import event_text
+from horarium.platform.database.tables import approvals, runs, workflows
+from horarium.platform.database.wakeups import READY
+from horarium.platform.ids import id_text
 
 FAILS = RunFailed("it went wrong", "bad_input")
 # Where the databases have nothing to differ about.
@@ -204,15 +205,15 @@ def test_a_step_is_not_given_more_than_fits(database: Database) -> None:
 def test_open_steps_are_given_no_more_than_one_transaction_may_write(
     database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(step_inputs, "MAX_BYTES", 1_000)
-    monkeypatch.setattr(step_inputs, "MAX_OPEN_BYTES", 10_000)
+    monkeypatch.setattr(step_drafts, "MAX_BYTES", 1_000)
+    monkeypatch.setattr(step_drafts, "MAX_OPEN_BYTES", 10_000)
     written: list[object] = []
 
     def noted(value: object) -> str:
         written.append(value)
         return event_text(value)
 
-    monkeypatch.setattr(step_inputs, "event_text", noted)
+    monkeypatch.setattr(step_drafts, "event_text", noted)
     later = (node(f"n{place}", "second") for place in range(1, 4))
     store(database, "w", node("first", input={}), node("n0", "first"), node("second", "first", input={}), *later)
     flow = Flow(database, {"n0": Accepted(), "n1": Accepted()})
@@ -226,7 +227,7 @@ def test_open_steps_are_given_no_more_than_one_transaction_may_write(
 
 @pytest.mark.both_databases
 @pytest.mark.parametrize(
-    ("module", "bound", "transactions"), [(advancer, "_BYTES_AT_ONCE", 3), (step_inputs, "MAX_OPEN_BYTES", 4)]
+    ("module", "bound", "transactions"), [(advancer, "_BYTES_AT_ONCE", 3), (step_drafts, "MAX_OPEN_BYTES", 4)]
 )
 def test_large_workflows_are_moved_on_in_transactions_of_their_own(
     database: Database, monkeypatch: pytest.MonkeyPatch, module: ModuleType, bound: str, transactions: int
@@ -288,7 +289,7 @@ def test_sub_workflows_end_somewhere(database: Database, monkeypatch: pytest.Mon
     assert [(row.node_path.count("again"), row.error) for row in refused] == [
         (9, "Workflows are nested more than 8 levels deep")
     ]
-    monkeypatch.setattr(step_rows, "MAX_STEPS", 6)
+    monkeypatch.setattr(step_drafts, "MAX_STEPS", 6)
     root = flow.begin("w", schedule_id="t")
     below = [row for row in flow.runs() if row.root_run_id == root]
     assert len(below) == 8, "six, and those that were refused"
@@ -338,7 +339,7 @@ def test_a_wish_to_cancel_reaches_all_the_way_down(database: Database) -> None:
         {"sub": "running", "gated": "awaiting_approval"},
         {"deep": "running"},
     )
-    flow.write(lambda connection: open_runs.ask_to_stop(connection, [root], flow.clock.now()))
+    flow.write(lambda connection: open_rows.ask_to_stop(connection, [root], flow.clock.now()))
     flow.settle()
     run = flow.run(root)
     assert (run.state, run.cause) == ("cancelled", "cancel_requested")
@@ -398,7 +399,7 @@ class _Undone(Exception):
 
 
 def _end_all(connection: Connection, flow: Flow, told: Sequence[tuple[bytes, Event]], gone: Sequence[bytes]) -> None:
-    happened = [Happened(run_id, event) for run_id, event in told]
+    happened = [ReportedEvent(run_id, event) for run_id, event in told]
     record_events(connection, Plannings(), happened, now=flow.clock.now())
     ended = sa.select(runs.c.run_id).where(runs.c.run_id.in_(gone), runs.c.state == "terminated")
     assert {row.run_id for row in connection.execute(ended)} == set(gone)
@@ -493,11 +494,11 @@ def test_what_a_crash_leaves_between_two_transactions_is_taken_up(database: Data
     again = sa.select(runs.c.run_id, runs.c.parent_run_id).where(runs.c.node_id == "a")
     step, root = other.write(lambda connection: tuple(connection.execute(again).one()))
     # Told twice: as if somebody had noted it before it was taken, and once more after.
-    other.write(lambda connection: step_changes.note(connection, [Noted(root, step), Noted(root)]))
+    other.write(lambda connection: run_step_rows.add_changes(connection, [StepChange(root, step), StepChange(root)]))
     other.settle()
     assert (other.run(root).state, other.nodes(root)) == ("succeeded", {"a": "succeeded", "b": "succeeded"})
     assert len(other.launcher.deliveries) == 2
-    other.write(lambda connection: step_changes.note(connection, [Noted(b"0" * 16)]))
+    other.write(lambda connection: run_step_rows.add_changes(connection, [StepChange(b"0" * 16)]))
     other.settle()
     assert other.noted() == 0, "of a run that is there no more"
 

@@ -10,13 +10,13 @@ import sqlalchemy as sa
 from engine.builders import World
 from world import FakeClock
 
+from horarium.core.document.stored_workflow import workflow_document
+from horarium.core.document.workflow import parse_workflow
+from horarium.core.lifecycle.outcome import Finished, Outcome
 from horarium.launchers.launcher import LaunchRequest
 from horarium.launchers.recording import RecordingLauncher
-from horarium.life.outcome import Finished, Outcome
-from horarium.schedule.workflow import parse_workflow
-from horarium.schedule.workflow_document import workflow_document
-from horarium.store.database import Database
-from horarium.store.tables import runs, step_changes, workflows
+from horarium.platform.database import Database
+from horarium.platform.database.tables import runs, step_changes, workflows
 
 Answer = Outcome | Callable[[LaunchRequest], Outcome]
 

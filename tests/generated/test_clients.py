@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from generated.conftest import Generated
 
-from horarium.wire.schedules import Schedule, Triggered, WriteResult
+from horarium.features.schedules.model import Schedule, Triggered, WriteResult
 
 ANSWERS = {
     "Schedule": Schedule,

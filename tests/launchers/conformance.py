@@ -16,6 +16,7 @@ from launchers.agents import Agent
 from launchers.brokers import MEMORY
 from launchers.far_ends import COMMANDS, FOR_EVER, FixedClock, HttpFarEnd, request_for, tasks
 
+from horarium.core.lifecycle.outcome import Finished, Outcome
 from horarium.launchers.a2a.dialect import Dialect
 from horarium.launchers.a2a.launcher import A2ALauncher
 from horarium.launchers.celery.launcher import Broker, CeleryLauncher
@@ -25,8 +26,7 @@ from horarium.launchers.launcher import Launcher, LaunchRequest
 from horarium.launchers.pull import PullLauncher
 from horarium.launchers.python import PythonLauncher
 from horarium.launchers.recording import RecordingLauncher
-from horarium.launchers.ssrf import AddressPolicy, Guard
-from horarium.life.outcome import Finished, Outcome
+from horarium.launchers.ssrf import AddressGuard, AddressPolicy
 
 Target = Mapping[str, Any]
 
@@ -62,7 +62,7 @@ class Case:
 @asynccontextmanager
 async def _http() -> AsyncIterator[Far]:
     async with HttpFarEnd() as far:
-        launcher = HttpLauncher(FixedClock(), guard=Guard(AddressPolicy(allow_loopback=True)))
+        launcher = HttpLauncher(FixedClock(), guard=AddressGuard(AddressPolicy(allow_loopback=True)))
         yield Far(
             launcher,
             echo={"url": far.url("/echo")},
@@ -128,7 +128,7 @@ def _a2a(dialect: Dialect) -> Callable[[], AbstractAsyncContextManager[Far]]:
     @asynccontextmanager
     async def up() -> AsyncIterator[Far]:
         async with Agent(speaks=(dialect,)) as agent:
-            launcher = A2ALauncher(FixedClock(), guard=Guard(AddressPolicy(allow_loopback=True)))
+            launcher = A2ALauncher(FixedClock(), guard=AddressGuard(AddressPolicy(allow_loopback=True)))
             bad = ("failed no disk", "rejected", "-32603", "-32602", "http 500", "http 302", "garbage", "big", " ")
             yield Far(
                 launcher,

@@ -13,16 +13,16 @@ from typing import Any
 
 import orjson
 
+from horarium.core.decision.run_policies import Terms
+from horarium.core.document.definition import Action
+from horarium.core.lifecycle.outcome import Finished, Outcome
+from horarium.core.policy.approval import ApprovalMode
 from horarium.instant import SECOND, from_rfc3339
-from horarium.job.job import Job
 from horarium.launchers.command import CommandSpec
 from horarium.launchers.launcher import LaunchRequest
 from horarium.launchers.python import PythonLauncher
 from horarium.launchers.tasks import TaskRegistry
-from horarium.life.outcome import Finished, Outcome
-from horarium.policy.approval import ApprovalMode
-from horarium.schedule.definition import Action
-from horarium.schedule.terms import Terms
+from horarium.platform.job import Job
 
 NOW = from_rfc3339("2026-03-08T07:00:00Z")
 FOR_EVER = 30.0

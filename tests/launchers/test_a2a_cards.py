@@ -12,12 +12,12 @@ import pytest
 from launchers.far_ends import HttpFarEnd, Received, answer
 from launchers.names import Ticking
 
-from horarium.launchers.a2a import cards as module
+from horarium.launchers.a2a import connections as module
 from horarium.launchers.a2a.card import MAX_CARD_BYTES, OLD_WELL_KNOWN, WELL_KNOWN
-from horarium.launchers.a2a.cards import KEPT_FAILED_SECONDS, KEPT_SECONDS, Cards
 from horarium.launchers.a2a.client import A2AClient
+from horarium.launchers.a2a.connections import KEPT_FAILED_SECONDS, KEPT_SECONDS, Cards
 from horarium.launchers.launcher import AgentLine, CardSeen
-from horarium.launchers.ssrf import AddressPolicy, Guard
+from horarium.launchers.ssrf import AddressGuard, AddressPolicy
 
 # No test speaks TLS; reading the certificates of the world takes longer than a call.
 NO_TLS = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
@@ -28,7 +28,7 @@ class World:
     def __init__(self, far: HttpFarEnd) -> None:
         self.far = far
         self.clock = Ticking()
-        self.cards = Cards(A2AClient(self.clock, Guard(AddressPolicy(allow_loopback=True)), NO_TLS), self.clock)
+        self.cards = Cards(A2AClient(self.clock, AddressGuard(AddressPolicy(allow_loopback=True)), NO_TLS), self.clock)
 
     def line(self, path: str = "", agent_id: str = "writer", **fields: Any) -> AgentLine:
         return AgentLine(agent_id, self.far.url(path), token="secret", **fields)

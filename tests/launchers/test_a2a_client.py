@@ -15,16 +15,16 @@ from launchers.far_ends import FixedClock, HttpFarEnd, Received, Route, answer
 
 from horarium.launchers.a2a.client import (
     A2AClient,
+    AgentAddressForbidden,
     Called,
     CardFailed,
     HttpStatus,
     LostReply,
-    NotSent,
-    TargetForbidden,
+    RequestNotSent,
     TooLarge,
 )
 from horarium.launchers.a2a.dialect import Dialect, Malformed, MessageSeen, RpcFailed, get_body
-from horarium.launchers.ssrf import AddressPolicy, Guard
+from horarium.launchers.ssrf import AddressGuard, AddressPolicy
 
 TOKEN = "secret-of-the-agent"
 SAID = {"jsonrpc": "2.0", "id": "r1", "result": {"kind": "message", "parts": [{"kind": "text", "text": "done"}]}}
@@ -37,7 +37,7 @@ SHORT = 2.0
 
 
 def client(**changes: Any) -> A2AClient:
-    return A2AClient(FixedClock(), Guard(AddressPolicy(allow_loopback=True), **changes), NO_TLS)
+    return A2AClient(FixedClock(), AddressGuard(AddressPolicy(allow_loopback=True), **changes), NO_TLS)
 
 
 async def call(url: str, a2a: A2AClient | None = None, **changes: Any) -> Called:
@@ -230,10 +230,10 @@ def test_what_reaches_nobody_is_known_to_have_reached_nobody() -> None:
     async def run() -> None:
         async with HttpFarEnd() as far:
             url = far.url("/it")
-            assert isinstance(await call(url, seconds=0), NotSent)
-        assert isinstance(await call(url), NotSent)
+            assert isinstance(await call(url, seconds=0), RequestNotSent)
+        assert isinstance(await call(url), RequestNotSent)
         slow = client(resolver=never)
-        assert await call("http://slow.test/", slow, seconds=0.01) == NotSent("no connection within 0.01 s")
+        assert await call("http://slow.test/", slow, seconds=0.01) == RequestNotSent("no connection within 0.01 s")
         card = await slow.fetch_card("http://slow.test/", namespace="default", seconds=0.01)
         assert card == CardFailed("no connection within 0.01 s", answered=False)
 
@@ -250,7 +250,7 @@ def deep(levels: int) -> Any:
 @pytest.mark.parametrize(
     ("changes", "says"),
     [
-        ({"url": "http://127.0.0.1/", "a2a": A2AClient(FixedClock(), Guard(), NO_TLS)}, "loopback"),
+        ({"url": "http://127.0.0.1/", "a2a": A2AClient(FixedClock(), AddressGuard(), NO_TLS)}, "loopback"),
         ({"url": "ftp://agent.test/"}, "must be http or https"),
         ({"url": "http://user:hunter2@agent.test/"}, "credentials"),
         ({"url": "http://"}, "host"),
@@ -265,7 +265,7 @@ def deep(levels: int) -> Any:
 )
 def test_what_may_not_be_sent_is_not(changes: dict[str, Any], says: str) -> None:
     got = asyncio.run(call(**{"url": "http://127.0.0.1:1/", **changes}))
-    assert isinstance(got, TargetForbidden)
+    assert isinstance(got, AgentAddressForbidden)
     assert says in got.error
     assert "hunter2" not in got.error
     assert "evil" not in got.error

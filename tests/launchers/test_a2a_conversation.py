@@ -6,12 +6,23 @@ from typing import Any
 
 import pytest
 
-from horarium.launchers.a2a import outcomes
-from horarium.launchers.a2a.card import Endpoint
-from horarium.launchers.a2a.client import HttpStatus, LostReply, NotSent, TargetForbidden, TooLarge
+from horarium.core.document.assignee import AgentProtocol
+from horarium.core.lifecycle.outcome import (
+    Asked,
+    Busy,
+    Finished,
+    Refused,
+    RunCancelled,
+    RunFailed,
+    Unknown,
+    Unreachable,
+)
+from horarium.launchers.a2a import messages
+from horarium.launchers.a2a.card import AgentRoute, Endpoint, moved_back, ways_to, without_address, without_dialect
+from horarium.launchers.a2a.client import AgentAddressForbidden, HttpStatus, LostReply, RequestNotSent, TooLarge
 from horarium.launchers.a2a.conversation import (
     CalledOff,
-    Done,
+    ConversationDone,
     Follow,
     Leave,
     Left,
@@ -28,10 +39,7 @@ from horarium.launchers.a2a.conversation import (
     poll_pause,
 )
 from horarium.launchers.a2a.dialect import Dialect, Malformed, MessageSeen, RpcFailed, TaskSeen, TasksListed, TaskState
-from horarium.launchers.a2a.ways import Way, moved_back, ways_to, without_address, without_dialect
 from horarium.launchers.payload import MAX_RESULT_BYTES
-from horarium.life.outcome import Asked, Busy, Finished, Refused, RunCancelled, RunFailed, Unknown, Unreachable
-from horarium.schedule.agent_words import AgentProtocol
 
 NOW = 1_700_000_000_000_000
 
@@ -62,7 +70,7 @@ TASKS: dict[str, tuple[TaskSeen, Any]] = {
 @pytest.mark.parametrize("stage", [Stage.SENDING, Stage.FOLLOWING])
 @pytest.mark.parametrize(("seen", "outcome"), TASKS.values(), ids=TASKS)
 def test_the_state_of_a_task_is_what_becomes_of_the_run(stage: Stage, seen: TaskSeen, outcome: Any) -> None:
-    assert next_step(Where(stage, Dialect.V1_0, "m1"), seen, NOW) == Done(outcome)
+    assert next_step(Where(stage, Dialect.V1_0, "m1"), seen, NOW) == ConversationDone(outcome)
 
 
 @pytest.mark.parametrize("stage", [Stage.SENDING, Stage.FOLLOWING, Stage.CHECKING])
@@ -81,33 +89,41 @@ def said(code: int) -> str:
 
 REFUSED = [-32700, -32600, -32602, -32004, -32005, -32003]
 SENT: dict[str, tuple[Any, Any]] = {
-    "a message": (MessageSeen("hi", "c1"), Done(Finished({"text": "hi", "task_id": None, "context_id": "c1"}))),
+    "a message": (
+        MessageSeen("hi", "c1"),
+        ConversationDone(Finished({"text": "hi", "task_id": None, "context_id": "c1"})),
+    ),
     "an empty message": (
         MessageSeen("", None),
-        Done(RunFailed("the agent returned an empty answer", "empty_response", {"task_id": None, "context_id": None})),
+        ConversationDone(
+            RunFailed("the agent returned an empty answer", "empty_response", {"task_id": None, "context_id": None})
+        ),
     ),
-    "too much text": (MessageSeen("x" * MAX_RESULT_BYTES, None), Done(outcomes.too_large())),
-    "too much": (TooLarge(), Done(outcomes.too_large())),
-    "nonsense": (Malformed("no JSON"), Done(RunFailed("the agent's reply is not valid: no JSON", "contract_violated"))),
+    "too much text": (MessageSeen("x" * MAX_RESULT_BYTES, None), ConversationDone(messages.too_large())),
+    "too much": (TooLarge(), ConversationDone(messages.too_large())),
+    "nonsense": (
+        Malformed("no JSON"),
+        ConversationDone(RunFailed("the agent's reply is not valid: no JSON", "contract_violated")),
+    ),
     "a list": (
         TasksListed(()),
-        Done(RunFailed("the agent's reply is not valid: the response lists tasks", "contract_violated")),
+        ConversationDone(RunFailed("the agent's reply is not valid: the response lists tasks", "contract_violated")),
     ),
-    "an exception": (error(-32603), Done(RunFailed(said(-32603), "agent_error"))),
-    "a code of its own": (error(-32050), Done(RunFailed(said(-32050), "agent_error"))),
-    **{f"refused {code}": (error(code), Done(Refused(said(code)))) for code in REFUSED},
+    "an exception": (error(-32603), ConversationDone(RunFailed(said(-32603), "agent_error"))),
+    "a code of its own": (error(-32050), ConversationDone(RunFailed(said(-32050), "agent_error"))),
+    **{f"refused {code}": (error(code), ConversationDone(Refused(said(code)))) for code in REFUSED},
     "no such method": (error(-32601), Leave(Left.DIALECT, Refused(said(-32601)))),
     "no such version": (error(-32009), Leave(Left.DIALECT, Refused(said(-32009)))),
-    "not sent": (NotSent("refused"), Leave(Left.ADDRESS, Unreachable("refused"))),
-    "forbidden": (TargetForbidden("private"), Leave(Left.ADDRESS, Refused("private"))),
+    "not sent": (RequestNotSent("refused"), Leave(Left.ADDRESS, Unreachable("refused"))),
+    "forbidden": (AgentAddressForbidden("private"), Leave(Left.ADDRESS, Refused("private"))),
     "lost": (LostReply("broken"), Seek(Stage.LOOKING, Unknown("broken"))),
     "gateway": (HttpStatus(502, "HTTP 502"), Seek(Stage.LOOKING, Unknown("HTTP 502"))),
-    "no time": (HttpStatus(503, "HTTP 503", "7"), Done(Busy(7.0, sent=True))),
-    "too many": (HttpStatus(429, "HTTP 429", None), Done(Busy(None, sent=True, error_class="rate_limit"))),
-    "no entry": (HttpStatus(401, "HTTP 401"), Done(Refused("HTTP 401"))),
+    "no time": (HttpStatus(503, "HTTP 503", "7"), ConversationDone(Busy(7.0, sent=True))),
+    "too many": (HttpStatus(429, "HTTP 429", None), ConversationDone(Busy(None, sent=True, error_class="rate_limit"))),
+    "no entry": (HttpStatus(401, "HTTP 401"), ConversationDone(Refused("HTTP 401"))),
     "nobody there": (HttpStatus(404, "HTTP 404"), Leave(Left.ADDRESS, Refused("HTTP 404"))),
     "redirect": (HttpStatus(307, "HTTP 307"), Leave(Left.ADDRESS, Refused("HTTP 307"))),
-    "broke down": (HttpStatus(500, "HTTP 500"), Done(RunFailed("HTTP 500", "provider_error"))),
+    "broke down": (HttpStatus(500, "HTTP 500"), ConversationDone(RunFailed("HTTP 500", "provider_error"))),
 }
 
 
@@ -117,19 +133,21 @@ def test_what_follows_from_the_reply_to_a_message(heard: Any, step: Any) -> None
 
 
 def test_what_was_lost_cannot_be_looked_for_in_the_old_dialect() -> None:
-    assert next_step(Where(Stage.SENDING, Dialect.V0_3, "m1"), LostReply("broken"), NOW) == Done(Unknown("broken"))
+    assert next_step(Where(Stage.SENDING, Dialect.V0_3, "m1"), LostReply("broken"), NOW) == ConversationDone(
+        Unknown("broken")
+    )
 
 
 @pytest.mark.parametrize("code", [-32003, -32602, -32600])
 def test_an_agent_that_gives_no_hints_is_asked_for_none(code: int) -> None:
     where = Where(Stage.SENDING, Dialect.V1_0, "m1", push=True)
     assert next_step(where, error(code), NOW) == WithoutPush()
-    assert next_step(where, error(-32603), NOW) == Done(RunFailed(said(-32603), "agent_error"))
+    assert next_step(where, error(-32603), NOW) == ConversationDone(RunFailed(said(-32603), "agent_error"))
 
 
 def test_a_new_message_cannot_have_lost_a_task() -> None:
     step = next_step(Where(Stage.SENDING, Dialect.V1_0, "m1"), error(-32001), NOW)
-    assert isinstance(step, Done)
+    assert isinstance(step, ConversationDone)
     assert isinstance(step.outcome, Refused)
 
 
@@ -143,16 +161,16 @@ LOOKED: dict[str, tuple[dict[str, Any], Any, Any]] = {
     "not among others": ({"heard": True, "fresh": False}, TasksListed((OTHERS,)), Send()),
     "none yet": ({"heard": True, "early": True}, TasksListed(()), Pause()),
     "none": ({"heard": True}, TasksListed(()), Send()),
-    "none, and once only": ({"heard": True, "once": True}, TasksListed(()), Done(NO_TASK)),
-    "none after a lost reply": ({"otherwise": LOST}, TasksListed(()), Done(LOST)),
+    "none, and once only": ({"heard": True, "once": True}, TasksListed(()), ConversationDone(NO_TASK)),
+    "none after a lost reply": ({"otherwise": LOST}, TasksListed(()), ConversationDone(LOST)),
     "an old agent": ({"heard": True}, error(-32601), Send()),
-    "an old agent after a lost reply": ({"otherwise": LOST}, error(-32601), Done(LOST)),
-    "unreachable": ({"otherwise": LOST}, NotSent("refused"), Pause(elsewhere=True)),
+    "an old agent after a lost reply": ({"otherwise": LOST}, error(-32601), ConversationDone(LOST)),
+    "unreachable": ({"otherwise": LOST}, RequestNotSent("refused"), Pause(elsewhere=True)),
     "broken again": ({"heard": True}, LostReply("broken"), Pause(elsewhere=True)),
     "restarting": ({"heard": True}, HttpStatus(503, "HTTP 503"), Pause(elsewhere=True)),
-    "no entry": ({"otherwise": LOST}, HttpStatus(401, "HTTP 401"), Done(LOST)),
-    "forbidden": ({"heard": True}, TargetForbidden("private"), Done(Refused("private"))),
-    "nonsense": ({"otherwise": LOST}, Malformed("no JSON"), Done(LOST)),
+    "no entry": ({"otherwise": LOST}, HttpStatus(401, "HTTP 401"), ConversationDone(LOST)),
+    "forbidden": ({"heard": True}, AgentAddressForbidden("private"), ConversationDone(Refused("private"))),
+    "nonsense": ({"otherwise": LOST}, Malformed("no JSON"), ConversationDone(LOST)),
 }
 
 
@@ -162,7 +180,7 @@ def test_what_follows_from_looking_for_a_message(where: dict[str, Any], heard: A
     assert next_step(asked, heard, NOW) == step
 
 
-GONE = Done(Unknown("the agent no longer has the task: why"))
+GONE = ConversationDone(Unknown("the agent no longer has the task: why"))
 FOLLOWED: dict[str, tuple[Any, Any]] = {
     "lost with its agent": (error(-32001), GONE),
     "another dialect": (
@@ -173,11 +191,11 @@ FOLLOWED: dict[str, tuple[Any, Any]] = {
     "nonsense": (Malformed("no JSON"), Pause()),
     "the end of another task": (task("completed", "done", name="t0"), Pause()),
     "the question of another task": (task("input-required", "which city?", name="t0"), Pause()),
-    "too much": (TooLarge(), Done(outcomes.too_large(), unwanted=True)),
-    "unreachable": (NotSent("refused"), Pause(elsewhere=True)),
+    "too much": (TooLarge(), ConversationDone(messages.too_large(), unwanted=True)),
+    "unreachable": (RequestNotSent("refused"), Pause(elsewhere=True)),
     "broken": (LostReply("broken"), Pause(elsewhere=True)),
     "no entry": (HttpStatus(401, "HTTP 401"), Pause(elsewhere=True)),
-    "forbidden": (TargetForbidden("private"), Pause(elsewhere=True)),
+    "forbidden": (AgentAddressForbidden("private"), Pause(elsewhere=True)),
 }
 
 
@@ -188,20 +206,20 @@ def test_no_poll_that_goes_wrong_ends_what_is_followed(stage: Stage, heard: Any,
 
 
 ASKS = task("input-required", "which city?")
-ASKED = Done(Asked("agent_input", "which city?", "t1"))
+ASKED = ConversationDone(Asked("agent_input", "which city?", "t1"))
 NOT_BEGUN = Unreachable("broken", sent=True)
 CHECKED: dict[str, tuple[dict[str, Any], Any, Any]] = {
     "still asks": ({}, ASKS, Send("c1")),
     "went on without us": ({}, task("working"), Follow("t1")),
-    "ended without us": ({}, task("completed", "done"), Done(Finished({"text": "done", **IDS}))),
+    "ended without us": ({}, task("completed", "done"), ConversationDone(Finished({"text": "done", **IDS}))),
     "may have arrived just now": ({"heard": True, "early": True}, ASKS, Pause()),
     "did not arrive": ({"heard": True}, ASKS, Send("c1")),
     "nobody knows": (
         {"heard": True, "once": True},
         ASKS,
-        Done(Unknown("the agent's task does not show whether it received the answer")),
+        ConversationDone(Unknown("the agent's task does not show whether it received the answer")),
     ),
-    "did not arrive in this launch": ({"otherwise": NOT_BEGUN}, ASKS, Done(NOT_BEGUN)),
+    "did not arrive in this launch": ({"otherwise": NOT_BEGUN}, ASKS, ConversationDone(NOT_BEGUN)),
     "arrived": ({"heard": True}, task("working", ids=("m1",)), Follow("t1")),
     "arrived, and is being read": (
         {"heard": True, "early": True},
@@ -270,7 +288,7 @@ STOPPED: dict[str, tuple[Any, CalledOff]] = {
     "stops nothing": (error(-32004), CalledOff.POINTLESS),
     "broken down": (error(-32603), CalledOff.NOT_TOLD),
     "other dialect": (error(-32601), CalledOff.OTHER_DIALECT),
-    "unreachable": (NotSent("refused"), CalledOff.NOT_TOLD),
+    "unreachable": (RequestNotSent("refused"), CalledOff.NOT_TOLD),
     "lost": (LostReply("broken"), CalledOff.NOT_TOLD),
     "status": (HttpStatus(503, "HTTP 503"), CalledOff.NOT_TOLD),
 }
@@ -313,6 +331,6 @@ def test_of_many_addresses_a_few_are_tried_and_the_registered_one_always() -> No
 
 def test_a_way_that_led_nowhere_is_left() -> None:
     ways = ways_to([Endpoint(U, V1, True), Endpoint(R, V1, False)], AUTO, None)
-    assert without_dialect(ways, V1) == (Way(U, V0, True), Way(R, V0, False))
-    assert without_address(ways, U) == (Way(R, V1, False), Way(R, V0, False))
+    assert without_dialect(ways, V1) == (AgentRoute(U, V0, True), AgentRoute(R, V0, False))
+    assert without_address(ways, U) == (AgentRoute(R, V1, False), AgentRoute(R, V0, False))
     assert moved_back(ways, ways[0])[-1] == ways[0]

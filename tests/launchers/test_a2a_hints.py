@@ -6,7 +6,7 @@ import asyncio
 
 from launchers.far_ends import FOR_EVER
 
-from horarium.launchers.a2a.hints import Hints
+from horarium.launchers.a2a.messages import Hints
 
 
 def test_a_hint_ends_the_pause() -> None:

@@ -11,11 +11,8 @@ import pytest
 from launchers.agents import Agent, KeptHolder, Task
 from launchers.far_ends import FOR_EVER, KEY, STEP, FixedClock, request_for
 
-from horarium.launchers.a2a.dialect import Dialect, TaskState
-from horarium.launchers.a2a.launcher import A2ALauncher
-from horarium.launchers.launcher import AgentLine, LaunchRequest
-from horarium.launchers.ssrf import AddressPolicy, Guard
-from horarium.life.outcome import (
+from horarium.core.document.assignee import AgentContext, AgentProtocol
+from horarium.core.lifecycle.outcome import (
     Asked,
     Busy,
     Finished,
@@ -27,7 +24,10 @@ from horarium.life.outcome import (
     Unknown,
     Unreachable,
 )
-from horarium.schedule.agent_words import AgentContext, AgentProtocol
+from horarium.launchers.a2a.dialect import Dialect, TaskState
+from horarium.launchers.a2a.launcher import A2ALauncher
+from horarium.launchers.launcher import AgentLine, LaunchRequest
+from horarium.launchers.ssrf import AddressGuard, AddressPolicy
 
 V1, V0 = (Dialect.V1_0,), (Dialect.V0_3,)
 both = pytest.mark.parametrize("speaks", [V1, V0], ids=["1.0", "0.3"])
@@ -38,7 +38,7 @@ TLS = ssl.create_default_context()
 
 
 def launcher() -> A2ALauncher:
-    open_guard = Guard(AddressPolicy(allow_loopback=True))
+    open_guard = AddressGuard(AddressPolicy(allow_loopback=True))
     return A2ALauncher(FixedClock(), guard=open_guard, tls=TLS, settling_seconds=0.2, late_reply_seconds=FOR_EVER)
 
 

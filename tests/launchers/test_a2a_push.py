@@ -5,11 +5,11 @@ from __future__ import annotations
 import pytest
 from launchers.far_ends import request_for
 
-from horarium.ids import new_id
+from horarium.core.lifecycle.outcome import ReportTokens, push_token
 from horarium.launchers.a2a.dialect import Push
-from horarium.launchers.a2a.push import push_for
+from horarium.launchers.a2a.messages import push_for
 from horarium.launchers.launcher import AgentLine
-from horarium.life.report_token import ReportTokens, push_token
+from horarium.platform.ids import new_id
 
 TOKEN = ReportTokens(b"k" * 32).make(new_id(), 0)
 

@@ -16,11 +16,11 @@ from launchers.brokers import MEMORY, fake_redis, received
 from launchers.far_ends import KEY, FixedClock, request_for
 
 from horarium.audience import parse_audience
-from horarium.launchers.celery import line
-from horarium.launchers.celery.broker import Link, make_app
+from horarium.core.lifecycle.outcome import Accepted, Finished, Outcome, Refused, StillRunning, Unknown, Unreachable
+from horarium.launchers.celery import publisher
+from horarium.launchers.celery.broker import BrokerConnection, make_app
 from horarium.launchers.celery.launcher import Broker, CeleryLauncher
 from horarium.launchers.launcher import LaunchRequest
-from horarium.life.outcome import Accepted, Finished, Outcome, Refused, StillRunning, Unknown, Unreachable
 
 T = TypeVar("T")
 TASK = {"task": "t"}
@@ -307,7 +307,7 @@ class Rabbit:
 
 def test_a_queue_that_is_there_is_used_as_it_is_and_another_is_made_once() -> None:
     rabbit = Rabbit("with-priorities")
-    link = Link(make_app("amqp://h"), rabbit, None, "amqp")  # type: ignore[arg-type]  # no more of it is needed
+    link = BrokerConnection(make_app("amqp://h"), rabbit, None, "amqp")  # type: ignore[arg-type]  # no more of it is needed
     for name in ("with-priorities", "new", "new", "with-priorities"):
         link._have_queue(name)
     assert rabbit.declared == [("with-priorities", True), ("new", True), ("new", False)]
@@ -323,6 +323,6 @@ class Gone(Rabbit):
 def test_a_connection_that_broke_unnoticed_is_no_fault_of_the_message(monkeypatch: pytest.MonkeyPatch) -> None:
     single: Any = SimpleNamespace(supports_batch_publish=False)
     gone: Any = Gone()
-    monkeypatch.setattr(line, "connect", lambda app, _broker: Link(app, gone, single, "amqp"))
+    monkeypatch.setattr(publisher, "connect", lambda app, _broker: BrokerConnection(app, gone, single, "amqp"))
     (outcome,) = launched("amqp://bob:hunter22@h", request())
     assert outcome == Unreachable("the connection to the broker was lost: BrokenPipeError: Broken pipe")

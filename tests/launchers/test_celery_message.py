@@ -8,19 +8,29 @@ import orjson
 import pytest
 from launchers.far_ends import KEY, NOW, request_for
 
+from horarium.core.lifecycle.outcome import (
+    Accepted,
+    Finished,
+    Outcome,
+    RunCancelled,
+    RunFailed,
+    RunTimedOut,
+    StillRunning,
+)
 from horarium.instant import SECOND
-from horarium.job.celery_header import RunHeader, read_header
-from horarium.launchers.celery.broker import is_refusal, said, transport_options
-from horarium.launchers.celery.message import (
+from horarium.launchers.celery.broker import (
     BadArguments,
     arguments,
     clipped_priority,
+    error_text,
+    is_refusal,
     message_of,
     priority_at,
     time_limits,
+    transport_options,
 )
-from horarium.launchers.celery.results import outcome_of
-from horarium.life.outcome import Accepted, Finished, Outcome, RunCancelled, RunFailed, RunTimedOut, StillRunning
+from horarium.launchers.celery.launcher import outcome_of
+from horarium.platform.job import RunHeader, read_header
 
 
 @pytest.mark.parametrize(
@@ -123,7 +133,7 @@ def test_what_a_result_backend_says(meta: dict[str, Any], outcome: Outcome | Sti
     ],
 )
 def test_what_a_library_says_never_shows_the_password_of_a_broker(text: str) -> None:
-    assert "hunter22" not in said(OSError(text), "amqp://bob:hunter22@h:1//", None)
+    assert "hunter22" not in error_text(OSError(text), "amqp://bob:hunter22@h:1//", None)
 
 
 def test_a_broker_that_says_no_has_not_taken_it() -> None:

@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 from launchers.far_ends import COMMANDS, KEY, STEP, FixedClock, python_command, request_for
 
+from horarium.core.lifecycle.outcome import Finished, Outcome, Refused, RunCancelled, RunFailed, RunTimedOut
 from horarium.launchers.command import CommandLauncher, CommandSpec
-from horarium.life.outcome import Finished, Outcome, Refused, RunCancelled, RunFailed, RunTimedOut
 
 
 def run_command(spec: CommandSpec, **changes: Any) -> Outcome:

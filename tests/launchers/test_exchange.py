@@ -11,14 +11,14 @@ from typing import Any
 import pytest
 from launchers.far_ends import FixedClock, HttpFarEnd, Received, Route, request_for
 
-from horarium.launchers import answer as answers
-from horarium.launchers.exchange import MAX_HEAD_BYTES, MAX_INTERIM, MAX_PIECES, BadRequest, Exchange
+from horarium.core.document.definition import Action
+from horarium.core.lifecycle.outcome import Finished, Outcome, Refused, RunFailed, RunTimedOut, Unknown, Unreachable
+from horarium.launchers import http as answers
+from horarium.launchers.exchange import MAX_HEAD_BYTES, MAX_INTERIM, MAX_PIECES, Exchange, InvalidRequest
 from horarium.launchers.http import HttpLauncher
-from horarium.launchers.outgoing import BadAction, Outbox, read
 from horarium.launchers.payload import MAX_RESULT_BYTES
-from horarium.launchers.ssrf import AddressPolicy, Guard
-from horarium.life.outcome import Finished, Outcome, Refused, RunFailed, RunTimedOut, Unknown, Unreachable
-from horarium.schedule.definition import Action
+from horarium.launchers.requests import BadAction, Outbox, read
+from horarium.launchers.ssrf import AddressGuard, AddressPolicy
 
 
 def saying(*parts: bytes) -> Route:
@@ -36,7 +36,7 @@ def saying(*parts: bytes) -> Route:
 def launch(route: Route, **changes: Any) -> tuple[Outcome, list[Received]]:
     async def run() -> tuple[Outcome, list[Received]]:
         async with HttpFarEnd(routes={"/it": route}) as far:
-            launcher = HttpLauncher(FixedClock(), guard=Guard(AddressPolicy(allow_loopback=True)))
+            launcher = HttpLauncher(FixedClock(), guard=AddressGuard(AddressPolicy(allow_loopback=True)))
             target = {"url": far.url("/it"), **changes.pop("target", {})}
             outcome = await launcher.launch(request_for("http", target, **changes))
             await launcher.close()
@@ -106,7 +106,7 @@ def test_others_have_their_turn_while_a_large_answer_is_read() -> None:
         pieces = b"1\r\nx\r\n" * 9_000
         route = saying(OK + b"transfer-encoding: chunked\r\n\r\n" + pieces + b"0\r\n\r\n")
         async with HttpFarEnd(routes={"/it": route}) as far:
-            launcher = HttpLauncher(FixedClock(), guard=Guard(AddressPolicy(allow_loopback=True)))
+            launcher = HttpLauncher(FixedClock(), guard=AddressGuard(AddressPolicy(allow_loopback=True)))
             counting = asyncio.ensure_future(count())
             outcome = await launcher.launch(request_for("http", {"url": far.url("/it")}))
             counting.cancel()
@@ -200,7 +200,7 @@ def test_a_connection_is_for_one_call_and_says_so() -> None:
 def test_the_query_is_sent_and_the_fragment_is_not() -> None:
     async def run() -> list[str]:
         async with HttpFarEnd() as far:
-            launcher = HttpLauncher(FixedClock(), guard=Guard(AddressPolicy(allow_loopback=True)))
+            launcher = HttpLauncher(FixedClock(), guard=AddressGuard(AddressPolicy(allow_loopback=True)))
             for path in ("/a?b=c#d", "?q", "", "/ü"):
                 await launcher.launch(request_for("http", {"url": far.url(path)}))
             await launcher.close()
@@ -224,7 +224,7 @@ def test_a_deadline_within_the_handshake_has_sent_nothing_whatever_the_name(host
 
     async def run() -> Outcome:
         async with HttpFarEnd() as far:
-            launcher = HttpLauncher(FixedClock(), guard=Guard(AddressPolicy(allow_loopback=True), to_loopback))
+            launcher = HttpLauncher(FixedClock(), guard=AddressGuard(AddressPolicy(allow_loopback=True), to_loopback))
             url = f"https://{host}:{far.port}/"
             return await launcher.launch(request_for("http", {"url": url}, seconds=0.2))
 
@@ -240,7 +240,7 @@ def test_a_header_that_cannot_be_written_reaches_nobody(traceparent: str) -> Non
 
 
 def test_a_request_that_cannot_be_written_says_so() -> None:
-    with pytest.raises(BadRequest):
+    with pytest.raises(InvalidRequest):
         Exchange("GET", b"/a b", [(b"host", b"h")], b"")
 
 

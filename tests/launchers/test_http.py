@@ -12,11 +12,7 @@ import pytest
 from launchers.far_ends import KEY, NOW, STEP, FixedClock, HttpFarEnd, Received, answer, request_for
 from standardwebhooks import Webhook
 
-from horarium.instant import SECOND, to_datetime
-from horarium.launchers.answer import not_done
-from horarium.launchers.http import HttpLauncher
-from horarium.launchers.ssrf import AddressPolicy, Guard
-from horarium.life.outcome import (
+from horarium.core.lifecycle.outcome import (
     Accepted,
     Busy,
     Finished,
@@ -28,6 +24,9 @@ from horarium.life.outcome import (
     Unknown,
     Unreachable,
 )
+from horarium.instant import SECOND, to_datetime
+from horarium.launchers.http import HttpLauncher, not_done
+from horarium.launchers.ssrf import AddressGuard, AddressPolicy
 
 SECRET = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
 OTHER_SECRET = "whsec_" + "QUJD" * 8
@@ -48,7 +47,9 @@ def launch(
 
     async def run() -> tuple[Outcome, list[Received]]:
         async with HttpFarEnd(answers or {"/": answer("200 OK")}) as far:
-            launcher = HttpLauncher(FixedClock(), guard=Guard(AddressPolicy(allow_loopback=True)), secrets=secrets)
+            launcher = HttpLauncher(
+                FixedClock(), guard=AddressGuard(AddressPolicy(allow_loopback=True)), secrets=secrets
+            )
             given = {"url": far.url(target.pop("path", "/")), **target}
             outcome = await launcher.launch(request_for("http", given, **changes))
             await launcher.close()
@@ -275,7 +276,7 @@ def test_a_name_server_that_hangs_is_unreachable_at_the_deadline() -> None:
         return []
 
     async def run() -> Outcome:
-        launcher = HttpLauncher(FixedClock(), guard=Guard(resolver=hang))
+        launcher = HttpLauncher(FixedClock(), guard=AddressGuard(resolver=hang))
         return await launcher.launch(request_for("http", {"url": "http://a.example/"}, seconds=0.2))
 
     assert asyncio.run(run()) == Unreachable("no response before the deadline")
@@ -284,7 +285,7 @@ def test_a_name_server_that_hangs_is_unreachable_at_the_deadline() -> None:
 def test_a_cancelled_request_says_whether_the_target_may_have_acted() -> None:
     async def run() -> Outcome:
         async with HttpFarEnd() as far:
-            launcher = HttpLauncher(FixedClock(), guard=Guard(AddressPolicy(allow_loopback=True)))
+            launcher = HttpLauncher(FixedClock(), guard=AddressGuard(AddressPolicy(allow_loopback=True)))
             cancelled = asyncio.Event()
             asyncio.get_running_loop().call_later(0.2, cancelled.set)
             request = request_for("http", {"url": far.url("/slow")}, cancelled=cancelled)
@@ -336,7 +337,7 @@ def test_redirects_are_not_followed() -> None:
 def test_cookies_of_one_run_are_not_sent_with_the_next() -> None:
     async def run() -> list[Received]:
         async with HttpFarEnd({"/": answer("200 OK", set_cookie="session=tenant-a; Path=/")}) as far:
-            launcher = HttpLauncher(FixedClock(), guard=Guard(AddressPolicy(allow_loopback=True)))
+            launcher = HttpLauncher(FixedClock(), guard=AddressGuard(AddressPolicy(allow_loopback=True)))
             for _ in range(2):
                 await launcher.launch(request_for("http", {"url": far.url("/")}))
             await launcher.close()
@@ -387,7 +388,7 @@ def test_tls_is_verified_for_the_name_although_the_address_is_dialled(
 
     async def run() -> tuple[Outcome, list[Received]]:
         async with HttpFarEnd({"/": answer("200 OK")}, tls=server) as far:
-            guard = Guard(AddressPolicy(allow_loopback=True), to_loopback)
+            guard = AddressGuard(AddressPolicy(allow_loopback=True), to_loopback)
             launcher = HttpLauncher(FixedClock(), guard=guard, tls=trusting)
             outcome = await launcher.launch(request_for("http", {"url": far.url("/", host)}))
             await launcher.close()

@@ -11,12 +11,12 @@ from launchers import far_ends
 from launchers.far_ends import run_task
 from launchers.test_command import run_command, shell
 
-from horarium.job.job import Job
-from horarium.job.run_log import RunLog
+from horarium.core.lifecycle.outcome import Finished, Outcome, RunCancelled, RunFailed
 from horarium.launchers.command import CommandSpec
 from horarium.launchers.python import PythonLauncher
 from horarium.launchers.tasks import TaskRegistry
-from horarium.life.outcome import Finished, Outcome, RunCancelled, RunFailed
+from horarium.platform.job import Job
+from horarium.platform.run_log import RunLog
 
 
 def log_of(most: int = 65_536) -> RunLog:

@@ -9,7 +9,8 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from horarium.launchers.bounds import CancelAsked, DeadlineReached, Ended, run_within
+from horarium.core.document.json_values import OUTGOING
+from horarium.launchers.bounds import CancelRequested, DeadlinePassed, WorkEnded, run_within
 from horarium.launchers.payload import (
     MAX_RESULT_BYTES,
     NotJson,
@@ -18,7 +19,6 @@ from horarium.launchers.payload import (
     keep,
     read,
 )
-from horarium.schedule.json_limits import OUTGOING
 
 
 def nested(depth: int) -> Any:
@@ -157,11 +157,11 @@ async def _fails() -> None:
 
 
 def test_what_comes_first_is_the_end() -> None:
-    assert within(_quick, 5) == Ended(7)
-    assert within(_long, 0.05) == DeadlineReached()
-    assert within(_long, 5, cancel_after=0.05) == CancelAsked()
-    assert within(_stubborn, 0.05) == DeadlineReached(abandoned=True)
-    assert within(_stubborn, 5, cancel_after=0.05) == CancelAsked(abandoned=True)
+    assert within(_quick, 5) == WorkEnded(7)
+    assert within(_long, 0.05) == DeadlinePassed()
+    assert within(_long, 5, cancel_after=0.05) == CancelRequested()
+    assert within(_stubborn, 0.05) == DeadlinePassed(abandoned=True)
+    assert within(_stubborn, 5, cancel_after=0.05) == CancelRequested(abandoned=True)
 
 
 @pytest.mark.parametrize("how", ["deadline", "cancel", "shutdown"])
@@ -188,7 +188,7 @@ def test_work_elsewhere_is_told_to_stop_and_not_cancelled(how: str) -> None:
         return [end, answer.result()]
 
     end, answer = asyncio.run(run())
-    expected = {"deadline": DeadlineReached(), "cancel": CancelAsked()}
+    expected = {"deadline": DeadlinePassed(), "cancel": CancelRequested()}
     assert isinstance(end, asyncio.CancelledError) if how == "shutdown" else end == expected[how]
     assert answer == 7
 
@@ -199,7 +199,7 @@ def test_work_elsewhere_that_has_ended_is_not_told_to_stop() -> None:
         answer.set_result(7)
         return await run_within(answer, seconds=0, cancelled=None, grace_seconds=1, stop=pytest.fail)
 
-    assert asyncio.run(run()) == Ended(7)
+    assert asyncio.run(run()) == WorkEnded(7)
 
 
 def test_an_error_of_the_work_is_the_callers() -> None:
@@ -208,11 +208,11 @@ def test_an_error_of_the_work_is_the_callers() -> None:
 
 
 def test_a_far_deadline_is_no_overflow() -> None:
-    assert within(_quick, 1e18) == Ended(7)
+    assert within(_quick, 1e18) == WorkEnded(7)
 
 
 def test_without_an_event_nobody_can_ask_it_to_stop() -> None:
     async def run() -> Any:
         return await run_within(_long(), seconds=0.05, cancelled=None, grace_seconds=0.1)
 
-    assert asyncio.run(run()) == DeadlineReached()
+    assert asyncio.run(run()) == DeadlinePassed()

@@ -16,10 +16,19 @@ from launchers import far_ends
 from launchers.far_ends import FixedClock, request_for, run_task
 
 from horarium.audience import EVERYBODY
-from horarium.job.job import Job
+from horarium.core.lifecycle.outcome import (
+    Busy,
+    Finished,
+    Outcome,
+    Refused,
+    RunCancelled,
+    RunFailed,
+    RunTimedOut,
+    Unreachable,
+)
 from horarium.launchers.python import PythonLauncher
 from horarium.launchers.tasks import TaskRegistry
-from horarium.life.outcome import Busy, Finished, Outcome, Refused, RunCancelled, RunFailed, RunTimedOut, Unreachable
+from horarium.platform.job import Job
 
 
 class _Own(Exception):

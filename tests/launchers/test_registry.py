@@ -11,15 +11,24 @@ from launchers.far_ends import FixedClock, request_for
 from structlog.testing import capture_logs
 
 from horarium.audience import EVERYBODY, Audience
+from horarium.core.document.definition import Action
+from horarium.core.document.field import Field
+from horarium.core.document.kinds import SHIPPED, Kind
+from horarium.core.lifecycle.outcome import (
+    Accepted,
+    Busy,
+    Finished,
+    Outcome,
+    Refused,
+    StillRunning,
+    Unknown,
+    Unreachable,
+)
 from horarium.errors import InvalidDefinition
 from horarium.launchers.launcher import Launcher, LaunchRequest
 from horarium.launchers.pull import PullLauncher
 from horarium.launchers.recording import RecordingLauncher
 from horarium.launchers.registry import Registry, discover
-from horarium.life.outcome import Accepted, Busy, Finished, Outcome, Refused, StillRunning, Unknown, Unreachable
-from horarium.schedule.definition import Action
-from horarium.schedule.field import Field
-from horarium.schedule.kinds import SHIPPED, Kind
 
 
 def recording(kind: str, **script: Any) -> RecordingLauncher:

@@ -13,10 +13,10 @@ import pytest
 from launchers.far_ends import FixedClock, HttpFarEnd, answer, request_for
 from launchers.names import FOUND, PATIENCE, Names, Ticking, patient, until
 
+from horarium.core.lifecycle.outcome import Finished, Outcome, Unreachable
 from horarium.launchers.http import HttpLauncher
 from horarium.launchers.resolver import MAX_KEPT, SystemResolver, numeric_address
-from horarium.launchers.ssrf import AddressPolicy, Guard, Unresolved
-from horarium.life.outcome import Finished, Outcome, Unreachable
+from horarium.launchers.ssrf import AddressGuard, AddressPolicy, Unresolved
 
 
 def run(work: Coroutine[Any, Any, Any]) -> Any:
@@ -323,7 +323,9 @@ def test_a_look_up_that_takes_too_long_is_no_refusal() -> None:
     names = Names(held={"slow.example"})
 
     async def ask() -> object:
-        return await Guard(resolver=SystemResolver(getaddrinfo=names, limit_seconds=0.02)).judge("slow.example", 80)
+        return await AddressGuard(resolver=SystemResolver(getaddrinfo=names, limit_seconds=0.02)).judge(
+            "slow.example", 80
+        )
 
     assert run(ask()) == Unresolved("slow.example cannot be resolved: took longer than 0.02 s")
     names.let_go("slow.example")
@@ -332,7 +334,7 @@ def test_a_look_up_that_takes_too_long_is_no_refusal() -> None:
 def launched(url: str, resolver: Any, **changes: Any) -> Outcome:
     async def launch() -> Outcome:
         async with HttpFarEnd({"/": answer("200 OK")}) as far:
-            launcher = HttpLauncher(FixedClock(), guard=Guard(AddressPolicy(allow_loopback=True), resolver))
+            launcher = HttpLauncher(FixedClock(), guard=AddressGuard(AddressPolicy(allow_loopback=True), resolver))
             target = {"url": url.replace("PORT", str(far.port))}
             outcome = await launcher.launch(request_for("http", target, **changes))
             await launcher.close()

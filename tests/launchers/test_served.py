@@ -10,13 +10,12 @@ import pytest
 from launchers.far_ends import FixedClock, tasks
 
 from horarium.audience import EVERYBODY, USUAL, Audience
+from horarium.core.document.definition import Action
+from horarium.core.document.kinds import SHIPPED
 from horarium.launchers.command import CommandLauncher, CommandSpec
 from horarium.launchers.pull import PullLauncher
 from horarium.launchers.python import PythonLauncher
-from horarium.launchers.registry import Registry
-from horarium.launchers.served import MAX_NAMES, Served, read_served, unserved
-from horarium.schedule.definition import Action
-from horarium.schedule.kinds import SHIPPED
+from horarium.launchers.registry import MAX_NAMES, Registry, Served, read_served, unserved
 
 PYTHON = Served({"python": EVERYBODY, "pull": EVERYBODY}, {"python": {"report": USUAL}})
 SHELL = Served({"command": EVERYBODY}, {"command": {"backup": USUAL}})

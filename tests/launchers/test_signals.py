@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from horarium.decision.facts import Signal
+from horarium.core.decision.facts import Signal
 from horarium.instant import SECOND
 from horarium.launchers import signals as module
 from horarium.launchers.signals import Signals

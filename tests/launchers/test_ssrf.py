@@ -10,11 +10,12 @@ from collections.abc import Sequence
 import pytest
 from launchers.far_ends import FixedClock, HttpFarEnd, answer, request_for
 
+from horarium.core.lifecycle.outcome import Finished, Outcome, Refused
 from horarium.launchers.http import HttpLauncher
 from horarium.launchers.ssrf import (
+    AddressForbidden,
+    AddressGuard,
     AddressPolicy,
-    Forbidden,
-    Guard,
     Permitted,
     Range,
     Resolver,
@@ -22,7 +23,6 @@ from horarium.launchers.ssrf import (
     Verdict,
     range_of,
 )
-from horarium.life.outcome import Finished, Outcome, Refused
 
 
 def answering(*addresses: str) -> Resolver:
@@ -32,7 +32,7 @@ def answering(*addresses: str) -> Resolver:
     return resolver
 
 
-def judge(guard: Guard, host: str = "hooks.example") -> Verdict:
+def judge(guard: AddressGuard, host: str = "hooks.example") -> Verdict:
     return asyncio.run(guard.judge(host, 443))
 
 
@@ -105,7 +105,7 @@ def test_every_range_is_closed_by_default_but_the_public_one() -> None:
         Range.SPECIAL: "0.0.0.0",
     }
     assert set(examples) == set(Range)
-    verdicts = {name: judge(Guard(resolver=answering(address))) for name, address in examples.items()}
+    verdicts = {name: judge(AddressGuard(resolver=answering(address))) for name, address in examples.items()}
     assert [name for name, verdict in verdicts.items() if isinstance(verdict, Permitted)] == [Range.PUBLIC]
 
 
@@ -132,49 +132,49 @@ def test_every_range_is_closed_by_default_but_the_public_one() -> None:
     ],
 )
 def test_the_operator_opens_what_is_named(policy: AddressPolicy, address: str, permitted: bool) -> None:
-    assert isinstance(judge(Guard(policy, answering(address))), Permitted) is permitted
+    assert isinstance(judge(AddressGuard(policy, answering(address))), Permitted) is permitted
 
 
 def test_one_forbidden_address_among_good_ones_is_enough() -> None:
-    verdict = judge(Guard(resolver=answering("8.8.8.8", "10.0.0.1")))
-    assert isinstance(verdict, Forbidden)
+    verdict = judge(AddressGuard(resolver=answering("8.8.8.8", "10.0.0.1")))
+    assert isinstance(verdict, AddressForbidden)
     assert "10.0.0.1, a private address" in verdict.error
 
 
 def test_the_order_of_the_resolver_is_kept_and_repeats_are_dropped() -> None:
-    assert judge(Guard(resolver=answering("8.8.4.4", "8.8.8.8", "8.8.4.4"))) == Permitted(("8.8.4.4", "8.8.8.8"))
+    assert judge(AddressGuard(resolver=answering("8.8.4.4", "8.8.8.8", "8.8.4.4"))) == Permitted(("8.8.4.4", "8.8.8.8"))
 
 
 @pytest.mark.parametrize("host", ["127.1", "0x7f000001", "2130706433", "localhost", "127.0.0.1"])
 def test_every_spelling_of_loopback_is_seen_through(host: str) -> None:
-    assert isinstance(judge(Guard(), host), Forbidden)
+    assert isinstance(judge(AddressGuard(), host), AddressForbidden)
 
 
 @pytest.mark.parametrize(
     ("resolver", "host", "expected"),
     [
         (answering(), "a.example", Unresolved),
-        (answering("no address"), "a.example", Forbidden),
-        (answering("8.8.8.8"), "", Forbidden),
-        (answering("8.8.8.8"), "a" * 254, Forbidden),
+        (answering("no address"), "a.example", AddressForbidden),
+        (answering("8.8.8.8"), "", AddressForbidden),
+        (answering("8.8.8.8"), "a" * 254, AddressForbidden),
     ],
     ids=["nothing", "nonsense", "empty", "long"],
 )
 def test_odd_names_and_answers(resolver: Resolver, host: str, expected: type) -> None:
-    assert isinstance(judge(Guard(resolver=resolver), host), expected)
+    assert isinstance(judge(AddressGuard(resolver=resolver), host), expected)
 
 
 def test_a_failing_resolver_is_no_refusal() -> None:
     async def fails(_host: str, _port: int, _group: str) -> Sequence[str]:
         raise socket.gaierror(socket.EAI_AGAIN, "try again")
 
-    assert isinstance(judge(Guard(resolver=fails)), Unresolved)
+    assert isinstance(judge(AddressGuard(resolver=fails)), Unresolved)
 
 
 def _launch(resolver: Resolver, policy: AddressPolicy) -> tuple[Outcome, int]:
     async def run() -> tuple[Outcome, int]:
         async with HttpFarEnd({"/": answer("200 OK")}) as far:
-            launcher = HttpLauncher(FixedClock(), guard=Guard(policy, resolver))
+            launcher = HttpLauncher(FixedClock(), guard=AddressGuard(policy, resolver))
             outcome = await launcher.launch(request_for("http", {"url": far.url("/", "rebind.example")}))
             await launcher.close()
             return outcome, len(far.received)

@@ -10,9 +10,9 @@ import pytest
 from launchers import far_ends
 from launchers.far_ends import STEP, request_for, run_task
 
-from horarium.job.job import Job
+from horarium.core.lifecycle.outcome import Finished, Refused
 from horarium.launchers.tasks import Task, TaskRegistry, job_of
-from horarium.life.outcome import Finished, Refused
+from horarium.platform.job import Job
 
 
 def none() -> list[Any]:

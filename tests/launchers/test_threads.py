@@ -9,13 +9,13 @@ from queue import SimpleQueue
 
 import pytest
 
-from horarium.launchers.threads import Threads
+from horarium.platform.threads import ReusedThreads
 
 PATIENCE = 30.0
 """Seconds after which a test gives up; nothing here takes a thousandth of it."""
 
 
-def ident_of(threads: Threads) -> threading.Thread:
+def ident_of(threads: ReusedThreads) -> threading.Thread:
     found: SimpleQueue[threading.Thread] = SimpleQueue()
     threads.start(lambda: found.put(threading.current_thread()))
     return found.get(timeout=PATIENCE)
@@ -29,7 +29,7 @@ def until(met: Callable[[], bool]) -> None:
 
 
 def test_an_idle_thread_is_used_again_and_is_a_daemon() -> None:
-    threads = Threads("t")
+    threads = ReusedThreads("t")
     first = ident_of(threads)
     until(lambda: threads.idle == 1)
     assert ident_of(threads) is first
@@ -38,7 +38,7 @@ def test_an_idle_thread_is_used_again_and_is_a_daemon() -> None:
 
 
 def test_a_call_that_never_ends_holds_up_nobody() -> None:
-    threads = Threads("t")
+    threads = ReusedThreads("t")
     held, went_on = threading.Event(), threading.Event()
     threads.start(lambda: held.wait(PATIENCE))
     threads.start(went_on.set)
@@ -48,7 +48,7 @@ def test_a_call_that_never_ends_holds_up_nobody() -> None:
 
 
 def test_an_idle_thread_ends_after_a_while() -> None:
-    threads = Threads("t", idle_seconds=0.01)
+    threads = ReusedThreads("t", idle_seconds=0.01)
     thread = ident_of(threads)
     thread.join(PATIENCE)
     assert not thread.is_alive()
@@ -56,7 +56,7 @@ def test_an_idle_thread_ends_after_a_while() -> None:
 
 
 def test_closing_ends_idle_threads_and_later_calls_are_still_made() -> None:
-    threads = Threads("t")
+    threads = ReusedThreads("t")
     thread = ident_of(threads)
     until(lambda: threads.idle == 1)
     threads.close()
@@ -68,7 +68,7 @@ def test_closing_ends_idle_threads_and_later_calls_are_still_made() -> None:
 
 
 def test_no_call_is_lost_while_threads_come_and_go() -> None:
-    threads = Threads("t", idle_seconds=0.0002)
+    threads = ReusedThreads("t", idle_seconds=0.0002)
     done: SimpleQueue[int] = SimpleQueue()
     for n in range(2_000):
         threads.start(lambda n=n: done.put(n))
@@ -83,7 +83,7 @@ def test_an_idle_thread_keeps_nothing_of_its_last_call_alive() -> None:
     class Thing:
         pass
 
-    threads = Threads("t", idle_seconds=3_600)
+    threads = ReusedThreads("t", idle_seconds=3_600)
     thing = Thing()
     gone = weakref.ref(thing)
     threads.start(lambda kept=thing: None)
@@ -98,4 +98,4 @@ def test_a_system_without_threads_says_so_and_starts_nothing(monkeypatch: pytest
 
     monkeypatch.setattr(threading.Thread, "start", none_left)
     with pytest.raises(RuntimeError, match="can't start"):
-        Threads("t").start(lambda: None)
+        ReusedThreads("t").start(lambda: None)

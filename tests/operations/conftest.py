@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from operations.desks import Office
 
-from horarium.store.database import Database
+from horarium.platform.database import Database
 
 
 @pytest.fixture

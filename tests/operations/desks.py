@@ -10,22 +10,23 @@ from endings import end_run
 from engine.builders import World
 from world import FakeClock
 
+from horarium.core.document.states import RunState
+from horarium.core.lifecycle.event import End
+from horarium.core.lifecycle.outcome import ReportTokens
+from horarium.features.agents import service as agent_service
+from horarium.features.history import service as history_service
+from horarium.features.history.rows import HistoryRow
+from horarium.features.resources import Resources
+from horarium.features.runs import rows as runs_read
+from horarium.features.runs.rows import RunRow
+from horarium.features.schedules import service as schedule_service
+from horarium.features.schedules.upcoming import ScheduleChange
 from horarium.instant import from_rfc3339
-from horarium.life.change import End
-from horarium.life.report_token import ReportTokens
-from horarium.operations import agents, history, schedules
-from horarium.operations.caller import Caller
-from horarium.operations.changes import ScheduleChange
-from horarium.operations.resources import Resources
-from horarium.schedule.run import RunState
-from horarium.settings import Settings
-from horarium.store import leases
-from horarium.store.database import Database
-from horarium.store.history.events import HistoryRow
-from horarium.store.runs import read as runs_read
-from horarium.store.runs.read import RunRow
-from horarium.telemetry.telemetry import Telemetry
-from horarium.wire.roles import Role
+from horarium.platform.caller import Caller
+from horarium.platform.database import Database, processes
+from horarium.platform.settings import Settings
+from horarium.platform.telemetry.telemetry import Telemetry
+from horarium.platform.wire import Role
 
 TOKENS = ReportTokens(b"k" * 32, "http://horarium.test")
 NOON = from_rfc3339("2026-03-15T12:00:00Z")
@@ -54,21 +55,21 @@ class Office:
         return cls(Resources(database, clock, Settings(**settings), Telemetry(clock), TOKENS), World(database, clock))
 
     def create(self, schedule_id: str = "nightly", caller: Caller = ADMIN, **parts: Any) -> ScheduleChange:
-        return schedules.create(self.resources, caller, document(schedule_id, **parts))
+        return schedule_service.create(self.resources, caller, document(schedule_id, **parts))
 
     def create_for(self, agent_id: str, schedule_id: str = "nightly", **parts: Any) -> ScheduleChange:
         """A schedule whose work is an agent's."""
-        agents.put(self.resources, ADMIN, agent_id, {})
+        agent_service.put(self.resources, ADMIN, agent_id, {})
         return self.create(schedule_id, assignee_id=agent_id, **parts)
 
     def tick(self, seconds: float = 0) -> None:
         """Time passes, with a ticker alive all the while; then all that is due is decided."""
         self.clock.move(seconds)
-        self.resources.database.write(lambda c: leases.beat(c, "ticker", "test", self.clock.now(), 10**9, {}))
+        self.resources.database.write(lambda c: processes.beat_lease(c, "ticker", "test", self.clock.now(), 10**9, {}))
         self.world.tick()
 
     def events(self, schedule_id: str = "nightly") -> list[HistoryRow]:
-        return list(history.read(self.resources, ADMIN, schedule_id, limit=500).rows)
+        return list(history_service.read_history(self.resources, ADMIN, schedule_id, limit=500).rows)
 
     def kinds(self, schedule_id: str = "nightly") -> list[str]:
         return [event.event_type.removeprefix("Schedule") for event in self.events(schedule_id)]

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 
 import pytest
 
-from horarium.launchers.ssrf import AddressPolicy, Guard
-from horarium.operations.addresses import MOST, Address, Named, NamedAddresses, judge
+from horarium.features.resources import MOST, Address, Named, NamedAddresses, judge
+from horarium.launchers.ssrf import AddressGuard, AddressPolicy
 
 _KNOWN = {"public.example": "93.184.216.34", "inside.example": "10.1.2.3"}
 
@@ -32,7 +32,7 @@ class Names:
 
 def told(*urls: str, resolves: bool = True, names: Names | None = None) -> list[str]:
     named = [Named("schedule", "s", Address("action.url", url)) for url in urls]
-    guard = Guard(AddressPolicy(), names or Names())
+    guard = AddressGuard(AddressPolicy(), names or Names())
     return [text for _, text in asyncio.run(judge(guard, "default", named, resolves=resolves, seconds=0.05))]
 
 
@@ -73,6 +73,6 @@ def test_the_agent_of_an_address_is_named_and_a_repeated_write_names_it_once() -
     named = NamedAddresses()
     for _ in range(2):
         named.add("schedule", "s", [Address("assignee_id", "http://10.0.0.1/", "writer")])
-    guard = Guard(AddressPolicy(), Names())
+    guard = AddressGuard(AddressPolicy(), Names())
     [(_, text)] = asyncio.run(judge(guard, "default", named.found, resolves=True))
     assert text.startswith("assignee_id: the URL of the agent 'writer': 10.0.0.1 is at")

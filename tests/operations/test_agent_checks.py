@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
+from horarium.core.document.assignee import AgentProtocol
+from horarium.features.agents.teams import checked_interfaces, spoken_dialect
 from horarium.launchers.a2a.card import Card, Interface
 from horarium.launchers.a2a.dialect import Dialect
 from horarium.launchers.launcher import AgentLine
-from horarium.operations.agent_checks import checked_interfaces, spoken_dialect
-from horarium.schedule.agent_words import AgentProtocol
 
 HOME = "https://agents.example.com/writer"
 OLD = Interface("https://elsewhere.example.com/", Dialect.V0_3)

@@ -7,9 +7,13 @@ from typing import Any
 import pytest
 from operations.desks import ADMIN, ALICE, BOB, Office, document
 
-from horarium.operations import agents, schedule_drafts, schedules, tokens, workflows
-from horarium.operations.bundles import apply_bundle
-from horarium.schedule.bundle import read_bundle
+from horarium.features.agents import service as agent_service
+from horarium.features.bundles.document import read_bundle
+from horarium.features.bundles.service import apply_bundle
+from horarium.features.schedules import revisions
+from horarium.features.schedules import service as schedule_service
+from horarium.features.tenants import service as tenant_service
+from horarium.features.workflows import service as workflow_service
 
 ASKING: dict[str, Any] = {"approval_policy": {"requires_approval": True}}
 NODE = {"id": "a", "action": {"workflow_type": "x"}}
@@ -20,7 +24,9 @@ def about(warnings: tuple[str, ...], field: str) -> list[str]:
 
 
 def give(office: Office, subject: str, role: str = "operator", **values: Any) -> None:
-    tokens.issue(office.resources, ADMIN, name=f"token of {subject}", role=role, subject=subject, **values)
+    tenant_service.issue_token(
+        office.resources, ADMIN, name=f"token of {subject}", role=role, subject=subject, **values
+    )
 
 
 # ── settings for steps ───────────────────────────────────────────────────────────────────────────────
@@ -32,9 +38,9 @@ def test_a_mode_without_steps_is_a_warning_of_each_write(office: Office, mode: s
     [said] = about(office.create(**policy).warnings, "mode")
     assert f"{mode} applies only to steps" in said
     office.create("other")
-    assert about(schedules.update(office.resources, ADMIN, "other", policy).warnings, "mode") == [said]
-    assert about(schedule_drafts.draft(office.resources, ADMIN, document("new", **policy)).warnings, "mode") == [said]
-    assert schedules.update(office.resources, ADMIN, "other", {"note": "read before"}).warnings == ()
+    assert about(schedule_service.update(office.resources, ADMIN, "other", policy).warnings, "mode") == [said]
+    assert about(revisions.draft(office.resources, ADMIN, document("new", **policy)).warnings, "mode") == [said]
+    assert schedule_service.update(office.resources, ADMIN, "other", {"note": "read before"}).warnings == ()
 
 
 def test_gates_without_steps_are_a_warning_of_the_plan_of_an_apply(office: Office) -> None:
@@ -44,7 +50,7 @@ def test_gates_without_steps_are_a_warning_of_the_plan_of_an_apply(office: Offic
 
 
 def test_a_stored_workflow_has_steps(office: Office) -> None:
-    workflows.put(office.resources, ADMIN, "report", {"nodes": [NODE]})
+    workflow_service.put(office.resources, ADMIN, "report", {"nodes": [NODE]})
     policy = {"mode": "every_node", "gates": ["publish"], "allow_requester": True}
     office.create(approval_policy=policy)
     assert about(office.create("other", approval_policy=policy).warnings, "mode") == []
@@ -61,16 +67,16 @@ def test_every_node_holds_the_one_call_of_a_schedule_without_steps(office: Offic
 
 def test_every_node_of_an_agent_holds_its_prompts(office: Office) -> None:
     policies = {"approval_policy": {"mode": "every_node"}}
-    agents.put(office.resources, ADMIN, "ada", {"policies": policies})
+    agent_service.put(office.resources, ADMIN, "ada", {"policies": policies})
     prompt: dict[str, Any] = {
         "action": {"prompt": "x"},
         "assignee_id": "ada",
         "approval_policy": {"requires_approval": False},
     }
     office.create(**prompt)
-    agents.put(office.resources, ADMIN, "bea", {})
+    agent_service.put(office.resources, ADMIN, "bea", {})
     office.create("later", **{**prompt, "assignee_id": "bea"})
-    agents.put(office.resources, ADMIN, "bea", {"policies": policies})  # decided when the run is created
+    agent_service.put(office.resources, ADMIN, "bea", {"policies": policies})  # decided when the run is created
     office.tick(60)
     assert (office.states(), office.states("later")) == (["awaiting_approval"], ["awaiting_approval"])
 
@@ -81,13 +87,13 @@ def test_every_node_of_an_agent_holds_its_prompts(office: Office) -> None:
 def test_a_sole_approver_is_told_before_the_first_run(office: Office) -> None:
     [said] = about(office.create(caller=ALICE, **ASKING).warnings, "allow_requester")
     assert "alice may not approve runs of their own schedule; set allow_requester (--allow-requester)" in said
-    draft = schedule_drafts.draft(office.resources, ALICE, document("new", **ASKING))
+    draft = revisions.draft(office.resources, ALICE, document("new", **ASKING))
     assert about(draft.warnings, "allow_requester") == [said]
     assert about(office.create("free", ALICE).warnings, "allow_requester") == []
-    edited = schedules.update(office.resources, ALICE, "free", ASKING)
+    edited = schedule_service.update(office.resources, ALICE, "free", ASKING)
     assert about(edited.warnings, "allow_requester") == [said]
     able = {"approval_policy": {"requires_approval": True, "allow_requester": True}}
-    assert schedules.update(office.resources, ALICE, "free", able).warnings == ()
+    assert schedule_service.update(office.resources, ALICE, "free", able).warnings == ()
 
 
 def test_another_live_approver_is_enough(office: Office) -> None:
@@ -123,24 +129,24 @@ def test_the_number_and_the_list_of_approvers_count(office: Office) -> None:
 def test_the_owner_of_a_schedule_may_not_approve_what_an_admin_edits(office: Office) -> None:
     give(office, "alice", role="owner")
     office.create(caller=ALICE)
-    [said] = about(schedules.update(office.resources, ADMIN, "nightly", ASKING).warnings, "allow_requester")
+    [said] = about(schedule_service.update(office.resources, ADMIN, "nightly", ASKING).warnings, "allow_requester")
     assert "alice and root" in said
     give(office, "bob", role="owner")
     assert about(office.create("other", BOB, **ASKING).warnings, "allow_requester") == []
 
 
 def test_steps_that_await_approval_are_told_as_runs_are(office: Office) -> None:
-    workflows.put(office.resources, ALICE, "report", {"nodes": [{**NODE, "gates": ["publish"]}]})
+    workflow_service.put(office.resources, ALICE, "report", {"nodes": [{**NODE, "gates": ["publish"]}]})
     gated: dict[str, Any] = {"approval_policy": {"gates": ["publish"]}}
     assert len(about(office.create(caller=ALICE, **gated).warnings, "allow_requester")) == 1
     assert office.create("free", ALICE, approval_policy={"gates": ["spend"]}).warnings == ()
 
 
 def test_the_policy_of_a_stored_workflow_counts(office: Office) -> None:
-    workflows.put(office.resources, ALICE, "report", {"nodes": [NODE], **ASKING})
+    workflow_service.put(office.resources, ALICE, "report", {"nodes": [NODE], **ASKING})
     assert len(about(office.create(caller=ALICE).warnings, "allow_requester")) == 1
     able = {"approval_policy": {"requires_approval": True, "allow_requester": True}}
-    workflows.put(office.resources, ALICE, "report", {"nodes": [NODE], **able})
+    workflow_service.put(office.resources, ALICE, "report", {"nodes": [NODE], **able})
     assert office.create("other", ALICE).warnings == ()
 
 

@@ -12,14 +12,17 @@ from archiving import move_all
 from operations.desks import ADMIN, AGENT, VIEWER, Office
 from sqlalchemy import Connection
 
-from horarium.ids import id_text
-from horarium.operations import listings, reports, reruns, run_events, runs
-from horarium.operations.backfills import backfill
-from horarium.operations.reports import parse_report
-from horarium.schedule.run import RunState
-from horarium.store.database import Database
-from horarium.store.schedules.health import failed_runs
-from horarium.wire.outcomes import ReportOutcome, StopOutcome
+from horarium.core.document.states import RunState
+from horarium.features.runs import events as runs_events
+from horarium.features.runs import occurrences, reports
+from horarium.features.runs import service as run_service
+from horarium.features.runs.reports import parse_report
+from horarium.features.schedules import lists
+from horarium.features.schedules.backfills import backfill
+from horarium.features.schedules.health_rows import failed_runs
+from horarium.platform.database import Database
+from horarium.platform.ids import id_text
+from horarium.platform.wire import ReportOutcome, StopOutcome
 
 pytestmark = pytest.mark.parametrize("dialect", ["postgresql"], indirect=True)
 _PATIENCE = 60
@@ -42,11 +45,11 @@ def report(office: Office, run_id: str) -> ReportOutcome:
 
 
 def cancel(office: Office, run_id: str) -> StopOutcome:
-    return runs.cancel(office.resources, ADMIN, run_id).outcome
+    return run_service.cancel(office.resources, ADMIN, run_id).outcome
 
 
 def rerun(office: Office, run_id: str) -> RunState:
-    reruns.rerun(office.resources, ADMIN, run_id)
+    occurrences.rerun(office.resources, ADMIN, run_id)
     return office.runs()[-1].state
 
 
@@ -71,8 +74,8 @@ def test_what_is_said_while_a_run_moves_is_answered_as_before(
     assert office.resources.database.write(move) == 1
     speaker.join(_PATIENCE)
     assert heard == [answer]
-    assert runs.get(office.resources, VIEWER, run_id).row.state is RunState.SUCCEEDED
-    events = [event.event_type for event in run_events.events(office.resources, VIEWER, run_id).events]
+    assert run_service.get(office.resources, VIEWER, run_id).row.state is RunState.SUCCEEDED
+    events = [event.event_type for event in runs_events.events(office.resources, VIEWER, run_id).events]
     assert events.count("run.late_report") == (say is report)
 
 
@@ -98,7 +101,7 @@ def test_a_schedule_is_described_and_filled_as_before(office: Office) -> None:
     nominals = [run.nominal for run in office.runs()]
 
     def seen() -> tuple[object, ...]:
-        described = listings.describe(office.resources, VIEWER, "nightly")
+        described = lists.describe(office.resources, VIEWER, "nightly")
         filled = backfill(office.resources, ADMIN, "nightly", start=nominals[0], end=nominals[-1], dry_run=True)
         return described, filled, office.resources.database.read(lambda c: failed_runs(c, [described.row.schedule_uid]))
 

@@ -8,22 +8,24 @@ import pytest
 import sqlalchemy as sa
 from operations.desks import ADMIN, NOON, Office, without_gaps
 
-from horarium.decision.backfill import occurrences_to_fill
+from horarium.core.decision.decide import occurrences_to_fill
+from horarium.core.document.event import EventType
+from horarium.core.document.states import Origin, RunState, Status
+from horarium.core.policy.queue import OverlapPolicy
 from horarium.errors import BackfillTooLarge, InvalidSpec
+from horarium.features.calendars import service as calendar_service
+from horarium.features.cluster.verification import verify
+from horarium.features.runs import occurrences
+from horarium.features.runs.rows import RunFilter
+from horarium.features.schedules import backfills as module
+from horarium.features.schedules import lists
+from horarium.features.schedules import service as schedule_service
+from horarium.features.schedules.backfills import Backfilled, backfill
 from horarium.instant import DAY, HOUR, MINUTE
-from horarium.operations import backfills as module
-from horarium.operations import calendars, listings, occurrences, schedules
-from horarium.operations.backfills import Backfilled, backfill
-from horarium.operations.errors import ScheduleNotFound
-from horarium.operations.verify import verify
-from horarium.policy.overlap import OverlapPolicy
-from horarium.schedule.event import EventType
-from horarium.schedule.position import Status
-from horarium.schedule.run import Origin, RunState
-from horarium.store.database import Database
-from horarium.store.runs.read import RunFilter
-from horarium.store.tables import runs
-from horarium.wire.outcomes import FillOutcome
+from horarium.platform.database import Database
+from horarium.platform.database.tables import runs
+from horarium.platform.errors import ScheduleNotFound
+from horarium.platform.wire import FillOutcome
 
 
 def _fill(office: Office, minutes: int = 5, **options: Any) -> Backfilled:
@@ -92,7 +94,7 @@ def test_with_terminate_other_only_the_last_stays(office: Office) -> None:
     office.create(overlap_policy="terminate_other")
     _fill(office, 3)
     assert office.states() == ["cancelled", "cancelled", "ready"]
-    assert listings.describe(office.resources, ADMIN, "nightly").row.active == 1
+    assert lists.describe(office.resources, ADMIN, "nightly").row.active == 1
 
 
 def test_max_runs_ends_the_list_and_the_schedule(office: Office) -> None:
@@ -107,7 +109,7 @@ def test_a_paused_span_can_be_filled_while_paused(office: Office) -> None:
     office.clock.move(180)
     done = backfill(office.resources, ADMIN, "nightly", start=NOON, end=NOON + HOUR)
     assert done.started == 4
-    assert listings.describe(office.resources, ADMIN, "nightly").row.status is Status.PAUSED
+    assert lists.describe(office.resources, ADMIN, "nightly").row.status is Status.PAUSED
 
 
 def test_the_future_is_left_to_the_clock(office: Office) -> None:
@@ -126,7 +128,7 @@ def test_too_many_are_refused_with_their_number(office: Office) -> None:
 def test_a_thousand_fit_in_one_transaction(office: Office) -> None:
     office.create(overlap_policy="allow_all")
     assert _fill(office, 1_000).started == 1_000
-    assert listings.describe(office.resources, ADMIN, "nightly").row.fires_count == 1_000
+    assert lists.describe(office.resources, ADMIN, "nightly").row.fires_count == 1_000
 
 
 def test_a_window_that_ends_before_it_starts_is_refused(office: Office) -> None:
@@ -149,7 +151,7 @@ def _skips(office: Office) -> list[dict[str, Any]]:
 
 
 def test_every_skip_leaves_an_event_that_says_who_asked(office: Office) -> None:
-    calendars.create(
+    calendar_service.create(
         office.resources, ADMIN, {"name": "ides", "kind": "skip_dates", "timezone": "UTC", "dates": ["2026-03-14"]}
     )
     office.create(
@@ -172,7 +174,7 @@ def test_every_skip_leaves_an_event_that_says_who_asked(office: Office) -> None:
     assert _skips(office)[0]["command_context"] == {"principal": "root", "request_id": "r-1", "source": "test"}
     assert without_gaps(office.events())
     assert list(verify(office.resources, ADMIN)) == []
-    row = listings.describe(office.resources, ADMIN, "nightly").row
+    row = lists.describe(office.resources, ADMIN, "nightly").row
     assert (row.skipped_count, row.last_skip_reason) == (4, "daily_limit_reached")
     assert row.last_skipped_at == office.clock.now()
     assert [each["skipped_trigger_count"] for each in _skips(office)] == [1, 2, 3, 4]
@@ -184,7 +186,7 @@ def test_a_repeated_request_is_history_too(office: Office) -> None:
     _fill(office, 2)
     assert office.kinds() == ["Created", "Triggered", "Triggered", "TriggerSkipped", "TriggerSkipped"]
     assert {each["reason"] for each in _skips(office)} == {"already_exists"}
-    assert listings.describe(office.resources, ADMIN, "nightly").row.skipped_count == 2
+    assert lists.describe(office.resources, ADMIN, "nightly").row.skipped_count == 2
     assert list(verify(office.resources, ADMIN)) == []
 
 
@@ -251,7 +253,7 @@ def test_an_edit_in_between_is_obeyed(office: Office, monkeypatch: pytest.Monkey
     def read_then_edit(self: Database, work: Any) -> Any:
         found = real(self, work)
         monkeypatch.setattr(Database, "read", real)
-        schedules.update(office.resources, ADMIN, "nightly", {"spec": {"cron_expressions": ["*/2 * * * *"]}})
+        schedule_service.update(office.resources, ADMIN, "nightly", {"spec": {"cron_expressions": ["*/2 * * * *"]}})
         return found
 
     monkeypatch.setattr(Database, "read", read_then_edit)

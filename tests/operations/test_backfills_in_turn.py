@@ -6,15 +6,16 @@ from typing import Any
 
 from operations.desks import ADMIN, NOON, Office, without_gaps
 
-from horarium.engine.repair import Repair
-from horarium.ids import id_text
+from horarium.core.document.states import Origin, RunState
+from horarium.core.policy.queue import OverlapPolicy
+from horarium.engine.janitor import Repair
+from horarium.features.cluster.verification import verify
+from horarium.features.runs import service as run_service
+from horarium.features.runs.rows import RunRow
+from horarium.features.schedules import lifecycle, lists, triggers
+from horarium.features.schedules.backfills import Backfilled, backfill
 from horarium.instant import DAY, MINUTE, to_rfc3339
-from horarium.operations import lifecycles, listings, runs, triggers
-from horarium.operations.backfills import Backfilled, backfill
-from horarium.operations.verify import verify
-from horarium.policy.overlap import OverlapPolicy
-from horarium.schedule.run import Origin, RunState
-from horarium.store.runs.read import RunRow
+from horarium.platform.ids import id_text
 
 
 def _fill(office: Office, minutes: int = 3, **options: Any) -> Backfilled:
@@ -80,7 +81,7 @@ def test_live_occurrences_wait_behind_it_and_none_is_skipped(office: Office) -> 
     assert office.states() == ["ready", "held", "held", "held"]
     assert triggers.trigger(office.resources, ADMIN, "nightly").outcome.value == "buffered"
     assert _work_off(office) == [-2, -1, 1, 2, 2]
-    assert listings.describe(office.resources, ADMIN, "nightly").row.skipped_count == 0
+    assert lists.describe(office.resources, ADMIN, "nightly").row.skipped_count == 0
     office.tick(60)
     office.tick(60)
     assert "TriggerSkipped" in office.kinds(), "without a backfill it is as ever"
@@ -102,7 +103,7 @@ def test_a_pause_holds_back_the_clock_and_not_the_backfill(office: Office) -> No
     office.create()
     _fill(office)
     office.tick(60)
-    lifecycles.pause(office.resources, ADMIN, "nightly")
+    lifecycle.pause(office.resources, ADMIN, "nightly")
     assert _work_off(office) == [-3, -2, -1]
     assert [(run.origin, run.state.value) for run in office.runs() if run.state is not RunState.SUCCEEDED] == [
         (Origin.SCHEDULED, "held")
@@ -111,7 +112,7 @@ def test_a_pause_holds_back_the_clock_and_not_the_backfill(office: Office) -> No
     done = backfill(office.resources, ADMIN, "nightly", start=NOON - DAY, end=NOON - DAY + 2 * MINUTE)
     assert _outcomes(done) == ["buffered", "buffered"]
     assert _work_off(office) == [-1440, -1439]
-    lifecycles.resume(office.resources, ADMIN, "nightly")
+    lifecycle.resume(office.resources, ADMIN, "nightly")
     assert _work_off(office) == [1]
     assert _is_sound(office)
 
@@ -119,11 +120,11 @@ def test_a_pause_holds_back_the_clock_and_not_the_backfill(office: Office) -> No
 def test_one_that_waits_may_be_cancelled_and_a_delete_cancels_them_all(office: Office) -> None:
     office.create()
     _fill(office, 4)
-    runs.cancel(office.resources, ADMIN, id_text(office.runs()[1].run_id))
+    run_service.cancel(office.resources, ADMIN, id_text(office.runs()[1].run_id))
     assert office.states() == ["ready", "cancelled", "held", "held"]
     office.end(_active(office)[0])
     assert office.states() == ["succeeded", "cancelled", "ready", "held"]
-    lifecycles.delete(office.resources, ADMIN, "nightly")
+    lifecycle.delete(office.resources, ADMIN, "nightly")
     assert office.states() == ["succeeded", "cancelled", "cancelled", "cancelled"]
     assert _is_sound(office)
 
@@ -150,7 +151,7 @@ def test_a_shared_key_is_waited_for(office: Office) -> None:
     office.clock.move(1)
     other = triggers.trigger(office.resources, ADMIN, "other").run_id
     assert _outcomes(_fill(office, 2)) == ["buffered", "buffered"]
-    lifecycles.pause(office.resources, ADMIN, "nightly")
+    lifecycle.pause(office.resources, ADMIN, "nightly")
     [holder] = [run for run in office.runs("other") if run.run_id == other]
     office.end(holder)
     assert _work_off(office) == [-2, -1]

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 
 import pytest
 
-from horarium.ids import new_id
-from horarium.operations.caller import Caller, run_principal
-from horarium.wire.roles import Permission, Role
+from horarium.platform.caller import Caller, run_principal
+from horarium.platform.ids import new_id
+from horarium.platform.wire import Permission, Role
 
 MAY = {
     Role.ADMIN: "look read write operate approve schedule run work administer",

@@ -8,13 +8,14 @@ from concurrent.futures import ThreadPoolExecutor
 from operations.desks import ADMIN, NOON, Office, document, without_gaps
 
 from horarium.engine.ticker import Ticker
-from horarium.operations import lifecycles, schedules, triggers
-from horarium.operations.backfills import backfill
-from horarium.operations.errors import ScheduleAlreadyExists
-from horarium.operations.launches import start_run
-from horarium.operations.triggers import trigger
-from horarium.operations.verify import verify
-from horarium.wire.outcomes import WriteOutcome
+from horarium.features.cluster.verification import verify
+from horarium.features.runs.starts import start_run
+from horarium.features.schedules import lifecycle, triggers
+from horarium.features.schedules import service as schedule_service
+from horarium.features.schedules.backfills import backfill
+from horarium.features.schedules.triggers import trigger
+from horarium.platform.errors import ScheduleAlreadyExists
+from horarium.platform.wire import WriteOutcome
 
 THREADS = 8
 
@@ -29,10 +30,10 @@ def test_history_has_no_gap_under_concurrent_edits_triggers_and_ticks(office: Of
     office.clock.move(1_000)
 
     def edit(number: int) -> None:
-        schedules.update(office.resources, ADMIN, "nightly", {"note": f"note {number}"})
+        schedule_service.update(office.resources, ADMIN, "nightly", {"note": f"note {number}"})
 
     def turn(number: int) -> None:
-        change = lifecycles.pause if number % 2 else lifecycles.resume
+        change = lifecycle.pause if number % 2 else lifecycle.resume
         change(office.resources, ADMIN, "nightly")
 
     def tick(number: int) -> None:
@@ -66,7 +67,7 @@ def test_one_of_many_creations_wins(office: Office) -> None:
 
 def test_many_upserts_of_the_same_make_one_schedule(office: Office) -> None:
     works: list[Callable[[], object]] = [
-        lambda: schedules.upsert(office.resources, ADMIN, document()).outcome for _ in range(THREADS)
+        lambda: schedule_service.upsert(office.resources, ADMIN, document()).outcome for _ in range(THREADS)
     ]
     answers = _at_once(works)
     assert answers.count(WriteOutcome.CREATED) == 1

@@ -13,17 +13,17 @@ from engine.builders import multiply
 from operations.desks import ADMIN, Office
 from sqlalchemy import Connection
 
+from horarium.core.document.states import RunState
 from horarium.engine.janitor import Janitor
+from horarium.features.runs import claim_rows, reports
+from horarium.features.runs.claim_rows import ReadyTarget
+from horarium.features.schedules import lifecycle
 from horarium.instant import HOUR
-from horarium.operations import lifecycles, queues
-from horarium.operations.errors import ScheduleNotFound
-from horarium.schedule.run import RunState
-from horarium.store.database.joined_transaction import JoinedTransaction
-from horarium.store.database.wrapper import DatabaseWrapper
-from horarium.store.errors import CommitUnknown, StoreUnavailable
-from horarium.store.runs import claims, everywhere
-from horarium.store.runs.claims import ReadyTarget
-from horarium.store.tables import positions, runs
+from horarium.platform.database import run_archive
+from horarium.platform.database.errors import CommitUnknown, StoreUnavailable
+from horarium.platform.database.tables import positions, runs
+from horarium.platform.database.wrapper import DatabaseWrapper, JoinedTransaction
+from horarium.platform.errors import ScheduleNotFound
 
 T = TypeVar("T")
 
@@ -48,7 +48,7 @@ def states(office: Office) -> Counter[tuple[str, bool]]:
     asked = runs.c.stop_requested_at.is_not(None)
     statement = sa.select(runs.c.state, asked, sa.func.count()).group_by(runs.c.state, asked)
     found: Counter[tuple[str, bool]] = Counter()
-    for state, is_asked, count in office.resources.database.read(lambda c: everywhere.every(c, statement)):
+    for state, is_asked, count in office.resources.database.read(lambda c: run_archive.rows_everywhere(c, statement)):
         found[state, bool(is_asked)] += count
     return found
 
@@ -61,7 +61,7 @@ def counts(office: Office, uid: bytes) -> tuple[int, int]:
 def claimed(office: Office) -> list[Any]:
     now = office.clock.now()
     everything = [(ReadyTarget("default", "workflow:report"), 10)]
-    return office.resources.database.write(lambda c: claims.candidates(c, everything, now))
+    return office.resources.database.write(lambda c: claim_rows.candidates(c, everything, now))
 
 
 def put_on_queue(office: Office, **values: Any) -> None:
@@ -81,16 +81,16 @@ def tidy(office: Office) -> None:
 @pytest.fixture
 def small(monkeypatch: pytest.MonkeyPatch) -> None:
     """Few at once, so that little is much."""
-    monkeypatch.setattr(lifecycles, "_AT_ONCE", 5)
-    monkeypatch.setattr(lifecycles, "_MOST_STEPS", 2)
+    monkeypatch.setattr(lifecycle, "_AT_ONCE", 5)
+    monkeypatch.setattr(lifecycle, "_MOST_STEPS", 2)
 
 
 @pytest.mark.parametrize("dialect", ["sqlite", pytest.param("postgresql", marks=pytest.mark.long)], indirect=True)
 def test_more_runs_than_a_statement_takes_parameters_are_no_obstacle(office: Office) -> None:
     uid = crowded(office, 35_000, 35_000)
-    lifecycles.delete(office.resources, ADMIN, "nightly")
+    lifecycle.delete(office.resources, ADMIN, "nightly")
     with pytest.raises(ScheduleNotFound):
-        lifecycles.pause(office.resources, ADMIN, "nightly")
+        lifecycle.pause(office.resources, ADMIN, "nightly")
     found = states(office)
     open_and_wanted = {state for (state, asked), count in found.items() if not asked and count} - {"cancelled"}
     assert open_and_wanted == {"running"}
@@ -102,7 +102,7 @@ def test_more_runs_than_a_statement_takes_parameters_are_no_obstacle(office: Off
 @pytest.mark.usefixtures("small")
 def test_what_a_delete_leaves_the_janitor_ends(office: Office) -> None:
     uid = crowded(office, 20, 20)
-    lifecycles.delete(office.resources, ADMIN, "nightly")
+    lifecycle.delete(office.resources, ADMIN, "nightly")
     assert states(office)["cancelled", True] == 15
     tidy(office)
     assert states(office) == {("running", False): 1, ("cancelled", True): 40}
@@ -112,7 +112,7 @@ def test_what_a_delete_leaves_the_janitor_ends(office: Office) -> None:
 @pytest.mark.usefixtures("small")
 def test_a_few_more_than_fit_at_once_are_all_ended_by_the_delete(office: Office) -> None:
     uid = crowded(office, 6, 6)
-    lifecycles.delete(office.resources, ADMIN, "nightly")
+    lifecycle.delete(office.resources, ADMIN, "nightly")
     assert states(office) == {("running", False): 1, ("cancelled", True): 12}
     assert counts(office, uid) == (1, 0)
     ended = office.runs()[-1]
@@ -124,12 +124,12 @@ def test_a_delete_cancels_runs_on_a_pull_queue_and_no_worker_claims_them(office:
     for _ in range(3):
         office.tick(60)
     put_on_queue(office)
-    [taken] = queues.claim(office.resources, ADMIN, "default")
-    lifecycles.delete(office.resources, ADMIN, "nightly")
+    [taken] = reports.claim(office.resources, ADMIN, "default")
+    lifecycle.delete(office.resources, ADMIN, "nightly")
     assert states(office) == {("running", False): 1, ("cancelled", False): 2}
     assert {run.cause for run in office.runs() if run.state is RunState.CANCELLED} == {"schedule_deleted"}
     assert counts(office, uid) == (1, 0)
-    assert queues.claim(office.resources, ADMIN, "default", limit=100) == []
+    assert reports.claim(office.resources, ADMIN, "default", limit=100) == []
     assert office.runs()[0].run_id == taken.run.row.run_id
 
 
@@ -137,8 +137,8 @@ def test_a_delete_cancels_runs_on_a_pull_queue_and_no_worker_claims_them(office:
 def test_the_janitor_ends_the_queued_runs_that_a_delete_leaves(office: Office) -> None:
     uid = crowded(office, 20, 20)
     put_on_queue(office)
-    lifecycles.delete(office.resources, ADMIN, "nightly")
-    assert queues.claim(office.resources, ADMIN, "default", limit=100) == []
+    lifecycle.delete(office.resources, ADMIN, "nightly")
+    assert reports.claim(office.resources, ADMIN, "default", limit=100) == []
     tidy(office)
     assert states(office) == {("running", False): 1, ("cancelled", True): 40}
     assert counts(office, uid) == (1, 0)
@@ -148,7 +148,7 @@ def test_a_delete_leaves_runs_that_a_broker_has(office: Office) -> None:
     office.create(overlap_policy="allow_all")
     office.tick(60)
     put_on_queue(office, kind="celery")
-    lifecycles.delete(office.resources, ADMIN, "nightly")
+    lifecycle.delete(office.resources, ADMIN, "nightly")
     assert states(office) == {("queued", False): 1}
 
 
@@ -172,7 +172,7 @@ def test_a_delete_that_is_cut_off_in_the_middle_is_done_all_the_same(office: Off
     uid = crowded(office, 20, 20)
     whole = office.resources
     office.resources = replace(whole, database=_Failing(whole.database, 1, error))
-    lifecycles.delete(office.resources, ADMIN, "nightly")
+    lifecycle.delete(office.resources, ADMIN, "nightly")
     office.resources = whole
     assert states(office)["cancelled", True] == 5
     assert claimed(office) == []
@@ -187,7 +187,7 @@ def test_inside_a_larger_transaction_a_delete_ends_one_part(office: Office) -> N
 
     def larger(connection: Connection) -> None:
         joined = replace(whole, database=JoinedTransaction(whole.database, connection))
-        lifecycles.delete(joined, ADMIN, "nightly")
+        lifecycle.delete(joined, ADMIN, "nightly")
 
     whole.database.write(larger)
     assert states(office)["cancelled", True] == 5

@@ -10,34 +10,39 @@ from math import inf
 import pytest
 from operations.desks import ADMIN, ALICE, NOON, VIEWER, Office, document
 
-from horarium.api import probe_cache
-from horarium.api.probe_cache import ProbeCache
-from horarium.decision.health_status import HealthStatus
+from horarium.core.decision.statuses import HealthStatus
+from horarium.core.document.states import Status
 from horarium.errors import InvalidDefinition
-from horarium.ids import id_text, new_id
-from horarium.instant import SECOND, to_rfc3339
-from horarium.operations import (
-    health,
-    history,
-    lifecycles,
-    listings,
-    liveness,
-    namespaces,
-    schedule_health,
-    schedules,
-    tokens,
+from horarium.features.cluster import health
+from horarium.features.cluster import probes as cluster_probes
+from horarium.features.cluster import service as cluster_service
+from horarium.features.cluster.health import Readiness
+from horarium.features.cluster.probes import ProbeCache
+from horarium.features.history import service as history_service
+from horarium.features.history.entry_rows import START
+from horarium.features.schedules import (
+    due_rows,
+    lifecycle,
+    lists,
     triggers,
+    write_rows,
 )
-from horarium.operations.caller import Caller
-from horarium.operations.errors import Forbidden, NamespaceAlreadyExists, NamespaceNotFound, TokenNotFound
-from horarium.operations.health import Readiness
-from horarium.schedule.position import Status
-from horarium.store import leases
-from horarium.store.errors import StoreUnavailable
-from horarium.store.history.feed import START
-from horarium.store.schedules import due, positions, rows
-from horarium.store.tables import step_changes
-from horarium.wire.roles import Permission, Role
+from horarium.features.schedules import (
+    health as schedules_health,
+)
+from horarium.features.schedules import rows as schedule_rows
+from horarium.features.schedules import (
+    service as schedule_service,
+)
+from horarium.features.tenants import service as tenant_service
+from horarium.instant import SECOND, to_rfc3339
+from horarium.platform.caller import Caller
+from horarium.platform.database import processes
+from horarium.platform.database.errors import StoreUnavailable
+from horarium.platform.database.tables import step_changes
+from horarium.platform.errors import Forbidden, NamespaceAlreadyExists, NamespaceNotFound, TokenNotFound
+from horarium.platform.ids import id_text, new_id
+from horarium.platform.wire import Permission, Role
 
 OTHER = Caller("root", Role.ADMIN, "other")
 
@@ -52,37 +57,37 @@ def test_every_role_but_an_agent_s_may_read_and_only_an_admin_may_do_all() -> No
 
 
 def test_namespaces_are_made_by_admins_once(office: Office) -> None:
-    namespaces.create(office.resources, ADMIN, "other", "for tests")
-    assert [row.namespace for row in namespaces.list_namespaces(office.resources, ADMIN)] == ["default", "other"]
-    assert namespaces.get(office.resources, ADMIN, "other").description == "for tests"
+    tenant_service.create_namespace(office.resources, ADMIN, "other", "for tests")
+    assert [row.namespace for row in tenant_service.list_namespaces(office.resources, ADMIN)] == ["default", "other"]
+    assert tenant_service.get_namespace(office.resources, ADMIN, "other").description == "for tests"
     with pytest.raises(NamespaceAlreadyExists):
-        namespaces.create(office.resources, ADMIN, "other")
+        tenant_service.create_namespace(office.resources, ADMIN, "other")
     with pytest.raises(NamespaceNotFound):
-        namespaces.get(office.resources, ADMIN, "third")
+        tenant_service.get_namespace(office.resources, ADMIN, "third")
     with pytest.raises(Forbidden):
-        namespaces.create(office.resources, ALICE, "mine")
+        tenant_service.create_namespace(office.resources, ALICE, "mine")
     with pytest.raises(InvalidDefinition):
-        namespaces.create(office.resources, ADMIN, "not ok")
+        tenant_service.create_namespace(office.resources, ADMIN, "not ok")
 
 
 def test_the_same_id_lives_in_two_namespaces(office: Office) -> None:
-    namespaces.create(office.resources, ADMIN, "other")
+    tenant_service.create_namespace(office.resources, ADMIN, "other")
     office.create()
-    schedules.create(office.resources, OTHER, document())
-    lifecycles.delete(office.resources, OTHER, "nightly")
+    schedule_service.create(office.resources, OTHER, document())
+    lifecycle.delete(office.resources, OTHER, "nightly")
     assert office.kinds() == ["Created"]
 
 
 def test_a_token_is_shown_once_and_can_be_taken_back(office: Office) -> None:
-    issued = tokens.issue(office.resources, ADMIN, name="ci", role="operator", subject="ci-bot")
-    (row,) = tokens.list_tokens(office.resources, ADMIN)
+    issued = tenant_service.issue_token(office.resources, ADMIN, name="ci", role="operator", subject="ci-bot")
+    (row,) = tenant_service.list_tokens(office.resources, ADMIN)
     assert (row.name, row.role, row.subject) == ("ci", "operator", "ci-bot")
     assert issued.secret not in repr(issued)
     text = id_text(issued.token_id)
-    assert tokens.revoke(office.resources, ADMIN, text)
-    assert not tokens.revoke(office.resources, ADMIN, text)
+    assert tenant_service.revoke_token(office.resources, ADMIN, text)
+    assert not tenant_service.revoke_token(office.resources, ADMIN, text)
     with pytest.raises(TokenNotFound):
-        tokens.revoke(office.resources, ADMIN, id_text(new_id()))
+        tenant_service.revoke_token(office.resources, ADMIN, id_text(new_id()))
 
 
 @pytest.mark.parametrize(
@@ -92,14 +97,14 @@ def test_a_token_is_shown_once_and_can_be_taken_back(office: Office) -> None:
 )
 def test_a_token_that_makes_no_sense_is_refused(office: Office, name: str, role: str, expires_at: int | None) -> None:
     with pytest.raises(InvalidDefinition):
-        tokens.issue(office.resources, ADMIN, name=name, role=role, expires_at=expires_at)
+        tenant_service.issue_token(office.resources, ADMIN, name=name, role=role, expires_at=expires_at)
 
 
 def test_tokens_are_for_admins(office: Office) -> None:
     with pytest.raises(Forbidden):
-        tokens.issue(office.resources, ALICE, name="x", role="viewer")
+        tenant_service.issue_token(office.resources, ALICE, name="x", role="viewer")
     with pytest.raises(Forbidden):
-        tokens.list_tokens(office.resources, ALICE)
+        tenant_service.list_tokens(office.resources, ALICE)
 
 
 # ── history and feed ─────────────────────────────────────────────────────────────────────────────────
@@ -109,28 +114,30 @@ def test_history_is_read_in_pages(office: Office) -> None:
     office.create(overlap_policy="allow_all")
     for _ in range(4):
         office.tick(60)
-    first = history.read(office.resources, VIEWER, "nightly", limit=2)
-    rest = history.read(office.resources, VIEWER, "nightly", after_sequence=first.next_cursor or 0, limit=999)
+    first = history_service.read_history(office.resources, VIEWER, "nightly", limit=2)
+    rest = history_service.read_history(
+        office.resources, VIEWER, "nightly", after_sequence=first.next_cursor or 0, limit=999
+    )
     assert ([row.sequence for row in first.rows], first.next_cursor) == ([1, 2], 2)
     assert ([row.sequence for row in rest.rows], rest.next_cursor) == ([3, 4, 5], None)
     with pytest.raises(InvalidDefinition):
-        history.read(office.resources, VIEWER, "nightly", after_sequence=-1)
+        history_service.read_history(office.resources, VIEWER, "nightly", after_sequence=-1)
 
 
 def test_the_feed_is_that_of_the_namespace(office: Office) -> None:
-    namespaces.create(office.resources, ADMIN, "other")
+    tenant_service.create_namespace(office.resources, ADMIN, "other")
     office.create("a")
-    schedules.create(office.resources, OTHER, document("b"))
+    schedule_service.create(office.resources, OTHER, document("b"))
     # The feed waits for older transactions, also those of other databases on the same server.
     deadline = time.monotonic() + 60
-    while len(history.feed(office.resources, ADMIN, after=START, everywhere=True).rows) < 2:
+    while len(history_service.feed_rows(office.resources, ADMIN, after=START, everywhere=True).rows) < 2:
         assert time.monotonic() < deadline
         time.sleep(0.02)
-    mine = history.feed(office.resources, VIEWER)
+    mine = history_service.feed_rows(office.resources, VIEWER)
     assert [row.namespace for row in mine.rows] == ["default"]
-    assert history.feed(office.resources, VIEWER, after=mine.cursor).rows == ()
+    assert history_service.feed_rows(office.resources, VIEWER, after=mine.cursor).rows == ()
     with pytest.raises(Forbidden):
-        history.feed(office.resources, VIEWER, everywhere=True)
+        history_service.feed_rows(office.resources, VIEWER, everywhere=True)
 
 
 # ── health ───────────────────────────────────────────────────────────────────────────────────────────
@@ -138,7 +145,7 @@ def test_the_feed_is_that_of_the_namespace(office: Office) -> None:
 
 def _beat(office: Office, **completed: int) -> None:
     now = office.clock.now()
-    office.resources.database.write(lambda c: leases.beat(c, "process:p1", "p1", now, 30, completed))
+    office.resources.database.write(lambda c: processes.beat_lease(c, "process:p1", "p1", now, 30, completed))
 
 
 def _ready(office: Office, *, decides: bool = True) -> Readiness:
@@ -178,13 +185,13 @@ def test_a_process_that_does_not_decide_reports_what_is_late_and_is_ready(office
 def test_while_the_database_hangs_a_probe_is_answered_from_figures_that_grow_old(
     office: Office, monkeypatch: pytest.MonkeyPatch, decides: bool, waits: float, ready: bool
 ) -> None:
-    monkeypatch.setattr(probe_cache, "PATIENCE_SECONDS", 60)
+    monkeypatch.setattr(cluster_probes, "PATIENCE_SECONDS", 60)
     _beat(office, ticker=NOON)
     probes, free = ProbeCache(office.resources, decides=decides), threading.Event()
     assert asyncio.run(probes.readiness()).ready
-    monkeypatch.setattr(due, "earliest_due", lambda _connection: free.wait(60) and None)
+    monkeypatch.setattr(due_rows, "earliest_due", lambda _connection: free.wait(60) and None)
     office.clock.advance(1)
-    monkeypatch.setattr(probe_cache, "PATIENCE_SECONDS", 0.05)
+    monkeypatch.setattr(cluster_probes, "PATIENCE_SECONDS", 0.05)
     asyncio.run(probes.readiness())
     office.clock.advance(waits)
     found = asyncio.run(probes.readiness())
@@ -197,8 +204,8 @@ def test_while_the_database_hangs_a_probe_is_answered_from_figures_that_grow_old
 def test_scrapes_wait_together_for_a_database_that_hangs(office: Office, monkeypatch: pytest.MonkeyPatch) -> None:
     """One that comes when the look has hung for long waits no more: each would keep a thread of the requests."""
     waited, free = list[float](), threading.Event()
-    monkeypatch.setattr(probe_cache, "wait", lambda _asking, *, timeout: waited.append(timeout))
-    monkeypatch.setattr(due, "earliest_due", lambda _connection: free.wait(60) and None)
+    monkeypatch.setattr(cluster_probes, "wait", lambda _asking, *, timeout: waited.append(timeout))
+    monkeypatch.setattr(due_rows, "earliest_due", lambda _connection: free.wait(60) and None)
     probes = ProbeCache(office.resources)
     for seconds in (0, 3, 60):
         office.clock.advance(seconds)
@@ -245,7 +252,7 @@ def test_a_step_that_a_dead_process_completed_on_a_clock_that_was_ahead_is_no_si
 
 def test_liveness_tells_the_age_of_each_loop(office: Office) -> None:
     _beat(office, ticker=NOON - 3 * SECOND, janitor=NOON)
-    told = {each.name: each.seconds_ago for each in liveness.liveness(office.resources, ADMIN).loops}
+    told = {each.name: each.seconds_ago for each in cluster_service.liveness(office.resources, ADMIN).loops}
     assert told == {"ticker": 3.0, "janitor": 0.0}
 
 
@@ -254,13 +261,13 @@ def test_schedules_are_judged_by_their_own_spec(office: Office) -> None:
     office.create("busy", overlap_policy="allow_all")
     office.create("resting", paused=True)
     office.create("broken")
-    uid = office.resources.database.read(lambda c: rows.find(c, "default", "broken"))
+    uid = office.resources.database.read(lambda c: schedule_rows.find(c, "default", "broken"))
     assert uid is not None
-    office.resources.database.write(lambda c: positions.move(c, uid.schedule_uid, status=Status.BROKEN))
+    office.resources.database.write(lambda c: write_rows.move_position(c, uid.schedule_uid, status=Status.BROKEN))
     office.tick(60)
     assert {
         each.row.schedule_id: each.health.status
-        for each in schedule_health.examine_page(office.resources, VIEWER).examined
+        for each in schedules_health.examine_page(office.resources, VIEWER).examined
     } == {
         "quiet": HealthStatus.NEVER_RUN,
         "busy": HealthStatus.OK,
@@ -270,7 +277,7 @@ def test_schedules_are_judged_by_their_own_spec(office: Office) -> None:
     office.clock.move(600)
     late = next(
         each
-        for each in schedule_health.examine_page(office.resources, VIEWER).examined
+        for each in schedules_health.examine_page(office.resources, VIEWER).examined
         if each.row.schedule_id == "busy"
     )
     assert (late.health.status, late.health.late_seconds) == (HealthStatus.STALE, 540.0)
@@ -288,6 +295,6 @@ def test_the_metrics_learn_what_only_the_database_knows(office: Office) -> None:
     assert (found.oldest_undecided_seconds, found.newest_tick_age_seconds) == (40.0, inf)
     assert {state: count for state, count in found.queue_depth.items() if count} == {"ready": 1, "awaiting_approval": 1}
     assert (found.approvals_waiting, found.workflow_changes_pending, found.schedules_failing) == (1, 1, 0)
-    row = listings.describe(office.resources, ADMIN, "asks").row
-    office.resources.database.write(lambda c: positions.move(c, row.schedule_uid, failures_in_a_row=3))
+    row = lists.describe(office.resources, ADMIN, "asks").row
+    office.resources.database.write(lambda c: write_rows.move_position(c, row.schedule_uid, failures_in_a_row=3))
     assert health.read_installation(office.resources).schedules_failing == 1

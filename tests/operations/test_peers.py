@@ -7,11 +7,11 @@ from dataclasses import replace
 import pytest
 from operations.desks import ADMIN, VIEWER, Office
 
-from horarium.operations import agents
-from horarium.operations.caller import Caller
-from horarium.operations.errors import Forbidden
-from horarium.operations.peers import require_peer
-from horarium.wire.roles import Role
+from horarium.features.agents import service as agent_service
+from horarium.features.agents.teams import require_peer
+from horarium.platform.caller import Caller
+from horarium.platform.errors import Forbidden
+from horarium.platform.wire import Role
 
 
 def test_an_agent_looks_at_its_peers_and_at_nobody_else(office: Office) -> None:
@@ -24,7 +24,7 @@ def test_an_agent_looks_at_its_peers_and_at_nobody_else(office: Office) -> None:
         "caller": "seller",
     }
     for name, parent in tree.items():
-        agents.create(office.resources, ADMIN, {"id": name, **({} if parent is None else {"parent_id": parent})})
+        agent_service.create(office.resources, ADMIN, {"id": name, **({} if parent is None else {"parent_id": parent})})
     seen = [name for name in tree if _may(office, Caller("writer", Role.AGENT), name)]
     assert seen == ["boss", "editor", "writer", "checker"]
     assert not _may(office, Caller("writer", Role.AGENT), "nobody")

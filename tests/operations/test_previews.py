@@ -6,14 +6,15 @@ import pytest
 from operations.desks import ADMIN, NOON, VIEWER, Office
 
 from horarium.errors import InvalidDefinition
+from horarium.features.forecast import service as forecast_service
+from horarium.features.schedules import lifecycle
 from horarium.instant import MINUTE
-from horarium.operations import lifecycles, previews
-from horarium.operations.errors import ScheduleNotFound
+from horarium.platform.errors import ScheduleNotFound
 
 
 def test_preview_shows_decision_reason_and_inputs(office: Office) -> None:
     office.create(overlap_policy="allow_all", inputs_rotation=[{"n": 1}, {"n": 2}], budget={"max_daily_runs": 2})
-    rows = previews.preview(office.resources, VIEWER, "nightly", rows=3)
+    rows = forecast_service.preview(office.resources, VIEWER, "nightly", rows=3)
     assert [(each.row.tick_at, each.row.decision.value, each.row.reason) for each in rows] == [
         (NOON + MINUTE, "dispatch", None),
         (NOON + 2 * MINUTE, "dispatch", None),
@@ -26,7 +27,7 @@ def test_preview_shows_decision_reason_and_inputs(office: Office) -> None:
 def test_preview_counts_what_ran_today(office: Office) -> None:
     office.create(overlap_policy="allow_all", budget={"max_daily_runs": 2})
     office.tick(60)
-    rows = previews.preview(office.resources, VIEWER, "nightly", rows=2)
+    rows = forecast_service.preview(office.resources, VIEWER, "nightly", rows=2)
     assert [each.row.decision.value for each in rows] == ["dispatch", "skip"]
 
 
@@ -34,30 +35,30 @@ def test_preview_counts_what_ran_today(office: Office) -> None:
 def test_preview_has_bounds(office: Office, rows: int) -> None:
     office.create()
     with pytest.raises(InvalidDefinition):
-        previews.preview(office.resources, VIEWER, "nightly", rows=rows)
+        forecast_service.preview(office.resources, VIEWER, "nightly", rows=rows)
 
 
 def test_explain_of_the_past_tells_what_was_recorded(office: Office) -> None:
     office.create()
     office.tick(60)
     office.tick(60)
-    first = previews.explain(office.resources, VIEWER, "nightly", NOON + MINUTE)
+    first = forecast_service.explain(office.resources, VIEWER, "nightly", NOON + MINUTE)
     assert first.recorded is not None
     assert first.recorded.event_type == "ScheduleTriggered"
-    second = previews.explain(office.resources, VIEWER, "nightly", NOON + 2 * MINUTE)
+    second = forecast_service.explain(office.resources, VIEWER, "nightly", NOON + 2 * MINUTE)
     assert second.sentence.endswith("was skipped: previous run still active.")
 
 
 def test_explain_of_the_future_tells_what_stands_against_it(office: Office) -> None:
     office.create(calendars=["weekdays"])
-    told = previews.explain(office.resources, VIEWER, "nightly", NOON + MINUTE)
+    told = forecast_service.explain(office.resources, VIEWER, "nightly", NOON + MINUTE)
     assert (told.fires, told.reason) == (False, "calendar")
 
 
 def test_explain_names_the_runs_in_the_way(office: Office) -> None:
     office.create()
     office.tick(60)
-    overlap = previews.explain(office.resources, VIEWER, "nightly", NOON + 2 * MINUTE).findings[-1]
+    overlap = forecast_service.explain(office.resources, VIEWER, "nightly", NOON + 2 * MINUTE).findings[-1]
     assert overlap.detail is not None
     assert len(overlap.detail["active_run_ids"]) == 1
 
@@ -65,21 +66,21 @@ def test_explain_names_the_runs_in_the_way(office: Office) -> None:
 def test_explain_works_after_deletion(office: Office) -> None:
     office.create()
     office.tick(60)
-    lifecycles.delete(office.resources, ADMIN, "nightly")
-    assert previews.explain(office.resources, VIEWER, "nightly", NOON + MINUTE).recorded is not None
+    lifecycle.delete(office.resources, ADMIN, "nightly")
+    assert forecast_service.explain(office.resources, VIEWER, "nightly", NOON + MINUTE).recorded is not None
     with pytest.raises(ScheduleNotFound):
-        previews.explain(office.resources, VIEWER, "never-was", NOON)
+        forecast_service.explain(office.resources, VIEWER, "never-was", NOON)
 
 
 def test_explain_tells_of_the_schedule_that_had_the_id_at_that_moment(office: Office) -> None:
     office.create()
     office.tick(60)
-    lifecycles.delete(office.resources, ADMIN, "nightly")
+    lifecycle.delete(office.resources, ADMIN, "nightly")
     office.tick(60)
     office.create()
 
     def explained(minutes: int) -> tuple[bool, bool]:
-        found = previews.explain(office.resources, VIEWER, "nightly", NOON + minutes * MINUTE)
+        found = forecast_service.explain(office.resources, VIEWER, "nightly", NOON + minutes * MINUTE)
         return found.existed, found.recorded is not None
 
     assert [explained(minutes) for minutes in (-1, 1, 2, 3)] == [
@@ -88,5 +89,5 @@ def test_explain_tells_of_the_schedule_that_had_the_id_at_that_moment(office: Of
         (True, False),
         (True, False),
     ]
-    between = previews.explain(office.resources, VIEWER, "nightly", NOON + MINUTE + 30_000_000)
+    between = forecast_service.explain(office.resources, VIEWER, "nightly", NOON + MINUTE + 30_000_000)
     assert not between.existed

@@ -8,19 +8,22 @@ import pytest
 import sqlalchemy as sa
 from operations.desks import ADMIN, AGENT, NOON, OPERATOR, VIEWER, Office, without_gaps
 
+from horarium.core.document.states import RunState
 from horarium.errors import InvalidDefinition, InvalidTransition
-from horarium.ids import id_text, new_id, parse_id
+from horarium.features.runs import events as runs_events
+from horarium.features.runs import reports as runs_reports
+from horarium.features.runs import service as run_service
+from horarium.features.runs.events import RunEvent
+from horarium.features.runs.reports import parse_report
+from horarium.features.runs.rows import RunRow
+from horarium.features.runs.starts import start_run
+from horarium.features.schedules import lists
+from horarium.features.schedules.triggers import trigger
 from horarium.instant import MINUTE, SECOND, Instant, to_rfc3339
-from horarium.operations import listings, queues, reports, run_events, runs
-from horarium.operations.errors import ApprovalRequired, Forbidden, ReportUnproven, RunNotFound, RunNotHeld
-from horarium.operations.launches import start_run
-from horarium.operations.reports import parse_report
-from horarium.operations.run_events import RunEvent
-from horarium.operations.triggers import trigger
-from horarium.schedule.run import RunState
-from horarium.store.runs.read import RunRow
-from horarium.store.tables import runs as table
-from horarium.wire.outcomes import ReportOutcome, StopOutcome
+from horarium.platform.database.tables import runs as table
+from horarium.platform.errors import ApprovalRequired, Forbidden, ReportUnproven, RunNotFound, RunNotHeld
+from horarium.platform.ids import id_text, new_id, parse_id
+from horarium.platform.wire import ReportOutcome, StopOutcome
 
 
 def _queued(office: Office, **parts: Any) -> str:
@@ -48,17 +51,17 @@ def _report(office: Office, run_id: str, **body: Any) -> ReportOutcome:
 
 
 def _said(office: Office, run_id: str, **body: Any) -> ReportOutcome:
-    return reports.report(office.resources, AGENT, run_id, parse_report(body)).outcome
+    return runs_reports.report(office.resources, AGENT, run_id, parse_report(body)).outcome
 
 
 def _claim(office: Office) -> dict[str, Any]:
     """What goes back with the report."""
-    (claimed,) = queues.claim(office.resources, AGENT, "q")
+    (claimed,) = runs_reports.claim(office.resources, AGENT, "q")
     return {"lease_epoch": claimed.lease_epoch}
 
 
 def told(*asked: Any, **options: Any) -> tuple[RunEvent, ...]:
-    return run_events.events(*asked, **options).events
+    return runs_events.events(*asked, **options).events
 
 
 def _kinds(office: Office, run_id: str) -> list[str]:
@@ -71,7 +74,7 @@ def _kinds(office: Office, run_id: str) -> list[str]:
 def test_a_run_shows_what_its_revision_says(office: Office) -> None:
     office.create(action={"workflow_type": "report", "input": {"n": 1}}, labels={"team": "x"})
     office.tick(60)
-    run = runs.get(office.resources, VIEWER, id_text(office.runs()[0].run_id))
+    run = run_service.get(office.resources, VIEWER, id_text(office.runs()[0].run_id))
     assert run.inputs == {"n": 1}
     assert run.definition is not None
     assert run.definition.labels == {"team": "x"}
@@ -83,15 +86,15 @@ def test_the_rotation_decides_the_inputs(office: Office) -> None:
     office.create(inputs_rotation=[{"n": 1}, {"n": 2}], overlap_policy="allow_all")
     office.tick(60)
     office.tick(60)
-    page = runs.list_runs(office.resources, VIEWER, schedule_id="nightly")
-    found = [runs.get(office.resources, VIEWER, id_text(run.row.run_id)) for run in page.runs]
+    page = run_service.list_runs(office.resources, VIEWER, schedule_id="nightly")
+    found = [run_service.get(office.resources, VIEWER, id_text(run.row.run_id)) for run in page.runs]
     assert [run.inputs for run in found] == [{"n": 2}, {"n": 1}]
 
 
 @pytest.mark.parametrize("run_id", ["", "nonsense", "x" * 5_000, "01ARZ3NDEKTSV4RRFFQ69G5FAV"])
 def test_a_run_that_is_not_there_is_not_found(office: Office, run_id: str) -> None:
     with pytest.raises(RunNotFound):
-        runs.get(office.resources, VIEWER, run_id)
+        run_service.get(office.resources, VIEWER, run_id)
 
 
 def test_pages_show_every_run_once(office: Office) -> None:
@@ -101,7 +104,9 @@ def test_pages_show_every_run_once(office: Office) -> None:
     seen: list[bytes] = []
     token = None
     while True:
-        page = runs.list_runs(office.resources, VIEWER, schedule_id="nightly", page_size=2, next_page_token=token)
+        page = run_service.list_runs(
+            office.resources, VIEWER, schedule_id="nightly", page_size=2, next_page_token=token
+        )
         seen += [run.row.run_id for run in page.runs]
         token = page.next_page_token
         if token is None:
@@ -156,7 +161,7 @@ def test_the_stream_of_a_run_tells_that_it_was_held_then_and_ever_after(office: 
 
 def test_a_run_that_ended_while_it_was_held_tells_both(office: Office) -> None:
     run_id = id_text(_held(office).run_id)
-    runs.cancel(office.resources, ADMIN, run_id)
+    run_service.cancel(office.resources, ADMIN, run_id)
     assert _kinds(office, run_id) == [*HELD, "run.cancelled"]
     assert [event.sequence for event in told(office.resources, VIEWER, run_id)] == [1, 2, 3, 4]
 
@@ -190,7 +195,7 @@ def test_the_stream_of_a_run_tells_that_somebody_was_asked(office: Office) -> No
     assert asked.payload["gates"] == ["spend"]
     assert asked.payload["expires_at"] == to_rfc3339(office.clock.now() + 24 * 60 * MINUTE - MINUTE)
     assert len(asked.payload["approval_id"]) == 26
-    runs.cancel(office.resources, ADMIN, first)
+    run_service.cancel(office.resources, ADMIN, first)
     assert _kinds(office, second) == [*HELD, "run.released", "run.approval_requested"]
     assert [event.sequence for event in told(office.resources, VIEWER, second)] == [1, 2, 3, 4, 5]
 
@@ -199,9 +204,9 @@ def test_a_run_that_no_schedule_asked_for_begins_with_its_creation(office: Offic
     started = start_run(office.resources, ADMIN, {"workflow_id": "report", "input": [1]}, key="k")
     run_id = id_text(started.run_id)
     assert _kinds(office, run_id) == ["run.created"]
-    run = runs.get(office.resources, VIEWER, run_id)
+    run = run_service.get(office.resources, VIEWER, run_id)
     assert (run.instance_id, run.inputs, run.row.schedule_id) == (f"run:{run_id}", [1], None)
-    assert runs.cancel(office.resources, ADMIN, run_id).outcome is StopOutcome.CANCELLED
+    assert run_service.cancel(office.resources, ADMIN, run_id).outcome is StopOutcome.CANCELLED
     assert [event.sequence for event in told(office.resources, VIEWER, run_id)] == [1, 2]
 
 
@@ -212,7 +217,7 @@ def test_what_has_not_started_is_cancelled_at_once_and_makes_room(office: Office
     office.create(overlap_policy="buffer_all")
     office.tick(60)
     office.tick(60)
-    stopped = runs.cancel(office.resources, OPERATOR, id_text(office.runs()[0].run_id))
+    stopped = run_service.cancel(office.resources, OPERATOR, id_text(office.runs()[0].run_id))
     assert stopped.outcome is StopOutcome.CANCELLED
     assert office.states() == ["cancelled", "ready"]
     assert without_gaps(office.events())
@@ -220,24 +225,24 @@ def test_what_has_not_started_is_cancelled_at_once_and_makes_room(office: Office
 
 def test_what_runs_is_asked_to_stop(office: Office) -> None:
     run_id = _queued(office)
-    (claimed,) = queues.claim(office.resources, AGENT, "q")
-    assert runs.cancel(office.resources, ADMIN, run_id).outcome is StopOutcome.REQUESTED
-    assert queues.heartbeat(office.resources, AGENT, run_id, claimed.lease_epoch).stop_requested
+    (claimed,) = runs_reports.claim(office.resources, AGENT, "q")
+    assert run_service.cancel(office.resources, ADMIN, run_id).outcome is StopOutcome.REQUESTED
+    assert runs_reports.heartbeat(office.resources, AGENT, run_id, claimed.lease_epoch).stop_requested
     assert _report(office, run_id, state="cancelled", lease_epoch=claimed.lease_epoch) is ReportOutcome.RECORDED
     assert office.states() == ["cancelled"]
 
 
 def test_terminate_ends_it_whoever_has_it(office: Office) -> None:
     run_id = _queued(office)
-    (claimed,) = queues.claim(office.resources, AGENT, "q")
-    assert runs.terminate(office.resources, ADMIN, run_id).outcome is StopOutcome.TERMINATED
+    (claimed,) = runs_reports.claim(office.resources, AGENT, "q")
+    assert run_service.terminate(office.resources, ADMIN, run_id).outcome is StopOutcome.TERMINATED
     with pytest.raises(RunNotHeld):
-        queues.heartbeat(office.resources, AGENT, run_id, claimed.lease_epoch)
+        runs_reports.heartbeat(office.resources, AGENT, run_id, claimed.lease_epoch)
     assert _report(office, run_id, state="succeeded") is ReportOutcome.LATE
     assert office.states() == ["terminated"]
 
 
-@pytest.mark.parametrize("stop", [runs.cancel, runs.terminate], ids=["cancel", "terminate"])
+@pytest.mark.parametrize("stop", [run_service.cancel, run_service.terminate], ids=["cancel", "terminate"])
 def test_what_has_ended_stays_as_it_is(office: Office, stop: Any) -> None:
     run_id = _queued(office)
     _report(office, run_id, state="succeeded")
@@ -257,32 +262,32 @@ def _lease_from_now(office: Office) -> Instant:
 
 def test_a_claim_takes_each_run_once(office: Office) -> None:
     run_id = _queued(office)
-    assert queues.claim(office.resources, AGENT, "other") == []
-    (claimed,) = queues.claim(office.resources, AGENT, "q", worker="w1", limit=5)
+    assert runs_reports.claim(office.resources, AGENT, "other") == []
+    (claimed,) = runs_reports.claim(office.resources, AGENT, "q", worker="w1", limit=5)
     assert id_text(claimed.run.row.run_id) == run_id
     assert (claimed.run.row.state, claimed.lease_until) == (RunState.RUNNING, _lease_from_now(office))
-    assert queues.claim(office.resources, AGENT, "q") == []
+    assert runs_reports.claim(office.resources, AGENT, "q") == []
 
 
 def test_a_heartbeat_renews_the_lease_of_its_holder_only(office: Office) -> None:
     run_id = _queued(office)
-    (claimed,) = queues.claim(office.resources, AGENT, "q")
+    (claimed,) = runs_reports.claim(office.resources, AGENT, "q")
     office.clock.move(20)
-    beat = queues.heartbeat(office.resources, AGENT, run_id, claimed.lease_epoch)
+    beat = runs_reports.heartbeat(office.resources, AGENT, run_id, claimed.lease_epoch)
     assert (beat.lease_until, beat.stop_requested) == (_lease_from_now(office), False)
     with pytest.raises(RunNotHeld):
-        queues.heartbeat(office.resources, AGENT, run_id, claimed.lease_epoch - 1)
+        runs_reports.heartbeat(office.resources, AGENT, run_id, claimed.lease_epoch - 1)
 
 
 @pytest.mark.parametrize("limit", [0, 101])
 def test_a_claim_has_bounds(office: Office, limit: int) -> None:
     with pytest.raises(InvalidDefinition):
-        queues.claim(office.resources, AGENT, "q", limit=limit)
+        runs_reports.claim(office.resources, AGENT, "q", limit=limit)
 
 
 def test_only_those_who_work_may_claim(office: Office) -> None:
     with pytest.raises(Forbidden):
-        queues.claim(office.resources, VIEWER, "q")
+        runs_reports.claim(office.resources, VIEWER, "q")
 
 
 # ── reports ──────────────────────────────────────────────────────────────────────────────────────────
@@ -295,7 +300,7 @@ def test_a_success_is_recorded_once(office: Office) -> None:
     row = office.runs()[0]
     assert (row.state, row.result, row.cost, row.tokens) == (RunState.SUCCEEDED, {"ok": True}, 1_500_000, 7)
     assert _kinds(office, run_id).count("run.completed") == 1
-    assert listings.describe(office.resources, ADMIN, "nightly").row.active == 0
+    assert lists.describe(office.resources, ADMIN, "nightly").row.active == 0
 
 
 def test_a_late_report_is_written_down_and_changes_nothing(office: Office) -> None:
@@ -315,12 +320,12 @@ def test_a_failure_is_retried_while_the_policy_allows(office: Office) -> None:
     second = _claim(office)
     assert _report(office, run_id, state="failed", error="second", **second) is ReportOutcome.RECORDED
     assert (office.runs()[0].state, office.runs()[0].error) == (RunState.FAILED, "second")
-    assert listings.describe(office.resources, ADMIN, "nightly").row.failures_count == 1
+    assert lists.describe(office.resources, ADMIN, "nightly").row.failures_count == 1
 
 
 def test_a_worker_that_lost_its_lease_is_told_so(office: Office) -> None:
     run_id = _queued(office)
-    (claimed,) = queues.claim(office.resources, AGENT, "q")
+    (claimed,) = runs_reports.claim(office.resources, AGENT, "q")
     with pytest.raises(RunNotHeld):
         _report(office, run_id, state="succeeded", lease_epoch=claimed.lease_epoch + 1)
     assert _report(office, run_id, state="succeeded", lease_epoch=claimed.lease_epoch) is ReportOutcome.RECORDED
@@ -328,7 +333,7 @@ def test_a_worker_that_lost_its_lease_is_told_so(office: Office) -> None:
 
 def test_a_leased_run_is_ended_by_its_holder_only(office: Office) -> None:
     run_id = _queued(office)
-    (claimed,) = queues.claim(office.resources, AGENT, "q")
+    (claimed,) = runs_reports.claim(office.resources, AGENT, "q")
     for said in ({}, {"attempt": 0}):
         with pytest.raises(ReportUnproven):
             _said(office, run_id, state="succeeded", **said)
@@ -340,7 +345,7 @@ def test_a_leased_run_is_ended_by_its_holder_only(office: Office) -> None:
 
 def test_a_repeated_failed_report_leaves_the_next_attempt_alone(office: Office) -> None:
     run_id = _queued(office, retry_policy={"max_retries": 3, "backoff_ms": 0})
-    (claimed,) = queues.claim(office.resources, AGENT, "q")
+    (claimed,) = runs_reports.claim(office.resources, AGENT, "q")
     said = {"state": "failed", "error": "first", "report_token": claimed.report_token}
     assert _report(office, run_id, **said) is ReportOutcome.RETRIED
     assert _report(office, run_id, **said) is ReportOutcome.LATE

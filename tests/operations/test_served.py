@@ -9,17 +9,16 @@ import pytest
 from operations.desks import ADMIN, NOON, Office
 
 from horarium.audience import EVERYBODY, USUAL
+from horarium.features.schedules import service as schedule_service
+from horarium.features.schedules.upcoming import ScheduleChange
 from horarium.instant import SECOND
 from horarium.launchers.pull import PullLauncher
 from horarium.launchers.python import PythonLauncher
-from horarium.launchers.registry import Registry
-from horarium.launchers.served import Served
+from horarium.launchers.registry import Registry, Served
 from horarium.launchers.tasks import TaskRegistry
-from horarium.operations import schedules
-from horarium.operations.changes import ScheduleChange
-from horarium.store import leases
-from horarium.store.processes import SERVES
-from horarium.wire.outcomes import WriteOutcome
+from horarium.platform.database import processes
+from horarium.platform.database.processes import SERVES
+from horarium.platform.wire import WriteOutcome
 
 PROMPT = {"kind": "prompt", "prompt": "hello"}
 TASK = {"kind": "python", "task": "count"}
@@ -39,7 +38,7 @@ def staffed(office: Office) -> Office:
 def publish(office: Office, served: Served | None = ELSEWHERE, *, seconds_ago: int = 0) -> None:
     info: dict[str, Any] = {} if served is None else {SERVES: served.document()}
     beat_at = office.clock.now() - seconds_ago * SECOND
-    office.resources.database.write(lambda c: leases.beat(c, "process:other", "other", beat_at, 30, info))
+    office.resources.database.write(lambda c: processes.beat_lease(c, "process:other", "other", beat_at, 30, info))
 
 
 def about_action(written: ScheduleChange) -> list[str]:
@@ -93,11 +92,11 @@ def test_a_process_that_starts_is_seen_a_second_later(staffed: Office) -> None:
 
 def test_an_edit_of_the_action_is_warned_about_and_no_other(staffed: Office) -> None:
     staffed.create(action={"workflow_type": "report"})
-    changed = schedules.update(staffed.resources, ADMIN, "nightly", {"action": {"workflow_type": "x"}})
+    changed = schedule_service.update(staffed.resources, ADMIN, "nightly", {"action": {"workflow_type": "x"}})
     assert (changed.outcome, len(changed.warnings)) == (WriteOutcome.UPDATED, 1)
-    noted = schedules.update(staffed.resources, ADMIN, "nightly", {"note": "n"})
+    noted = schedule_service.update(staffed.resources, ADMIN, "nightly", {"note": "n"})
     assert (noted.outcome, noted.warnings) == (WriteOutcome.UPDATED, ())
-    again = schedules.update(staffed.resources, ADMIN, "nightly", {"action": {"workflow_type": "x"}})
+    again = schedule_service.update(staffed.resources, ADMIN, "nightly", {"action": {"workflow_type": "x"}})
     assert (again.outcome, again.warnings) == (WriteOutcome.UNCHANGED, ())
 
 

@@ -11,28 +11,32 @@ import sqlalchemy as sa
 from operations.desks import ADMIN, NOON, VIEWER, Office, document
 
 from horarium import Horarium
+from horarium.core.document.states import RunState
+from horarium.core.lifecycle.live_run import Unsound
+from horarium.core.policy.votes import Decision
 from horarium.errors import InvalidDefinition
-from horarium.ids import id_text
+from horarium.features.approvals import service as approval_service
+from horarium.features.approvals import standing
+from horarium.features.approvals.deciding import Said, decide
+from horarium.features.approvals.model import StandingBody
+from horarium.features.approvals.service import Asked
+from horarium.features.cluster.verification import verify
+from horarium.features.forecast import service as forecast_service
+from horarium.features.runs import service as run_service
+from horarium.features.runs.definition_rows import with_template_inputs
+from horarium.features.runs.occurrences import rerun
+from horarium.features.runs.rows import RunRow
+from horarium.features.schedules import service as schedule_service
+from horarium.features.schedules.backfills import backfill
+from horarium.features.schedules.triggers import trigger
 from horarium.instant import MINUTE
-from horarium.launchers.cloudevent import event_body
 from horarium.launchers.payload import encode
-from horarium.life.soundness import Unsound
-from horarium.operations import approvals, previews, runs, schedules, standing
-from horarium.operations.approvals import Asked
-from horarium.operations.backfills import backfill
-from horarium.operations.deciding import Said, decide
-from horarium.operations.errors import RunNotRepeatable, ScheduleBroken
-from horarium.operations.reruns import rerun
-from horarium.operations.triggers import trigger
-from horarium.operations.verify import verify
-from horarium.policy.deciding import Decision
-from horarium.schedule.run import RunState
-from horarium.store.database import Connection
-from horarium.store.runs.read import RunRow
-from horarium.store.runs.renderings import were_given
-from horarium.store.tables import namespace_usage, run_definitions, schedule_revisions
+from horarium.launchers.requests import event_body
+from horarium.platform.database import Connection
+from horarium.platform.database.tables import namespace_usage, run_definitions, schedule_revisions
+from horarium.platform.errors import RunNotRepeatable, ScheduleBroken
+from horarium.platform.ids import id_text
 from horarium.testing import Accepted, Finished, Unreachable, service
-from horarium.wire.approvals import StandingBody
 
 HTTP: dict[str, Any] = {"kind": "http", "url": "https://a.example/", "template": True}
 ASKS: dict[str, Any] = {"requires_approval": True, "allow_requester": True}
@@ -50,7 +54,7 @@ def prompt(text: str = "{{ nominal | date('%H:%M') }} {{ inputs.n }}", **parts: 
 
 def told(office: Office, run: RunRow) -> tuple[Any, Any]:
     """The prompt that is sent, and the inputs beside it."""
-    shown = office.resources.database.read(lambda c: runs.view(office.resources, c, [run]))[0]
+    shown = office.resources.database.read(lambda c: run_service.view(office.resources, c, [run]))[0]
     assert shown.definition is not None
     return shown.definition.action.target.get("prompt"), shown.inputs
 
@@ -74,7 +78,7 @@ def test_the_texts_of_a_run_do_not_follow_an_edit(office: Office) -> None:
     office.tick(60)
     [run] = office.runs()
     before = told(office, run)
-    schedules.update(office.resources, ADMIN, "nightly", {"name": "Two", "action": {"prompt": "new"}})
+    schedule_service.update(office.resources, ADMIN, "nightly", {"name": "Two", "action": {"prompt": "new"}})
     assert told(office, run) == before
     assert str(before[0]).startswith("old One ")
 
@@ -148,7 +152,7 @@ def test_a_rerun_is_rendered_anew_for_the_same_occurrence(office: Office) -> Non
 
 def asked(office: Office) -> list[Asked]:
     """Oldest first."""
-    return list(approvals.list_approvals(office.resources, ADMIN).approvals)
+    return list(approval_service.list_approvals(office.resources, ADMIN).approvals)
 
 
 def test_the_rendered_texts_are_asked_about_hashed_and_shown(office: Office) -> None:
@@ -187,7 +191,7 @@ def test_a_damaged_text_fails_the_hash_and_a_lost_one_is_never_sent_unrendered(o
     assert [getattr(each, "what", None) for each in verify(office.resources, ADMIN)] == [Unsound.UNAPPROVED]
     office.resources.database.write(lambda c: c.execute(sa.delete(run_definitions)))
     [run] = office.runs()
-    shown = office.resources.database.read(lambda c: runs.view(office.resources, c, [run]))[0]
+    shown = office.resources.database.read(lambda c: run_service.view(office.resources, c, [run]))[0]
     assert shown.definition is None
 
 
@@ -199,7 +203,7 @@ def test_a_rerun_of_a_run_whose_texts_are_damaged_or_lost_needs_inputs(office: O
     office.end(run)
     for text in ("{", "[]", '"x"', "null"):
         swap(office, lambda _, damaged=text: damaged)
-        assert office.resources.database.read(lambda c: were_given(c, [run.run_id])) == {run.run_id}
+        assert office.resources.database.read(lambda c: with_template_inputs(c, [run.run_id])) == {run.run_id}
         with pytest.raises(RunNotRepeatable, match=r"cannot be read.*; send inputs"):
             rerun(office.resources, ADMIN, id_text(run.run_id))
     office.resources.database.write(lambda c: c.execute(sa.delete(run_definitions)))
@@ -248,7 +252,7 @@ def test_a_preview_shows_the_texts_of_coming_runs(office: Office) -> None:
     office.create_for(
         "writer", **prompt("{{ nominal }} {{ inputs.n }} {{ run_id }}", inputs_rotation=[{"n": 1}, {"n": 2}])
     )
-    rows = previews.preview(office.resources, VIEWER, "nightly", rows=2)
+    rows = forecast_service.preview(office.resources, VIEWER, "nightly", rows=2)
     assert [(row.prompt, row.inputs) for row in rows] == [
         ("2026-03-15T12:01:00Z 1 {{ run_id }}", {"n": 1}),
         ("2026-03-15T12:02:00Z 2 {{ run_id }}", {"n": 2}),
@@ -273,7 +277,7 @@ def test_a_template_that_cannot_be_rendered_parks_its_schedule_alone(office: Off
 
     office.resources.database.write(damage)
     with pytest.raises(ScheduleBroken, match="unknown name"):
-        previews.preview(office.resources, VIEWER, "bad")
+        forecast_service.preview(office.resources, VIEWER, "bad")
     office.tick(60)
     assert [told(office, run)[0] for run in office.runs("good")] == ["2026-03-15T12:01:00Z"]
     assert (office.runs("bad"), office.kinds("bad")[-1]) == ([], "Broken")

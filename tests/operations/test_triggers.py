@@ -7,18 +7,17 @@ from typing import Any
 import pytest
 from operations.desks import ADMIN, NOON, OPERATOR, VIEWER, Office, without_gaps
 
+from horarium.core.document.states import RunState, Status
+from horarium.core.policy.queue import OverlapPolicy
 from horarium.errors import InvalidDefinition
+from horarium.features.cluster.verification import verify
+from horarium.features.runs.starts import action_of_start, start_run
+from horarium.features.schedules import lifecycle, lists
+from horarium.features.schedules.triggers import trigger
 from horarium.instant import MINUTE
-from horarium.operations import lifecycles, listings
-from horarium.operations.errors import Forbidden, KeyReused, ScheduleNotFound
-from horarium.operations.launches import action_of_start, start_run
-from horarium.operations.triggers import trigger
-from horarium.operations.verify import verify
-from horarium.policy.overlap import OverlapPolicy
-from horarium.schedule.position import Status
-from horarium.schedule.run import RunState
-from horarium.wire.bodies import StartBody, read_body
-from horarium.wire.outcomes import StartOutcome, TriggerOutcome
+from horarium.platform.bodies import StartBody, read_body
+from horarium.platform.errors import Forbidden, KeyReused, ScheduleNotFound
+from horarium.platform.wire import StartOutcome, TriggerOutcome
 
 
 def test_a_trigger_starts_a_run_and_leaves_the_plan_alone(office: Office) -> None:
@@ -28,7 +27,7 @@ def test_a_trigger_starts_a_run_and_leaves_the_plan_alone(office: Office) -> Non
     assert (answer.outcome, answer.state, answer.repeated) == (TriggerOutcome.TRIGGERED, RunState.READY, False)
     assert answer.instance_id is not None
     assert answer.instance_id.startswith("schedule:nightly:manual:")
-    row = listings.describe(office.resources, ADMIN, "nightly").row
+    row = lists.describe(office.resources, ADMIN, "nightly").row
     assert (row.next_due, row.fires_count, row.active) == (NOON + MINUTE, 1, 1)
     event = office.events()[-1]
     assert (event.event_type, event.nominal, event.run_id) == ("ScheduleTriggered", None, answer.run_id)
@@ -78,7 +77,7 @@ def test_a_paused_schedule_skips_unless_asked_to_run_all_the_same(office: Office
     assert (skipped.outcome, skipped.reason) == (TriggerOutcome.SKIPPED, "status_not_triggerable")
     assert office.events()[-1].payload["skipped_trigger_count"] == 1
     assert trigger(office.resources, ADMIN, "nightly", even_if_paused=True).outcome is TriggerOutcome.TRIGGERED
-    assert listings.describe(office.resources, ADMIN, "nightly").row.status is Status.PAUSED
+    assert lists.describe(office.resources, ADMIN, "nightly").row.status is Status.PAUSED
 
 
 def test_terminate_other_ends_what_runs(office: Office) -> None:
@@ -86,7 +85,7 @@ def test_terminate_other_ends_what_runs(office: Office) -> None:
     trigger(office.resources, ADMIN, "nightly")
     trigger(office.resources, ADMIN, "nightly")
     assert office.states() == ["cancelled", "ready"]  # it had not started
-    assert listings.describe(office.resources, ADMIN, "nightly").row.active == 1
+    assert lists.describe(office.resources, ADMIN, "nightly").row.active == 1
 
 
 def test_a_trigger_takes_its_turn_in_the_rotation(office: Office) -> None:
@@ -107,12 +106,12 @@ def test_the_last_run_deletes_the_schedule_and_accounts_for_what_was_due(office:
 def test_a_trigger_after_the_last_run_is_a_skip_that_is_tracked(office: Office) -> None:
     office.create(max_runs=1)
     first = trigger(office.resources, ADMIN, "nightly", key="k1")
-    deleted = listings.describe(office.resources, ADMIN, "nightly", include_deleted=True).row
+    deleted = lists.describe(office.resources, ADMIN, "nightly", include_deleted=True).row
     for skipped in (1, 2):
         office.clock.move(60)
         done = trigger(office.resources, ADMIN, "nightly")
         assert (done.outcome.value, done.reason) == ("skipped", "remaining_actions_exhausted")
-        row = listings.describe(office.resources, ADMIN, "nightly", include_deleted=True).row
+        row = lists.describe(office.resources, ADMIN, "nightly", include_deleted=True).row
         assert (row.skipped_count, row.last_skip_reason) == (skipped, "remaining_actions_exhausted")
         assert row.last_skipped_at == office.clock.now()
         assert (row.deleted_at, row.status, row.version) == (deleted.deleted_at, deleted.status, deleted.version)
@@ -127,7 +126,7 @@ def test_a_trigger_after_the_last_run_is_a_skip_that_is_tracked(office: Office) 
 def test_a_schedule_that_was_deleted_by_request_is_not_triggered(office: Office) -> None:
     office.create(max_runs=2)
     trigger(office.resources, ADMIN, "nightly")
-    lifecycles.delete(office.resources, ADMIN, "nightly")
+    lifecycle.delete(office.resources, ADMIN, "nightly")
     with pytest.raises(ScheduleNotFound):
         trigger(office.resources, ADMIN, "nightly")
     assert office.kinds()[-1] == "Deleted"
@@ -188,7 +187,7 @@ def test_a_viewer_triggers_nothing(office: Office) -> None:
 
 def test_a_trigger_of_a_deleted_schedule_finds_nothing(office: Office) -> None:
     office.create()
-    lifecycles.delete(office.resources, ADMIN, "nightly")
+    lifecycle.delete(office.resources, ADMIN, "nightly")
     with pytest.raises(ScheduleNotFound):
         trigger(office.resources, ADMIN, "nightly")
 

@@ -9,11 +9,10 @@ import pytest
 import sqlalchemy as sa
 from store.feeds import eventually
 
-from horarium.life.outcome import Accepted
-from horarium.life.soundness import Unsound
-from horarium.operations.verify import CannotVerify
-from horarium.operations.verify_runs import UnsoundRun
-from horarium.store.tables import approvals, history, positions, runs, schedules
+from horarium.core.lifecycle.live_run import Unsound
+from horarium.core.lifecycle.outcome import Accepted
+from horarium.features.cluster.verification import CannotVerify, UnsoundRun
+from horarium.platform.database.tables import approvals, history, positions, runs, schedules
 from horarium.testing import TestService, service
 
 BEYOND = 2**61

@@ -10,12 +10,14 @@ import sqlalchemy as sa
 from operations.desks import ADMIN, NOON, Office, without_gaps
 from sqlalchemy import Connection
 
+from horarium.core.document.states import RunState
+from horarium.features.cluster.verification import Double, Finding, Gap, Missing, OrphanRun, Stray, verify
+from horarium.features.forecast import service as forecast_service
+from horarium.features.schedules import backfills, lifecycle, lists, triggers
+from horarium.features.schedules import service as schedule_service
+from horarium.features.schedules.decision_rows import park
 from horarium.instant import MINUTE
-from horarium.operations import backfills, lifecycles, listings, previews, schedules, triggers
-from horarium.operations.verify import Double, Finding, Gap, Missing, OrphanRun, Stray, verify
-from horarium.schedule.run import RunState
-from horarium.store.schedules.broken import park
-from horarium.store.tables import checkpoints, history, positions, runs
+from horarium.platform.database.tables import checkpoints, history, positions, runs
 
 
 def _verify(office: Office) -> list[Finding]:
@@ -95,7 +97,7 @@ def test_a_decision_about_no_occurrence_is_found(office: Office) -> None:
 def test_a_miscounted_range_is_found(office: Office) -> None:
     uid = office.create(catchup_policy="skip").schedule_uid
     office.clock.move(600)
-    lifecycles.pause(office.resources, ADMIN, "nightly")
+    lifecycle.pause(office.resources, ADMIN, "nightly")
     assert _verify(office) == []
     row = office.events()[1]
     short = '{"first": "x", "last": "x", "count": 4, "reason": "superseded"}'
@@ -121,10 +123,10 @@ def test_a_backlog_that_was_refused_in_ranges_is_accounted_for_and_explained(off
     assert told == ["calendar", "condition_failed"] * 2 if policy == "fire_once" else told[0] == "catchup_cap"
     inside = ranges[-1].nominal_last
     assert inside is not None
-    explained = previews.explain(office.resources, ADMIN, "nightly", inside)
+    explained = forecast_service.explain(office.resources, ADMIN, "nightly", inside)
     assert explained.recorded is not None
     assert explained.recorded.payload["reason"] == explained.reason == "condition_failed"
-    skipped = listings.describe(office.resources, ADMIN, "nightly").row.skipped_count
+    skipped = lists.describe(office.resources, ADMIN, "nightly").row.skipped_count
     single = sum(event.event_type == "ScheduleTriggerSkipped" for event in office.events())
     counted = sum(event.payload["count"] for event in ranges if event.payload["reason"] != "catchup_cap")
     assert skipped == single + counted
@@ -158,14 +160,14 @@ def test_every_end_of_the_clock_is_accounted_for(office: Office, end: str) -> No
     if end == "max_runs":
         office.tick(300)
     elif end == "delete":
-        lifecycles.delete(office.resources, ADMIN, "nightly")
+        lifecycle.delete(office.resources, ADMIN, "nightly")
     elif end == "pause":
-        lifecycles.pause(office.resources, ADMIN, "nightly")
+        lifecycle.pause(office.resources, ADMIN, "nightly")
     else:
         now = office.clock.now()
         office.resources.database.write(lambda c: park(c, uid.schedule_uid, error="x", error_class="X", now=now))
         office.clock.move(95)
-        lifecycles.resume(office.resources, ADMIN, "nightly")
+        lifecycle.resume(office.resources, ADMIN, "nightly")
         office.tick(200)
     assert _verify(office) == []
     assert without_gaps(office.events())
@@ -210,14 +212,16 @@ def _do_something(office: Office, chance: random.Random) -> None:
             office.world.tick()
         case "e":
             spec = {"cron_expressions": [chance.choice(SPECS)]}
-            schedules.update(resources, ADMIN, "nightly", {"spec": spec, "overlap_policy": chance.choice(OVERLAPS)})
+            schedule_service.update(
+                resources, ADMIN, "nightly", {"spec": spec, "overlap_policy": chance.choice(OVERLAPS)}
+            )
         case "p":
-            lifecycles.pause(resources, ADMIN, "nightly")
+            lifecycle.pause(resources, ADMIN, "nightly")
         case "r":
-            lifecycles.resume(resources, ADMIN, "nightly")
+            lifecycle.resume(resources, ADMIN, "nightly")
         case "d":
             if chance.random() < 0.3:
-                lifecycles.delete(resources, ADMIN, "nightly")
+                lifecycle.delete(resources, ADMIN, "nightly")
         case "b":
             start = office.clock.now() - chance.choice([300, 2_000]) * 1_000_000
             backfills.backfill(resources, ADMIN, "nightly", start=start, end=office.clock.now())

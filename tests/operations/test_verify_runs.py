@@ -9,15 +9,14 @@ from operations.desks import ADMIN, Office
 from sqlalchemy import Connection
 from store.rows import add_run
 
-from horarium.ids import new_id
-from horarium.life.soundness import Unsound
-from horarium.operations import verify_runs
-from horarium.operations.caller import Caller
-from horarium.operations.verify import Finding, verify
-from horarium.operations.verify_runs import DoubleStep, Miscounted, UnsoundRun
-from horarium.policy.approval import input_hash
-from horarium.store.tables import approvals, counters, positions, runs, step_changes
-from horarium.wire.roles import Role
+from horarium.core.lifecycle.live_run import Unsound
+from horarium.core.policy.approval import input_hash
+from horarium.features.cluster import verification
+from horarium.features.cluster.verification import DoubleStep, Finding, Miscounted, UnsoundRun, verify
+from horarium.platform.caller import Caller
+from horarium.platform.database.tables import approvals, counters, positions, runs, step_changes
+from horarium.platform.ids import new_id
+from horarium.platform.wire import Role
 
 
 def _verify(office: Office, **given: Any) -> list[Finding]:
@@ -140,7 +139,7 @@ def test_a_node_that_was_run_twice_is_found(office: Office) -> None:
 def test_a_tenant_is_told_of_its_own_runs_only_and_pages_are_walked_to_the_end(
     office: Office, monkeypatch: Any
 ) -> None:
-    monkeypatch.setattr(verify_runs, "_PAGE", 2)
+    monkeypatch.setattr(verification, "_PAGE", 2)
     stuck = [_workflow(office) for _ in range(5)]
     assert _verify(office) == [UnsoundRun(None, each, Unsound.STUCK) for each in stuck]
     assert list(verify(office.resources, Caller("root", Role.ADMIN, "other"))) == []

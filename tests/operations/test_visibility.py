@@ -10,21 +10,27 @@ from typing import Any
 import pytest
 from operations.desks import ADMIN, VIEWER, Office
 
-from horarium.operations import lifecycles, listings, schedules
-from horarium.operations.filters import ScheduleFilter
-from horarium.operations.list_errors import (
+from horarium.features.schedules import lifecycle, lists
+from horarium.features.schedules import service as schedule_service
+from horarium.features.schedules.filters import (
+    MAX_QUERY_LENGTH,
+    TEXT_FIELDS,
+    Clause,
     ForeignPageToken,
     InvalidQuery,
     ListRefused,
     MalformedPageToken,
     OtherFilters,
+    ScheduleFilter,
     StalePageToken,
     UnsupportedField,
     UnsupportedPredicate,
+    fingerprint,
+    make_list_token,
+    parse_query,
+    read_list_token,
 )
-from horarium.operations.list_tokens import fingerprint, make_list_token, read_list_token
-from horarium.operations.visibility import MAX_LENGTH, TEXT_FIELDS, Clause, parse_query
-from horarium.store.schedules.lists import Cursor
+from horarium.features.schedules.list_rows import Cursor
 
 CURSOR = Cursor(1_772_323_200_000_000, "nightly")
 FILTERS = fingerprint({"status": "active", "query": None})
@@ -65,7 +71,7 @@ def test_what_other_languages_have_is_named(text: str) -> None:
     [
         "", "   ", "Status", "Status =", "= 'x'", "'Status' = 'x'", "Status = active", "a = 1 AND", "AND a = 1",
         "a = 1 b = 2", "a = 1 'AND' b = 2", "a = 'open", 'a = "\\x"', 'a = "\\ud800"', "a = 1 ; b", "a = 1.2.3",
-        "a = 12x", "a == 1", "x" * (MAX_LENGTH + 1), *(f"{name} = 1" for name in TEXT_FIELDS),
+        "a = 12x", "a == 1", "x" * (MAX_QUERY_LENGTH + 1), *(f"{name} = 1" for name in TEXT_FIELDS),
     ],
 )  # fmt: skip
 def test_anything_else_is_refused(text: str) -> None:
@@ -77,7 +83,7 @@ def test_anything_else_is_refused(text: str) -> None:
 
 
 def found(office: Office, query: str) -> list[str]:
-    page = listings.list_schedules(office.resources, VIEWER, ScheduleFilter(query=parse_query(query)))
+    page = lists.list_schedules(office.resources, VIEWER, ScheduleFilter(query=parse_query(query)))
     return [each.row.schedule_id for each in page.schedules]
 
 
@@ -93,7 +99,7 @@ def test_a_query_finds_what_has_no_column_of_its_own(office: Office) -> None:
 
 def test_a_query_follows_an_edit(office: Office) -> None:
     office.create(schedule_id="a", note="old")
-    schedules.update(office.resources, ADMIN, "a", {"note": "new"})
+    schedule_service.update(office.resources, ADMIN, "a", {"note": "new"})
     assert (found(office, "Note = 'old'"), found(office, "Note = 'new'")) == ([], ["a"])
 
 
@@ -111,11 +117,11 @@ def test_a_status_that_nobody_has_is_refused(office: Office) -> None:
 def test_a_page_goes_on_only_while_its_last_schedule_is_there(office: Office) -> None:
     for name in ("a", "b", "c"):
         office.create(schedule_id=name)
-    token = listings.list_schedules(office.resources, VIEWER, page_size=1).next_page_token
-    [shown] = listings.list_schedules(office.resources, VIEWER, page_size=1).schedules
-    lifecycles.delete(office.resources, ADMIN, shown.row.schedule_id)
+    token = lists.list_schedules(office.resources, VIEWER, page_size=1).next_page_token
+    [shown] = lists.list_schedules(office.resources, VIEWER, page_size=1).schedules
+    lifecycle.delete(office.resources, ADMIN, shown.row.schedule_id)
     with pytest.raises(StalePageToken) as refused:
-        listings.list_schedules(office.resources, VIEWER, next_page_token=token)
+        lists.list_schedules(office.resources, VIEWER, next_page_token=token)
     cursor = refused.value.last_safe_cursor
     assert isinstance(cursor, dict)
     assert cursor["schedule_id"] == shown.row.schedule_id

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from seeds.door import Door
 
-from horarium.life.outcome import Outcome
+from horarium.core.lifecycle.outcome import Outcome
 from horarium.testing import Finished, TestService
 
 

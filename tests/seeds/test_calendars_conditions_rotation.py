@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 from seeds.door import Door, begins, runs_stay_open
 
-from horarium.schedule.calendar import BUILT_IN
-from horarium.schedule.reason import REASON_ALIASES, Reason
+from horarium.core.document.calendar import BUILT_IN
+from horarium.core.document.states import REASON_ALIASES, Reason
 from horarium.testing import RunFailed, TestService
 
 EXAMPLE_CONDITION = {"/prior_run_result/status": {"eq": "completed"}, "/last_24h_stats/failed": {"lt": 3}}

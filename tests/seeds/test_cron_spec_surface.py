@@ -12,9 +12,9 @@ from seeds.door import Door, begins, runs_stay_open
 
 from horarium import Horarium
 from horarium.instant import from_rfc3339
-from horarium.launchers.cloudevent import data
+from horarium.launchers.requests import data
 from horarium.launchers.tasks import job_of
-from horarium.settings import load_settings
+from horarium.platform.settings import load_settings
 from horarium.testing import TestService, Unreachable, service
 
 SCHEDULE: dict[str, Any] = {

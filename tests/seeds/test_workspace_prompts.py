@@ -11,8 +11,8 @@ import pytest
 from seeds.door import Door, begins, runs_stay_open
 from sqlalchemy import Connection
 
-from horarium.store.schedules import rows as schedules
-from horarium.store.tables import plannings, positions
+from horarium.features.schedules import rows as schedules
+from horarium.platform.database.tables import plannings, positions
 from horarium.testing import Busy, TestService
 
 EXAMPLES: dict[str, tuple[dict[str, Any], str]] = {

@@ -14,8 +14,8 @@ from typing import Any
 import httpx
 from fastapi.testclient import TestClient
 
+from horarium.platform.settings import Settings
 from horarium.serve.service import Service, open_service
-from horarium.settings import Settings
 
 TOKEN = "foreign"
 CRON = {"spec": {"cron_expressions": ["0 2 * * *"]}}

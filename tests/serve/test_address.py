@@ -8,11 +8,10 @@ from pathlib import Path
 import pytest
 from api.worlds import OUR_PAGE
 
-from horarium.client.discover import discover
-from horarium.serve.address import address_file, addressed, browser_address, reachable
-from horarium.serve.admin import seed_admin_token
-from horarium.serve.greeting import greet
-from horarium.settings import Settings
+from horarium.platform.client.connection import discover
+from horarium.platform.settings import Settings
+from horarium.serve.data_dir import address_file, addressed, browser_address, reachable, seed_admin_token
+from horarium.serve.startup import greet
 from horarium.testing import TestService
 
 URL = "http://127.0.0.1:8123"

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from horarium.operations.audit import check
-from horarium.serve.admin import seed_admin_token, token_file
-from horarium.settings import Settings
-from horarium.store import audit
-from horarium.store.database import open_database
+from horarium.features.audit.service import check
+from horarium.platform.database import audit_chain, open_database
+from horarium.platform.settings import Settings
+from horarium.serve.data_dir import seed_admin_token, token_file
 from horarium.testing import FakeClock
 
 
@@ -20,7 +19,7 @@ def test_each_admin_token_that_is_made_leaves_an_entry(service_url: str, tmp_pat
         seed_admin_token(settings, database, clock)
     token_file(settings).unlink()  # as somebody would who wants to be let in as admin
     seed_admin_token(settings, database, clock)
-    made = database.read(lambda connection: audit.read_page(connection, "default"))
+    made = database.read(lambda connection: audit_chain.read_page(connection, "default"))
     checked = list(check(database))
     database.close()
     assert [(entry.deed.act, entry.deed.source) for entry in made] == [("admin_token_made", "service")] * 2

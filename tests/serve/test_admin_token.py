@@ -9,11 +9,11 @@ import httpx
 import pytest
 
 from horarium import Client
-from horarium.client.errors import Unauthorized
 from horarium.client.inprocess import InProcess
-from horarium.serve.admin import FIRST, seed_admin_token, token_file
+from horarium.platform.client.errors import Unauthorized
+from horarium.platform.settings import Settings
+from horarium.serve.data_dir import FIRST, seed_admin_token, token_file
 from horarium.serve.service import Service, open_service
-from horarium.settings import Settings
 
 
 @pytest.fixture

@@ -17,8 +17,9 @@ from fastapi import FastAPI
 
 from horarium import Horarium
 from horarium.errors import InvalidDefinition
-from horarium.operations import lifecycles, listings, schedules
-from horarium.operations.caller import internal
+from horarium.features.schedules import lifecycle, lists
+from horarium.features.schedules import service as schedule_service
+from horarium.platform.caller import internal
 from horarium.testing import service
 
 CALLER = internal("test")
@@ -124,11 +125,11 @@ def test_a_redeploy_changes_nothing_and_never_unpauses() -> None:
     app = Horarium()
     app.schedule("0 2 * * *", schedule_id="nightly")(len)
     with service(app=app) as horarium:
-        lifecycles.pause(horarium.resources, CALLER, "nightly")
+        lifecycle.pause(horarium.resources, CALLER, "nightly")
         from horarium.serve.service import put_templates
 
         put_templates(horarium.parts)
-        found = listings.describe(horarium.resources, CALLER, "nightly")
+        found = lists.describe(horarium.resources, CALLER, "nightly")
         assert (found.row.status, found.row.revision) == ("paused", 1)
 
 
@@ -142,7 +143,7 @@ def test_what_a_person_wrote_is_not_touched_by_code() -> None:
         from horarium.serve.service import put_templates
 
         put_templates(replace(horarium.parts, application=app))
-        found = listings.describe(horarium.resources, CALLER, "nightly")
+        found = lists.describe(horarium.resources, CALLER, "nightly")
         assert found.definition.spec.cron_expressions == ("0 5 * * *",)
 
 
@@ -217,7 +218,7 @@ def test_it_starts_again_where_it_was(tmp_path: Path) -> None:
 
     async def visit() -> bytes:
         async with app:
-            return schedules.upsert(app.service.resources, CALLER, app.templates[0]).schedule_uid
+            return schedule_service.upsert(app.service.resources, CALLER, app.templates[0]).schedule_uid
 
     assert asyncio.run(visit()) == asyncio.run(visit())
 

@@ -14,13 +14,13 @@ from launchers.far_ends import FixedClock, HttpFarEnd, answer, request_for
 from horarium import Client, Horarium
 from horarium.audience import EVERYBODY, Audience
 from horarium.client.inprocess import InProcess
+from horarium.core.lifecycle.outcome import Finished, Refused
 from horarium.errors import InvalidDefinition
 from horarium.launchers.tasks import TaskRegistry
-from horarium.life.outcome import Finished, Refused
+from horarium.platform.settings import Settings, load_settings
 from horarium.serve.launchers import make_registry
-from horarium.serve.one_pass import one_pass
+from horarium.serve.maintenance import one_pass
 from horarium.serve.service import Service, open_service
-from horarium.settings import Settings, load_settings
 from horarium.testing import Accepted, service
 
 _SECRET = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"

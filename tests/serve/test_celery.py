@@ -15,17 +15,17 @@ from launchers.brokers import MEMORY, fake_redis, received
 from world import FakeClock
 
 from horarium import Client
-from horarium.client.errors import ValidationFailed
 from horarium.client.inprocess import InProcess
 from horarium.instant import SECOND
 from horarium.launchers.celery.launcher import Broker, CeleryLauncher
 from horarium.launchers.registry import Registry
 from horarium.launchers.tasks import TaskRegistry
+from horarium.platform.client.errors import ValidationFailed
+from horarium.platform.settings import Settings
 from horarium.serve import checkup, launchers
-from horarium.serve.checkup import Level, examine
-from horarium.serve.one_pass import one_pass
+from horarium.serve.checkup import Grade, examine
+from horarium.serve.maintenance import one_pass
 from horarium.serve.service import Service, open_service
-from horarium.settings import Settings
 
 SPEC: Any = {"cron_expressions": ["0 0 1 1 *"]}
 CONNECTIONS: Any = {
@@ -227,12 +227,12 @@ def test_connections_without_celery_are_a_problem_at_the_start(monkeypatch: pyte
         "celery: celery_connections is set, but Celery is not installed; pip install 'horarium[celery]'",
     )
     [found] = [each for each in examine(settings, FakeClock()) if each.name == "celery"]
-    assert (found.level, found.remedy) == (Level.FAILURE, "pip install 'horarium[celery]'")
+    assert (found.level, found.remedy) == (Grade.FAILURE, "pip install 'horarium[celery]'")
 
 
 def test_the_doctor_says_which_broker_cannot_be_reached_and_never_its_password(tmp_path: Path) -> None:
     away = {"broker": "redis://bob:hunter22@127.0.0.1:1/0"}
     settings = Settings(data_dir=tmp_path, celery_connections={"near": {"broker": MEMORY}, "far": away})
     found = {each.found.partition(":")[0]: each for each in examine(settings, FakeClock()) if each.name == "broker"}
-    assert {name: each.level for name, each in found.items()} == {"far": Level.FAILURE, "near answers": Level.OK}
+    assert {name: each.level for name, each in found.items()} == {"far": Grade.FAILURE, "near answers": Grade.OK}
     assert "hunter22" not in str(found)

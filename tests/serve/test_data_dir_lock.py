@@ -10,14 +10,14 @@ from pathlib import Path
 
 import pytest
 
-from horarium.serve.data_dir_lock import LOCK_FILE, DataDirInUse, owned
-from horarium.settings import Settings
+from horarium.platform.settings import Settings
+from horarium.serve.data_dir import LOCK_FILE, DataDirInUse, owned
 
 _HOLD = """
 import os, sys, time
 from pathlib import Path
-from horarium.serve.data_dir_lock import owned
-from horarium.settings import Settings
+from horarium.serve.data_dir import owned
+from horarium.platform.settings import Settings
 with owned(Settings(data_dir=Path(sys.argv[1]))):
     child = os.fork() if sys.argv[2] == "fork" else 1
     if child != 0:

@@ -6,7 +6,7 @@ from world import START
 
 from horarium.app import Horarium
 from horarium.demo.schedules import declare_brief, put_brief
-from horarium.operations.caller import internal
+from horarium.platform.caller import internal
 from horarium.testing import service
 
 

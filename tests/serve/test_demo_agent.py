@@ -8,12 +8,12 @@ from http.client import HTTPConnection
 import httpx
 import pytest
 
-from horarium.demo.agent import V1_0, Agent, AgentServer
+from horarium.demo.agent import V1_0, AgentServer, DemoAgent
 
 
 @pytest.fixture(scope="module")
 def server() -> Iterator[AgentServer]:
-    with AgentServer(Agent("Ours", V1_0, seconds=0)) as opened:
+    with AgentServer(DemoAgent("Ours", V1_0, seconds=0)) as opened:
         opened.begin()
         yield opened
         opened.shutdown()

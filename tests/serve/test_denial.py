@@ -18,10 +18,10 @@ from fastapi import FastAPI
 from uvicorn.protocols.http.h11_impl import RequestResponseCycle
 from world import serving
 
-from horarium.decision.record import NewEvent
-from horarium.ids import new_id
-from horarium.schedule.event import EventType
-from horarium.store.history.append import append
+from horarium.core.decision.record import NewEvent
+from horarium.core.document.event import EventType
+from horarium.features.history.rows import append
+from horarium.platform.ids import new_id
 from horarium.testing import service
 from horarium.testing.service import TOKEN
 
@@ -187,7 +187,7 @@ def test_bodies_of_unknown_callers_share_memory_that_is_given_back(
     service_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Whether the client leaves, is too slow, is refused or ends its request; others hear how long to wait."""
-    monkeypatch.setattr("horarium.api.app.SHARED_BYTES", 1_000_000)
+    monkeypatch.setattr("horarium.serve.api.SHARED_BYTES", 1_000_000)
     with victim(service_url, body_timeout_seconds=3, body_limit_bytes=500_000) as attacked:
         budget = attacked.api.state.body_budget
         declared = _REPORT + b"Content-Length: 450000\r\n\r\n" + _HALF

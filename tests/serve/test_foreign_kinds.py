@@ -14,9 +14,9 @@ import pytest
 SCRIPT = Path(__file__).with_name("foreign_main.py")
 LAUNCHER = """
 from horarium.launchers.launcher import Launcher
-from horarium.life.outcome import Finished
-from horarium.schedule.field import text_field
-from horarium.schedule.kinds import Kind
+from horarium.core.lifecycle.outcome import Finished
+from horarium.core.document.field import text_field
+from horarium.core.document.kinds import Kind
 
 
 class EchoLauncher(Launcher):

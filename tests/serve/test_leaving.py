@@ -13,14 +13,14 @@ import httpx
 import pytest
 
 from horarium.engine.ticker import Ticker
-from horarium.operations import cluster
+from horarium.features.cluster import service as cluster_service
+from horarium.platform.database.errors import StoreUnavailable
+from horarium.platform.database.processes import ProcessRow, process_rows
+from horarium.platform.settings import Settings
 from horarium.serve import process
-from horarium.serve.leaving import Leaving
+from horarium.serve.asgi import Leaving
 from horarium.serve.process import SERVER, UP, Door, Parts, listen, url_of
 from horarium.serve.service import Service
-from horarium.settings import Settings
-from horarium.store.errors import StoreUnavailable
-from horarium.store.processes import ProcessRow, process_rows
 from horarium.testing import TestService
 from horarium.testing.service import TOKEN
 
@@ -195,8 +195,8 @@ def test_what_is_under_way_when_the_door_closes_is_answered(horarium: TestServic
 def test_an_answer_that_takes_long_is_waited_for(horarium: TestService, monkeypatch: pytest.MonkeyPatch) -> None:
     """Who only holds a connection is cut off; who waits for us is not, however long the database is busy."""
     monkeypatch.setattr(process, "_CLIENT_LOOK_SECONDS", 0.01)
-    free, look = threading.Event(), cluster.cluster
-    monkeypatch.setattr(cluster, "cluster", lambda *given: free.wait(60) and look(*given))
+    free, look = threading.Event(), cluster_service.cluster
+    monkeypatch.setattr(cluster_service, "cluster", lambda *given: free.wait(60) and look(*given))
 
     async def main() -> None:
         async with living(horarium.parts, SERVER) as house:

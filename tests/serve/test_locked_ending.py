@@ -16,8 +16,8 @@ from pathlib import Path
 import httpx
 import pytest
 
-from horarium.store.database import Database, open_database
-from horarium.store.errors import StoreUnavailable
+from horarium.platform.database import Database, open_database
+from horarium.platform.database.errors import StoreUnavailable
 
 _PATIENCE = 60.0
 _UP = [sys.executable, "-m", "horarium", "up", "--port", "0", "--data-dir", "."]

@@ -11,11 +11,11 @@ from typing import Any
 import httpx
 import pytest
 
+from horarium.platform.settings import Settings
 from horarium.serve import process
-from horarium.serve.admin import seed_admin_token
+from horarium.serve.data_dir import seed_admin_token
 from horarium.serve.process import WORKER, listen
 from horarium.serve.service import Service, open_service
-from horarium.settings import Settings
 from horarium.testing.service import TOKEN
 
 

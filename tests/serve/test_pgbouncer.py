@@ -13,8 +13,8 @@ from pgbouncers import PROGRAM, pooled
 from sqlalchemy import event
 
 from horarium.cli.main import main
-from horarium.store.database import open_database
-from horarium.store.errors import StoreUnavailable
+from horarium.platform.database import open_database
+from horarium.platform.database.errors import StoreUnavailable
 from horarium.testing import Accepted, TestService, service
 
 pytestmark = pytest.mark.parametrize("dialect", ["postgresql"], indirect=True)

@@ -13,22 +13,22 @@ from typing import Any
 import pytest
 import sqlalchemy as sa
 
-from horarium.clock import SystemClock
-from horarium.ids import new_id
-from horarium.life.report_token import ReportTokens
-from horarium.operations import secrets, subscriptions
-from horarium.operations.caller import internal
-from horarium.operations.resources import Resources
-from horarium.serve import rekey as rekeying
-from horarium.serve.rekey import RekeyRefused, rekey
-from horarium.serve.secret_key import WrongSecretKey, installation_key
-from horarium.settings import Settings
-from horarium.store import leases, resealing
-from horarium.store import secrets as rows
-from horarium.store.database import Database, open_database
-from horarium.store.sealing import CannotUnseal, KeyReplaced, Sealer
-from horarium.store.tables import audit, metadata
-from horarium.telemetry.telemetry import Telemetry
+from horarium.core.lifecycle.outcome import ReportTokens
+from horarium.features.resources import Resources
+from horarium.features.secrets import rows as secret_rows
+from horarium.features.secrets import service as secret_service
+from horarium.features.webhooks import service as webhook_service
+from horarium.platform.caller import internal
+from horarium.platform.clock import SystemClock
+from horarium.platform.database import Database, open_database, processes
+from horarium.platform.database.installation import CannotUnseal, KeyReplaced, Sealer
+from horarium.platform.database.tables import audit, metadata
+from horarium.platform.ids import new_id
+from horarium.platform.settings import Settings
+from horarium.platform.telemetry.telemetry import Telemetry
+from horarium.serve import maintenance as rekeying
+from horarium.serve.data_dir import WrongSecretKey, installation_key
+from horarium.serve.maintenance import RekeyRefused, rekey
 
 CALLER = internal("testing")
 RUN = new_id()
@@ -58,8 +58,8 @@ def settings(database_url: str, tmp_path: Path) -> Settings:
     made.data_dir.mkdir()
     with started(made) as process:
         for name in ("one", "two"):
-            secrets.put(process, CALLER, name, f"the value of {name}")
-        subscriptions.create(
+            secret_service.put(process, CALLER, name, f"the value of {name}")
+        webhook_service.create(
             process, CALLER, kinds=["run_finished"], url="https://a.example/", secret=SIGNS, name="told"
         )
     return made
@@ -68,9 +68,9 @@ def settings(database_url: str, tmp_path: Path) -> Settings:
 def opened(resources: Resources) -> list[str]:
     """What all sealed rows hold."""
     assert resources.sealer is not None
-    found = resources.database.read(lambda c: rows.find_all(c, "default", ["one", "two"]))
-    _, message = subscriptions.test_message(resources, CALLER, "told")
-    return [*sorted(rows.opened(resources.sealer, found).values()), message.secret]
+    found = resources.database.read(lambda c: secret_rows.find_all(c, "default", ["one", "two"]))
+    _, message = webhook_service.test_message(resources, CALLER, "told")
+    return [*sorted(secret_rows.opened(resources.sealer, found).values()), message.secret]
 
 
 ALL = ["the value of one", "the value of two", SIGNS]
@@ -84,7 +84,7 @@ def test_everything_opens_with_the_new_key_and_nothing_with_the_old_one(settings
     old = files(settings)["secret.key"]
     with started(settings) as process:
         sealed_before, token = process.sealer, process.tokens.make(RUN, 1)
-    assert rekey(settings).resealed == resealing.Resealed(3, ())
+    assert rekey(settings).resealed == secret_rows.Resealed(3, ())
     assert files(settings).keys() == {"secret.key", "secret.key.previous"}
     assert files(settings)["secret.key.previous"] == old != files(settings)["secret.key"]
     assert {stat.S_IMODE(path.stat().st_mode) for path in settings.data_dir.glob("secret.key*")} == {0o600}
@@ -93,9 +93,9 @@ def test_everything_opens_with_the_new_key_and_nothing_with_the_old_one(settings
         assert "secret_key_replaced" in process.database.read(lambda c: set(c.scalars(sa.select(audit.c.act))))
         assert process.tokens.attempt_of(token, RUN) is None
         assert sealed_before is not None
-        found = process.database.read(lambda c: rows.find_all(c, "default", ["one"]))
+        found = process.database.read(lambda c: secret_rows.find_all(c, "default", ["one"]))
         with pytest.raises(CannotUnseal):
-            rows.opened(sealed_before, found)
+            secret_rows.opened(sealed_before, found)
     with pytest.raises(WrongSecretKey), started(settings.model_copy(update={"secret_key": _secret(old)})):
         pass
 
@@ -119,15 +119,15 @@ def test_what_the_old_key_signed_is_recognised_where_the_operator_says_so(settin
 
 def test_a_crash_in_the_middle_leaves_everything_as_it_was(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
     old = files(settings)["secret.key"]
-    write = resealing._write
+    write = secret_rows._write
 
-    def crashing(connection: Any, sealed: resealing.SealedColumn, changes: Any) -> None:
+    def crashing(connection: Any, sealed: secret_rows.SealedColumn, changes: Any) -> None:
         write(connection, sealed, changes)
         if sealed.column == "secret":
             raise Crash
 
     with monkeypatch.context() as patched:
-        patched.setattr(resealing, "_write", crashing)
+        patched.setattr(secret_rows, "_write", crashing)
         with pytest.raises(Crash):
             rekey(settings)
     assert files(settings)["secret.key"] == old
@@ -166,15 +166,15 @@ def test_a_process_with_the_old_key_writes_nothing_that_nobody_could_open(settin
     with started(settings) as process:
         rekey(settings)
         for write in (
-            lambda: secrets.put(process, CALLER, "three", "v"),
-            lambda: subscriptions.update(process, CALLER, "told", {"secret": SIGNS}),
+            lambda: secret_service.put(process, CALLER, "three", "v"),
+            lambda: webhook_service.update(process, CALLER, "told", {"secret": SIGNS}),
         ):
             with pytest.raises(KeyReplaced):
                 write()
-        subscriptions.update(process, CALLER, "told", {"url": "https://b.example/"})
+        webhook_service.update(process, CALLER, "told", {"url": "https://b.example/"})
     with started(settings) as process:
         assert opened(process) == ALL
-        assert [each.name for each in secrets.list_secrets(process, CALLER).secrets] == ["one", "two"]
+        assert [each.name for each in secret_service.list_secrets(process, CALLER).secrets] == ["one", "two"]
 
 
 @pytest.mark.parametrize("dialect", ["postgresql"])
@@ -190,7 +190,7 @@ def test_what_is_being_sealed_when_the_key_changes_is_sealed_anew(
         changing = threading.Thread(target=lambda: done.append(rekey(settings)))
 
         def slowly(connection: Any) -> None:
-            rows.put(connection, sealer, "default", "late", "the value of late", None, False, 1)
+            secret_rows.put(connection, sealer, "default", "late", "the value of late", None, False, 1)
             changing.start()
             while changing.is_alive() and not other.read(lambda c: c.exec_driver_sql(waits).scalar_one()):
                 time.sleep(0.01)
@@ -200,8 +200,8 @@ def test_what_is_being_sealed_when_the_key_changes_is_sealed_anew(
     assert [each.resealed.count for each in done] == [4]
     with started(settings) as process:
         assert process.sealer is not None
-        found = process.database.read(lambda c: rows.find_all(c, "default", ["late"]))
-        assert rows.opened(process.sealer, found) == {"late": "the value of late"}
+        found = process.database.read(lambda c: secret_rows.find_all(c, "default", ["late"]))
+        assert secret_rows.opened(process.sealer, found) == {"late": "the value of late"}
 
 
 @pytest.mark.parametrize("dialect", ["sqlite"])
@@ -209,7 +209,7 @@ def test_a_row_that_did_not_open_before_is_named_and_left_alone(settings: Settin
     with started(settings) as process:
         process.database.write(lambda c: c.exec_driver_sql("UPDATE secrets SET sealed = 'x' WHERE name = 'two'"))
     done = rekey(settings).resealed
-    assert (done.count, done.unreadable) == (2, (resealing.Unreadable("secrets", "default", "two"),))
+    assert (done.count, done.unreadable) == (2, (secret_rows.UnreadableSecret("secrets", "default", "two"),))
 
 
 @pytest.mark.parametrize("dialect", ["sqlite"])
@@ -243,7 +243,7 @@ def test_what_cannot_begin_changes_nothing(settings: Settings, database: Databas
     (settings.data_dir / "secret.key.new").unlink()
     assert files(settings) == before
     clock = SystemClock()
-    database.write(lambda c: leases.beat(c, "process:host:1:x", "host:1:x", clock.now(), 5, {}))
+    database.write(lambda c: processes.beat_lease(c, "process:host:1:x", "host:1:x", clock.now(), 5, {}))
     with pytest.raises(RekeyRefused, match="host:1:x uses this database"):
         rekey(settings)
     assert files(settings) == before
@@ -259,4 +259,4 @@ def test_a_database_without_a_key_has_none_to_replace(database_url: str, tmp_pat
 def test_no_sealed_column_is_forgotten() -> None:
     named = {(table.name, column.name) for table in metadata.sorted_tables for column in table.columns
              if column.name in ("sealed", "secret")}  # fmt: skip
-    assert {(each.table.name, each.column) for each in resealing.SEALED} == named
+    assert {(each.table.name, each.column) for each in secret_rows.SEALED} == named

@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from horarium.ids import new_id
-from horarium.serve.secret_key import WrongSecretKey, key_file, write_once
+from horarium.platform.ids import new_id
+from horarium.platform.settings import Settings
+from horarium.serve.data_dir import WrongSecretKey, key_file, write_once
 from horarium.serve.service import open_service
-from horarium.settings import Settings
 
 RUN = new_id()
 

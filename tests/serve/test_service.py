@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 from sqlalchemy import Connection
 
+from horarium.platform.settings import Settings
 from horarium.serve.service import open_service
-from horarium.settings import Settings
 from horarium.testing import service
 
 
@@ -32,7 +32,7 @@ def test_statements_of_the_service_have_a_timeout(
 def test_a_request_that_finds_no_connection_free_is_told_to_come_again(
     database_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("horarium.store.database.transactions._POOL_SECONDS", 0.05)
+    monkeypatch.setattr("horarium.platform.database.transactions._POOL_SECONDS", 0.05)
     taken, over = threading.Event(), threading.Event()
 
     def hold(_connection: Connection) -> None:

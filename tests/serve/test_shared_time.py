@@ -6,14 +6,16 @@ from pathlib import Path
 
 import pytest
 
-from horarium.clock import SystemClock
+from horarium.features.cluster import verification
+from horarium.features.runs import service as run_service
+from horarium.features.schedules import rows as stored
+from horarium.features.schedules import service as schedule_service
 from horarium.instant import SECOND, Instant
-from horarium.operations import runs, schedules, verify
-from horarium.operations.caller import Caller
+from horarium.platform.caller import Caller
+from horarium.platform.clock import SystemClock
+from horarium.platform.settings import Settings
+from horarium.platform.wire import Role
 from horarium.serve.service import Service, open_service
-from horarium.settings import Settings
-from horarium.store.schedules import rows as stored
-from horarium.wire.roles import Role
 
 ADMIN = Caller("root", Role.ADMIN)
 EVERY_SECOND = {
@@ -35,7 +37,7 @@ class OffClock(SystemClock):
 def create(service: Service) -> tuple[Instant, Instant, Instant]:
     """When it was, when the schedule says that it was created, and its first due time."""
     before = SystemClock().now()
-    schedules.create(service.resources, ADMIN, EVERY_SECOND)
+    schedule_service.create(service.resources, ADMIN, EVERY_SECOND)
     row = service.database.read(lambda connection: stored.find(connection, "default", "s"))
     assert row is not None
     assert row.next_due is not None
@@ -52,9 +54,9 @@ def test_a_schedule_is_created_at_the_time_of_the_database(empty_url: str, tmp_p
         assert created < first <= created + SECOND
         while service.engine.ticker.step().more:
             pass
-        born = runs.list_runs(service.resources, ADMIN, schedule_id="s").runs
+        born = run_service.list_runs(service.resources, ADMIN, schedule_id="s").runs
         assert all(run.row.nominal > created for run in born)
-        assert list(verify.verify(service.resources, ADMIN)) == []
+        assert list(verification.verify(service.resources, ADMIN)) == []
 
 
 @pytest.mark.parametrize("dialect", ["sqlite"], indirect=True)

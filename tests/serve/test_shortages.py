@@ -18,9 +18,9 @@ import httpx
 import pytest
 import typer
 
-from horarium.api.shortages import FILES, THREADS, Shortages, shortage_of
 from horarium.cli.service import failing_with_1
-from horarium.serve.open_files import needed_files, require_resources
+from horarium.platform.http.middleware import FILES, THREADS, Shortages, shortage_of
+from horarium.serve.startup import needed_files, require_resources
 from horarium.testing import FakeClock
 
 _PATIENCE = 60.0

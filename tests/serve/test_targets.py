@@ -11,17 +11,17 @@ import pytest
 from launchers.far_ends import FixedClock, HttpFarEnd, answer, request_for
 
 from horarium.cli.main import main
-from horarium.clock import SystemClock
+from horarium.core.lifecycle.outcome import Finished, Refused
+from horarium.features.schedules import service as schedule_service
 from horarium.instant import HOUR
-from horarium.launchers.ssrf import Guard
+from horarium.launchers.ssrf import AddressGuard
 from horarium.launchers.tasks import TaskRegistry
-from horarium.launchers.webhook import Delivered, Message, WebhookSender
-from horarium.life.outcome import Finished, Refused
-from horarium.operations import schedules
-from horarium.operations.caller import internal
+from horarium.launchers.webhook import Delivered, WebhookMessage, WebhookSender
+from horarium.platform.caller import internal
+from horarium.platform.clock import SystemClock
+from horarium.platform.settings import Settings
 from horarium.serve.launchers import address_policy, make_registry
 from horarium.serve.service import open_service
-from horarium.settings import Settings
 from horarium.testing import FakeClock
 
 _SECRET = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
@@ -34,9 +34,9 @@ def test_listening_on_loopback_does_not_open_loopback_to_launches_and_subscripti
     async def call(settings: Settings) -> tuple[type, type, int]:
         async with HttpFarEnd({"/": answer("200 OK")}) as far:
             registry, _ = make_registry(settings, FixedClock(), TaskRegistry())
-            sender = WebhookSender(FixedClock(), Guard(address_policy(settings)), timeout_seconds=60)
+            sender = WebhookSender(FixedClock(), AddressGuard(address_policy(settings)), timeout_seconds=60)
             launched = await registry.get("http").launch(request_for("http", {"url": far.url("/")}))
-            told = await sender.send(Message(far.url("/"), "1", b"{}", _SECRET, "default"))
+            told = await sender.send(WebhookMessage(far.url("/"), "1", b"{}", _SECRET, "default"))
             await registry.close()
             sender.close()
             return type(launched), type(told), len(far.received)
@@ -59,7 +59,7 @@ def test_a_tenants_url_to_a_port_of_this_machine_is_refused_by_a_pass_of_the_eng
         document = {"schedule_id": "probe", "cron_expressions": ["@every PT1H"], "action": action}
         early = FakeClock(SystemClock().now() - 2 * HOUR)
         with open_service(settings, clock=early) as service:
-            schedules.create(service.resources, internal("test"), document)
+            schedule_service.create(service.resources, internal("test"), document)
         assert main(["tick"]) == 0
         with pytest.raises(BlockingIOError):  # nobody has called
             private.accept()

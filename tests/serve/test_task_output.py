@@ -10,9 +10,9 @@ import pytest
 
 from horarium import Horarium, Job
 from horarium.engine import dispatcher
-from horarium.engine.said import Said
-from horarium.job.run_log import Batch, RunLog
-from horarium.store.database import Connection
+from horarium.engine.launch_reports import UnsavedLines
+from horarium.platform.database import Connection
+from horarium.platform.run_log import Batch, RunLog
 from horarium.testing import service
 
 
@@ -64,9 +64,9 @@ def test_a_line_that_is_being_written_when_its_task_ends_is_kept_once(
 ) -> None:
     app = Horarium(data_dir=tmp_path, log_level="error", host="127.0.0.1")
     writing, ending = threading.Event(), threading.Event()
-    append, peek = Said.append, RunLog.peek
+    append, peek = UnsavedLines.append, RunLog.peek
 
-    def slowly(said: Said, connection: Connection, most: int) -> set[bytes]:
+    def slowly(said: UnsavedLines, connection: Connection, most: int) -> set[bytes]:
         writing.set()
         ending.wait(0.2)  # who takes the last lines now would take these once more
         return append(said, connection, most)
@@ -89,6 +89,6 @@ def test_a_line_that_is_being_written_when_its_task_ends_is_kept_once(
             return [line.text async for line in app.async_client.follow_run_logs(fired.run_id or "", poll_seconds=0.05)]
 
     monkeypatch.setattr(dispatcher, "_LINES_SECONDS", 0.01)
-    monkeypatch.setattr(Said, "append", slowly)
+    monkeypatch.setattr(UnsavedLines, "append", slowly)
     monkeypatch.setattr(RunLog, "peek", told)
     assert asyncio.run(read()) == ["once"]

@@ -14,11 +14,11 @@ import pytest
 from certificates import DNS, EMAIL, LOOPBACK, URI, Authority, Files
 from world import serving
 
-from horarium.clock import SystemClock
 from horarium.errors import InvalidDefinition
-from horarium.serve.checkup import Level, examine
-from horarium.serve.tls import Tls, in_the_clear, open_tls
-from horarium.settings import Settings
+from horarium.platform.clock import SystemClock
+from horarium.platform.settings import Settings
+from horarium.serve.checkup import Grade, examine
+from horarium.serve.sockets import Tls, in_the_clear, open_tls
 from horarium.testing import TestService, service
 from horarium.testing.service import TOKEN
 
@@ -194,7 +194,7 @@ def shown(port: int, authority: Authority) -> str:
 def test_whoever_connects_and_says_nothing_is_let_go(
     service_url: str, authority: Authority, server: Files, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("horarium.serve.handshakes.HANDSHAKE_SECONDS", 0.2)
+    monkeypatch.setattr("horarium.serve.sockets.HANDSHAKE_SECONDS", 0.2)
     with secured(service_url, server) as (url, _, _):
         with socket.create_connection(("127.0.0.1", int(url.rpartition(":")[2])), 60) as silent:
             assert silent.recv(1) == b""
@@ -205,7 +205,7 @@ def test_whoever_opens_many_connections_and_says_nothing_pushes_out_its_own(
     service_url: str, authority: Authority, server: Files, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Their files would be missing to the database, and nobody behind TLS counts them."""
-    monkeypatch.setattr("horarium.serve.handshakes.MOST_ARRIVING_OF_ADDRESS", 4)
+    monkeypatch.setattr("horarium.serve.sockets.MOST_ARRIVING_OF_ADDRESS", 4)
     with secured(service_url, server) as (url, _, _), ExitStack() as stack:
         where = ("127.0.0.1", int(url.rpartition(":")[2]))
         silent = [stack.enter_context(socket.create_connection(where, 60)) for _ in range(20)]
@@ -299,20 +299,20 @@ def test_an_address_that_others_reach_without_tls_is_told(knobs: dict[str, Any],
 @pytest.mark.parametrize(
     ("host", "proxied", "days", "level", "told"),
     [
-        pytest.param("127.0.0.1", False, None, Level.OK, "not needed", id="this machine alone"),
-        pytest.param("0.0.0.0", False, None, Level.WARNING, "unencrypted", id="in the clear"),
-        pytest.param("0.0.0.0", True, None, Level.OK, "a proxy terminates TLS", id="behind a proxy"),
-        pytest.param("0.0.0.0", False, 30, Level.OK, "expires at", id="good"),
-        pytest.param("0.0.0.0", False, 13, Level.WARNING, "expires at", id="good for a few days"),
-        pytest.param("0.0.0.0", False, 0, Level.FAILURE, "expired at", id="expired"),
+        pytest.param("127.0.0.1", False, None, Grade.OK, "not needed", id="this machine alone"),
+        pytest.param("0.0.0.0", False, None, Grade.WARNING, "unencrypted", id="in the clear"),
+        pytest.param("0.0.0.0", True, None, Grade.OK, "a proxy terminates TLS", id="behind a proxy"),
+        pytest.param("0.0.0.0", False, 30, Grade.OK, "expires at", id="good"),
+        pytest.param("0.0.0.0", False, 13, Grade.WARNING, "expires at", id="good for a few days"),
+        pytest.param("0.0.0.0", False, 0, Grade.FAILURE, "expired at", id="expired"),
     ],
 )
 def test_doctor_looks_at_tls(
-    authority: Authority, tmp_path: Path, host: str, proxied: bool, days: int | None, level: Level, told: str
+    authority: Authority, tmp_path: Path, host: str, proxied: bool, days: int | None, level: Grade, told: str
 ) -> None:
     files = None if days is None else authority.issue("looked-at", LOOPBACK, days=(-1, days))
     knobs: dict[str, Any] = {} if files is None else {"tls_cert": files.cert, "tls_key": files.key}
     settings = Settings(host=host, port=0, behind_proxy=proxied, data_dir=tmp_path / "none", **knobs)
     [check] = [each for each in examine(settings, SystemClock()) if each.name == "tls"]
     assert (check.level, told in check.found) == (level, True)
-    assert bool(check.remedy) is (level is not Level.OK)
+    assert bool(check.remedy) is (level is not Grade.OK)

@@ -5,9 +5,9 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 
-from horarium.store.database import Database
-from horarium.store.history import feed
-from horarium.store.history.feed import START, FeedCursor
+from horarium.features.history import entry_rows
+from horarium.features.history.entry_rows import START, FeedCursor
+from horarium.platform.database import Database
 
 
 def read_feed(
@@ -15,7 +15,7 @@ def read_feed(
 ) -> tuple[list[int], FeedCursor]:
     """Transactions of other tests on the same server hold the feed back too, so what is awaited may take a moment."""
     for _ in range(500):
-        rows, cursor = database.read(lambda c: feed.onward(c, namespace, after=after, limit=limit))
+        rows, cursor = database.read(lambda c: entry_rows.onward(c, namespace, after=after, limit=limit))
         if len(rows) >= awaits:
             break
         time.sleep(0.01)

@@ -7,9 +7,9 @@ from typing import Any
 import sqlalchemy as sa
 from engine.builders import START
 
-from horarium.ids import new_id
-from horarium.store.database import Database
-from horarium.store.tables import runs
+from horarium.platform.database import Database
+from horarium.platform.database.tables import runs
+from horarium.platform.ids import new_id
 
 NOW = START
 

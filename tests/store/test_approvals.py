@@ -9,13 +9,13 @@ import pytest
 import sqlalchemy as sa
 from engine.builders import START, World
 
+from horarium.core.document.states import FINAL, RunState
+from horarium.core.policy.approval import input_hash
+from horarium.features.approvals import request_rows as store
 from horarium.instant import DAY, HOUR
-from horarium.policy.approval import input_hash
-from horarium.schedule.run import FINAL, RunState
-from horarium.store.database import Database
-from horarium.store.errors import DataError
-from horarium.store.runs import approvals as store
-from horarium.store.tables import approvals, runs
+from horarium.platform.database import Database
+from horarium.platform.database.errors import DataError
+from horarium.platform.database.tables import approvals, runs
 
 ACTION = {"kind": "http", "url": "http://target.test/", "input": {"n": 1}}
 ASSIGNED: dict[str, Any] = {"assignee_type": "agent", "assignee_id": "ada", "action": ACTION}

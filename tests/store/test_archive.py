@@ -11,24 +11,24 @@ from run_rows import add_approval
 from sqlalchemy import Connection
 from store.test_retention import CUTOFF, NOW, OLD, YOUNG, count, make_run, make_schedule, put
 
-from horarium.ids import new_id
+from horarium.core.document.event import RunEventType
+from horarium.core.document.states import Origin, RunState, Status
+from horarium.core.policy.limits import RetentionSubject
+from horarium.features.cluster import verify_rows
+from horarium.features.runs import archive_rows, detail_rows, event_rows, open_rows, retention_rows
+from horarium.features.runs import rows as run_rows
+from horarium.features.runs.archive_rows import MovedRuns
+from horarium.features.runs.retention_rows import Found
+from horarium.features.runs.rows import RunFilter
+from horarium.features.schedules.due_rows import Plannings
+from horarium.features.tenants import removal_rows
 from horarium.instant import DAY
-from horarium.policy.retention import Kept
-from horarium.schedule.event import RunEventType
-from horarium.schedule.position import Status
-from horarium.schedule.run import Origin, RunState
-from horarium.store import archive, archive_retention, bytes_stored, removal, retention
-from horarium.store.archive import Moved
-from horarium.store.bytes_stored import Place
-from horarium.store.cutoffs import Cutoffs
-from horarium.store.database import Database
-from horarium.store.errors import Conflict
-from horarium.store.partitions import week_of
-from horarium.store.retention import Found
-from horarium.store.runs import checks, event_pages, events, listed_steps, open_runs, read
-from horarium.store.runs.read import RunFilter
-from horarium.store.schedules.due import Plannings
-from horarium.store.tables import (
+from horarium.platform.database import Database, bytes_stored
+from horarium.platform.database.bytes_stored import CountPosition
+from horarium.platform.database.errors import UniqueConflict
+from horarium.platform.database.limits import Cutoffs
+from horarium.platform.database.partitions import week_of
+from horarium.platform.database.tables import (
     namespaces,
     run_events,
     runs,
@@ -37,12 +37,13 @@ from horarium.store.tables import (
     step_changes,
     unwanted_tasks,
 )
+from horarium.platform.ids import new_id
 
 pytestmark = pytest.mark.parametrize("dialect", ["postgresql"], indirect=True)
 
 
-def move(database: Database) -> Moved:
-    return database.write(lambda c: archive.move_some(c, finished_before=CUTOFF, after=b"", looks=100))
+def move(database: Database) -> MovedRuns:
+    return database.write(lambda c: archive_rows.move_some(c, finished_before=CUTOFF, after=b"", looks=100))
 
 
 def put_step(database: Database, root: bytes, node: str = "a", **given: Any) -> bytes:
@@ -66,11 +67,11 @@ def settled_tree(database: Database, schedule_id: str = "s") -> tuple[bytes, byt
 def test_a_tree_that_is_over_and_overtaken_moves_whole(database: Database) -> None:
     root, step = settled_tree(database)
     before = database.read(lambda c: c.execute(sa.select(runs).where(runs.c.run_id.in_([root, step]))).all())
-    assert move(database) == Moved(2, None, frozenset({week_of(OLD)}))
+    assert move(database) == MovedRuns(2, None, frozenset({week_of(OLD)}))
     assert archived(database) == {root, step}
     after = database.read(lambda c: c.execute(sa.select(runs_archive)).all())
     assert sorted(map(tuple, after), key=str) == sorted(map(tuple, before), key=str)
-    assert move(database) == Moved(0, None)
+    assert move(database) == MovedRuns(0, None)
 
 
 def _pending(database: Database, root: bytes, step: bytes) -> None:
@@ -108,7 +109,7 @@ def test_a_tree_in_somebody_s_hand_stays(database: Database, open_another: Calla
     _, step = settled_tree(database)
     other = open_another()
 
-    def hold(connection: Connection) -> Moved:
+    def hold(connection: Connection) -> MovedRuns:
         connection.execute(sa.select(runs.c.run_id).where(runs.c.run_id == step).with_for_update())
         return move(other)
 
@@ -129,8 +130,8 @@ def test_one_at_a_time_moves(database: Database, open_another: Callable[[], Data
     settled_tree(database, "other")
     other = open_another()
 
-    def one(connection: Connection) -> Moved:
-        return archive.move_some(connection, finished_before=CUTOFF, after=b"", looks=100)
+    def one(connection: Connection) -> MovedRuns:
+        return archive_rows.move_some(connection, finished_before=CUTOFF, after=b"", looks=100)
 
     assert database.write(lambda c: (one(c).rows, other.write(one).rows)) == (4, 0)
 
@@ -152,26 +153,29 @@ def test_whoever_reads_a_tree_does_not_see_that_it_moved(database: Database) -> 
             RunFilter(assignee="ada"),
             RunFilter(states={RunState.SUCCEEDED}, origins={Origin.MANUAL}),
         ]
-        pages: list[object] = [read.page_of_namespace(connection, "default", each, limit=2) for each in filters]
-        newest = read.page_of_namespace(connection, "default", everything, limit=1, whole=True)
+        pages: list[object] = [run_rows.page_of_namespace(connection, "default", each, limit=2) for each in filters]
+        newest = run_rows.page_of_namespace(connection, "default", everything, limit=1, whole=True)
         return [
             *pages,
             newest,
-            read.page_of_namespace(connection, "default", everything, limit=9, before=newest.before),
-            read.find_all(connection, [root, leaf, new_id()]),
-            read.reruns(connection, root, 9),
-            read.steps(connection, root),
-            read.result_of(connection, "default", again),
-            read.namespace_of(connection, leaf),
-            read.sizes(connection, [root, step]),
-            [event_pages.merged(connection, run, is_root=run == root, after=None, limit=9) for run in (root, step)],
-            listed_steps.steps_of(connection, root, "default", "gone", 1),
-            checks.last_of_page(connection, checks.Scope(), b"", 2),
+            run_rows.page_of_namespace(connection, "default", everything, limit=9, before=newest.before),
+            run_rows.find_all(connection, [root, leaf, new_id()]),
+            run_rows.reruns(connection, root, 9),
+            run_rows.steps(connection, root),
+            run_rows.result_of(connection, "default", again),
+            run_rows.namespace_of(connection, leaf),
+            run_rows.sizes(connection, [root, step]),
+            [
+                event_rows.merged_events(connection, run, is_root=run == root, after=None, limit=9)
+                for run in (root, step)
+            ],
+            detail_rows.steps_of(connection, root, "default", "gone", 1),
+            verify_rows.last_of_page(connection, verify_rows.Scope(), b"", 2),
         ]
 
     before = database.read(seen)
     roots = Found(tuple(sorted((root, again))), None)
-    assert database.write(lambda c: archive.move(c, roots)).rows == 4
+    assert database.write(lambda c: archive_rows.move(c, roots)).rows == 4
     assert archived(database) == {root, step, leaf, again}
     assert database.read(seen) == before
 
@@ -182,9 +186,9 @@ def test_whoever_reads_a_tree_does_not_see_that_it_moved(database: Database) -> 
 def test_an_event_finds_its_run_in_the_archive(database: Database) -> None:
     root, _ = settled_tree(database)
     move(database)
-    database.write(lambda c: events.add_event(c, root, RunEventType.RUN_LATE_REPORT, NOW, {"attempt": 1}))
-    assert [event.sequence for event in database.read(lambda c: read.events(c, root))] == [3]
-    found = database.read(lambda c: read.find(c, "default", root))
+    database.write(lambda c: event_rows.add_event(c, root, RunEventType.RUN_LATE_REPORT, NOW, {"attempt": 1}))
+    assert [event.sequence for event in database.read(lambda c: run_rows.events(c, root))] == [3]
+    found = database.read(lambda c: run_rows.find(c, "default", root))
     assert found is not None
     assert found.next_event == 4
 
@@ -195,9 +199,9 @@ def test_a_key_in_the_archive_is_taken(database: Database) -> None:
     new = make_run(database, uid, at=YOUNG)
     move(database)
     assert archived(database) == {old}
-    with pytest.raises(Conflict, match="runs_by_callers_key"):
-        database.write(lambda c: open_runs.set_callers_part(c, new, external_key="k", inputs=None))
-    database.write(lambda c: open_runs.set_callers_part(c, new, external_key="other", inputs=None))
+    with pytest.raises(UniqueConflict, match="runs_by_callers_key"):
+        database.write(lambda c: open_rows.set_callers_part(c, new, external_key="k", inputs=None))
+    database.write(lambda c: open_rows.set_callers_part(c, new, external_key="other", inputs=None))
 
 
 def test_a_key_is_taken_by_a_run_that_moves_meanwhile(database: Database, open_another: Callable[[], Database]) -> None:
@@ -208,11 +212,11 @@ def test_a_key_is_taken_by_a_run_that_moves_meanwhile(database: Database, open_a
     other = open_another()
 
     def take(connection: Connection) -> None:
-        assert read.find_by_callers_key(connection, "else", "k") is None
+        assert run_rows.find_by_callers_key(connection, "else", "k") is None
         move(other)
-        open_runs.set_callers_part(connection, new, external_key="k", inputs=None)
+        open_rows.set_callers_part(connection, new, external_key="k", inputs=None)
 
-    with pytest.raises(Conflict, match="runs_by_callers_key"):
+    with pytest.raises(UniqueConflict, match="runs_by_callers_key"):
         database.write(take)
 
 
@@ -223,20 +227,22 @@ def test_days_of_one_s_own_are_kept_in_the_archive_too(database: Database, monke
     put(database, run_events, [{"run_id": old, "sequence": 3, "event_type": "x", "recorded_at": OLD, "payload": "{}"}])
     move(database)
     assert archived(database) == {old, new}
-    never = Cutoffs(Kept.RUNS, None, NOW, NOW)
+    never = Cutoffs(RetentionSubject.RUNS, None, NOW, NOW)
 
     def look(after: bytes = b"") -> list[bytes]:
-        page = database.read(lambda c: archive_retention.of_own_days(c, finished_before=never, after=after, looks=1))
+        page = database.read(
+            lambda c: archive_rows.archived_of_own_days(c, finished_before=never, after=after, looks=1)
+        )
         return [*page.ids, *([] if page.after is None else look(page.after))]
 
     assert look() == []
     database.write(lambda c: c.execute(sa.update(namespaces).values(keep_runs_days=9)))
     assert look() == [old, new]
-    monkeypatch.setattr(archive_retention, "_NAMESPACES", 1)
+    monkeypatch.setattr(archive_rows, "_NAMESPACES", 1)
     others = [{"namespace": name, "description": "", "created_at": 0, "keep_runs_days": 9} for name in ("a", "z")]
     put(database, namespaces, others)
     assert look() == [old, new]
-    database.write(lambda c: archive_retention.delete(c, [old]))
+    database.write(lambda c: archive_rows.delete_archived(c, [old]))
     assert (archived(database), count(database, run_events)) == ({new}, 0)
 
 
@@ -245,21 +251,24 @@ def test_what_was_left_long_after_its_time_goes(database: Database) -> None:
     move(database)
 
     def look(before: int) -> int:
-        cutoffs = Cutoffs(Kept.RUNS, before, NOW, before)
+        cutoffs = Cutoffs(RetentionSubject.RUNS, before, NOW, before)
         return len(
-            database.read(lambda c: archive_retention.left_over(c, finished_before=cutoffs, after=b"", looks=9)).ids
+            database.read(lambda c: archive_rows.archived_left_over(c, finished_before=cutoffs, after=b"", looks=9)).ids
         )
 
-    assert (look(CUTOFF), look(OLD + archive_retention.LEFT_AFTER + DAY)) == (0, 1)
+    assert (look(CUTOFF), look(OLD + archive_rows.LEFT_AFTER + DAY)) == (0, 1)
 
 
 def test_a_namespace_goes_with_what_it_has_in_the_archive(database: Database) -> None:
     settled_tree(database)
     move(database)
-    database.write(lambda c: removal.mark_deleted(c, "default", now=NOW))
+    database.write(lambda c: removal_rows.mark_deleted(c, "default", now=NOW))
     known = Plannings()
     steps = 0
-    while database.write(lambda c: removal.remove_some(c, known, "default", now=NOW)) is not removal.Step.DONE:
+    while (
+        database.write(lambda c: removal_rows.remove_some(c, known, "default", now=NOW))
+        is not removal_rows.RemovalStep.DONE
+    ):
         steps += 1
         assert steps < 100
     assert (count(database, runs), count(database, runs_archive)) == (0, 0)
@@ -271,14 +280,14 @@ def test_a_schedule_is_not_purged_while_a_run_of_it_is_in_the_archive(database: 
     move(database)
     gone = {"deleted_at": OLD}
     database.write(lambda c: c.execute(sa.update(schedules).values(gone)))
-    look = retention.deleted_schedules
+    look = retention_rows.deleted_schedules
     assert database.read(lambda c: look(c, deleted_before=CUTOFF, after=b"", looks=9)).ids == ()
     database.write(lambda c: c.execute(sa.delete(runs_archive)))
     assert database.read(lambda c: look(c, deleted_before=CUTOFF, after=b"", looks=9)).ids == (uid,)
 
 
 def test_bytes_in_the_archive_count(database: Database) -> None:
-    def counted(place: Place = bytes_stored.BEGIN) -> int:
+    def counted(place: CountPosition = bytes_stored.BEGIN) -> int:
         piece = database.read(lambda c: bytes_stored.count_some(c, place))
         return piece.bytes.get("default", 0) + (0 if piece.after is None else counted(piece.after))
 

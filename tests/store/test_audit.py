@@ -9,26 +9,27 @@ import pytest
 import sqlalchemy as sa
 from sqlalchemy import Connection
 
-from horarium.audit import BEGINNING, Deed, Link
+from horarium.core.audit_entries import BEGINNING, AuditAction, ChainLink
+from horarium.features.audit.service import Checked, check
+from horarium.features.schedules.due_rows import Plannings
+from horarium.features.tenants import removal_rows
+from horarium.features.tenants import rows as tenant_rows
 from horarium.instant import DAY
-from horarium.operations.audit import Checked, check
-from horarium.store import audit, namespaces, removal
-from horarium.store.database import Database
-from horarium.store.errors import DataError
-from horarium.store.schedules.due import Plannings
-from horarium.store.tables import audit as entries
-from horarium.store.tables import audit_heads
+from horarium.platform.database import Database, audit_chain
+from horarium.platform.database.errors import DataError
+from horarium.platform.database.tables import audit as entries
+from horarium.platform.database.tables import audit_heads
 
 _TRIGGERS = {"sqlite": "SELECT name, tbl_name FROM sqlite_master WHERE type = 'trigger'",
              "postgresql": "SELECT tgname, tgrelid::regclass::text FROM pg_trigger WHERE NOT tgisinternal"}  # fmt: skip
 
 
 def write(database: Database, count: int, namespace: str = "default", now: int = 0) -> None:
-    deeds = [Deed("issue_token", f"who{number}", detail={"name": "ci\x00"}) for number in range(count)]
-    database.write(lambda connection: audit.append(connection, namespace, deeds, now=now))
+    deeds = [AuditAction("issue_token", f"who{number}", detail={"name": "ci\x00"}) for number in range(count)]
+    database.write(lambda connection: audit_chain.append(connection, namespace, deeds, now=now))
 
 
-def verdict(database: Database, namespace: str = "default", kept: Link | None = None) -> Checked:
+def verdict(database: Database, namespace: str = "default", kept: ChainLink | None = None) -> Checked:
     (found,) = check(database, namespace=namespace, kept=kept)
     return found
 
@@ -114,7 +115,7 @@ def test_many_at_once_make_one_chain(database: Database, open_another: Callable[
 
 def test_an_entry_goes_with_the_transaction_that_it_tells_of(database: Database) -> None:
     def work(connection: Connection) -> None:
-        audit.append(connection, "default", [Deed("x")], now=0)
+        audit_chain.append(connection, "default", [AuditAction("x")], now=0)
         raise RuntimeError
 
     with pytest.raises(RuntimeError):
@@ -127,7 +128,7 @@ def test_what_is_trimmed_leaves_a_checkpoint_from_which_the_rest_is_checked(data
     write(database, 2, now=5 * DAY)
     write(database, 1, namespace="other", now=0)
     trimmed = 0
-    while step := database.write(lambda connection: audit.trim(connection, recorded_before=DAY, limit=2)):
+    while step := database.write(lambda connection: audit_chain.trim(connection, recorded_before=DAY, limit=2)):
         trimmed += step
     assert trimmed == 4
     found = verdict(database)
@@ -142,7 +143,7 @@ def test_what_is_trimmed_leaves_a_checkpoint_from_which_the_rest_is_checked(data
 def test_a_clock_that_was_set_back_opens_no_gap(database: Database) -> None:
     for now in (0, 5 * DAY, 1):
         write(database, 1, now=now)
-    while database.write(lambda connection: audit.trim(connection, recorded_before=DAY, limit=10)):
+    while database.write(lambda connection: audit_chain.trim(connection, recorded_before=DAY, limit=10)):
         pass
     assert (verdict(database).entries, verdict(database).broken) == (2, None)
 
@@ -150,7 +151,7 @@ def test_a_clock_that_was_set_back_opens_no_gap(database: Database) -> None:
 def test_nothing_is_trimmed_behind_an_entry_that_was_changed(database: Database) -> None:
     write(database, 4)
     force(database, "UPDATE audit SET principal = 'mallory' WHERE sequence = 2")
-    while database.write(lambda connection: audit.trim(connection, recorded_before=DAY, limit=10)):
+    while database.write(lambda connection: audit_chain.trim(connection, recorded_before=DAY, limit=10)):
         pass
     found = verdict(database)
     assert found.broken is not None
@@ -158,13 +159,13 @@ def test_nothing_is_trimmed_behind_an_entry_that_was_changed(database: Database)
 
 
 def test_a_namespace_that_is_deleted_leaves_its_audit_and_its_name_begins_anew(database: Database) -> None:
-    database.write(lambda connection: namespaces.insert(connection, "tenant", "", now=0))
+    database.write(lambda connection: tenant_rows.insert_namespace(connection, "tenant", "", now=0))
     write(database, 2, "tenant")
-    database.write(lambda connection: removal.mark_deleted(connection, "tenant", now=1))
-    step = removal.Step.MORE
-    while step is removal.Step.MORE:
-        step = database.write(lambda connection: removal.remove_some(connection, Plannings(), "tenant", now=2))
+    database.write(lambda connection: removal_rows.mark_deleted(connection, "tenant", now=1))
+    step = removal_rows.RemovalStep.MORE
+    while step is removal_rows.RemovalStep.MORE:
+        step = database.write(lambda connection: removal_rows.remove_some(connection, Plannings(), "tenant", now=2))
     assert (verdict(database, "tenant").entries, verdict(database, "tenant").broken) == (2, None)
-    database.write(lambda connection: namespaces.insert(connection, "tenant", "", now=3))
+    database.write(lambda connection: tenant_rows.insert_namespace(connection, "tenant", "", now=3))
     head = database.read(lambda connection: connection.execute(sa.select(audit_heads.c.own_after)).scalars().all())
     assert head == [2]

@@ -8,10 +8,10 @@ import pytest
 import sqlalchemy as sa
 from engine.builders import START, World
 
-from horarium.schedule.position import Status
-from horarium.store.database import Database
-from horarium.store.schedules.broken import park
-from horarium.store.tables import history, positions
+from horarium.core.document.states import Status
+from horarium.features.schedules.decision_rows import park
+from horarium.platform.database import Database
+from horarium.platform.database.tables import history, positions
 
 
 def set_aside(world: World, uid: bytes, error: str = "no such zone") -> bool:

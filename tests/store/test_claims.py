@@ -11,13 +11,13 @@ import sqlalchemy as sa
 from engine.builders import World
 from store.rows import NOW, add_run, run_row
 
+from horarium.core.document.states import RunState
+from horarium.features.runs import claim_rows
+from horarium.features.runs.claim_rows import ReadyTarget
+from horarium.features.runs.work_rows import RunWork
 from horarium.instant import SECOND
-from horarium.schedule.run import RunState
-from horarium.store.database import Database
-from horarium.store.runs import claims
-from horarium.store.runs.claims import ReadyTarget
-from horarium.store.runs.work import Work
-from horarium.store.tables import runs
+from horarium.platform.database import Database
+from horarium.platform.database.tables import runs
 
 HERE = ReadyTarget("default", "x")
 
@@ -27,13 +27,13 @@ def add(database: Database, state: str = "ready", **given: Any) -> bytes:
 
 
 def found(database: Database, limit: int = 10, *, now: int = NOW, of: ReadyTarget = HERE) -> list[bytes]:
-    return [each.run_id for each in database.write(lambda c: claims.candidates(c, [(of, limit)], now))]
+    return [each.run_id for each in database.write(lambda c: claim_rows.candidates(c, [(of, limit)], now))]
 
 
-def take(database: Database, *, now: int = NOW, limit: int = 10, owner: str = "me") -> list[Work]:
-    def work(connection: Any) -> list[Work]:
-        chosen = [each.run_id for each in claims.candidates(connection, [(HERE, limit)], now)]
-        return claims.take(connection, chosen, owner=owner, now=now, lease_seconds=30)
+def take(database: Database, *, now: int = NOW, limit: int = 10, owner: str = "me") -> list[RunWork]:
+    def work(connection: Any) -> list[RunWork]:
+        chosen = [each.run_id for each in claim_rows.candidates(connection, [(HERE, limit)], now)]
+        return claim_rows.take(connection, chosen, owner=owner, now=now, lease_seconds=30)
 
     return database.write(work)
 
@@ -47,7 +47,7 @@ def test_who_has_something_ready_is_told_in_turn(database: Database) -> None:
     add(database, "queued", namespace="d")
 
     def look(after: str, limit: int) -> list[str]:
-        return database.glance(lambda c: claims.ready_namespaces(c, after=after, limit=limit))
+        return database.glance(lambda c: claim_rows.ready_namespaces(c, after=after, limit=limit))
 
     assert look("", 10) == ["a", "b", "c"]
     assert look("a", 10) == ["b", "c", "a"]
@@ -62,7 +62,7 @@ def test_which_targets_have_something_ready_is_told_for_each_namespace(database:
     add(database, "running", namespace="a", target="w")
 
     def look(limit: int, **asked: str) -> list[tuple[str, str]]:
-        return [(each[0], each[1]) for each in database.glance(lambda c: claims.ready_targets(c, asked, limit))]
+        return [(each[0], each[1]) for each in database.glance(lambda c: claim_rows.ready_targets(c, asked, limit))]
 
     assert sorted(look(9, a="", b="x", c="")) == [("a", "x"), ("a", "y"), ("b", "z")]
     assert look(1, a="") == [("a", "x")]
@@ -70,9 +70,9 @@ def test_which_targets_have_something_ready_is_told_for_each_namespace(database:
 
 
 def test_nothing_ready_is_nothing_found(database: Database) -> None:
-    assert database.glance(lambda c: claims.ready_namespaces(c, after="", limit=9)) == []
-    assert database.write(lambda c: claims.candidates(c, [], NOW)) == []
-    assert database.write(lambda c: claims.take(c, [], owner="me", now=NOW, lease_seconds=30)) == []
+    assert database.glance(lambda c: claim_rows.ready_namespaces(c, after="", limit=9)) == []
+    assert database.write(lambda c: claim_rows.candidates(c, [], NOW)) == []
+    assert database.write(lambda c: claim_rows.take(c, [], owner="me", now=NOW, lease_seconds=30)) == []
 
 
 # ── candidates ───────────────────────────────────────────────────────────────────────────────────────
@@ -107,14 +107,14 @@ def test_each_target_has_places_of_its_own(database: Database) -> None:
     for number in range(6):
         add(database, target="xy"[number % 2])
     asked = [(HERE, 2), (ReadyTarget("default", "y"), 1)]
-    targets = [each.target for each in database.write(lambda c: claims.candidates(c, asked, NOW))]
+    targets = [each.target for each in database.write(lambda c: claim_rows.candidates(c, asked, NOW))]
     assert sorted(targets) == ["x", "x", "y"]
 
 
 @pytest.mark.parametrize("dialect", ["postgresql"])
 def test_many_who_claim_at_once_never_share_a_run(database: Database, open_another: Callable[[], Database]) -> None:
     expected = {add(database) for _ in range(60)}
-    claimed: list[list[Work]] = []
+    claimed: list[list[RunWork]] = []
 
     def grab(one: Database) -> None:
         while works := take(one, limit=7):
@@ -140,10 +140,10 @@ def test_what_one_claim_holds_the_others_pass_over_without_waiting(
     holder, other = database, open_another()
 
     def hold(connection: Any) -> None:
-        assert [each.run_id for each in claims.candidates(connection, [(HERE, 1)], NOW)] == [best]
+        assert [each.run_id for each in claim_rows.candidates(connection, [(HERE, 1)], NOW)] == [best]
         with other.engine.connect() as waiting:
             waiting.execute(sa.text("SET lock_timeout = '5s'"))
-            assert [each.run_id for each in claims.candidates(waiting, [(HERE, 2)], NOW)] == [rest]
+            assert [each.run_id for each in claim_rows.candidates(waiting, [(HERE, 2)], NOW)] == [rest]
 
     holder.write(hold)
 
@@ -184,15 +184,15 @@ def test_how_long_an_attempt_may_take(
 def test_what_is_worked_on_here_runs_at_once(database: Database) -> None:
     here, there = add(database), add(database)
 
-    def work(connection: Any) -> list[Work]:
-        return claims.take(connection, [here, there], here=[here], owner="me", now=NOW, lease_seconds=30)
+    def work(connection: Any) -> list[RunWork]:
+        return claim_rows.take(connection, [here, there], here=[here], owner="me", now=NOW, lease_seconds=30)
 
     assert {each.run_id: each.state for each in database.write(work)} == {here: "running", there: "launching"}
 
 
 def test_what_is_no_longer_ready_is_not_taken(database: Database) -> None:
     gone = add(database, "cancelled")
-    assert database.write(lambda c: claims.take(c, [gone], owner="me", now=NOW, lease_seconds=30)) == []
+    assert database.write(lambda c: claim_rows.take(c, [gone], owner="me", now=NOW, lease_seconds=30)) == []
 
 
 def test_a_taken_run_of_a_schedule_counts_as_active(database: Database) -> None:
@@ -201,15 +201,15 @@ def test_a_taken_run_of_a_schedule_counts_as_active(database: Database) -> None:
     world.clock.move(60)
     world.tick()
     (run,) = world.runs()
-    world.write(lambda c: claims.take(c, [run.run_id], owner="me", now=world.clock.now(), lease_seconds=30))
+    world.write(lambda c: claim_rows.take(c, [run.run_id], owner="me", now=world.clock.now(), lease_seconds=30))
     world.account()
 
 
 # ── leases ───────────────────────────────────────────────────────────────────────────────────────────
 
 
-def renew(database: Database, works: list[Work], until: int) -> dict[tuple[bytes, int], claims.Renewed]:
-    return database.write(lambda c: claims.renew(c, works, until))
+def renew(database: Database, works: list[RunWork], until: int) -> dict[tuple[bytes, int], claim_rows.Renewed]:
+    return database.write(lambda c: claim_rows.renew(c, works, until))
 
 
 def test_renewing_keeps_what_is_ours_and_tells_what_is_unwanted(database: Database) -> None:
@@ -250,9 +250,9 @@ def claim_queue(
     now: int = NOW,
     limit: int = 10,
     **asked: Any,
-) -> list[Work]:
+) -> list[RunWork]:
     return database.write(
-        lambda c: claims.claim_queued(
+        lambda c: claim_rows.claim_queued(
             c, namespace="default", queue=queue, owner="worker", now=now, lease_seconds=30, limit=limit, **asked
         )
     )
@@ -348,7 +348,7 @@ def test_a_claim_by_type_looks_at_its_own_index(database: Database) -> None:
             connection.exec_driver_sql("SET LOCAL enable_seqscan = off")
             connection.exec_driver_sql("SET LOCAL enable_sort = off")
         sa.event.listen(connection, "before_cursor_execute", explain)
-        claims.claim_queued(
+        claim_rows.claim_queued(
             connection, namespace="default", queue="q", owner="w", now=NOW, lease_seconds=30, limit=1, types=["a"]
         )
 

@@ -9,14 +9,14 @@ from typing import Any
 import pytest
 from sqlalchemy import Connection
 
-from horarium.clock import SystemClock
 from horarium.errors import InvalidDefinition
-from horarium.ids import new_id
 from horarium.instant import HOUR, SECOND
-from horarium.store.database import Database, open_database, sqlite, transactions
-from horarium.store.errors import Conflict, DataError, StoreUnavailable, Transient
-from horarium.store.partitions import named_for_all
-from horarium.store.tables import metadata
+from horarium.platform.clock import SystemClock
+from horarium.platform.database import Database, open_database, sqlite, transactions
+from horarium.platform.database.errors import DataError, StoreUnavailable, Transient, UniqueConflict
+from horarium.platform.database.partitions import named_for_all
+from horarium.platform.database.tables import metadata
+from horarium.platform.ids import new_id
 
 OpenAnother = Callable[[], Database]
 
@@ -180,7 +180,7 @@ def test_a_value_that_cannot_be_kept_is_the_rows_own_fault(database: Database, v
 def test_an_error_can_be_caught_inside_a_savepoint_and_the_rest_goes_on(database: Database) -> None:
     def work(connection: Connection) -> str:
         put(connection, "a")
-        with pytest.raises(Conflict) as taken, connection.begin_nested():
+        with pytest.raises(UniqueConflict) as taken, connection.begin_nested():
             put(connection, "a")
         put(connection, "b")
         return taken.value.constraint
@@ -211,7 +211,7 @@ def test_sqlite_tells_which_constraint_is_taken(database: Database, table: str, 
         for _ in range(2):
             connection.execute(metadata.tables[table].insert().values(**row))
 
-    with pytest.raises(Conflict) as refused:
+    with pytest.raises(UniqueConflict) as refused:
         database.write(work)
     assert refused.value.constraint == constraint
 

@@ -12,22 +12,20 @@ import pytest
 import sqlalchemy as sa
 from engine.builders import START, World
 
-from horarium.decision.plan import Covers, Decision, Fire, Hold, Missed, Skip
-from horarium.decision.record import Counts, Entry, Named, NewId, record_decisions
-from horarium.ids import id_text, new_id
+from horarium.core.decision.facts import Covers, Decision, Fire, Hold, Missed, Skip
+from horarium.core.decision.record import Counts, NewId, ScheduleSubject, ScheduleWrites, record_decisions
+from horarium.core.document.planning import Planning
+from horarium.core.document.states import Origin, Position, Reason, Status
+from horarium.features.schedules import due_rows
+from horarium.features.schedules.decision_rows import ScheduleRecord, write_records
+from horarium.features.schedules.due_rows import Claim, Plannings
 from horarium.instant import MINUTE
-from horarium.schedule.planning import Planning
-from horarium.schedule.position import Position, Status
-from horarium.schedule.reason import Reason
-from horarium.schedule.run import Origin
-from horarium.store.database import Database
-from horarium.store.database.json_text import event_text
-from horarium.store.errors import Conflict, DataError
-from horarium.store.schedules import due
-from horarium.store.schedules.decisions import ScheduleRecord, write_records
-from horarium.store.schedules.due import Claim, Plannings
-from horarium.store.tables import positions
-from horarium.store.tables import schedules as schedules_table
+from horarium.platform.database import Database
+from horarium.platform.database.columns import event_text
+from horarium.platform.database.errors import DataError, UniqueConflict
+from horarium.platform.database.tables import positions
+from horarium.platform.database.tables import schedules as schedules_table
+from horarium.platform.ids import id_text, new_id
 
 NOW = START + 10 * MINUTE
 FIRST, SECOND_, THIRD = START + MINUTE, START + 2 * MINUTE, START + 3 * MINUTE
@@ -38,14 +36,14 @@ def ids() -> Any:
 
 
 def claimed(world: World) -> list[Claim]:
-    return world.write(lambda c: due.claim(c, Plannings(), NOW, 100))
+    return world.write(lambda c: due_rows.claim(c, Plannings(), NOW, 100))
 
 
 def page(claim: Claim, decisions: list[Decision], position: Position, **planning: Any) -> ScheduleRecord:
     plan = claim.planning
     assert isinstance(plan, Planning)
     plan = replace(plan, **planning)
-    named = Named(claim.schedule_id, claim.revision, plan)
+    named = ScheduleSubject(claim.schedule_id, claim.revision, plan)
     entry = record_decisions(named, claim.counts, decisions, position, now=NOW, origin=Origin.SCHEDULED, ids=ids())
     return ScheduleRecord(claim.schedule_uid, claim.namespace, claim.revision, plan, entry)
 
@@ -149,7 +147,7 @@ def test_a_batch_without_births_or_events_moves_the_position_only(database: Data
     uid = world.add()
     (claim,) = claimed(world)
     assert isinstance(claim.planning, Planning)
-    write(world, ScheduleRecord(uid, "default", 1, claim.planning, Entry(AFTER, Counts(), (), ())))
+    write(world, ScheduleRecord(uid, "default", 1, claim.planning, ScheduleWrites(AFTER, Counts(), (), ())))
     assert world.position(uid).decided_until == THIRD
     assert (world.runs(), world.history(uid)) == ([], [])
 
@@ -189,7 +187,7 @@ def test_a_second_run_for_an_occurrence_is_a_conflict_and_changes_nothing(databa
     (claim,) = claimed(world)
     write(world, page(claim, [Fire(FIRST, FIRST)], AFTER))
     later = claim._replace(counts=claim.counts._replace(next_sequence=2))
-    with pytest.raises(Conflict) as taken:
+    with pytest.raises(UniqueConflict) as taken:
         write(world, page(later, [Fire(FIRST, FIRST)], AFTER._replace(runs_born=99)))
     assert taken.value.constraint == "runs_one_per_occurrence"
     assert (len(world.runs(uid)), world.position(uid).runs_born) == (1, 2)
@@ -200,7 +198,7 @@ def test_a_sequence_that_is_taken_is_a_conflict(database: Database) -> None:
     world.add()
     (claim,) = claimed(world)
     write(world, page(claim, [Skip(FIRST, Reason.CALENDAR)], AFTER))
-    with pytest.raises(Conflict) as taken:
+    with pytest.raises(UniqueConflict) as taken:
         write(world, page(claim, [Skip(SECOND_, Reason.CALENDAR)], AFTER))
     assert taken.value.constraint == "history_in_order"
 

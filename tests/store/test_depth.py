@@ -8,10 +8,10 @@ import pytest
 import sqlalchemy as sa
 from store.rows import NOW, add_run
 
-from horarium.schedule.run import FINAL, OPEN, RunState
-from horarium.store.database import Connection, Database
-from horarium.store.runs import depth
-from horarium.store.runs.depth import Held, Waiting
+from horarium.core.document.states import FINAL, OPEN, RunState
+from horarium.features.runs import count_rows
+from horarium.features.runs.count_rows import LeaseHolder, WaitingGroup
+from horarium.platform.database import Connection, Database
 
 
 def test_what_waits_is_counted_by_kind_and_queue_the_most_first(database: Database) -> None:
@@ -23,13 +23,13 @@ def test_what_waits_is_counted_by_kind_and_queue_the_most_first(database: Databa
     add_run(database, "held", kind="celery")
     for state in ("running", "succeeded", "awaiting_approval"):
         add_run(database, state)
-    assert database.read(depth.waiting) == [
-        Waiting(RunState.READY, "http", None, 3),
-        Waiting(RunState.QUEUED, "workflow", "mail", 2),
-        Waiting(RunState.QUEUED, "workflow", "a", 1),
-        Waiting(RunState.HELD, "celery", None, 1),
+    assert database.read(count_rows.waiting_groups) == [
+        WaitingGroup(RunState.READY, "http", None, 3),
+        WaitingGroup(RunState.QUEUED, "workflow", "mail", 2),
+        WaitingGroup(RunState.QUEUED, "workflow", "a", 1),
+        WaitingGroup(RunState.HELD, "celery", None, 1),
     ]
-    assert database.read(depth.oldest_ready) == NOW + 3
+    assert database.read(count_rows.oldest_ready) == NOW + 3
 
 
 def test_open_runs_are_counted_by_state_along_indexes(database: Database) -> None:
@@ -40,7 +40,7 @@ def test_open_runs_are_counted_by_state_along_indexes(database: Database) -> Non
         expected[state] = count
     for state in FINAL:
         add_run(database, state)
-    assert database.read(depth.by_state) == expected
+    assert database.read(count_rows.by_state) == expected
     told: list[tuple[str, tuple[Any, ...]]] = []
 
     def plans(connection: Connection) -> list[str]:
@@ -48,7 +48,7 @@ def test_open_runs_are_counted_by_state_along_indexes(database: Database) -> Non
         if connection.dialect.name == "postgresql":
             connection.exec_driver_sql("SET LOCAL enable_seqscan = off")
         sa.event.listen(connection, "before_cursor_execute", lambda _c, _k, s, v, *_: told.append((s, v)))
-        depth.by_state(connection)
+        count_rows.by_state(connection)
         return [str([*connection.exec_driver_sql(f"{words} {s}", v)]) for s, v in list(told)]
 
     for plan in database.read(plans):
@@ -57,15 +57,15 @@ def test_open_runs_are_counted_by_state_along_indexes(database: Database) -> Non
 
 
 def test_a_long_queue_is_not_counted_to_its_end(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(depth, "MOST_COUNTED", 2)
+    monkeypatch.setattr(count_rows, "MOST_COUNTED", 2)
     for _ in range(3):
         add_run(database, "ready")
-    assert [each.runs for each in database.read(depth.waiting)] == [2]
+    assert [each.runs for each in database.read(count_rows.waiting_groups)] == [2]
 
 
 def test_who_has_runs_in_hand(database: Database) -> None:
-    assert database.read(depth.in_hand) == []
+    assert database.read(count_rows.lease_holders) == []
     for owner, until in (("w2", 7), ("w1", 5), ("w1", 9)):
         add_run(database, "running", lease_owner=owner, lease_until=NOW + until)
     add_run(database, "running")
-    assert database.read(depth.in_hand) == [Held("w1", 2, NOW + 9), Held("w2", 1, NOW + 7)]
+    assert database.read(count_rows.lease_holders) == [LeaseHolder("w1", 2, NOW + 9), LeaseHolder("w2", 1, NOW + 7)]

@@ -10,12 +10,12 @@ import sqlalchemy as sa
 from engine.builders import START, World, new_schedule
 from sqlalchemy import Connection
 
+from horarium.core.document.states import Status
+from horarium.features.schedules import due_rows
+from horarium.features.schedules.due_rows import Claim, Plannings
 from horarium.instant import MINUTE, SECOND
-from horarium.schedule.position import Status
-from horarium.store.database import Database
-from horarium.store.schedules import due
-from horarium.store.schedules.due import Claim, Plannings
-from horarium.store.tables import plannings, positions
+from horarium.platform.database import Database
+from horarium.platform.database.tables import plannings, positions
 
 
 def add_many(world: World, minutes: list[int]) -> dict[int, bytes]:
@@ -24,7 +24,7 @@ def add_many(world: World, minutes: list[int]) -> dict[int, bytes]:
 
 
 def claim(world: World, *, now: int, limit: int = 100, known: Plannings | None = None) -> list[Claim]:
-    return world.write(lambda connection: due.claim(connection, known or Plannings(), now, limit))
+    return world.write(lambda connection: due_rows.claim(connection, known or Plannings(), now, limit))
 
 
 def change(world: World, uid: bytes, **values: object) -> None:
@@ -51,7 +51,7 @@ def test_only_active_schedules_are_claimed(database: Database, status: Status) -
     world = World(database)
     change(world, world.add(), status=status.value)
     assert claim(world, now=START + MINUTE) == []
-    assert database.read(due.earliest_due) is None
+    assert database.read(due_rows.earliest_due) is None
 
 
 def test_a_claim_carries_the_whole_position(database: Database) -> None:
@@ -96,15 +96,15 @@ def test_the_same_schedules_are_claimed_again_only_while_they_are_due(database: 
     uids = add_many(world, [1, 2, 3])
     change(world, uids[2], next_due=START + 40 * MINUTE)
     known = Plannings()
-    again = world.write(lambda c: due.claim_again(c, known, list(uids.values()), START + 5 * MINUTE))
+    again = world.write(lambda c: due_rows.claim_again(c, known, list(uids.values()), START + 5 * MINUTE))
     assert [each.schedule_uid for each in again] == [uids[1], uids[3]]
 
 
 def test_the_earliest_due_time_is_found(database: Database) -> None:
     world = World(database)
-    assert database.read(due.earliest_due) is None
+    assert database.read(due_rows.earliest_due) is None
     add_many(world, [9, 4])
-    assert database.read(due.earliest_due) == START + 4 * MINUTE
+    assert database.read(due_rows.earliest_due) == START + 4 * MINUTE
 
 
 @pytest.mark.parametrize("dialect", ["postgresql"])
@@ -118,7 +118,7 @@ def test_what_one_ticker_holds_the_others_pass_over(
     held, done = threading.Event(), threading.Event()
 
     def hold(connection: Connection) -> None:
-        due.claim(connection, Plannings(), now, 2)
+        due_rows.claim(connection, Plannings(), now, 2)
         held.set()
         assert done.wait(60)
 
@@ -127,7 +127,7 @@ def test_what_one_ticker_holds_the_others_pass_over(
     assert held.wait(60)
     try:
         if again:
-            found = world.write(lambda c: due.claim_again(c, Plannings(), list(uids.values()), now))
+            found = world.write(lambda c: due_rows.claim_again(c, Plannings(), list(uids.values()), now))
         else:
             found = claim(world, now=now)
     finally:
@@ -175,7 +175,7 @@ def test_many_texts_are_read_in_pages(database: Database) -> None:
 
 
 def test_the_memory_for_texts_is_bounded_and_still_right(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(due, "_MAX_REMEMBERED", 2)
+    monkeypatch.setattr(due_rows, "_MAX_REMEMBERED", 2)
     world, known = World(database), Plannings()
     add_many(world, [1, 2, 3])
     for _ in range(3):

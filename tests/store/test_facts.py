@@ -14,33 +14,41 @@ import sqlalchemy as sa
 from engine.builders import ACTION, START, World, new_schedule
 from sqlalchemy import Connection
 
-from horarium.decision.facts import NO_FACTS, Facts, Shared
-from horarium.ids import new_id
+from horarium.core.decision.facts import NO_FACTS, Facts, SharedFacts
+from horarium.core.document.planning import compile_planning
+from horarium.core.document.states import FINAL, Origin, RunState
+from horarium.core.policy.limits import Budget
+from horarium.features.schedules import fact_rows
+from horarium.features.schedules.fact_rows import DecisionSubject
 from horarium.instant import DAY, HOUR
-from horarium.policy.limits import Budget
-from horarium.schedule.planning import compile_planning
-from horarium.schedule.run import FINAL, Origin, RunState
-from horarium.store.counters import add_to_counters, assignee_owner, key_owner, lock_counters, schedule_owner
-from horarium.store.database import Database
-from horarium.store.database.postgres import WRITERS
-from horarium.store.schedules import facts
-from horarium.store.schedules.facts import Subject
-from horarium.store.tables import agents, calendars, counters, runs, schedules, workflows
+from horarium.platform.database import Database
+from horarium.platform.database.counters import (
+    add_to_counters,
+    assignee_owner,
+    key_owner,
+    lock_counters,
+    schedule_owner,
+)
+from horarium.platform.database.postgres import WRITERS
+from horarium.platform.database.tables import agents, calendars, counters, runs, schedules, workflows
+from horarium.platform.ids import new_id
 
 TODAY = START // DAY
 KEYED: dict[str, Any] = {"concurrency_key": "agent-1", "overlap_policy": "allow_all"}
 
 
-def subject(active: int = 0, held: int = 0, namespace: str = "default", **fields: Any) -> Subject:
+def subject(active: int = 0, held: int = 0, namespace: str = "default", **fields: Any) -> DecisionSubject:
     new = new_schedule("s", now=START, namespace=namespace, **fields)
-    return Subject(new.schedule_uid, namespace, compile_planning(new.revision.planning), active, held)
+    return DecisionSubject(new.schedule_uid, namespace, compile_planning(new.revision.planning), active, held)
 
 
-def gather(database: Database, *subjects: Subject, **given: Any) -> tuple[dict[bytes, Facts], dict[str, Shared]]:
-    return database.write(lambda c: facts.gather(c, subjects, START, **given))
+def gather(
+    database: Database, *subjects: DecisionSubject, **given: Any
+) -> tuple[dict[bytes, Facts], dict[str, SharedFacts]]:
+    return database.write(lambda c: fact_rows.gather(c, subjects, START, **given))
 
 
-def one(database: Database, who: Subject) -> Facts:
+def one(database: Database, who: DecisionSubject) -> Facts:
     return gather(database, who)[0].get(who.schedule_uid, NO_FACTS)
 
 
@@ -76,7 +84,7 @@ def test_a_plain_schedule_costs_no_query(database: Database) -> None:
     with asked_of(database) as asked:
         known, shared = gather(database, subject(overlap_policy="allow_all"))
     assert (known, asked) == ({}, [])
-    assert shared == {"default": Shared()}
+    assert shared == {"default": SharedFacts()}
 
 
 def test_counts_of_runs_come_from_the_claim(database: Database) -> None:
@@ -291,7 +299,7 @@ def test_keys_are_counted_in_their_namespace(database: Database) -> None:
 
 def test_whoever_only_looks_creates_and_locks_nothing(database: Database) -> None:
     who = subject(**KEYED)
-    database.read(lambda c: facts.gather(c, [who], START, lock=False))
+    database.read(lambda c: fact_rows.gather(c, [who], START, lock=False))
     assert World(database).counters() == {}
     gather(database, who)
     assert World(database).counters() == {("key", "key:default agent-1", 0): 0}
@@ -327,7 +335,7 @@ def test_the_last_place_of_a_key_is_seen_by_one_at_a_time(
     waiting.start()
 
     def first(connection: Connection) -> None:
-        facts.gather(connection, [who], START)
+        fact_rows.gather(connection, [who], START)
         locked.set()
         waiting.join(0.3)
         assert seen == []

@@ -16,19 +16,18 @@ import sqlalchemy as sa
 from sqlalchemy import Connection, make_url
 from store.feeds import eventually, read_feed
 
-from horarium.decision.record import NewEvent
-from horarium.ids import new_id
+from horarium.core.decision.record import NewEvent
+from horarium.core.document.event import EventType
+from horarium.features.history import entry_rows
+from horarium.features.history.entry_rows import START, Epoch, FeedCursor, Lock, Running, place
+from horarium.features.history.rows import append as append_events
 from horarium.instant import SECOND
-from horarium.schedule.event import EventType
-from horarium.store.database import Database, open_database
-from horarium.store.database.postgres import WRITERS
-from horarium.store.history import feed, horizon
-from horarium.store.history.append import append as append_events
-from horarium.store.history.feed import START, Epoch, FeedCursor, place
-from horarium.store.history.horizon import Lock, Running
-from horarium.store.migrate import migrate
-from horarium.store.tables import feed_epochs
-from horarium.store.tables import history as history_table
+from horarium.platform.database import Database, open_database
+from horarium.platform.database.postgres import WRITERS
+from horarium.platform.database.schema import migrate
+from horarium.platform.database.tables import feed_epochs
+from horarium.platform.database.tables import history as history_table
+from horarium.platform.ids import new_id
 
 # Another server whose transaction ids were far ahead of ours.
 SHIFT = 10_000_000_000
@@ -84,7 +83,7 @@ def test_the_feed_stops_at_the_oldest_transaction_of_ours(database: Database) ->
     with database.engine.connect() as slow:
         _begin_as_writer(slow)
         append(database, new_id(), event(1))
-        assert database.read(lambda c: feed.onward(c, None, limit=9)) == ([], START)
+        assert database.read(lambda c: entry_rows.onward(c, None, limit=9)) == ([], START)
         slow.rollback()
     assert read_feed(database, None, awaits=1)[0] == [1]
 
@@ -112,8 +111,8 @@ def test_a_foreign_transaction_delays_no_reader(database: Database, statements: 
             append(database, new_id(), event(1))
             rows, cursor = read_feed(database, None, awaits=1)
             assert rows == [1]
-            eventually(lambda: database.read(feed.end).transaction_id >= cursor.transaction_id)
-            eventually(lambda: database.read(lambda c: horizon.lag(c, 5 * SECOND)) == horizon.Lag())
+            eventually(lambda: database.read(entry_rows.end).transaction_id >= cursor.transaction_id)
+            eventually(lambda: database.read(lambda c: entry_rows.lag(c, 5 * SECOND)) == entry_rows.Lag())
             append(database, new_id(), event(2))
             assert read_feed(database, None, cursor, awaits=1)[0] == [2]
         finally:
@@ -140,7 +139,7 @@ def _foreign(database: Database) -> Iterator[psycopg.Connection]:
 def test_who_begins_at_the_end_in_a_write_is_told_what_that_write_tells(database: Database) -> None:
     def work(connection: Connection) -> FeedCursor:
         append_events(connection, [(new_id(), "default", [event(1)])], now=9)
-        begin = feed.end(connection)
+        begin = entry_rows.end(connection)
         append_events(connection, [(new_id(), "default", [event(2)])], now=9)
         return begin
 
@@ -181,7 +180,7 @@ def test_readers_miss_nothing_of_writers_that_commit_in_any_order(
         cursor, over = START, False
         while not over:
             over = not any(thread.is_alive() for thread in threads)
-            rows, cursor = database.read(lambda c, at=cursor: feed.onward(c, None, after=at, limit=7))
+            rows, cursor = database.read(lambda c, at=cursor: entry_rows.onward(c, None, after=at, limit=7))
             seen += [(row.event.schedule_uid, row.event.sequence) for row in rows]
             over = over and not rows
     assert len(seen) == len(set(seen)) == expected
@@ -207,9 +206,9 @@ LOCKS = {
 @pytest.mark.parametrize(("locks", "foreign"), LOCKS.values(), ids=LOCKS)
 def test_only_what_is_proved_foreign_is_not_waited_for(locks: list[Lock], foreign: list[int]) -> None:
     ids = [2**32 + 100 if foreign == [2**32 + 100] else 100]
-    assert horizon.without_our_lock(ids, locks) == foreign
+    assert entry_rows.without_our_lock(ids, locks) == foreign
     expected = 2**33 if foreign else ids[0]
-    assert horizon.stop_at(Running(2**33, ids), foreign) == expected
+    assert entry_rows.stop_at(Running(2**33, ids), foreign) == expected
 
 
 # ── epochs ───────────────────────────────────────────────────────────────────────────────────────────
@@ -321,7 +320,7 @@ def test_who_wants_only_what_is_to_come_gets_it_after_a_restore(database: Databa
     uid = new_id()
     append(database, uid, event(1))
     dump(database, restored)
-    end = restored.read(feed.end)
+    end = restored.read(entry_rows.end)
     append(restored, uid, event(2))
     assert read_feed(restored, "default", end, awaits=1)[0] == [2]
 
@@ -336,7 +335,7 @@ def test_backwards_the_feed_leads_through_all_servers(database: Database, restor
     seen: list[int] = []
     before: FeedCursor | None = None
     for _ in range(4):
-        page, before = restored.read(lambda c, at=before: feed.newest(c, "default", before=at, limit=2))
+        page, before = restored.read(lambda c, at=before: entry_rows.newest(c, "default", before=at, limit=2))
         seen += [row.event.sequence for row in page]
     assert (seen, before) == ([7, 6, 5, 4, 3, 2, 1], None)
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from horarium.ids import id_text
-from horarium.operations import secrets
-from horarium.operations.launches import start_run
-from horarium.store import retention
-from horarium.store.runs import read as runs_read
-from horarium.store.schedules import rows
+from horarium.features.runs import retention_rows
+from horarium.features.runs import rows as runs_read
+from horarium.features.runs.starts import start_run
+from horarium.features.schedules import rows as schedule_rows
+from horarium.features.secrets import service as secret_service
+from horarium.platform.ids import id_text
 from horarium.testing import Accepted, TestService, service
 
 ACTION: dict[str, Any] = {"url": "https://api.example.com/", "headers": {"Authorization": "Bearer canary-0001"}}
@@ -17,13 +17,13 @@ CALLS = {"schedule_id": "calls", "cron_expressions": ["0 * * * *"], "action": AC
 
 
 def names(horarium: TestService) -> list[str]:
-    return [each.name for each in secrets.list_secrets(horarium.resources, horarium.caller).secrets]
+    return [each.name for each in secret_service.list_secrets(horarium.resources, horarium.caller).secrets]
 
 
 def forget_runs(horarium: TestService) -> None:
     def work(connection: Any) -> None:
         rows = runs_read.page_of_namespace(connection, "default", limit=10).rows
-        retention.delete_runs(connection, [row.run_id for row in rows])
+        retention_rows.delete_runs(connection, [row.run_id for row in rows])
 
     horarium.resources.database.write(work)
 
@@ -52,12 +52,12 @@ def test_a_run_that_outlives_its_schedule_keeps_them_and_they_go_with_its_rows(d
         assert len(horarium.launcher.deliveries) == 2  # the second try has its credentials
         horarium.finish(horarium.runs("calls")[0])
         forget_runs(horarium)
-        row = database.read(lambda c: rows.find_newest(c, "default", "calls"))
+        row = database.read(lambda c: schedule_rows.find_newest(c, "default", "calls"))
         assert row is not None
         uids, now = [row.schedule_uid], horarium.now + 1
-        database.write(lambda c: retention.trim_history(c, uids, recorded_before=now, now=now))
+        database.write(lambda c: retention_rows.trim_history(c, uids, recorded_before=now, now=now))
         http.post("/api/schedules", json=CALLS)  # the id is used again, and so is the name
-        assert database.write(lambda c: retention.purge_schedules(c, uids, deleted_before=now)) == 1
+        assert database.write(lambda c: retention_rows.purge_schedules(c, uids, deleted_before=now)) == 1
         assert names(horarium) == ["schedule.calls.authorization"]
         http.delete("/api/schedules/calls")
         assert names(horarium) == []

@@ -6,18 +6,17 @@ from dataclasses import fields
 
 import pytest
 
-from horarium.decision.plan import Missed
-from horarium.decision.record import NewEvent
-from horarium.ids import new_id
-from horarium.schedule.event import CommandContext, EventType
-from horarium.schedule.reason import Reason
-from horarium.store.database import Database
-from horarium.store.errors import Conflict
-from horarium.store.history import events as history
-from horarium.store.history.append import Journal
-from horarium.store.history.append import append as append_events
-from horarium.store.history.events import HistoryRow
-from horarium.store.tables import history as history_table
+from horarium.core.decision.facts import Missed
+from horarium.core.decision.record import NewEvent
+from horarium.core.document.event import CommandContext, EventType
+from horarium.core.document.states import Reason
+from horarium.features.history import rows as history
+from horarium.features.history.rows import HistoryRow, Journal
+from horarium.features.history.rows import append as append_events
+from horarium.platform.database import Database
+from horarium.platform.database.errors import UniqueConflict
+from horarium.platform.database.tables import history as history_table
+from horarium.platform.ids import new_id
 
 
 def event(
@@ -58,7 +57,7 @@ def test_events_are_read_newest_first(database: Database) -> None:
 def test_a_number_is_given_once(database: Database) -> None:
     uid = new_id()
     append(database, uid, event(1))
-    with pytest.raises(Conflict) as taken:
+    with pytest.raises(UniqueConflict) as taken:
         append(database, uid, event(1))
     assert taken.value.constraint == "history_in_order"
 

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from horarium.store import idempotency
-from horarium.store.database import Database
-from horarium.store.errors import Conflict
-from horarium.store.idempotency import Remembered
+from horarium.platform.database import Database, idempotency
+from horarium.platform.database.errors import UniqueConflict
+from horarium.platform.database.idempotency import Remembered
 
 
 def remember(database: Database, key: str, now: int = 5, namespace: str = "default") -> None:
@@ -28,7 +27,7 @@ def test_an_answer_is_recalled_by_namespace_and_key(database: Database) -> None:
 
 def test_the_second_of_two_equal_requests_is_told_that_it_is_the_second(database: Database) -> None:
     remember(database, "k")
-    with pytest.raises(Conflict) as taken:
+    with pytest.raises(UniqueConflict) as taken:
         remember(database, "k")
     assert taken.value.constraint == "idempotency_pkey"
 

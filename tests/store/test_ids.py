@@ -8,8 +8,8 @@ import uuid
 import pytest
 
 from horarium.errors import InvalidDefinition
-from horarium.ids import id_at, id_text, new_id, parse_id
 from horarium.instant import SECOND, from_rfc3339
+from horarium.platform.ids import id_at, id_text, new_id, parse_id
 
 
 def test_an_id_is_a_uuid_of_version_7_born_now() -> None:

@@ -8,18 +8,18 @@ from typing import Any
 import pytest
 from sqlalchemy import Connection
 
-from horarium.store import namespaces
-from horarium.store.database import Database
-from horarium.store.database.joined_transaction import JoinedTransaction
-from horarium.store.errors import Conflict
+from horarium.features.tenants import rows as tenant_rows
+from horarium.platform.database import Database
+from horarium.platform.database.errors import UniqueConflict
+from horarium.platform.database.wrapper import JoinedTransaction
 
 
 def add(name: str) -> Any:
-    return lambda connection: namespaces.insert(connection, name, "", now=1)
+    return lambda connection: tenant_rows.insert_namespace(connection, name, "", now=1)
 
 
 def names(database: Database) -> list[str]:
-    return [row.namespace for row in database.read(namespaces.all_namespaces)]
+    return [row.namespace for row in database.read(tenant_rows.all_namespaces)]
 
 
 def test_what_is_written_inside_is_committed_with_the_whole(database: Database) -> None:
@@ -44,13 +44,13 @@ def test_what_is_written_inside_is_undone_with_the_whole(database: Database) -> 
 
 def test_a_conflict_inside_undoes_its_own_part_only(database: Database) -> None:
     def twice(connection: Connection) -> None:
-        namespaces.insert(connection, "b", "", now=1)
-        namespaces.insert(connection, "default", "", now=1)
+        tenant_rows.insert_namespace(connection, "b", "", now=1)
+        tenant_rows.insert_namespace(connection, "default", "", now=1)
 
     def work(connection: Connection) -> None:
         inside = JoinedTransaction(database, connection)
         inside.write(add("a"))
-        with pytest.raises(Conflict):
+        with pytest.raises(UniqueConflict):
             inside.write(twice)
         inside.write(add("c"))
 

@@ -4,24 +4,24 @@ from __future__ import annotations
 
 from store.rows import NOW, add_run
 
-from horarium.job.run_log import Batch, Line, Stream
-from horarium.store.database import Database
-from horarium.store.retention import delete_runs
-from horarium.store.runs import logs
-from horarium.store.runs.logs import NewLines
+from horarium.features.runs import event_rows
+from horarium.features.runs.event_rows import NewLines
+from horarium.features.runs.retention_rows import delete_runs
+from horarium.platform.database import Database
+from horarium.platform.run_log import Batch, LogLine, Stream
 
 
 def said(run_id: bytes, *texts: str, epoch: int = 0, attempt: int = 0, dropped: int = 0) -> NewLines:
-    lines = tuple(Line(NOW + place, Stream.STDOUT, text) for place, text in enumerate(texts))
+    lines = tuple(LogLine(NOW + place, Stream.STDOUT, text) for place, text in enumerate(texts))
     return NewLines(run_id, epoch, attempt, Batch(dropped, lines, 0))
 
 
 def append(database: Database, *new: NewLines, most: int = 65_536) -> set[bytes]:
-    return database.write(lambda c: logs.append(c, new, most=most))
+    return database.write(lambda c: event_rows.append_lines(c, new, most=most))
 
 
 def kept(database: Database, run_id: bytes, after: int = 0) -> list[tuple[int, int, str]]:
-    found = database.read(lambda c: logs.read(c, run_id, after=after))
+    found = database.read(lambda c: event_rows.read_lines(c, run_id, after=after))
     return [(line.number, line.attempt, line.text) for line in found]
 
 

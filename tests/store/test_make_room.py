@@ -13,15 +13,14 @@ from endings import Asked, end_run, end_runs
 from engine.builders import START, World
 from sqlalchemy import Connection
 
+from horarium.core.document.event import final_event
+from horarium.core.document.states import FINAL, RunState
+from horarium.core.lifecycle.event import End, UsedResources
+from horarium.features.runs import release_rows
+from horarium.features.schedules.write_rows import lock_position
 from horarium.instant import DAY, MINUTE
-from horarium.life.change import End, Used
-from horarium.schedule.event import final_event
-from horarium.schedule.run import FINAL, RunState
-from horarium.store import counters
-from horarium.store.database import Database
-from horarium.store.runs import release
-from horarium.store.schedules.positions import lock
-from horarium.store.tables import positions, runs, schedules
+from horarium.platform.database import Database, counters
+from horarium.platform.database.tables import positions, runs, schedules
 
 TODAY = START // DAY
 DONE = End(RunState.SUCCEEDED)
@@ -56,7 +55,7 @@ def started(database: Database, **fields: Any) -> tuple[World, bytes, Any]:
 @pytest.mark.parametrize("state", sorted(FINAL))
 def test_every_end_is_written_with_its_event(database: Database, state: RunState) -> None:
     world, uid, run = started(database)
-    how = End(state, {"n": 2**70}, "why\x00", "timeout", "cause", Used(5, 6, 7), detail={"x": 1})
+    how = End(state, {"n": 2**70}, "why\x00", "timeout", "cause", UsedResources(5, 6, 7), detail={"x": 1})
     assert end(world, run.run_id, how)
     row = world.run(run.run_id)
     assert (row.state, row.finished_at, row.lease_epoch) == (state.value, world.clock.now(), run.lease_epoch + 1)
@@ -184,7 +183,7 @@ def test_what_a_run_cost_takes_the_place_of_its_reserve(database: Database) -> N
     counter = ("spent", counters.schedule_owner(uid), TODAY)
     assert world.counters()[counter] == 2_000_000
     world.clock.move(2 * 86_400)  # the day of its birth is charged, whenever it ends
-    end(world, run.run_id, End(RunState.SUCCEEDED, used=Used(500_000, 0, 0)))
+    end(world, run.run_id, End(RunState.SUCCEEDED, used=UsedResources(500_000, 0, 0)))
     assert world.counters()[counter] == 500_000
 
 
@@ -192,7 +191,7 @@ def test_the_assignee_is_charged_too(database: Database) -> None:
     world, _, run = started(
         database, assignee_type="agent", assignee_id="ada", approval_policy={"requires_approval": False}
     )
-    end(world, run.run_id, End(RunState.SUCCEEDED, used=Used(700_000, 0, 0)))
+    end(world, run.run_id, End(RunState.SUCCEEDED, used=UsedResources(700_000, 0, 0)))
     assert world.counters()["spent", "assignee:default ada", TODAY] == 700_000
 
 
@@ -372,7 +371,7 @@ def test_a_schedule_that_somebody_holds_is_left_to_the_janitor(
     locked, done = threading.Event(), threading.Event()
 
     def hold(connection: Connection) -> None:
-        lock(connection, second)
+        lock_position(connection, second)
         locked.set()
         assert done.wait(60)
 
@@ -416,7 +415,7 @@ def test_those_that_wait_are_looked_at_in_pages(database: Database) -> None:
     now = world.clock.now()
 
     def page(after: bytes) -> list[bytes]:
-        return world.database.read(lambda c: release.waiting_schedules(c, now, 2, after=after))
+        return world.database.read(lambda c: release_rows.waiting_schedules(c, now, 2, after=after))
 
     assert (page(b""), page(uids[1]), page(uids[3]), page(uids[4])) == (uids[:2], uids[2:4], uids[4:], [])
 
@@ -426,8 +425,8 @@ def test_a_spread_run_is_not_looked_at_before_its_time(database: Database) -> No
     fire(world)
     later = world.clock.now() + MINUTE
     world.write(lambda c: c.execute(sa.update(runs).where(runs.c.state == "held").values(ready_at=later)))
-    assert world.database.read(lambda c: release.waiting_schedules(c, later - 1, 10)) == []
-    assert world.database.read(lambda c: release.waiting_schedules(c, later, 10)) == [uid]
+    assert world.database.read(lambda c: release_rows.waiting_schedules(c, later - 1, 10)) == []
+    assert world.database.read(lambda c: release_rows.waiting_schedules(c, later, 10)) == [uid]
 
 
 @pytest.mark.parametrize("dialect", ["postgresql"])
@@ -504,7 +503,7 @@ def test_no_cost_keeps_a_run_from_ending(database: Database) -> None:
     world, uid, _ = started(database, overlap_policy="allow_all", budget={"spending_limit_credits": 10})
     fire(world, 12)
     for run in world.runs(uid):
-        assert end(world, run.run_id, End(RunState.SUCCEEDED, used=Used(10**18, 0, 0)))
+        assert end(world, run.run_id, End(RunState.SUCCEEDED, used=UsedResources(10**18, 0, 0)))
     counted = world.counters()["spent", counters.schedule_owner(uid), TODAY]
     assert isinstance(counted, int)
     assert counted == 2**61

@@ -17,13 +17,13 @@ from later_release import LATER, become_later
 from sqlalchemy import Connection, inspect
 from store.schema import BOOKKEEPING, definitions
 
-from horarium.ids import id_text, new_id
+from horarium.core.recurrence.zone import tzdata_version
 from horarium.instant import from_datetime, from_rfc3339
-from horarium.recurrence.zone import tzdata_version
-from horarium.store.database import Database, open_database
-from horarium.store.errors import Conflict, DataError, SchemaMissing, SchemaTooNew, SchemaTooOld
-from horarium.store.migrate import check_exact_schema, check_schema, migrate
-from horarium.store.tables import metadata, postgres_metadata
+from horarium.platform.database import Database, open_database
+from horarium.platform.database.errors import DataError, SchemaMissing, SchemaTooNew, SchemaTooOld, UniqueConflict
+from horarium.platform.database.schema import check_exact_schema, check_schema, migrate
+from horarium.platform.database.tables import metadata, postgres_metadata
+from horarium.platform.ids import id_text, new_id
 
 REVISIONS = ["0021"]
 
@@ -244,7 +244,7 @@ def test_a_migration_that_fails_leaves_nothing_behind(empty_url: str, monkeypatc
     def fail(*_: object) -> None:
         raise RuntimeError("after the last table")
 
-    monkeypatch.setattr("horarium.store.migrate._seed", fail)
+    monkeypatch.setattr("horarium.platform.database.schema._seed", fail)
     with pytest.raises(RuntimeError, match="after the last table"):
         migrate(database)
     assert database.read(lambda c: inspect(c).get_table_names()) == []
@@ -271,7 +271,7 @@ def test_an_occurrence_cannot_have_two_runs(database: Database) -> None:
         connection.execute(metadata.tables["runs"].insert().values(**_run_row(schedule_uid=uid, nominal=7)))
 
     database.write(insert)
-    with pytest.raises(Conflict) as refused:
+    with pytest.raises(UniqueConflict) as refused:
         database.write(insert)
     assert refused.value.constraint == "runs_one_per_occurrence"
 

@@ -12,18 +12,18 @@ import sqlalchemy as sa
 from sqlalchemy import Connection
 from store.test_retention import add_events, count, make_run, make_schedule, put
 
-from horarium.ids import new_id
-from horarium.schedule.event import EventType
-from horarium.store import orphans
-from horarium.store.database import Database
-from horarium.store.retention import Found, Swept
-from horarium.store.schedules import rows as schedules
-from horarium.store.schedules.write import Revision, insert_revision, planning_hash
-from horarium.store.tables import metadata, plannings, positions, schedule_revisions
+from horarium.core.document.event import EventType
+from horarium.features.runs.retention_rows import Found, Swept
+from horarium.features.schedules import rows as schedules
+from horarium.features.schedules.write_rows import NewRevision, insert_revision, planning_hash
+from horarium.features.tenants import removal_rows
+from horarium.platform.database import Database
+from horarium.platform.database.tables import metadata, plannings, positions, schedule_revisions
+from horarium.platform.ids import new_id
 
 
 def add_revision(database: Database, uid: bytes, number: int = 1, text: str = "{}") -> None:
-    revision = Revision({"a": 1}, text, "S")
+    revision = NewRevision({"a": 1}, text, "S")
     database.write(lambda c: insert_revision(c, uid, number, revision, 1))
 
 
@@ -33,19 +33,19 @@ def add_text(database: Database, text: str) -> bytes:
 
 
 def orphaned(database: Database, after: bytes = b"", looks: int = 10) -> Found:
-    return database.read(lambda c: orphans.orphaned_revisions(c, after=after, looks=looks))
+    return database.read(lambda c: removal_rows.orphaned_revisions(c, after=after, looks=looks))
 
 
 def unnamed(database: Database, after: bytes = b"", looks: int = 10) -> Found:
-    return database.read(lambda c: orphans.unnamed_plannings(c, after=after, looks=looks))
+    return database.read(lambda c: removal_rows.unnamed_plannings(c, after=after, looks=looks))
 
 
 def purge_revisions(database: Database, *uids: bytes, **given: Any) -> Swept:
-    return database.write(lambda c: orphans.purge_revisions(c, uids, **given))
+    return database.write(lambda c: removal_rows.purge_revisions(c, uids, **given))
 
 
 def purge_plannings(database: Database, *names: bytes) -> int:
-    return database.write(lambda c: orphans.purge_plannings(c, names))
+    return database.write(lambda c: removal_rows.purge_plannings(c, names))
 
 
 # ── revisions ────────────────────────────────────────────────────────────────────────────────────────
@@ -114,7 +114,7 @@ def test_a_text_that_only_a_position_names_stays(database: Database) -> None:
 def test_every_table_that_names_a_text_is_asked() -> None:
     naming = {table.name for table in metadata.sorted_tables if "planning" in table.c} - {"plannings"}
     assert {"schedule_revisions", "positions"} <= naming
-    assert {column.table.name for column in orphans._NAMES_OF_TEXTS} == naming
+    assert {column.table.name for column in removal_rows._NAMES_OF_TEXTS} == naming
 
 
 @pytest.mark.parametrize("dialect", ["postgresql"])
@@ -124,7 +124,7 @@ def test_a_text_that_somebody_is_about_to_name_stays(database: Database, open_an
     named, go_on = threading.Event(), threading.Event()
 
     def name_it(connection: Connection) -> None:
-        insert_revision(connection, new_id(), 1, Revision({}, "{}", "S"), 1)
+        insert_revision(connection, new_id(), 1, NewRevision({}, "{}", "S"), 1)
         named.set()
         assert go_on.wait(60)
 

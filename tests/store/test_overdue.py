@@ -7,16 +7,16 @@ import sqlalchemy as sa
 from sqlalchemy import Connection
 from store.rows import NOW, add_run
 
-from horarium.ids import new_id
+from horarium.core.document.event import RunEventType
+from horarium.core.document.states import FINAL, RunState
+from horarium.features.agents import task_rows
+from horarium.features.agents.task_rows import UnwantedTask
+from horarium.features.runs import work_rows as store
+from horarium.features.runs.event_rows import add_event
 from horarium.instant import SECOND
-from horarium.schedule.event import RunEventType
-from horarium.schedule.run import FINAL, RunState
-from horarium.store.database import Database
-from horarium.store.runs import overdue as store
-from horarium.store.runs import unwanted_tasks
-from horarium.store.runs.events import add_event
-from horarium.store.runs.unwanted_tasks import UnwantedTask
-from horarium.store.tables import approvals, run_events
+from horarium.platform.database import Database
+from horarium.platform.database.tables import approvals, run_events
+from horarium.platform.ids import new_id
 
 
 def test_lost_leases_are_found_the_longest_lost_first(database: Database) -> None:
@@ -137,9 +137,9 @@ def test_the_world_of_runs_is_closed_under_its_states() -> None:
 def test_a_crowd_of_unwanted_tasks_of_one_tenant_stands_in_nobody_elses_way(database: Database) -> None:
     crowd = [UnwantedTask(new_id(), f"t{number}", "crowd", "deaf") for number in range(10)]
     other = UnwantedTask(new_id(), "t", "other", "writer")
-    database.write(lambda c: unwanted_tasks.add(c, crowd, NOW))
-    database.write(lambda c: unwanted_tasks.add(c, [other], NOW + SECOND))
-    taken = database.write(lambda c: unwanted_tasks.take(c, NOW + SECOND, 4, 10))
+    database.write(lambda c: task_rows.add_unwanted(c, crowd, NOW))
+    database.write(lambda c: task_rows.add_unwanted(c, [other], NOW + SECOND))
+    taken = database.write(lambda c: task_rows.take_unwanted(c, NOW + SECOND, 4, 10))
     assert sorted(task.namespace for task in taken) == ["crowd", "crowd", "crowd", "other"]
-    later = database.write(lambda c: unwanted_tasks.take(c, NOW + SECOND, 50, 10))
+    later = database.write(lambda c: task_rows.take_unwanted(c, NOW + SECOND, 50, 10))
     assert {task.reference for task in later} == {task.reference for task in crowd} - {task.reference for task in taken}

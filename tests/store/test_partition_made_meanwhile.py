@@ -8,8 +8,8 @@ import pytest
 from agents.house import until
 from sqlalchemy import Connection
 
-from horarium.store.database import Database
-from horarium.store.errors import DataError
+from horarium.platform.database import Database
+from horarium.platform.database.errors import DataError
 
 pytestmark = pytest.mark.parametrize("dialect", ["postgresql"], indirect=True)
 

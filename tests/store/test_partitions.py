@@ -11,12 +11,11 @@ from later_release import LATER, become_later
 from sqlalchemy import Connection
 
 from horarium.instant import DAY
-from horarium.store import migrate as migration
-from horarium.store import partition_upkeep
-from horarium.store.database import Database
-from horarium.store.errors import StoreUnavailable
-from horarium.store.partitions import WEEK, Partition, Week, bounds, week_of
-from horarium.store.tables import history as history_table
+from horarium.platform.database import Database, partition_upkeep
+from horarium.platform.database import schema as migration
+from horarium.platform.database.errors import StoreUnavailable
+from horarium.platform.database.partitions import WEEK, Partition, Week, bounds, week_of
+from horarium.platform.database.tables import history as history_table
 
 pytestmark = pytest.mark.parametrize("dialect", ["postgresql"])
 FAR = 4_000_000_000_000_000

@@ -12,15 +12,15 @@ import sqlalchemy as sa
 from sqlalchemy import Connection
 from sqlalchemy.dialects import postgresql, sqlite
 
-from horarium.decision.record import NewEvent
-from horarium.ids import new_id
-from horarium.schedule.event import EventType
-from horarium.store.database import Database, transactions
-from horarium.store.database.joined_transaction import JoinedTransaction
-from horarium.store.errors import Conflict, Contended
-from horarium.store.history import feed
-from horarium.store.history.append import append
-from horarium.store.tables import calendars, namespaces, schedules
+from horarium.core.decision.record import NewEvent
+from horarium.core.document.event import EventType
+from horarium.features.history import entry_rows
+from horarium.features.history.rows import append
+from horarium.platform.database import Database, transactions
+from horarium.platform.database.errors import Contended, UniqueConflict
+from horarium.platform.database.tables import calendars, namespaces, schedules
+from horarium.platform.database.wrapper import JoinedTransaction
+from horarium.platform.ids import new_id
 
 EVENT = NewEvent(1, EventType.TRIGGERED, None, None, None, {})
 NAMES = sa.select(namespaces.c.namespace).order_by(namespaces.c.namespace)
@@ -69,7 +69,7 @@ def everything(connection: Connection) -> list[Any]:
     add(connection, "d")
     told.append(names_of(connection))
     undone.rollback()
-    with pytest.raises(Conflict), connection.begin_nested():
+    with pytest.raises(UniqueConflict), connection.begin_nested():
         add(connection, "a")
     add(connection, "e")
     told.append(described(connection))
@@ -100,7 +100,7 @@ def test_a_preview_raises_what_the_write_would(database: Database) -> None:
         add(connection, "a")
 
     for way in (database.write, database.preview, database.write_planned):
-        with pytest.raises(Conflict, match="namespaces_pkey"):
+        with pytest.raises(UniqueConflict, match="namespaces_pkey"):
             way(taken)
     assert database.read(names_of) == []
 
@@ -124,7 +124,7 @@ def test_readers_of_the_feed_do_not_wait_for_a_preview(
     def work(connection: Connection) -> int:
         add(connection, "planned")  # from here on it has a transaction id
         other.write(lambda beside: append(beside, [(new_id(), "default", [EVENT])], now=9))
-        return len(other.read(lambda reader: feed.onward(reader, None, limit=9))[0])
+        return len(other.read(lambda reader: entry_rows.onward(reader, None, limit=9))[0])
 
     assert database.preview(work) == 1
     assert database.read(names_of) == []

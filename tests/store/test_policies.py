@@ -9,17 +9,15 @@ from typing import Any
 import pytest
 from sqlalchemy import Connection, event
 
-from horarium.policy.approval import ApprovalMode, ApprovalPolicy
-from horarium.policy.failure import FailurePolicy
-from horarium.policy.limits import RunLimits
-from horarium.policy.retry import UNASKED, RetryPolicy
-from horarium.schedule.assignee import Assignee, AssigneeType
-from horarium.schedule.effective import PolicyOrigin
-from horarium.store.assignees import AGENTS, ASSIGNMENTS, TEAMS
-from horarium.store.database import Database
-from horarium.store.named_documents import NamedDocuments
-from horarium.store.policies import PolicyQuestion, effective_for, take_turns
-from horarium.store.tables import agents
+from horarium.core.document.assignee import Assignee, AssigneeType
+from horarium.core.document.effective_policies import PolicyOrigin
+from horarium.core.policy.approval import ApprovalMode, ApprovalPolicy
+from horarium.core.policy.limits import RunLimits
+from horarium.core.policy.retry import UNASKED, FailurePolicy, RetryPolicy
+from horarium.features.agents.policy_rows import PolicyQuestion, effective_for, take_turns
+from horarium.features.agents.rows import AGENTS, ASSIGNMENTS, TEAMS, NamedDocuments
+from horarium.platform.database import Database
+from horarium.platform.database.tables import agents
 
 NOW = 1_000_000
 ADA, DESK = Assignee(AssigneeType.AGENT, "ada"), Assignee(AssigneeType.TEAM, "desk")

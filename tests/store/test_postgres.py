@@ -10,19 +10,19 @@ import psycopg
 import pytest
 from sqlalchemy import Connection
 
-from horarium.clock import SystemClock
 from horarium.errors import HorariumError
-from horarium.store.database import Database, open_database, postgres
-from horarium.store.database.postgres import copy_rows, judge
-from horarium.store.errors import (
+from horarium.platform.clock import SystemClock
+from horarium.platform.database import Database, open_database, postgres
+from horarium.platform.database.errors import (
     CommitUnknown,
-    Conflict,
     DataError,
     SchemaMissing,
     StoreUnavailable,
     Transient,
+    UniqueConflict,
     is_fault_of_a_row,
 )
+from horarium.platform.database.postgres import copy_rows, judge
 
 pytestmark = pytest.mark.parametrize("dialect", ["postgresql"], indirect=True)
 
@@ -90,7 +90,7 @@ def test_a_read_survives_a_broken_connection(database: Database, database_url: s
 def test_an_error_of_the_commit_itself_is_known(database: Database) -> None:
     deferred = "CREATE TABLE later (id int UNIQUE DEFERRABLE INITIALLY DEFERRED)"
     database.write(lambda c: c.exec_driver_sql(deferred))
-    with pytest.raises(Conflict) as refused:
+    with pytest.raises(UniqueConflict) as refused:
         database.write(lambda c: c.exec_driver_sql("INSERT INTO later VALUES (1), (1)"))
     assert refused.value.constraint == "later_id_key"
 
@@ -128,7 +128,7 @@ def test_two_that_wait_for_each_other_both_get_through(database: Database) -> No
 def test_an_error_that_the_work_swallowed_cannot_pass_for_a_commit(database: Database) -> None:
     def work(connection: Connection) -> None:
         add(connection, "lost")
-        with pytest.raises(Conflict):
+        with pytest.raises(UniqueConflict):
             add(connection, "tzdata")
 
     with pytest.raises(RuntimeError, match="rolled back its transaction"):
@@ -305,7 +305,7 @@ def test_an_old_server_is_refused(database_url: str, monkeypatch: pytest.MonkeyP
 def test_a_server_that_is_not_there_is_unavailable_and_the_password_stays_secret(
     dialect: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("horarium.store.database.transactions._PAUSE_SECONDS", 0.0)
+    monkeypatch.setattr("horarium.platform.database.transactions._PAUSE_SECONDS", 0.0)
     with pytest.raises(StoreUnavailable) as raised:
         open_database("postgres://me:hunter2@127.0.0.1:1/nothing")
     assert "hunter2" not in str(raised.value)
@@ -343,7 +343,7 @@ def test_a_row_is_blamed_for_its_values_and_for_nothing_else(dialect: str) -> No
         ("08006", Transient),
         ("22003", DataError),
         ("23502", DataError),
-        ("23505", Conflict),
+        ("23505", UniqueConflict),
         ("40001", Transient),
         ("42501", StoreUnavailable),
         ("42601", None),

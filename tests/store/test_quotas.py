@@ -11,23 +11,23 @@ import sqlalchemy as sa
 from engine.builders import START, World, new_schedule
 from sqlalchemy import Connection
 
+from horarium.core.document.states import RunState
+from horarium.core.lifecycle.event import End
+from horarium.core.policy.limits import NamespaceUsage, Quota, Quotas
+from horarium.features.runs.transition_rows import change_runs
+from horarium.features.schedules.due_rows import Plannings
+from horarium.features.schedules.write_rows import insert_schedule
+from horarium.features.tenants import quota_rows
+from horarium.features.tenants.quota_rows import QuotaBook
 from horarium.instant import MINUTE, SECOND
-from horarium.life.change import End
-from horarium.policy.quotas import Quota, Quotas, Usage
-from horarium.schedule.run import RunState
-from horarium.store import bytes_stored, row_limits, usage
-from horarium.store.bytes_stored import BEGIN, Place
-from horarium.store.database import Database
-from horarium.store.quotas import QuotaBook
-from horarium.store.row_limits import RowLimit
-from horarium.store.runs.writer import change_runs
-from horarium.store.schedules.due import Plannings
-from horarium.store.schedules.write import insert_schedule
-from horarium.store.tables import metadata, namespaces
+from horarium.platform.database import Database, bytes_stored, limits
+from horarium.platform.database.bytes_stored import BEGIN, CountPosition
+from horarium.platform.database.limits import RowLimit
+from horarium.platform.database.tables import metadata, namespaces
 
 
 def add(database: Database, **growth: Any) -> None:
-    database.write(lambda c: usage.add(c, {"default": usage.Growth(**growth)}, START))
+    database.write(lambda c: quota_rows.add_growth(c, {"default": quota_rows.Growth(**growth)}, START))
 
 
 def test_what_two_processes_bear_is_one_sum(database: Database) -> None:
@@ -48,7 +48,7 @@ def test_what_two_processes_bear_is_one_sum(database: Database) -> None:
 
 def test_clocks_of_which_one_is_behind_do_not_wipe_out_each_others_births(database: Database) -> None:
     def add_at(now: int) -> None:
-        database.write(lambda c: usage.add(c, {"default": usage.Growth(births=4)}, now))
+        database.write(lambda c: quota_rows.add_growth(c, {"default": quota_rows.Growth(births=4)}, now))
 
     def left(now: int) -> int:
         book = QuotaBook(Quotas(runs_per_minute=10))
@@ -88,7 +88,7 @@ def test_open_runs_are_counted_once_and_then_only_near_the_limit(database: Datab
 def test_what_lies_far_beyond_a_limit_is_not_counted_each_time(
     database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("horarium.store.quotas._COUNTED_A_SECOND", 1)
+    monkeypatch.setattr("horarium.features.tenants.quota_rows._COUNTED_A_SECOND", 1)
     world, book = World(database), QuotaBook(Quotas(open_runs=1, runs_per_minute=None))
     for number in range(3):
         world.add(f"s{number}")
@@ -110,7 +110,7 @@ def test_the_standing_of_a_namespace_has_its_own_limits(database: Database) -> N
     found = database.read(lambda c: QuotaBook().standing(c, "default", START, exact=True))
     assert found is not None
     assert found.limits == Quotas(schedules=5, open_runs=None)
-    assert found.usage == Usage(schedules=1)
+    assert found.usage == NamespaceUsage(schedules=1)
     assert database.read(lambda c: QuotaBook().standing(c, "nobody", START)) is None
 
 
@@ -128,7 +128,7 @@ def test_a_large_result_is_added_when_it_comes(database: Database) -> None:
 
 def counted(database: Database) -> int:
     found = 0
-    place: Place | None = BEGIN
+    place: CountPosition | None = BEGIN
     while place is not None:
         piece = database.read(partial(bytes_stored.count_some, place=place))
         assert set(piece.bytes) <= {"default"}
@@ -164,21 +164,21 @@ def test_what_requests_leave_behind_is_counted(database: Database, name: str, te
 
 def test_each_table_is_counted_or_exempt_with_a_reason() -> None:
     parts = {"definitions": "schedules", "archive": "runs_archive"}
-    found = {parts.get(part.value, part.value) for part in bytes_stored.Part}
+    found = {parts.get(part.value, part.value) for part in bytes_stored.CountedPart}
     assert found.isdisjoint(bytes_stored.NOT_COUNTED)
     assert found | bytes_stored.NOT_COUNTED.keys() == {*metadata.tables, "runs_archive"}
 
 
-@pytest.mark.parametrize("rows", row_limits.LIMITS, ids=lambda rows: rows.table.name)
+@pytest.mark.parametrize("rows", limits.LIMITS, ids=lambda rows: rows.table.name)
 def test_rows_of_a_namespace_are_limited(database: Database, rows: RowLimit) -> None:
     name, few = rows.table.name, replace(rows, most=2)
     *_, key = rows.table.primary_key.columns
     for number, expected in enumerate([False, False, True]):
-        assert database.read(partial(row_limits.is_full, rows=few, namespace="default")) is expected
+        assert database.read(partial(limits.is_full, rows=few, namespace="default")) is expected
         unlike = {str: f"x{number}", bytes: bytes([number] * 16), int: number}[key.type.python_type]
         values = {key.name: unlike} | ({"sha256": str(number)} if name == "tokens" else {})
         database.write(partial(insert, name=name, row=filled(name, **values)))
-    assert not database.read(partial(row_limits.is_full, rows=few, namespace="other"))
+    assert not database.read(partial(limits.is_full, rows=few, namespace="other"))
 
 
 def insert(connection: Connection, name: str, row: dict[str, Any]) -> None:

@@ -12,14 +12,14 @@ from endings import end_run
 from engine.builders import World, multiply
 from sqlalchemy import event
 
-from horarium.decision.release import plan_release
+from horarium.core.decision.changes import plan_release
+from horarium.core.document.states import RunState
+from horarium.core.lifecycle.event import End
+from horarium.features.runs import release_rows
+from horarium.features.schedules.due_rows import Plannings
 from horarium.instant import DAY, MINUTE
-from horarium.life.change import End
-from horarium.schedule.run import RunState
-from horarium.store.database import Database
-from horarium.store.runs import release
-from horarium.store.schedules.due import Plannings
-from horarium.store.tables import positions, runs
+from horarium.platform.database import Database
+from horarium.platform.database.tables import positions, runs
 
 MANY = 1_500
 
@@ -43,7 +43,7 @@ def end_first(world: World, uid: bytes) -> None:
 
 
 def let_go(world: World, uid: bytes) -> int:
-    return world.write(lambda c: release.release(c, Plannings(), uid, now=world.clock.now()))
+    return world.write(lambda c: release_rows.release(c, Plannings(), uid, now=world.clock.now()))
 
 
 def change(world: World, *where: Any, **values: Any) -> None:
@@ -71,7 +71,7 @@ def read(monkeypatch: pytest.MonkeyPatch) -> list[tuple[int, int]]:
         seen.append((len(held), len(active)))
         return plan(planning, status, held, active, *rest)
 
-    monkeypatch.setattr(release, "plan_release", spy)
+    monkeypatch.setattr(release_rows, "plan_release", spy)
     return seen
 
 
@@ -110,7 +110,7 @@ def test_every_look_at_runs_goes_through_the_index_made_for_it(database: Databas
     ready = world.runs(uid)[0].run_id
     with plans_of(database) as plans:
         world.write(lambda c: end_run(c, ready, End(RunState.SUCCEEDED), now=world.clock.now()))
-        world.database.read(lambda c: release.waiting_schedules(c, world.clock.now(), 10))
+        world.database.read(lambda c: release_rows.waiting_schedules(c, world.clock.now(), 10))
     of_runs = [plan for plan in plans if " runs " in f"{plan} "]
     used = {word for plan in of_runs for word in plan.split() if word.startswith(("runs_", "sqlite_auto"))}
     wanted = {"runs_held", "runs_held_by_key", "runs_to_stop_by_schedule"}
@@ -182,7 +182,7 @@ def test_a_schedule_that_only_waits_for_one_to_stop_is_looked_at_too(database: D
     world, uid = crowded(database, 1)
 
     def waiting() -> list[bytes]:
-        return world.database.read(lambda c: release.waiting_schedules(c, world.clock.now(), 10))
+        return world.database.read(lambda c: release_rows.waiting_schedules(c, world.clock.now(), 10))
 
     change(world, runs.c.state == "held", ready_at=world.clock.now() + DAY)
     assert waiting() == []

@@ -8,20 +8,18 @@ import pytest
 import sqlalchemy as sa
 from sqlalchemy import Connection
 
-from horarium.decision.record import NewEvent
-from horarium.ids import id_at, new_id
+from horarium.core.decision.record import NewEvent
+from horarium.core.document.event import MAX_RUNS_EXHAUSTED, EventType
+from horarium.core.document.states import FINAL, Position, RunState, Status
+from horarium.features.history import rows as history
+from horarium.features.history.rows import append
+from horarium.features.runs import retention_rows
+from horarium.features.runs.retention_rows import LIFECYCLE, Found, Swept
+from horarium.features.schedules.write_rows import Attribute, NewRevision, NewSchedule, insert_schedule
 from horarium.instant import DAY, HOUR
-from horarium.schedule.event import MAX_RUNS_EXHAUSTED, EventType
-from horarium.schedule.position import Position, Status
-from horarium.schedule.run import FINAL, RunState
-from horarium.store import retention
-from horarium.store.counters import schedule_owner
-from horarium.store.database import Database
-from horarium.store.history import events as history
-from horarium.store.history.append import append
-from horarium.store.retention import LIFECYCLE, Found, Swept
-from horarium.store.schedules.write import Attribute, NewSchedule, Revision, insert_schedule
-from horarium.store.tables import (
+from horarium.platform.database import Database
+from horarium.platform.database.counters import schedule_owner
+from horarium.platform.database.tables import (
     approval_votes,
     approvals,
     checkpoints,
@@ -34,7 +32,8 @@ from horarium.store.tables import (
     standing_approvals,
     step_changes,
 )
-from horarium.store.tables import schedules as schedules_table
+from horarium.platform.database.tables import schedules as schedules_table
+from horarium.platform.ids import id_at, new_id
 
 NOW = 20_000 * DAY
 CUTOFF = NOW - 10 * DAY
@@ -54,7 +53,7 @@ def make_schedule(
     database: Database, schedule_id: str = "s", *, status: Status = Status.ACTIVE, decided_until: int = NOW
 ) -> bytes:
     uid = new_id()
-    revision = Revision({"a": 1}, "{}", "S", attributes=frozenset({Attribute("label", "team", "blue")}))
+    revision = NewRevision({"a": 1}, "{}", "S", attributes=frozenset({Attribute("label", "team", "blue")}))
     position = Position(decided_until, None, status)
     new = NewSchedule(uid, "default", schedule_id, revision, position, source="runtime")
     database.write(lambda connection: insert_schedule(connection, new, now=OLD))
@@ -107,11 +106,11 @@ def mark(database: Database, uid: bytes) -> tuple[int, int, int] | None:
 
 
 def old_runs(database: Database, after: bytes = b"", looks: int = 100) -> Found:
-    return database.read(lambda c: retention.old_runs(c, finished_before=CUTOFF, after=after, looks=looks))
+    return database.read(lambda c: retention_rows.old_runs(c, finished_before=CUTOFF, after=after, looks=looks))
 
 
 def trim(database: Database, *uids: bytes, **given: Any) -> Swept:
-    return database.write(lambda c: retention.trim_history(c, uids, recorded_before=CUTOFF, now=NOW, **given))
+    return database.write(lambda c: retention_rows.trim_history(c, uids, recorded_before=CUTOFF, now=NOW, **given))
 
 
 # ── which runs ───────────────────────────────────────────────────────────────────────────────────────
@@ -204,7 +203,7 @@ def test_a_run_takes_its_steps_events_and_approvals_with_it(database: Database) 
     nothing = dict.fromkeys(("cost", "tokens", "tool_calls"), 0) | {"finish": False}
     changes = [{"change_id": new_id(), "run_id": each, "step_run_id": step, **nothing} for each in (root, other)]
     put(database, step_changes, changes)
-    swept = database.write(lambda c: retention.delete_runs(c, [root]))
+    swept = database.write(lambda c: retention_rows.delete_runs(c, [root]))
     assert swept == Swept(2 * 5 + 1, whole=True)
     left = database.read(lambda c: list(c.execute(sa.select(runs.c.run_id)).scalars()))
     assert left == [other]
@@ -215,7 +214,7 @@ def test_a_run_stays_while_one_of_its_steps_is_open(database: Database) -> None:
     uid = make_schedule(database)
     root, other = make_run(database, uid), make_run(database, uid, at=OLD + 1)
     step = make_run(database, uid, parent_run_id=root, root_run_id=root, origin="step", node_id="a", state="running")
-    swept = database.write(lambda c: retention.delete_runs(c, [root, other]))
+    swept = database.write(lambda c: retention_rows.delete_runs(c, [root, other]))
     assert swept == Swept(1, whole=True)
     assert set(database.read(lambda c: c.execute(sa.select(runs.c.run_id)).scalars().all())) == {root, step}
 
@@ -230,7 +229,7 @@ def test_the_root_goes_last_when_there_is_too_much_for_one_transaction(database:
     for run_id in (root, *steps):
         add_run_events(database, run_id, 2)
     seen = []
-    while not (swept := database.write(lambda c: retention.delete_runs(c, [root], limit=3))).whole:
+    while not (swept := database.write(lambda c: retention_rows.delete_runs(c, [root], limit=3))).whole:
         assert swept.rows == 3
         seen.append((count(database, run_events), count(database, runs)))
     assert seen == [(5, 4), (2, 4), (0, 3), (0, 0)]
@@ -334,7 +333,9 @@ def test_a_checkpoint_never_moves_back(database: Database) -> None:
     uid = make_schedule(database)
     for sequence, decided, now in ((5, 50, 500), (4, 60, 400), (6, 40, 600)):
         database.write(
-            lambda c, s=sequence, d=decided, n=now: retention.set_checkpoint(c, uid, sequence=s, decided_until=d, now=n)
+            lambda c, s=sequence, d=decided, n=now: retention_rows.set_checkpoint(
+                c, uid, sequence=s, decided_until=d, now=n
+            )
         )
     assert mark(database, uid) == (6, 60, 600)
 
@@ -348,7 +349,7 @@ def test_schedules_with_old_decisions_are_found_in_pieces(database: Database) ->
 
     def look(after: bytes) -> Found:
         return database.read(
-            lambda c: retention.schedules_with_old_history(c, recorded_before=CUTOFF, after=after, looks=2)
+            lambda c: retention_rows.schedules_with_old_history(c, recorded_before=CUTOFF, after=after, looks=2)
         )
 
     assert look(b"") == Found((uids[1],), uids[1])
@@ -370,7 +371,7 @@ def test_a_schedule_that_a_ticker_holds_is_passed_over(database: Database) -> No
 
 
 def purge(database: Database, *uids: bytes) -> int:
-    return database.write(lambda c: retention.purge_schedules(c, uids, deleted_before=CUTOFF))
+    return database.write(lambda c: retention_rows.purge_schedules(c, uids, deleted_before=CUTOFF))
 
 
 def deleted(database: Database, schedule_id: str = "s", at: int = OLD) -> bytes:
@@ -385,7 +386,7 @@ def deleted(database: Database, schedule_id: str = "s", at: int = OLD) -> bytes:
 
 
 def gone(database: Database) -> Found:
-    return database.read(lambda c: retention.deleted_schedules(c, deleted_before=CUTOFF, after=b"", looks=10))
+    return database.read(lambda c: retention_rows.deleted_schedules(c, deleted_before=CUTOFF, after=b"", looks=10))
 
 
 def test_a_schedule_that_was_deleted_long_ago_goes_whole(database: Database) -> None:
@@ -447,6 +448,6 @@ def test_only_daily_counters_of_days_that_are_over_go(database: Database) -> Non
         for kind, day in (("runs", 9), ("runs", 10), ("spent", 9), ("key", 0))
     ]
     put(database, counters, rows)
-    assert database.write(lambda c: retention.purge_counters(c, day_before=10)) == 2
+    assert database.write(lambda c: retention_rows.purge_counters(c, day_before=10)) == 2
     left = database.read(lambda c: {(row.kind, row.day) for row in c.execute(sa.select(counters))})
     assert left == {("runs", 10), ("key", 0)}

@@ -11,15 +11,14 @@ from sqlalchemy import Connection, make_url
 from structlog.testing import capture_logs
 from world import FakeClock
 
-from horarium.engine.partitions import PartitionUpkeep, Upkept
-from horarium.ids import id_text, new_id
+from horarium.core.policy.limits import RetentionSubject
+from horarium.engine.partitions import PartitionUpkeep, UpkeepResult
 from horarium.instant import DAY, from_rfc3339
-from horarium.policy.retention import Kept
-from horarium.store import migrate, partition_upkeep
-from horarium.store.cutoffs import Cutoffs
-from horarium.store.database import Database, open_database
-from horarium.store.partitions import TABLES
-from horarium.store.schema_state import Fit
+from horarium.platform.database import Database, open_database, partition_upkeep, schema
+from horarium.platform.database.limits import Cutoffs
+from horarium.platform.database.partitions import TABLES
+from horarium.platform.database.schema import Fit
+from horarium.platform.ids import id_text, new_id
 
 pytestmark = pytest.mark.parametrize("dialect", ["postgresql"])
 NOW = from_rfc3339("2026-11-18T00:00:00Z")
@@ -46,7 +45,7 @@ def role(empty_url: str) -> Iterator[str]:
 def owner(empty_url: str, role: str) -> Iterator[Database]:
     """Return the database of the role that owns the tables."""
     database = open_database(empty_url)
-    migrate.migrate(database)
+    schema.migrate(database)
     database.write(lambda c: _grant(c, role))
     yield database
     database.close()
@@ -62,25 +61,25 @@ def service(empty_url: str, owner: Database, role: str) -> Iterator[Database]:
 
 def _forgets(now: int) -> tuple[Cutoffs, Cutoffs]:
     old = now - 30 * DAY
-    return Cutoffs(Kept.HISTORY, old, now, old), Cutoffs(Kept.RUNS, old, now, old)
+    return Cutoffs(RetentionSubject.HISTORY, old, now, old), Cutoffs(RetentionSubject.RUNS, old, now, old)
 
 
 def test_whoever_was_granted_the_tables_goes_on_after_the_migration(
     owner: Database, service: Database, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     become_later(monkeypatch, tmp_path)
-    assert migrate.check_schema(service).fit is Fit.OLDER
-    migrate.migrate(owner)
-    assert migrate.check_schema(service).fit is Fit.EXACT
+    assert schema.check_schema(service).fit is Fit.OLDER
+    schema.migrate(owner)
+    assert schema.check_schema(service).fit is Fit.EXACT
 
 
 def test_whoever_owns_no_tables_leaves_the_weeks_to_others(owner: Database, service: Database) -> None:
     upkeep = PartitionUpkeep(service, FakeClock(NOW), _forgets)
     with capture_logs() as told:
-        assert [upkeep.step(), upkeep.step()] == [Upkept(), Upkept()]
+        assert [upkeep.step(), upkeep.step()] == [UpkeepResult(), UpkeepResult()]
     assert [each["event"] for each in told] == ["partition_create_denied"]
     mine = PartitionUpkeep(owner, FakeClock(NOW), lambda _now: (None, None))
-    assert mine.step() == Upkept(made=5 * len(TABLES), more=True)
+    assert mine.step() == UpkeepResult(made=5 * len(TABLES), more=True)
     later = PartitionUpkeep(service, FakeClock(NOW + 400 * DAY), _forgets)
-    assert later.step() == Upkept()
+    assert later.step() == UpkeepResult()
     assert len(owner.read(partition_upkeep.there)) == 6 * len(TABLES)

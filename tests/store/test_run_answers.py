@@ -8,14 +8,14 @@ from typing import Any
 import pytest
 from run_rows import add_approval, add_event, add_run, add_step
 
-from horarium.schedule.run import RunState
-from horarium.store.database import Database
-from horarium.store.database.page_bytes import MAX_PAGE_BYTES
-from horarium.store.runs import event_pages
-from horarium.store.runs.event_pages import EventPlace
-from horarium.store.runs.listed_steps import StepRow, steps_of, within
-from horarium.store.runs.newest_approvals import approved_gates, newest_approvals, outcomes
-from horarium.store.tables import workflows
+from horarium.core.document.states import RunState
+from horarium.features.approvals.rows import approved_gates, newest_approvals, outcomes
+from horarium.features.runs import event_rows
+from horarium.features.runs.detail_rows import StepRow, steps_of, steps_that_fit
+from horarium.features.runs.event_rows import EventPlace
+from horarium.platform.database import Database
+from horarium.platform.database.statements import MAX_PAGE_BYTES
+from horarium.platform.database.tables import workflows
 
 NOTHING = {"kind": "http", "url": "https://example.com"}
 NODES = [
@@ -82,7 +82,7 @@ def test_results_are_listed_as_far_as_they_fit(database: Database) -> None:
     ],
 )
 def test_what_fits_is_chosen_from_the_first_on(sizes: list[int], fit: list[bool]) -> None:
-    assert within(sizes, 10) == fit
+    assert steps_that_fit(sizes, 10) == fit
 
 
 def test_the_newest_question_about_each_run_is_the_one_that_is_told(database: Database) -> None:
@@ -118,7 +118,7 @@ def test_events_of_all_steps_are_merged_in_the_order_of_recording(database: Data
         add_event(database, run_id, sequence, at)
 
     def told(run_id: bytes, is_root: bool, after: EventPlace | None = None, limit: int = 10) -> list[tuple[Any, ...]]:
-        rows = database.read(lambda c: event_pages.merged(c, run_id, is_root=is_root, after=after, limit=limit))
+        rows = database.read(lambda c: event_rows.merged_events(c, run_id, is_root=is_root, after=after, limit=limit))
         return [(row.node_id, row.sequence, row.recorded_at) for row in rows]
 
     everything = [

@@ -7,11 +7,11 @@ from typing import Any
 import pytest
 import sqlalchemy as sa
 
-from horarium.ids import new_id
+from horarium.features.schedules.next_run_rows import run_times
 from horarium.instant import HOUR, MINUTE, SECOND
-from horarium.store.database import Database
-from horarium.store.schedules.run_times import run_times
-from horarium.store.tables import positions, runs
+from horarium.platform.database import Database
+from horarium.platform.database.tables import positions, runs
+from horarium.platform.ids import new_id
 
 START = 1_700_000_000 * SECOND
 

@@ -11,12 +11,12 @@ import sqlalchemy as sa
 from run_rows import add_run as add
 from run_rows import add_step
 
-from horarium.ids import new_id
-from horarium.schedule.run import Delivery, Origin, RunState
-from horarium.store.database import Connection, Database
-from horarium.store.runs import read as runs_read
-from horarium.store.runs.read import RunEventRow, RunFilter, RunRow
-from horarium.store.tables import run_events, runs, schedules
+from horarium.core.document.states import Delivery, Origin, RunState
+from horarium.features.runs import rows as runs_read
+from horarium.features.runs.rows import RunEventRow, RunFilter, RunRow
+from horarium.platform.database import Connection, Database
+from horarium.platform.database.tables import run_events, runs, schedules
+from horarium.platform.ids import new_id
 
 
 def add_schedule(database: Database) -> bytes:

@@ -10,16 +10,29 @@ import sqlalchemy as sa
 from engine.builders import World
 from store.rows import NOW, add_run, run_row
 
+from horarium.core.document.states import RunState
+from horarium.core.lifecycle.event import (
+    Block,
+    Change,
+    End,
+    GivenBack,
+    LaunchAnswered,
+    Nothing,
+    NothingCause,
+    Progress,
+    Reported,
+    ReportedState,
+    RetryLater,
+    UsedResources,
+    WaitForTarget,
+)
+from horarium.core.lifecycle.outcome import Accepted, Finished, RunFailed, Unknown
 from horarium.errors import InvalidTransition
+from horarium.features.runs.transition_rows import ReportedEvent, change_runs, record_event, record_events
+from horarium.features.schedules.due_rows import Plannings
 from horarium.instant import SECOND
-from horarium.life.change import Again, Block, Change, End, Nothing, Progress, Used, Wait, Why
-from horarium.life.event import Answered, GivenBack, Reported, ReportedState
-from horarium.life.outcome import Accepted, Finished, RunFailed, Unknown
-from horarium.schedule.run import RunState
-from horarium.store.database import Database
-from horarium.store.runs.writer import Happened, change_runs, record_event, record_events
-from horarium.store.schedules.due import Plannings
-from horarium.store.tables import approvals, run_events, runs
+from horarium.platform.database import Database
+from horarium.platform.database.tables import approvals, run_events, runs
 
 LEASED = {"lease_owner": "me", "lease_until": NOW + 30 * SECOND, "lease_epoch": 4, "launches": 1}
 
@@ -42,7 +55,7 @@ def leased(database: Database, state: str = "launching", **given: Any) -> bytes:
 
 def test_an_end_gives_the_lease_back_and_moves_the_fence(database: Database) -> None:
     run_id = leased(database)
-    row = change(database, run_id, End(RunState.FAILED, {"n": 1}, "x\x00", "boom", "why", Used(1, 2, 3), 1))
+    row = change(database, run_id, End(RunState.FAILED, {"n": 1}, "x\x00", "boom", "why", UsedResources(1, 2, 3), 1))
     assert (row.state, row.lease_owner, row.lease_until, row.lease_epoch) == ("failed", None, None, 5)
     assert (row.result, row.error, row.error_class, row.cause, row.attempt) == ('{"n":1}', "x�", "boom", "why", 1)
     assert (row.cost, row.tokens, row.tool_calls, row.finished_at) == (1, 2, 3, NOW)
@@ -52,7 +65,7 @@ def test_an_end_gives_the_lease_back_and_moves_the_fence(database: Database) -> 
 @pytest.mark.parametrize(("own", "queue"), [(None, "ref"), ("mine", "mine")], ids=["named by target", "own"])
 def test_queued_runs_wait_on_their_queue(database: Database, own: str | None, queue: str) -> None:
     run_id = leased(database, queue=own)
-    row = change(database, run_id, Wait("ref", queued=True))
+    row = change(database, run_id, WaitForTarget("ref", queued=True))
     assert (row.state, row.queue, row.started_at, row.lease_until) == ("queued", queue, None, None)
     assert (row.deadline, row.lease_epoch) == (NOW + 60 * SECOND, 4)
     assert events(database, run_id) == []
@@ -60,14 +73,18 @@ def test_queued_runs_wait_on_their_queue(database: Database, own: str | None, qu
 
 def test_accepted_runs_run_until_their_report(database: Database) -> None:
     run_id = leased(database)
-    row = change(database, run_id, Wait("ref", queued=False))
+    row = change(database, run_id, WaitForTarget("ref", queued=False))
     assert (row.state, row.reference, row.started_at, row.lease_until) == ("running", "ref", NOW - 1, None)
     assert events(database, run_id) == [("run.started", {})]
 
 
 def test_a_known_failure_silences_whoever_still_speaks_for_the_attempt(database: Database) -> None:
     run_id = leased(database, cost=2)
-    row = change(database, run_id, Again(NOW + 5, 1, 0, error="x", error_class="boom", used=Used(7, 8, 9), known=True))
+    row = change(
+        database,
+        run_id,
+        RetryLater(NOW + 5, 1, 0, error="x", error_class="boom", used=UsedResources(7, 8, 9), known=True),
+    )
     assert (row.state, row.ready_at, row.attempt, row.launches) == ("ready", NOW + 5, 1, 0)
     assert (row.lease_epoch, row.lease_until, row.deadline, row.started_at) == (5, None, None, NOW - 1)
     assert (row.cost, row.tokens, row.tool_calls) == (7, 8, 9)
@@ -77,26 +94,26 @@ def test_a_known_failure_silences_whoever_still_speaks_for_the_attempt(database:
 
 def test_after_an_unknown_outcome_the_last_holder_is_still_welcome(database: Database) -> None:
     run_id = leased(database, ends_by=NOW + 9)
-    row = change(database, run_id, Again(NOW + 5, 0, 1, error="gone"))
+    row = change(database, run_id, RetryLater(NOW + 5, 0, 1, error="gone"))
     assert (row.state, row.lease_epoch, row.deadline, row.ends_by) == ("ready", 4, None, NOW + 9)
     assert events(database, run_id) == [("run.redelivered", {"launches": 1, "error": "gone"})]
 
 
 def test_what_was_not_begun_has_no_time_running(database: Database) -> None:
     run_id = leased(database, ends_by=NOW + 9)
-    row = change(database, run_id, Again(NOW, 0, 0, untouched=True, told=False))
+    row = change(database, run_id, RetryLater(NOW, 0, 0, untouched=True, told=False))
     assert (row.state, row.started_at, row.ends_by, row.deadline) == ("ready", None, None, None)
     assert events(database, run_id) == []
 
 
 def test_a_later_attempt_that_was_not_begun_keeps_the_time_of_the_run(database: Database) -> None:
-    row = change(database, leased(database, ends_by=NOW + 9, attempt=1), Again(NOW, 1, 0, untouched=True))
+    row = change(database, leased(database, ends_by=NOW + 9, attempt=1), RetryLater(NOW, 1, 0, untouched=True))
     assert (row.started_at, row.ends_by) == (NOW - 1, NOW + 9)
 
 
 def test_progress_leaves_lease_and_deadline_alone(database: Database) -> None:
     run_id = leased(database, started_at=None)
-    row = change(database, run_id, Progress(Used(1, 2, 3), begins=True))
+    row = change(database, run_id, Progress(UsedResources(1, 2, 3), begins=True))
     assert (row.state, row.started_at, row.cost, row.lease_until) == ("running", NOW, 1, NOW + 30 * SECOND)
     assert events(database, run_id) == [("run.started", {})]
 
@@ -132,7 +149,7 @@ def test_what_the_table_does_not_know_is_not_written(database: Database, state: 
 
 def test_a_holder_whose_lease_ran_out_takes_the_run_up_again_with_its_answer(database: Database) -> None:
     run_id = leased(database, "ready", lease_owner=None, lease_until=None)
-    happened = Answered(Accepted("ref"), 4)
+    happened = LaunchAnswered(Accepted("ref"), 4)
     database.write(lambda c: record_event(c, Plannings(), run_id, happened, now=NOW))
     assert run_row(database, run_id).state == "running"
 
@@ -140,17 +157,17 @@ def test_a_holder_whose_lease_ran_out_takes_the_run_up_again_with_its_answer(dat
 def test_events_in_one_batch_are_judged_one_by_one(database: Database) -> None:
     done, failed, lost, late = (leased(database) for _ in range(4))
     batch = [
-        Happened(done, Answered(Finished(1), 4)),
-        Happened(failed, Answered(RunFailed("boom"), 4)),
-        Happened(lost, Answered(Finished(2), 3)),
-        Happened(late, Answered(Unknown("?"), 4)),
-        Happened(late, GivenBack(4, True)),
-        Happened(b"?" * 16, GivenBack(4, True)),
+        ReportedEvent(done, LaunchAnswered(Finished(1), 4)),
+        ReportedEvent(failed, LaunchAnswered(RunFailed("boom"), 4)),
+        ReportedEvent(lost, LaunchAnswered(Finished(2), 3)),
+        ReportedEvent(late, LaunchAnswered(Unknown("?"), 4)),
+        ReportedEvent(late, GivenBack(4, True)),
+        ReportedEvent(b"?" * 16, GivenBack(4, True)),
     ]
     recorded = database.write(lambda c: record_events(c, Plannings(), batch, now=NOW))
     kinds = [type(each.change) for each in recorded]
-    assert kinds == [End, Again, Nothing, Again, Nothing]
-    assert recorded[2].change == Nothing(Why.NOT_HELD)
+    assert kinds == [End, RetryLater, Nothing, RetryLater, Nothing]
+    assert recorded[2].change == Nothing(NothingCause.NOT_HELD)
     assert [run_row(database, each).state for each in (done, failed, lost, late)] == [
         "succeeded", "ready", "launching", "ready",
     ]  # fmt: skip
@@ -163,8 +180,8 @@ def test_a_repeated_failed_report_does_not_end_the_next_attempt(database: Databa
     def say() -> Change:
         return database.write(lambda c: record_event(c, Plannings(), run_id, failed, now=NOW))
 
-    assert isinstance(say(), Again)
+    assert isinstance(say(), RetryLater)
     database.write(lambda c: c.execute(sa.update(runs).values(state="running")))  # the next attempt is under way
     before = run_row(database, run_id)
-    assert say() == Nothing(Why.TOO_LATE)
+    assert say() == Nothing(NothingCause.TOO_LATE)
     assert run_row(database, run_id) == before

@@ -11,29 +11,29 @@ from typing import Any
 import pytest
 from sqlalchemy import Connection
 
-from horarium.decision.record import Counts
-from horarium.ids import new_id
-from horarium.schedule.position import Position, Status
-from horarium.store.database import Database
-from horarium.store.errors import Conflict
-from horarium.store.schedules import lists as schedule_lists
-from horarium.store.schedules import rows as schedules
-from horarium.store.schedules.lists import Cursor, Filter
-from horarium.store.schedules.rows import LockedPosition, PositionChange, ScheduleRow
-from horarium.store.schedules.write import (
+from horarium.core.decision.record import Counts
+from horarium.core.document.states import Position, Status
+from horarium.features.schedules import list_rows as schedule_lists
+from horarium.features.schedules import rows as schedules
+from horarium.features.schedules.list_rows import Cursor, Filter
+from horarium.features.schedules.rows import LockedPosition, PositionChange, ScheduleRow
+from horarium.features.schedules.write_rows import (
     Attribute,
+    NewRevision,
     NewSchedule,
-    Revision,
     add_revision,
     insert_schedule,
     mark_deleted,
     planning_hash,
     save_position,
 )
-from horarium.store.tables import positions, schedule_attributes
-from horarium.store.tables import schedules as schedules_table
+from horarium.platform.database import Database
+from horarium.platform.database.errors import UniqueConflict
+from horarium.platform.database.tables import positions, schedule_attributes
+from horarium.platform.database.tables import schedules as schedules_table
+from horarium.platform.ids import new_id
 
-REVISION = Revision(
+REVISION = NewRevision(
     document={"spec": {"cron_expressions": ["0 8 * * *"]}, "n": 2**80, "name": "Grüße"},
     planning='{"spec":1}',
     name="Morning",
@@ -126,7 +126,7 @@ def test_schedules_that_plan_alike_share_one_planning_text(database: Database) -
 
 def test_a_live_id_is_taken_in_its_namespace_only(database: Database) -> None:
     make(database)
-    with pytest.raises(Conflict) as taken:
+    with pytest.raises(UniqueConflict) as taken:
         make(database)
     assert taken.value.constraint == "schedules_live_id"
     make(database, namespace="other")
@@ -176,7 +176,7 @@ def test_a_position_is_saved_column_by_column_and_moves_the_version(database: Da
     row = found(database)
     assert (row.status, row.paused_at, row.next_due, row.version) == (Status.PAUSED, 7, None, 2)
     assert row.decided_until == POSITION.decided_until
-    with pytest.raises(Conflict, match=r"schedules\.version"):
+    with pytest.raises(UniqueConflict, match=r"schedules\.version"):
         database.write(save)
 
 
@@ -194,7 +194,7 @@ def test_a_stale_reader_changes_nothing(database: Database) -> None:
         lambda c: add_revision(c, stale, REVISION, now=NOW),
         lambda c: mark_deleted(c, stale, now=NOW),
     ):
-        with pytest.raises(Conflict):
+        with pytest.raises(UniqueConflict):
             database.write(verb)
     assert found(database).version == 2
 

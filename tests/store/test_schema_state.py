@@ -11,10 +11,9 @@ import pytest
 from later_release import CONTRACTS, EXPANDS, HEAD, LATER, become_later
 
 from horarium.instant import SECOND
-from horarium.store import leases, migrate, schema_state
-from horarium.store.database import Connection, Database, open_database
-from horarium.store.errors import SchemaMissing, SchemaTooNew
-from horarium.store.schema_state import Fit, SchemaState, read_state
+from horarium.platform.database import Connection, Database, open_database, processes, schema
+from horarium.platform.database.errors import SchemaMissing, SchemaTooNew
+from horarium.platform.database.schema import Fit, SchemaState, read_state
 
 NOW = 1_000 * SECOND
 AsLaterCode = Callable[..., None]
@@ -29,24 +28,24 @@ def test_code_goes_on_when_newer_code_has_expanded_the_tables(
     database: Database, as_later_code: AsLaterCode, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     as_later_code(EXPANDS)
-    assert migrate.migrate(database) == [LATER]
-    assert migrate.examine_schema(database).fit is Fit.EXACT
+    assert schema.migrate(database) == [LATER]
+    assert schema.examine_schema(database).fit is Fit.EXACT
     monkeypatch.undo()
     assert database.read(read_state) == SchemaState(LATER, HEAD)
-    assert migrate.check_schema(database).fit is Fit.NEWER
-    assert migrate.migrate(database) == []
+    assert schema.check_schema(database).fit is Fit.NEWER
+    assert schema.migrate(database) == []
     assert database.read(read_state) == SchemaState(LATER, HEAD)
     with pytest.raises(SchemaTooNew, match="this needs the newer program"):
-        migrate.check_exact_schema(database)
+        schema.check_exact_schema(database)
 
 
 def test_code_is_refused_when_newer_code_has_contracted_the_tables(
     database: Database, as_later_code: AsLaterCode, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     as_later_code(CONTRACTS)
-    assert migrate.migrate(database) == [LATER]
+    assert schema.migrate(database) == [LATER]
     monkeypatch.undo()
-    for attempt in (migrate.check_schema, migrate.migrate):
+    for attempt in (schema.check_schema, schema.migrate):
         with pytest.raises(SchemaTooNew, match=f"revision {LATER}"):
             attempt(database)
     assert database.read(read_state) == SchemaState(LATER, LATER)
@@ -56,22 +55,22 @@ def test_newer_code_says_what_is_off_until_the_tables_are_migrated(
     database: Database, as_later_code: AsLaterCode
 ) -> None:
     as_later_code(EXPANDS)
-    found = migrate.check_schema(database)
+    found = schema.check_schema(database)
     assert (found.fit, found.missing) == (Fit.OLDER, ("second thoughts",))
     assert f"revision {HEAD}" in found.sentence
     assert "until you migrate it: second thoughts" in found.sentence
     with pytest.raises(SchemaMissing, match="migrate it first"):
-        migrate.check_exact_schema(database)
+        schema.check_exact_schema(database)
 
 
 def test_what_a_process_asks_for_is_there_from_the_migration_on(database: Database, as_later_code: AsLaterCode) -> None:
     as_later_code(EXPANDS)
-    assert schema_state.has(database, HEAD)
-    assert not schema_state.has(database, LATER)
-    migrate.migrate(database)
-    assert schema_state.has(database, LATER)
-    assert database.read(lambda connection: schema_state.has(connection, LATER))
-    assert not schema_state.has(database, "9999")
+    assert schema.has(database, HEAD)
+    assert not schema.has(database, LATER)
+    schema.migrate(database)
+    assert schema.has(database, LATER)
+    assert database.read(lambda connection: schema.has(connection, LATER))
+    assert not schema.has(database, "9999")
 
 
 def test_another_process_notices_a_migration_without_being_told(
@@ -79,15 +78,15 @@ def test_another_process_notices_a_migration_without_being_told(
 ) -> None:
     as_later_code(EXPANDS)
     passed = [0.0]
-    monkeypatch.setattr("horarium.store.schema_state.monotonic", lambda: passed[0])
-    assert not schema_state.has(database, LATER)
-    monkeypatch.setattr(schema_state, "look_again", lambda: None)
+    monkeypatch.setattr("horarium.platform.database.schema.monotonic", lambda: passed[0])
+    assert not schema.has(database, LATER)
+    monkeypatch.setattr(schema, "look_again", lambda: None)
     other = open_database(database_url)
-    migrate.migrate(other)
+    schema.migrate(other)
     other.close()
-    assert not schema_state.has(database, LATER)  # so soon nobody looks again
+    assert not schema.has(database, LATER)  # so soon nobody looks again
     passed[0] = 10.0
-    assert schema_state.has(database, LATER)
+    assert schema.has(database, LATER)
 
 
 # ── who knows it ─────────────────────────────────────────────────────────────────────────────────────
@@ -110,18 +109,18 @@ _CROWDS: dict[str, tuple[Beats, bool]] = {
 @pytest.mark.parametrize("dialect", ["sqlite"])
 def test_everybody_knows_what_every_live_process_says_it_knows(database: Database, beats: Beats, known: bool) -> None:
     _beat(database, beats)
-    assert database.read(lambda connection: schema_state.everybody_knows(connection, "0019", NOW)) is known
+    assert database.read(lambda connection: schema.everybody_knows(connection, "0019", NOW)) is known
 
 
 def test_older_code_is_shut_out_before_anything_goes_where_it_does_not_look(
     database: Database, as_later_code: AsLaterCode, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def may_use(connection: Connection, after: int = 0) -> bool:
-        return schema_state.may_use(connection, LATER, NOW + after * SECOND)
+        return schema.may_use(connection, LATER, NOW + after * SECOND)
 
     as_later_code(EXPANDS)
     assert not database.write(may_use)  # the tables are not there
-    migrate.migrate(database)
+    schema.migrate(database)
     _beat(database, {"process:old": (0, {"schema": HEAD})})
     assert not database.write(may_use)
     assert database.read(read_state) == SchemaState(LATER, HEAD)
@@ -130,7 +129,7 @@ def test_older_code_is_shut_out_before_anything_goes_where_it_does_not_look(
     assert after == [False, False, False, True, True]
     monkeypatch.undo()
     with pytest.raises(SchemaTooNew):
-        migrate.check_schema(database)
+        schema.check_schema(database)
     _beat(database, {"process:old": (0, {"schema": HEAD})})
     assert not database.write(may_use)  # it had not looked again
 
@@ -138,4 +137,4 @@ def test_older_code_is_shut_out_before_anything_goes_where_it_does_not_look(
 def _beat(database: Database, beats: Beats) -> None:
     for name, (ago, info) in beats.items():
         at = NOW - round(ago * SECOND)
-        database.write(lambda c, name=name, at=at, info=info: leases.beat(c, name, name, at, 30, info))
+        database.write(lambda c, name=name, at=at, info=info: processes.beat_lease(c, name, name, at, 30, info))

@@ -8,11 +8,11 @@ import pytest
 import sqlalchemy as sa
 from run_rows import add_event, add_run
 
-from horarium.ids import new_id
+from horarium.features.cluster.repair_rows import shorten_waits
 from horarium.instant import HOUR, MINUTE, SECOND, from_rfc3339
-from horarium.store.database import Database
-from horarium.store.set_back import bring_back
-from horarium.store.tables import runs, subscriptions
+from horarium.platform.database import Database
+from horarium.platform.database.tables import runs, subscriptions
+from horarium.platform.ids import new_id
 
 NOW = from_rfc3339("2026-03-02T00:00:00Z")
 AHEAD = NOW + HOUR
@@ -52,7 +52,7 @@ def test_what_a_wrong_clock_has_written_is_counted_from_now(
     database: Database, given: dict[str, Any], expected: dict[str, Any]
 ) -> None:
     run_id = add_run(database, **given)
-    database.write(lambda c: bring_back(c, NOW))
+    database.write(lambda c: shorten_waits(c, NOW))
     statement = sa.select(runs).where(runs.c.run_id == run_id)
     row = database.read(lambda c: c.execute(statement).one())
     assert {name: getattr(row, name) for name in expected} == expected
@@ -62,7 +62,7 @@ def test_a_retry_that_was_planned_ahead_keeps_its_pause(database: Database) -> N
     run_id = add_run(database, ready_at=AHEAD + MINUTE, created_at=NOW - HOUR)
     add_event(database, run_id, 1, NOW - HOUR)
     add_event(database, run_id, 2, AHEAD)
-    database.write(lambda c: bring_back(c, NOW))
+    database.write(lambda c: shorten_waits(c, NOW))
     assert database.read(lambda c: c.execute(sa.select(runs.c.ready_at)).scalar_one()) == NOW + MINUTE
 
 
@@ -84,6 +84,6 @@ def test_a_subscription_waits_no_longer_than_it_may(
         "delivered_count": 0, "lease_epoch": 0,
     }  # fmt: skip
     database.write(lambda c: c.execute(sa.insert(subscriptions).values(**row, **given)))
-    database.write(lambda c: bring_back(c, NOW))
+    database.write(lambda c: shorten_waits(c, NOW))
     found = sa.select(subscriptions.c.lease_until, subscriptions.c.retry_at)
     assert tuple(database.read(lambda c: c.execute(found).one())) == expected

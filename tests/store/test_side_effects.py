@@ -7,10 +7,9 @@ from typing import Any
 import pytest
 from engine.builders import START, World
 
+from horarium.features.runs.end_rows import new_ids
 from horarium.instant import DAY, MINUTE
-from horarium.store import counters
-from horarium.store.database import Database
-from horarium.store.runs.side_effects import new_ids
+from horarium.platform.database import Database, counters
 
 TODAY = START // DAY
 ASSIGNED = {"assignee_type": "agent", "assignee_id": "ada"}

@@ -9,9 +9,9 @@ import pytest
 from sqlalchemy import Connection
 
 from horarium.errors import HorariumError
-from horarium.store.database import Database, open_database
-from horarium.store.database.sqlite import database_path, judge
-from horarium.store.errors import CommitUnknown, DataError, StoreUnavailable, Transient
+from horarium.platform.database import Database, open_database
+from horarium.platform.database.errors import CommitUnknown, DataError, StoreUnavailable, Transient
+from horarium.platform.database.sqlite import database_path, judge
 
 pytestmark = pytest.mark.parametrize("dialect", ["sqlite"], indirect=True)
 
@@ -76,7 +76,7 @@ def test_a_full_disk_writes_nothing_and_the_database_goes_on(database: Database)
 def test_another_process_that_holds_the_lock_is_waited_for_and_then_named(
     database: Database, database_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("horarium.store.database.transactions._TRIES", 2)
+    monkeypatch.setattr("horarium.platform.database.transactions._TRIES", 2)
     database.write(lambda connection: connection.exec_driver_sql("PRAGMA busy_timeout = 10").all())
     other = sqlite3.connect(database_path(database_url), isolation_level=None)
     other.execute("BEGIN IMMEDIATE")

@@ -12,12 +12,11 @@ import sqlalchemy as sa
 from engine.builders import START, World, insert_all, new_schedule
 from sqlalchemy import Connection
 
+from horarium.features.schedules import due_rows
+from horarium.features.schedules.due_rows import ClaimTurn, Plannings, claim_in_turn
 from horarium.instant import MINUTE, SECOND, Instant
-from horarium.store.database import Database
-from horarium.store.schedules import turns
-from horarium.store.schedules.due import Plannings
-from horarium.store.schedules.turns import Turn, claim_in_turn
-from horarium.store.tables import positions
+from horarium.platform.database import Database
+from horarium.platform.database.tables import positions
 
 NOW = START + 60 * MINUTE
 OLD, NEW = NOW - 30 * MINUTE, NOW - 5 * SECOND
@@ -42,13 +41,13 @@ def _rows(world: World, namespace: str) -> list[bytes]:
     return world.database.read(lambda c: list(c.execute(mine).scalars()))
 
 
-FIRST = Turn([], more=True)
+FIRST = ClaimTurn([], more=True)
 
 
-def take(world: World, limit: int, before: Turn = FIRST, *, keep: bool = False) -> Turn:
+def take(world: World, limit: int, before: ClaimTurn = FIRST, *, keep: bool = False) -> ClaimTurn:
     """Claims, and unless told otherwise decides: what was taken is due no more."""
 
-    def work(connection: Connection) -> Turn:
+    def work(connection: Connection) -> ClaimTurn:
         turn = claim_in_turn(connection, Plannings(), NOW, limit, before)
         if not keep:
             uids = [claim.schedule_uid for claim in turn.claims]
@@ -59,11 +58,11 @@ def take(world: World, limit: int, before: Turn = FIRST, *, keep: bool = False) 
     return world.write(work)
 
 
-def counted(turn: Turn) -> dict[str, int]:
+def counted(turn: ClaimTurn) -> dict[str, int]:
     return dict(Counter(claim.namespace for claim in turn.claims))
 
 
-def ages(turn: Turn) -> dict[str, int]:
+def ages(turn: ClaimTurn) -> dict[str, int]:
     return dict(Counter("recent" if claim.next_due > NOW - MINUTE else "old" for claim in turn.claims))
 
 
@@ -142,8 +141,8 @@ def test_namespaces_that_find_no_place_in_a_batch_come_first_in_the_next(databas
 
 def test_a_look_goes_on_where_the_last_one_ended(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
     """Namespaces without due schedules are passed over, a bounded number at a time, and nothing due is left."""
-    monkeypatch.setattr(turns, "_LOOKS", 3)
-    monkeypatch.setattr(turns, "_NAMESPACES", turns._NAMESPACES.replace("1000", "3"))
+    monkeypatch.setattr(due_rows, "_LOOKS", 3)
+    monkeypatch.setattr(due_rows, "_NAMESPACES", due_rows._NAMESPACES.replace("1000", "3"))
     world = World(database)
     for number in range(8):
         add(world, f"idle-{number}", [NOW + MINUTE])
@@ -160,22 +159,22 @@ def test_only_active_schedules_are_claimed(database: Database) -> None:
     world = World(database)
     add(world, "default", [OLD, NEW])
     world.write(lambda c: c.execute(sa.update(positions).values(status="paused")))
-    assert take(world, 10) == Turn([], more=False)
+    assert take(world, 10) == ClaimTurn([], more=False)
 
 
 def test_a_herd_is_looked_for_now_and_then_only(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(turns, "_BATCHES_A_LOOK", 3)
+    monkeypatch.setattr(due_rows, "_BATCHES_A_LOOK", 3)
     world = World(database)
     add(world, "herd", [NEW] * 40)
     looks: list[int] = []
-    real = turns._look
+    real = due_rows._look
 
     def look(*arguments: Any) -> Any:
         looks.append(len(batches))
         return real(*arguments)
 
-    monkeypatch.setattr(turns, "_look", look)
-    batches: list[Turn] = [FIRST]
+    monkeypatch.setattr(due_rows, "_look", look)
+    batches: list[ClaimTurn] = [FIRST]
     while batches[-1].more:
         if len(batches) == 3:
             add(world, "new", [NEW] * 2)
@@ -226,8 +225,8 @@ def test_a_small_namespace_is_found_without_reading_past_a_large_one(database: D
         return [
             "\n".join(row[0] for row in connection.exec_driver_sql(f"EXPLAIN {statement}", arguments))
             for statement, arguments in (
-                (turns._CLAIM_POSTGRES, claim),
-                (turns._NAMESPACES.format(mark="%s"), names),
+                (due_rows._TURN_POSTGRES, claim),
+                (due_rows._NAMESPACES.format(mark="%s"), names),
             )
         ]
 

@@ -9,13 +9,11 @@ from typing import Any
 
 import pytest
 
-from horarium.decision.plan import Covers, Decision, Fire, Hold, Missed, Skip
+from horarium.core.decision.facts import Covers, Decision, Fire, Hold, Missed, Skip
+from horarium.core.document.states import FINAL, Origin, Reason, RunState
 from horarium.instant import SECOND, from_rfc3339
-from horarium.schedule.reason import Reason
-from horarium.schedule.run import FINAL, Origin, RunState
-from horarium.telemetry.log import make_logger
-from horarium.telemetry.metrics import Installation, Metrics
-from horarium.telemetry.telemetry import Telemetry
+from horarium.platform.telemetry.metrics import Installation, Metrics
+from horarium.platform.telemetry.telemetry import Telemetry, make_logger
 
 TWO = from_rfc3339("2026-11-15T02:00:00Z")
 

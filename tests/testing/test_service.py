@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 
 from horarium import Horarium
+from horarium.core.document.states import RunState
+from horarium.features.runs.model import Run
 from horarium.instant import from_rfc3339
-from horarium.schedule.run import RunState
 from horarium.testing import Accepted, FakeClock, RunFailed, Unreachable, service
-from horarium.wire.runs import Run
 
 NIGHTLY = {"schedule_id": "nightly", "cron_expressions": ["0 2 * * *"], "workflow_type": "report"}
 

@@ -39,8 +39,8 @@ from ui.serving import Served, built, up
 from ui.slowness import slow_answers, slow_scripts
 from ui.watching import Watch
 
-from horarium.clock import SystemClock
-from horarium.ids import id_text, new_id
+from horarium.platform.clock import SystemClock
+from horarium.platform.ids import id_text, new_id
 
 # What a browser waits for at most: the machine may be busy with other tests.
 _PATIENCE_MS = 60_000

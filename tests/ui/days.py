@@ -5,8 +5,8 @@ from __future__ import annotations
 import calendar
 from datetime import date, timedelta
 
-from horarium.clock import SystemClock
 from horarium.instant import MINUTE, Instant, to_datetime
+from horarium.platform.clock import SystemClock
 
 SUNDAY, _SATURDAY = 6, 5
 

@@ -21,15 +21,16 @@ from typing import Any
 
 import httpx
 
+from horarium.core.lifecycle.outcome import Outcome
+from horarium.features.history import service as history_service
+from horarium.features.schedules import decision_rows
+from horarium.features.tenants import service as tenant_service
 from horarium.instant import DAY, HOUR, MINUTE, SECOND, Instant, to_datetime, to_rfc3339
 from horarium.launchers.launcher import LaunchRequest
-from horarium.life.outcome import Outcome
-from horarium.operations import history, tokens
-from horarium.operations.caller import Caller
-from horarium.store.database import Connection
-from horarium.store.schedules import broken
+from horarium.platform.caller import Caller
+from horarium.platform.database import Connection
+from horarium.platform.wire import Role
 from horarium.testing import Accepted, FakeClock, Finished, RunFailed, TestService, service
-from horarium.wire.roles import Role
 
 MAIN, SECOND_TENANT, HOSTILE = "default", "warehouse", "hostile"
 ROLES = ("viewer", "operator", "admin")
@@ -204,8 +205,8 @@ def _set_aside(horarium: TestService, schedule_id: str) -> None:
     said = "the time zone America/Old_Town is not known any more"
 
     def park(connection: Connection) -> bool:
-        uid = history.find_any(connection, horarium.caller, schedule_id).schedule_uid
-        return broken.park(connection, uid, error=said, error_class="InvalidSpec", now=horarium.now)
+        uid = history_service.find_any(connection, horarium.caller, schedule_id).schedule_uid
+        return decision_rows.park(connection, uid, error=said, error_class="InvalidSpec", now=horarium.now)
 
     assert horarium.resources.database.write(park)
 
@@ -259,7 +260,7 @@ def _second_tenants(horarium: TestService) -> None:
 def _read(horarium: TestService) -> Fleet:
     http = horarium.http()
     issued = {
-        (namespace, role): tokens.issue(
+        (namespace, role): tenant_service.issue_token(
             horarium.resources,
             Caller("root", Role.ADMIN, namespace),
             name=f"{role} of {namespace}",

@@ -13,7 +13,7 @@ from ui.days import RARELY
 from ui.looking import DIALOG, assert_accessible, settled
 from ui.watching import Watch
 
-from horarium.demo.agent import V1_0, Agent, AgentServer
+from horarium.demo.agent import V1_0, AgentServer, DemoAgent
 
 PULL = {"kind": "workflow", "workflow_type": "send", "queue": "nobody-takes-from-it"}
 INPUTS = {"to": "all", "text": "Hello <b>there</b>", "day": None}
@@ -200,7 +200,7 @@ def test_a_yes_is_given_beforehand_and_taken_back(open_page: OpenPage, fresh: Fr
 
 @pytest.fixture
 def asking() -> Iterator[AgentServer]:
-    with AgentServer(Agent("asker", V1_0, 0)) as server:
+    with AgentServer(DemoAgent("asker", V1_0, 0)) as server:
         server.begin()
         yield server
         server.shutdown()

@@ -9,8 +9,8 @@ from urllib.parse import urlsplit
 from playwright.sync_api import Locator, Page, expect
 from ui.conftest import Fresh, OpenPage
 
-from horarium.clock import SystemClock
 from horarium.instant import HOUR, MINUTE, Instant, to_datetime
+from horarium.platform.clock import SystemClock
 
 # As a browser answers that was built before the zone came to be.
 _UNKNOWN_ZONE = """

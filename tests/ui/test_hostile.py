@@ -13,7 +13,7 @@ from ui.looking import NARROW, assert_fits, settled
 from ui.serving import Served
 from ui.test_pages import PAGES
 
-from horarium.clock import SystemClock
+from horarium.platform.clock import SystemClock
 
 # Markup; an override and an isolate that nobody ends; marks upon marks; nothing at all; a word without an end.
 NAME = f"{MARKUP} \u202eelcyc \u2067שלום Z\u0351\u0321\u0489\u0300\u0301 a\u200b\u200d\ufeffb {'long' * 25}"

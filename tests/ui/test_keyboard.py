@@ -14,8 +14,8 @@ from ui.serving import until
 from ui.test_pages import PAGES, Shown
 from ui.watching import Watch
 
-from horarium.clock import SystemClock
 from horarium.instant import DAY, HOUR, to_rfc3339
+from horarium.platform.clock import SystemClock
 
 PULL = {"kind": "workflow", "workflow_type": "report", "queue": "nobody-takes-from-it"}
 # More stops than any way from one control to another has.

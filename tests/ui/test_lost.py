@@ -15,8 +15,8 @@ from ui.serving import Served
 from ui.slowness import slow_answers, slow_scripts
 from ui.watching import Watch
 
-from horarium.clock import SystemClock
 from horarium.instant import DAY, to_rfc3339
+from horarium.platform.clock import SystemClock
 
 BANNER = "Connection lost"
 NO_ANSWER = "Service unreachable"

@@ -16,9 +16,9 @@ from ui.conftest import Fresh, OpenPage
 from ui.looking import assert_accessible
 from ui.watching import Watch
 
-from horarium.clock import SystemClock
 from horarium.instant import DAY, Instant
-from horarium.store.database import open_database
+from horarium.platform.clock import SystemClock
+from horarium.platform.database import open_database
 
 ROW = "[role=row][data-index]"
 ID = "herd-of-them-all"

@@ -12,8 +12,8 @@ from ui.fleet import DISCARD
 from ui.looking import DIALOG, assert_accessible, settled
 from ui.serving import Served, until
 
-from horarium.clock import SystemClock
 from horarium.instant import HOUR, to_rfc3339
+from horarium.platform.clock import SystemClock
 
 # What the service says, what stands on the page, and where it leads.
 COUNTS = (

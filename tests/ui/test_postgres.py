@@ -13,7 +13,7 @@ from ui.looking import settled
 from ui.serving import Served, up
 from ui.test_pages import PAGES, assert_seen
 
-from horarium.serve import moving
+from horarium.serve import maintenance
 
 LOOKED_AT = ("now", "schedules", "schedule", "runs", "run", "approvals")
 
@@ -22,7 +22,7 @@ LOOKED_AT = ("now", "schedules", "schedule", "runs", "run", "approvals")
 def served(node: Node, past: Path, postgres_server: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
     folder = tmp_path_factory.mktemp("served-postgres")
     with empty_postgres(postgres_server) as url:
-        with moving.opened(f"sqlite:///{past / 'horarium.db'}", url) as move:
+        with maintenance.opened(f"sqlite:///{past / 'horarium.db'}", url) as move:
             move.copy(lambda *_told: None)
         with up(folder, fleet_of(past), url) as running_service:
             yield running_service

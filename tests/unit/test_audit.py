@@ -9,32 +9,42 @@ from hashlib import sha256
 
 import pytest
 
-from horarium.audit import BEGINNING, Broken, Deed, Entry, Link, check_chain, check_end, make_entry, parse_link
+from horarium.core.audit_entries import (
+    BEGINNING,
+    AuditAction,
+    BrokenLink,
+    ChainEntry,
+    ChainLink,
+    check_chain,
+    check_end,
+    make_entry,
+    parse_link,
+)
 from horarium.errors import InvalidDefinition
 
-Tamper = Callable[[list[Entry]], Sequence[Entry]]
+Tamper = Callable[[list[ChainEntry]], Sequence[ChainEntry]]
 
 
-def chain(count: int, begin: Link = BEGINNING) -> list[Entry]:
-    entries: list[Entry] = []
+def chain(count: int, begin: ChainLink = BEGINNING) -> list[ChainEntry]:
+    entries: list[ChainEntry] = []
     last = begin
     for number in range(count):
-        deed = Deed("issue_token", "alice", "192.0.2.1", f"r{number}", "cli", {"name": f"n{number}"})
+        deed = AuditAction("issue_token", "alice", "192.0.2.1", f"r{number}", "cli", {"name": f"n{number}"})
         entries.append(make_entry(last, "default", deed, 1_000_000 * number))
-        last = Link(entries[-1].sequence, entries[-1].hash)
+        last = ChainLink(entries[-1].sequence, entries[-1].hash)
     return entries
 
 
-def end_of(entries: Sequence[Entry]) -> Link:
-    return Link(entries[-1].sequence, entries[-1].hash)
+def end_of(entries: Sequence[ChainEntry]) -> ChainLink:
+    return ChainLink(entries[-1].sequence, entries[-1].hash)
 
 
 def verdict(
-    entries: Sequence[Entry], head: Link | None, begin: Link = BEGINNING, kept: Link | None = None
-) -> Broken | None:
+    entries: Sequence[ChainEntry], head: ChainLink | None, begin: ChainLink = BEGINNING, kept: ChainLink | None = None
+) -> BrokenLink | None:
     last = begin
     for step in check_chain(entries, begin, kept):
-        if isinstance(step, Broken):
+        if isinstance(step, BrokenLink):
             return step
         last = step
     return check_end(last, begin, head, kept)
@@ -54,12 +64,12 @@ def test_the_hash_is_that_of_the_one_before_and_of_the_entry_as_json() -> None:
 def test_a_chain_as_it_was_written_is_whole() -> None:
     entries = chain(4)
     assert verdict(entries, end_of(entries)) is None
-    assert verdict(entries, end_of(entries), kept=Link(2, entries[1].hash)) is None
-    assert verdict(entries[2:], end_of(entries), begin=Link(2, entries[1].hash)) is None
+    assert verdict(entries, end_of(entries), kept=ChainLink(2, entries[1].hash)) is None
+    assert verdict(entries[2:], end_of(entries), begin=ChainLink(2, entries[1].hash)) is None
     assert verdict([], None) is None
 
 
-def _forged(entries: list[Entry]) -> list[Entry]:
+def _forged(entries: list[ChainEntry]) -> list[ChainEntry]:
     """Written anew from the second on, by somebody who knows how."""
     last, made = end_of(entries[:1]), entries[:1]
     for entry in entries[1:]:
@@ -82,7 +92,9 @@ def _forged(entries: list[Entry]) -> list[Entry]:
         pytest.param(lambda e: [], 1, id="all removed"),
         pytest.param(lambda e: [e[0], replace(e[2], sequence=2), replace(e[1], sequence=3), e[3]], 2, id="two swapped"),
         pytest.param(lambda e: [e[0], e[1], e[1], *e[2:]], 2, id="one twice"),
-        pytest.param(lambda e: [*e, make_entry(end_of(e), "default", Deed("x"), 9)], 5, id="one behind the head"),
+        pytest.param(
+            lambda e: [*e, make_entry(end_of(e), "default", AuditAction("x"), 9)], 5, id="one behind the head"
+        ),
         pytest.param(_forged, 4, id="written anew"),
     ],
 )
@@ -98,20 +110,20 @@ def test_a_head_that_was_kept_elsewhere_finds_what_the_database_agrees_about(kep
     entries = chain(4)
     forged = _forged(entries) if kept == 2 else entries[:2]
     assert verdict(forged, end_of(forged)) is None
-    found = verdict(forged, end_of(forged), kept=Link(kept, entries[kept - 1].hash))
+    found = verdict(forged, end_of(forged), kept=ChainLink(kept, entries[kept - 1].hash))
     assert found is not None
     assert found.sequence == first_bad
 
 
 def test_a_chain_without_its_head_or_without_anything_is_not_whole() -> None:
     entries = chain(2)
-    assert verdict(entries, None) == Broken(3, "the head of the chain is missing")
+    assert verdict(entries, None) == BrokenLink(3, "the head of the chain is missing")
     assert verdict([], None, kept=end_of(entries)) is not None
 
 
 def test_a_checkpoint_is_not_believed_against_a_head_that_was_kept() -> None:
     entries = chain(4)
-    kept, begin = Link(2, entries[1].hash), Link(2, "f" * 64)
+    kept, begin = ChainLink(2, entries[1].hash), ChainLink(2, "f" * 64)
     rest = chain(2, begin)
     assert verdict(rest, end_of(rest), begin=begin) is None
     assert verdict(rest, end_of(rest), begin=begin, kept=kept) is not None

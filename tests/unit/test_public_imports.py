@@ -23,7 +23,7 @@ NAMES = {
     "horarium.celery": "SkipEnded report_to",
     "horarium.condition": "evaluate_condition",
     "horarium.launchers.launcher": "LaunchRequest Launcher",
-    "horarium.life.outcome": (
+    "horarium.core.lifecycle.outcome": (
         "Accepted Asked Busy Finished Outcome Refused RunCancelled RunFailed RunTimedOut StillRunning Unknown "
         "Unreachable"
     ),

@@ -10,7 +10,7 @@ from pydantic import ValidationError
 
 import horarium
 from horarium.errors import InvalidDefinition
-from horarium.settings import Settings, as_up_takes_them, load_settings, origins, unknown_variables, variable
+from horarium.platform.settings import Settings, as_up_takes_them, load_settings, origins, unknown_variables, variable
 
 BARE = (
     "TICK_MS", "LOOKAHEAD_MS", "MAX_CATCHUP_PER_TICK", "DEFAULT_OVERLAP_POLICY", "DEFAULT_CATCHUP_POLICY",

@@ -17,11 +17,11 @@ from typing import Any
 import httpx
 import pytest
 
-from horarium.store.migrate import DIRECTORY, OLDEST_SCHEMA
+from horarium.platform.database.schema import DIRECTORY, OLDEST_SCHEMA
 
 _ROOT = Path(__file__).parents[2]
 OWN_SOURCE = _ROOT / "src"
-_MIGRATIONS = "src/horarium/store/migrations/versions"
+_MIGRATIONS = "src/horarium/platform/database/migrations/versions"
 TOKEN = "hor_upgrade"
 _KEY = "k" * 43
 

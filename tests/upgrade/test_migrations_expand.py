@@ -15,9 +15,8 @@ from later_release import DROPS, EXPANDS, become_later
 from upgrade.programs import OWN_SOURCE, previous_source
 from upgrade.shape import Column, Shape, losses, shape_of
 
-from horarium.store import migrate
-from horarium.store.database import Database, open_database
-from horarium.store.migrate import OLDEST_SCHEMA
+from horarium.platform.database import Database, open_database, schema
+from horarium.platform.database.schema import OLDEST_SCHEMA
 
 _TEXT, _NEEDED = Column("TEXT", may_be_empty=True), Column("TEXT", needed=True)
 _BEFORE = Shape({"runs": {"id": _NEEDED, "note": _TEXT}}, {"one": "runs (id)"}, frozenset({"one on runs"}))
@@ -62,7 +61,7 @@ def test_what_older_code_loses_has_a_name(after: Shape, lost: list[str]) -> None
 
 
 def _since_the_previous_release() -> list[ModuleType]:
-    found = reversed(list(migrate._scripts().iterate_revisions("head", OLDEST_SCHEMA)))
+    found = reversed(list(schema._scripts().iterate_revisions("head", OLDEST_SCHEMA)))
     return [script.module for script in found]
 
 
@@ -85,10 +84,10 @@ def test_every_migration_of_a_release_lets_the_previous_release_continue() -> No
 def test_a_migration_takes_away_only_what_it_names(empty_url: str) -> None:
     """`drops` names what the previous release does not use any more."""
     database = open_database(empty_url)
-    migrate.migrate(database, until=OLDEST_SCHEMA)
+    schema.migrate(database, until=OLDEST_SCHEMA)
     before = database.read(shape_of)
     for module in _since_the_previous_release():
-        migrate.migrate(database, until=module.revision)
+        schema.migrate(database, until=module.revision)
         after = database.read(shape_of)
         assert set(losses(before, after)) == set(getattr(module, "drops", ())), module.revision
         before = after
@@ -97,12 +96,12 @@ def test_a_migration_takes_away_only_what_it_names(empty_url: str) -> None:
 
 _KNOWN = """
 import json
-from horarium.store.tables import metadata
-from horarium.audit import Act
-from horarium.schedule.event import EventType, NoticeType, RunEventType
-from horarium.schedule.position import Status
-from horarium.schedule.reason import Reason
-from horarium.schedule.run import Delivery, Origin, RunState
+from horarium.platform.database.tables import metadata
+from horarium.core.audit_entries import Act
+from horarium.core.document.event import EventType, NoticeType, RunEventType
+from horarium.core.document.states import Status
+from horarium.core.document.states import Reason
+from horarium.core.document.states import Delivery, Origin, RunState
 words = (Act, EventType, NoticeType, RunEventType, Status, Reason, Delivery, Origin, RunState)
 print(json.dumps({
     "columns": sorted(f"{table.name}.{name}" for table in metadata.sorted_tables for name in table.columns.keys()),

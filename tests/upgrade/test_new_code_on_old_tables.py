@@ -10,12 +10,11 @@ from api.worlds import World, world
 from later_release import LATER, become_later
 from upgrade.story import Chapter, told_everywhere
 
-from horarium.clock import SystemClock
-from horarium.engine.retention import Retention, RetentionOptions
+from horarium.engine.retention import RetentionLoop, RetentionOptions
 from horarium.instant import DAY
-from horarium.store import schema_state
-from horarium.store.database import open_database
-from horarium.store.migrate import migrate
+from horarium.platform.clock import SystemClock
+from horarium.platform.database import open_database, schema
+from horarium.platform.database.schema import migrate
 
 
 @pytest.fixture
@@ -48,12 +47,12 @@ def test_everything_works_on_the_schema_of_this_release_and_continues_when_it_is
     second.begin()
     _keep_weeks_and_archive(here)
     before = told_everywhere(here)
-    assert not schema_state.has(database, LATER)
+    assert not schema.has(database, LATER)
     assert not _may_use_what_is_new(here)
 
     assert migrate(database, here.horarium.clock) == [LATER]
 
-    assert schema_state.has(database, LATER)
+    assert schema.has(database, LATER)
     assert told_everywhere(here) == before
     assert not _may_use_what_is_new(here)
     here.horarium.clock.advance(30)
@@ -67,7 +66,7 @@ def test_everything_works_on_the_schema_of_this_release_and_continues_when_it_is
 
 def _may_use_what_is_new(here: World) -> bool:
     now = here.horarium.clock.now()
-    return here.horarium.resources.database.write(lambda connection: schema_state.may_use(connection, LATER, now))
+    return here.horarium.resources.database.write(lambda connection: schema.may_use(connection, LATER, now))
 
 
 def _keep_weeks_and_archive(here: World) -> tuple[int, int]:
@@ -86,7 +85,7 @@ def _forget_after_days(here: World) -> None:
     here.horarium.settle()
     born = len(here.horarium.runs())
     options = RetentionOptions(keep_history_days=1, keep_runs_days=1)
-    chore = Retention(here.horarium.resources.database, here.horarium.clock, options)
+    chore = RetentionLoop(here.horarium.resources.database, here.horarium.clock, options)
     while chore.step().more:
         pass
     assert len(here.horarium.runs()) < born

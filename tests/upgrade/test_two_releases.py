@@ -15,16 +15,15 @@ import sqlalchemy as sa
 from later_release import HEAD, LATER, become_later, later_source
 from upgrade.programs import OWN_SOURCE, Process, run, started
 
-from horarium.clock import SystemClock
-from horarium.operations.caller import internal
-from horarium.operations.verify import verify
+from horarium.features.cluster.verification import verify
+from horarium.platform.caller import internal
+from horarium.platform.clock import SystemClock
+from horarium.platform.database import Connection, Database, open_database, schema
+from horarium.platform.database.processes import process_rows
+from horarium.platform.database.schema import SchemaState, read_state
+from horarium.platform.database.tables import history, runs
+from horarium.platform.settings import Settings
 from horarium.serve.service import open_service
-from horarium.settings import Settings
-from horarium.store import schema_state
-from horarium.store.database import Connection, Database, open_database
-from horarium.store.processes import process_rows
-from horarium.store.schema_state import SchemaState, read_state
-from horarium.store.tables import history, runs
 
 SCHEDULES = 4
 
@@ -101,7 +100,7 @@ def test_releases_work_side_by_side_and_the_older_one_goes_on_after_the_migratio
             assert new.stop() == 0
         target.await_more()
         assert first.http.get("/readyz").status_code == 200
-        assert not older.write(lambda c: schema_state.may_use(c, LATER, SystemClock().now()))
+        assert not older.write(lambda c: schema.may_use(c, LATER, SystemClock().now()))
         assert first.stop() == 0
 
     with old() as again:  # a way back
@@ -112,7 +111,7 @@ def test_releases_work_side_by_side_and_the_older_one_goes_on_after_the_migratio
         for name in [*(f"s{number}" for number in range(SCHEDULES)), "later"]:
             again.send(f"/api/schedules/{name}/pause", {})
         until(lambda: older.read(_states) == {"succeeded"})
-        older.write(lambda c: schema_state.set_oldest_code(c, LATER))
+        older.write(lambda c: schema.set_oldest_code(c, LATER))
         until(lambda: again.http.get("/healthz").status_code == 503)
         assert again.stop() == 0
     become_later(monkeypatch, tmp_path)

@@ -8,15 +8,14 @@ from typing import Any
 
 import pytest
 
-from horarium.celery.answers import Halve, Later, Taken, Verdict, judge, pause_seconds
-from horarium.celery.sender import Sender
+from horarium.celery.sender import Halve, Processed, ReportSender, RetryLater, Verdict, judge, pause_seconds
 from horarium.celery.spool import Spool
-from horarium.celery.spool_lines import Destination, line_of
-from horarium.client.errors import ClientError, RateLimited, ServerUnavailable, Unauthorized, UnexpectedAnswer
-from horarium.schedule.run import RunState
-from horarium.testing.clock import FakeClock
-from horarium.wire.outcomes import ReportOutcome
-from horarium.wire.run_reports import RunReportOutcome
+from horarium.celery.spool_file import Destination, line_of
+from horarium.core.document.states import RunState
+from horarium.features.runs.model import RunReportOutcome
+from horarium.platform.client.errors import ClientError, RateLimited, ServerUnavailable, Unauthorized, UnexpectedAnswer
+from horarium.platform.wire import ReportOutcome
+from horarium.testing.doubles import FakeClock
 
 HERE, THERE = (Destination(f"https://{name}.example", "default") for name in ("here", "there"))
 
@@ -42,27 +41,27 @@ def limited(seconds: float) -> RateLimited:
 OURS = said(401, "unauthorized")
 WHY = "why: so"
 VERDICTS: list[tuple[str, int, Any, bool, Verdict]] = [
-    ("all taken", 2, [outcome(), outcome()], False, Taken(2)),
-    ("one refused", 3, [outcome(), outcome(404), outcome()], False, Taken(3, ((1, WHY),))),
-    ("one to be sent again", 3, [outcome(), outcome(503), outcome()], False, Taken(1)),
-    ("refused before it", 3, [outcome(422), outcome(500), outcome()], False, Taken(1, ((0, WHY),))),
-    ("the first to be sent again", 2, [outcome(429), outcome()], False, Later(WHY)),
-    ("too few outcomes", 2, [outcome()], False, Later("received 1 outcomes for 2 reports")),
+    ("all taken", 2, [outcome(), outcome()], False, Processed(2)),
+    ("one refused", 3, [outcome(), outcome(404), outcome()], False, Processed(3, ((1, WHY),))),
+    ("one to be sent again", 3, [outcome(), outcome(503), outcome()], False, Processed(1)),
+    ("refused before it", 3, [outcome(422), outcome(500), outcome()], False, Processed(1, ((0, WHY),))),
+    ("the first to be sent again", 2, [outcome(429), outcome()], False, RetryLater(WHY)),
+    ("too few outcomes", 2, [outcome()], False, RetryLater("received 1 outcomes for 2 reports")),
     ("unreadable", 4, said(400), False, Halve()),
     ("too large", 2, said(413), True, Halve()),
-    ("unreadable alone", 1, said(422), True, Taken(1, ((0, "no"),))),
+    ("unreadable alone", 1, said(422), True, Processed(1, ((0, "no"),))),
     ("nobody's tokens", 5, OURS, False, Halve()),
-    ("nobody's token", 1, OURS, False, Taken(1, ((0, "no"),))),
-    ("our token is not good", 1, OURS, True, Later("no")),
-    ("somebody else's 401", 1, said(401), False, Later("no")),
-    ("forbidden", 1, said(403), True, Later("no")),
-    ("no such route", 1, said(404), False, Later("no")),
-    ("nobody knows", 1, said(409), False, Later("no")),
-    ("its own defect", 1, said(500), False, Later("no")),
-    ("a page", 1, UnexpectedAnswer("no", status=200), False, Later("no")),
-    ("nobody there", 1, ServerUnavailable("no"), False, Later("no")),
-    ("too often", 1, limited(7), False, Later("slowly", 7)),
-    ("too often for a year", 1, limited(31_536_000), False, Later("slowly", 300)),
+    ("nobody's token", 1, OURS, False, Processed(1, ((0, "no"),))),
+    ("our token is not good", 1, OURS, True, RetryLater("no")),
+    ("somebody else's 401", 1, said(401), False, RetryLater("no")),
+    ("forbidden", 1, said(403), True, RetryLater("no")),
+    ("no such route", 1, said(404), False, RetryLater("no")),
+    ("nobody knows", 1, said(409), False, RetryLater("no")),
+    ("its own defect", 1, said(500), False, RetryLater("no")),
+    ("a page", 1, UnexpectedAnswer("no", status=200), False, RetryLater("no")),
+    ("nobody there", 1, ServerUnavailable("no"), False, RetryLater("no")),
+    ("too often", 1, limited(7), False, RetryLater("slowly", 7)),
+    ("too often for a year", 1, limited(31_536_000), False, RetryLater("slowly", 300)),
 ]
 
 
@@ -109,7 +108,7 @@ def lost(_documents: Any) -> Sequence[RunReportOutcome]:
 class World:
     def __init__(self, directory: Path, far_end: FarEnd) -> None:
         self.clock, self.spool, self.far_end = FakeClock(), Spool(directory), far_end
-        self.sender = Sender(self.spool, far_end.post, lambda _: False, self.clock)
+        self.sender = ReportSender(self.spool, far_end.post, lambda _: False, self.clock)
 
     def put(self, *names: str, destination: Destination = HERE) -> None:
         for name in names:

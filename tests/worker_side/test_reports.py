@@ -13,9 +13,9 @@ import pytest
 from celery.exceptions import Reject, SoftTimeLimitExceeded, TimeLimitExceeded, WorkerLostError
 
 from horarium.celery import reports
-from horarium.celery.reports import MAX_ERROR, MAX_RESULT_BYTES, Report
-from horarium.job.celery_header import RunHeader
-from horarium.operations.reports import parse_report
+from horarium.celery.reports import MAX_ERROR, MAX_RESULT_BYTES, TaskReport
+from horarium.features.runs.reports import parse_report
+from horarium.platform.job import RunHeader
 
 HEADER = RunHeader("01M7HTS2B8EA2S4XM8831DYAF7", "default", 0, "2026-03-01T00:00:00Z", report_token="hrt_0.x")
 
@@ -34,7 +34,7 @@ class LateError(SoftTimeLimitExceeded):  # type: ignore[misc]  # Celery has no t
     """A task's own class of being late."""
 
 
-SAID: list[tuple[str, Callable[[], Report], dict[str, Any], bool]] = [
+SAID: list[tuple[str, Callable[[], TaskReport], dict[str, Any], bool]] = [
     ("started", lambda: reports.started(HEADER), {"state": "running"}, False),
     ("done", lambda: reports.succeeded(HEADER, {"rows": 3}), {"state": "succeeded", "result": {"rows": 3}}, True),
     ("nothing", lambda: reports.succeeded(HEADER, None), {"state": "succeeded", "result": None}, True),
@@ -126,7 +126,7 @@ SAID: list[tuple[str, Callable[[], Report], dict[str, Any], bool]] = [
 
 
 @pytest.mark.parametrize(("say", "said", "final"), [row[1:] for row in SAID], ids=[row[0] for row in SAID])
-def test_what_is_said(say: Callable[[], Report], said: dict[str, Any], final: bool) -> None:
+def test_what_is_said(say: Callable[[], TaskReport], said: dict[str, Any], final: bool) -> None:
     report = say()
     assert (report.said, report.final) == (said, final)
     assert list(report.document())[:2] == ["run_id", "report_token"]

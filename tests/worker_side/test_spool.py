@@ -11,8 +11,19 @@ from typing import Any
 import pytest
 
 from horarium.celery.spool import Spool
-from horarium.celery.spool_file import SpoolFile, adopt, create
-from horarium.celery.spool_lines import Destination, Line, head_of, line_of, offset_text, read_head, read_lines, to_keep
+from horarium.celery.spool_file import (
+    Destination,
+    SpoolFile,
+    SpoolLine,
+    adopt,
+    create,
+    head_of,
+    line_of,
+    offset_text,
+    read_head,
+    read_lines,
+    to_keep,
+)
 
 HERE = Destination("https://h.example", "default")
 THERE = Destination("https://other.example", "default")
@@ -146,7 +157,7 @@ def test_a_file_that_is_never_empty_does_not_grow_for_ever(tmp_path: Path) -> No
 
 def test_ends_are_kept_before_progress_and_the_newest_first() -> None:
     kinds = (True, False, True, False, True)
-    named = [Line(final, b"", 100 * number, 100 * number + 100) for number, final in enumerate(kinds)]
+    named = [SpoolLine(final, b"", 100 * number, 100 * number + 100) for number, final in enumerate(kinds)]
     table = {0: [], 99: [], 100: [4], 200: [2, 4], 300: [0, 2, 4], 400: [0, 2, 3, 4], 500: [0, 1, 2, 3, 4]}
     assert {most: [named.index(line) for line in to_keep(named, most)] for most in table} == table
 

@@ -17,10 +17,9 @@ from celery.contrib.testing.worker import start_worker
 from celery.exceptions import SoftTimeLimitExceeded
 
 from horarium.celery import SkipEnded, install, report_to
-from horarium.celery.spool_file import create
-from horarium.celery.spool_lines import ANY_NAMESPACE, Destination
+from horarium.celery.spool_file import ANY_NAMESPACE, Destination, create
 from horarium.errors import InvalidDefinition
-from horarium.operations import tokens
+from horarium.features.tenants import service as tenant_service
 from horarium.testing import TestService
 
 PATIENCE = 60
@@ -224,7 +223,9 @@ def test_the_address_comes_with_the_run_where_none_is_said(
 
 
 def test_a_worker_may_have_a_token_of_its_own(horarium: TestService, url: str, spool: Path) -> None:
-    issued = tokens.issue(horarium.resources, horarium.caller, name="celery", role="agent", subject="celery")
+    issued = tenant_service.issue_token(
+        horarium.resources, horarium.caller, name="celery", role="agent", subject="celery"
+    )
     listen(url, issued.secret, spool=spool)
     add.apply((1, 2), headers=headers(horarium, "named"))
     flush()

@@ -10,5 +10,5 @@ That is all: the worker's signals are listened to, what they say is written to a
 
 from __future__ import annotations
 
+from horarium.celery.install import SkipEnded as SkipEnded
 from horarium.celery.install import report_to as report_to
-from horarium.celery.skipping import SkipEnded as SkipEnded

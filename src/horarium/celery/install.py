@@ -1,4 +1,9 @@
-"""How a worker is made to report: `report_to` listens to the signals of Celery, once for a process and its children."""
+"""Reports of a Celery worker: `report_to` connects to the signals of Celery, once for a process and its children.
+
+`SkipEnded` does not begin a task whose run is over, for brokers that deliver a message twice. It is no lock. Two
+deliveries at the same time both begin, and so does a second one that comes before the end of the first has been
+reported, which takes some tenths of a second.
+"""
 
 from __future__ import annotations
 
@@ -9,15 +14,16 @@ from pathlib import Path
 from typing import Any
 from weakref import WeakValueDictionary
 
-from celery import concurrency, signals
+from celery import Task, concurrency, signals
+from celery.exceptions import Ignore
 
 from horarium.celery import reports
 from horarium.celery.reporter import FLUSH_SECONDS, TIMEOUT_SECONDS, Options, Reporter
-from horarium.celery.reports import Report
+from horarium.celery.reports import TaskReport
 from horarium.celery.spool import LIMIT_BYTES, log
-from horarium.client.connection import Connection
-from horarium.client.trust import trust_of
-from horarium.job.celery_header import HEADER, RunHeader, read_header
+from horarium.platform.client.connection import Connection
+from horarium.platform.client.trust import trust_of
+from horarium.platform.job import HEADER, RunHeader, read_header
 
 _UID = "horarium.report_to"
 
@@ -59,7 +65,7 @@ def report_to(
     LISTENER.listen(options, app)
 
 
-class Listener:
+class SignalListener:
     """Handlers of the signals. None of them raises: an exception would be the worker's problem."""
 
     def __init__(self) -> None:
@@ -143,7 +149,7 @@ class Listener:
         header = _of_context(context)
         return header is not None and self.reporter is not None and self.reporter.is_over(header)
 
-    def _report(self, sender: Any, header: RunHeader | None, say: Callable[[RunHeader], Report]) -> None:
+    def _report(self, sender: Any, header: RunHeader | None, say: Callable[[RunHeader], TaskReport]) -> None:
         if header is None or self.reporter is None or (self._app is not None and _app_of(sender) is not self._app):
             return
         try:
@@ -173,7 +179,7 @@ class Listener:
             self.reporter.after_fork()
 
 
-LISTENER = Listener()
+LISTENER = SignalListener()
 
 
 def _app_of(sender: Any) -> Any:
@@ -192,3 +198,18 @@ def _of_context(context: Any) -> RunHeader | None:
 def _header(headers: Any) -> RunHeader | None:
     """Read the header of a message, or the one that an older publisher nested in it."""
     return read_header(headers) or (read_header(headers.get("headers")) if isinstance(headers, Mapping) else None)
+
+
+class SkipEnded(Task):  # type: ignore[misc]  # Celery has no types
+    """As the base of a task: `@app.task(base=SkipEnded)`. Each start costs a request to the service.
+
+    What has ended, was cancelled, or is being tried again under another id is not executed. Where the service cannot be
+    asked, and for tasks that are no runs, it begins as usual.
+    """
+
+    abstract = True
+
+    def before_start(self, task_id: str, args: Any, kwargs: Any) -> None:
+        if LISTENER.is_over(self.request):
+            raise Ignore("the run of this task has ended")
+        super().before_start(task_id, args, kwargs)

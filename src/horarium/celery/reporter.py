@@ -1,7 +1,7 @@
-"""What a process of a worker has for its reports: the spool, the sender, and what both need to know.
+"""The reporter of a worker process: its spool, its sender, and their settings.
 
-The main process of a prefork worker has no thread, since it forks: it leaves its reports in the spool, and one of
-its children takes them. After a fork the child begins with nothing of its parent's.
+The main process of a prefork worker has no thread, since it forks: its reports stay in the spool, and one of its
+children takes them. After a fork, the child begins with nothing of its parent.
 """
 
 from __future__ import annotations
@@ -16,21 +16,20 @@ from typing import Any
 
 import httpx
 
-from horarium.celery.places import open_directory, usual_places
-from horarium.celery.reports import Report, started
-from horarium.celery.sender import Sender
-from horarium.celery.spool import LIMIT_BYTES, Spool, log
-from horarium.celery.spool_lines import ANY_NAMESPACE, Destination, line_of
-from horarium.client.connection import Connection
-from horarium.client.errors import ClientError, UnexpectedAnswer
-from horarium.client.exchange import NEVER, Done, Exchange
-from horarium.client.run_calls import RunCalls
-from horarium.client.trust import USUAL, Trust
-from horarium.clock import Clock, SystemClock
+from horarium.celery.reports import TaskReport, started
+from horarium.celery.sender import ReportSender
+from horarium.celery.spool import LIMIT_BYTES, Spool, log, open_directory, usual_places
+from horarium.celery.spool_file import ANY_NAMESPACE, Destination, line_of
 from horarium.errors import InvalidDefinition
-from horarium.job.celery_header import RunHeader
-from horarium.wire.outcomes import ReportOutcome
-from horarium.wire.run_reports import RunReportOutcome
+from horarium.features.runs.calls import RunCalls
+from horarium.features.runs.model import RunReportOutcome
+from horarium.platform.client.connection import Connection
+from horarium.platform.client.errors import ClientError, UnexpectedAnswer
+from horarium.platform.client.exchange import NEVER, Attempts, Done
+from horarium.platform.client.trust import USUAL, Trust
+from horarium.platform.clock import Clock, SystemClock
+from horarium.platform.job import RunHeader
+from horarium.platform.wire import ReportOutcome
 
 TIMEOUT_SECONDS = 10.0
 FLUSH_SECONDS = 3.0
@@ -82,12 +81,12 @@ class Reporter:
         self._begin()
 
     def _begin(self) -> None:
-        self._parts: tuple[Spool, Sender] | None = None
+        self._parts: tuple[Spool, ReportSender] | None = None
         self._clients: dict[Destination, httpx.Client] = {}
         self._lock = threading.Lock()
         self._told: set[str] = set()
 
-    def put(self, report: Report) -> None:
+    def put(self, report: TaskReport) -> None:
         """It is on file when this returns, and is sent soon. Never raises: no task fails for want of a report."""
         try:
             destination = self.options.destination(report.header)
@@ -146,13 +145,13 @@ class Reporter:
         if parts is not None:
             parts[0].forget()
 
-    def _open(self) -> tuple[Spool, Sender]:
+    def _open(self) -> tuple[Spool, ReportSender]:
         with self._lock:
             if self._parts is None:
                 said = self.options.spool
                 directory = open_directory(usual_places(sys.platform) if said is None else (said,))
                 spool = Spool(directory, self.options.limit_bytes, leaves=self.leaves)
-                self._parts = spool, Sender(spool, self._post, self._has_token, self._clock)
+                self._parts = spool, ReportSender(spool, self._post, self._has_token, self._clock)
             return self._parts
 
     def _has_token(self, destination: Destination) -> bool:
@@ -161,7 +160,7 @@ class Reporter:
 
     def _post(self, destination: Destination, documents: list[dict[str, Any]]) -> Sequence[RunReportOutcome]:
         call = RunCalls.report_runs(documents)
-        exchange = Exchange(call, NEVER, destination.url)
+        exchange = Attempts(call, NEVER, destination.url)
         try:
             response = self._client(destination).request(**exchange.request)
             answered = exchange.answered(response)

@@ -1,6 +1,6 @@
-"""What is reported of a task: a signal of Celery and a run become the words of a report.
+"""Reports of a task: a signal of Celery and a run become a report.
 
-| signal                | state       | besides                                                            |
+| signal                | state       | details                                                            |
 |-----------------------|-------------|--------------------------------------------------------------------|
 | `task_prerun`         | running     |                                                                    |
 | `task_retry`          | running     | Celery itself tries it again                                       |
@@ -25,10 +25,10 @@ from reprlib import Repr
 from typing import Any
 from uuid import UUID
 
-from horarium.job.celery_header import RunHeader
-from horarium.policy.names import MAX_TEXT_LENGTH, PolicyError
-from horarium.policy.retry import NOT_REGISTERED, TIME_LIMITS
-from horarium.schedule.jsonvalue import checked_object
+from horarium.core.document.json_values import checked_object
+from horarium.core.policy.names import MAX_TEXT_LENGTH, PolicyError
+from horarium.core.policy.retry import NOT_REGISTERED, TIME_LIMITS
+from horarium.platform.job import RunHeader
 
 MAX_RESULT_BYTES = 262_144
 """Maximum bytes of a result as JSON; only the beginning of a larger result is reported."""
@@ -38,7 +38,7 @@ _MAX_SHOWN = 10_000
 
 
 @dataclass(frozen=True, slots=True)
-class Report:
+class TaskReport:
     """A report on one run; `final`: it ends the attempt."""
 
     header: RunHeader
@@ -50,38 +50,38 @@ class Report:
         return {"run_id": self.header.run_id, "report_token": self.header.report_token, **self.said}
 
 
-def started(header: RunHeader) -> Report:
-    return Report(header, {"state": "running"}, final=False)
+def started(header: RunHeader) -> TaskReport:
+    return TaskReport(header, {"state": "running"}, final=False)
 
 
-def succeeded(header: RunHeader, result: object) -> Report:
-    return Report(header, {"state": "succeeded", "result": result_of(result)}, final=True)
+def succeeded(header: RunHeader, result: object) -> TaskReport:
+    return TaskReport(header, {"state": "succeeded", "result": result_of(result)}, final=True)
 
 
-def failed(header: RunHeader, exception: object) -> Report:
+def failed(header: RunHeader, exception: object) -> TaskReport:
     name = class_name(exception)
     if TIME_LIMITS & {name, *(each.__name__ for each in type(exception).__mro__)}:
-        return Report(header, {"state": "timed_out", "error": error_of(exception)}, final=True)
-    return Report(header, {"state": "failed", "error": error_of(exception), "error_class": name}, final=True)
+        return TaskReport(header, {"state": "timed_out", "error": error_of(exception)}, final=True)
+    return TaskReport(header, {"state": "failed", "error": error_of(exception), "error_class": name}, final=True)
 
 
-def revoked(header: RunHeader, *, expired: bool, terminated: bool) -> Report:
+def revoked(header: RunHeader, *, expired: bool, terminated: bool) -> TaskReport:
     if expired:
-        return Report(header, {"state": "timed_out", "error": "the task expired before it began"}, final=True)
+        return TaskReport(header, {"state": "timed_out", "error": "the task expired before it began"}, final=True)
     error = "the task was terminated" if terminated else "the task was revoked"
-    return Report(header, {"state": "cancelled", "error": error}, final=True)
+    return TaskReport(header, {"state": "cancelled", "error": error}, final=True)
 
 
-def unknown(header: RunHeader, name: object) -> Report:
+def unknown(header: RunHeader, name: object) -> TaskReport:
     error = cut(f"{NOT_REGISTERED}: this worker has no task {name!r}", MAX_ERROR)
-    return Report(header, {"state": "failed", "error": error, "error_class": NOT_REGISTERED}, final=True)
+    return TaskReport(header, {"state": "failed", "error": error, "error_class": NOT_REGISTERED}, final=True)
 
 
-def rejected(header: RunHeader, exception: object) -> Report:
+def rejected(header: RunHeader, exception: object) -> TaskReport:
     error = "the worker could not read the message"
     if exception is not None:
         error = cut(f"{error}: {error_of(exception)}", MAX_ERROR)
-    return Report(header, {"state": "failed", "error": error, "error_class": "Rejected"}, final=True)
+    return TaskReport(header, {"state": "failed", "error": error, "error_class": "Rejected"}, final=True)
 
 
 # ── what tasks return and raise ──────────────────────────────────────────────────────────────────────

@@ -1,4 +1,15 @@
-"""The thread that sends what waits in the spool: in batches, in order, for as long as it takes."""
+"""The thread that sends reports from the spool: in batches, in order, for as long as it takes.
+
+| response of the service       | to several reports     | to a single report     |
+|-------------------------------|------------------------|------------------------|
+| an outcome for each           | delivered, or refused  | delivered, or refused  |
+| 400, 413, 422                 | half of them are sent  | refused                |
+| 401, to the tokens of runs    | half of them are sent  | refused                |
+| 401, 403, to the sender token | later                  | later                  |
+| anything else, or none        | later                  | later                  |
+
+A refused report would be refused again, so it is dropped and logged.
+"""
 
 from __future__ import annotations
 
@@ -9,13 +20,78 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
-from horarium.celery.answers import Halve, Later, Taken, judge, pause_seconds
 from horarium.celery.spool import Spool, log
-from horarium.celery.spool_file import SpoolFile
-from horarium.celery.spool_lines import Destination
-from horarium.client.errors import ClientError
-from horarium.clock import Clock
-from horarium.wire.run_reports import MAX_REPORTS, RunReportOutcome
+from horarium.celery.spool_file import Destination, SpoolFile
+from horarium.core.policy.retry import backoff, unit_hash
+from horarium.features.runs.model import MAX_REPORTS, RunReportOutcome
+from horarium.platform.client.errors import ClientError, RateLimited, ServerUnavailable
+from horarium.platform.clock import Clock
+
+# ── responses ─────────────────────────────────────────────────────────────────────────────────────────
+
+
+_BASE_MS, _LONGEST_MS = 500, 30_000
+# Whoever is told to come again next year comes again in a while all the same.
+_LONGEST_WISH_SECONDS = 300.0
+_UNREADABLE = frozenset({400, 413, 422})
+_TAKEN = range(200, 300)
+_REFUSED = range(400, 500)
+
+
+@dataclass(frozen=True, slots=True)
+class Processed:
+    """The first `count` need not be sent again; `refused` are the places of those that were in vain, and why."""
+
+    count: int
+    refused: tuple[tuple[int, str], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Halve:
+    """One of them keeps the others from being read."""
+
+
+@dataclass(frozen=True, slots=True)
+class RetryLater:
+    why: str
+    least_seconds: float = 0.0
+
+
+Verdict: TypeAlias = Processed | Halve | RetryLater
+
+
+def judge(sent: int, answer: Sequence[RunReportOutcome] | ClientError, *, with_token: bool) -> Verdict:
+    """`with_token`: whoever sent them has a token of its own, and did not rely on those of the runs."""
+    if not isinstance(answer, ClientError):
+        return _of_each(sent, answer)
+    if isinstance(answer, RateLimited | ServerUnavailable):
+        return RetryLater(answer.message, min(answer.retry_after or 0.0, _LONGEST_WISH_SECONDS))
+    alone = answer.status in _UNREADABLE or (
+        answer.status == 401 and answer.body.get("reason") == "unauthorized" and not with_token
+    )
+    if not alone:
+        return RetryLater(answer.message)
+    return Halve() if sent > 1 else Processed(1, ((0, answer.message),))
+
+
+def _of_each(sent: int, outcomes: Sequence[RunReportOutcome]) -> Verdict:
+    """They are delivered in order: what comes after one that must be sent again is sent again, too."""
+    if len(outcomes) != sent:
+        return RetryLater(f"received {len(outcomes)} outcomes for {sent} reports")
+    refused = []
+    for place, each in enumerate(outcomes):
+        if each.status in _REFUSED and each.status != 429:
+            refused.append((place, f"{each.reason}: {each.message}"))
+        elif each.status not in _TAKEN:
+            why = f"{each.reason}: {each.message}"
+            return Processed(place, tuple(refused)) if place else RetryLater(why)
+    return Processed(sent, tuple(refused))
+
+
+def pause_seconds(failures: int, least_seconds: float, key: str) -> float:
+    """Before the next try, after so many failures in a row: half a second at first, half a minute at last."""
+    return max(least_seconds, backoff(_BASE_MS, _LONGEST_MS, failures, unit_hash(key, failures)) / 1_000)
+
 
 MAX_BATCH_BYTES = 786_432
 LINGER_SECONDS = 0.1
@@ -35,7 +111,7 @@ class _Line:
     most: int = MAX_REPORTS
 
 
-class Sender:
+class ReportSender:
     """`post` with a token of its own for those destinations of which `has_token` says so."""
 
     def __init__(self, spool: Spool, post: Post, has_token: Callable[[Destination], bool], clock: Clock) -> None:
@@ -109,7 +185,7 @@ class Sender:
         except ClientError as wrong:
             answer = wrong
         match judge(len(documents), answer, with_token=self._has_token(file.destination)):
-            case Taken(count, refused):
+            case Processed(count, refused):
                 for place, why in refused:
                     log.error("the report on the run %s is given up: %s", documents[place].get("run_id"), why)
                 file.delivered(readable[count - 1][0].end, waiting.generation)
@@ -118,7 +194,7 @@ class Sender:
             case Halve():
                 line.most = max(1, len(documents) // 2)
                 return True
-            case Later(why, least_seconds):
+            case RetryLater(why, least_seconds):
                 self._failed(file, line, why, least_seconds)
                 return False
 

@@ -1,7 +1,8 @@
-"""The directory in which reports wait: a file for each process and destination, and those that others left behind.
+"""The spool directory: a file for each process and destination, and files that other processes left behind.
 
-`limit` bytes are shared evenly by the files that there are. What has no room is given up, progress before ends and
-the oldest first, and that is told as an error each time.
+The files share `limit` bytes evenly. A report without room is dropped, progress before ends and the oldest first,
+and each drop is logged as an error. Without a setting, the directory is where the platform keeps the state of a
+user's programs.
 """
 
 from __future__ import annotations
@@ -9,12 +10,13 @@ from __future__ import annotations
 import errno
 import logging
 import os
+import tempfile
 import threading
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 
-from horarium.celery.spool_file import SUFFIX, SpoolFile, adopt, create
-from horarium.celery.spool_lines import Destination
+from horarium.celery.spool_file import SUFFIX, Destination, SpoolFile, adopt, create
 
 LIMIT_BYTES = 64 * 1_048_576
 _LEAST_SHARE = 65_536
@@ -150,3 +152,49 @@ def _last_written(path: Path) -> int:
         return path.stat().st_mtime_ns
     except FileNotFoundError:  # another was faster
         return 0
+
+
+SPOOL_VARIABLE = "HORARIUM_CELERY_SPOOL"
+
+
+def spool_places(environ: Mapping[str, str], platform: str, user: int, temporary: Path) -> tuple[Path, ...]:
+    """The best first. A relative `XDG_STATE_HOME` is to be ignored, says the specification of base directories.
+
+    A user without a home of its own, as in many containers, gets a place that does not outlive the machine.
+    """
+    said = environ.get(SPOOL_VARIABLE)
+    if said:
+        return (Path(said),)
+    home, state = environ.get("HOME") or "", environ.get("XDG_STATE_HOME") or ""
+    places = []
+    if platform == "darwin":
+        places += [Path(home) / "Library" / "Application Support"] if home.startswith("/") else []
+    elif state.startswith("/"):
+        places.append(Path(state))
+    elif home.startswith("/"):
+        places.append(Path(home) / ".local" / "state")
+    named = [place / "horarium" / "celery-spool" for place in places]
+    return (*named, temporary / f"horarium-celery-spool-{user}")
+
+
+def usual_places(platform: str) -> tuple[Path, ...]:
+    return spool_places(os.environ, platform, os.getuid(), Path(tempfile.gettempdir()))
+
+
+def open_directory(places: Sequence[Path]) -> Path:
+    """The first that is ours, or can be made; nobody else may look into it, since tokens of runs lie there.
+
+    Raises OSError with what is wrong with each.
+    """
+    wrong = []
+    for place in places:
+        try:
+            place.mkdir(mode=0o700, parents=True, exist_ok=True)
+            if place.stat().st_uid != os.getuid():
+                raise PermissionError(f"{place} belongs to another user")
+            if not os.access(place, os.W_OK | os.X_OK):
+                raise PermissionError(f"{place} is not writable")
+            return place
+        except OSError as error:
+            wrong.append(str(error))
+    raise OSError("; ".join(wrong))

@@ -1,9 +1,10 @@
-"""The commands of `horarium context`."""
+"""The commands of `horarium context`, and `horarium ui`."""
 
 from __future__ import annotations
 
 import os
 import sys
+import webbrowser
 from collections.abc import Iterator
 from dataclasses import asdict
 from pathlib import Path
@@ -11,23 +12,31 @@ from typing import Annotated
 
 import typer
 
-from horarium.cli import completion
-from horarium.cli.contexts import (
+from horarium.platform.cli import options
+from horarium.platform.cli.contexts import (
     LOCAL,
     SERVER_VARIABLES,
     VARIABLE,
-    Context,
     Contexts,
+    NamedConnection,
     checked_name,
     contexts_file,
     in_use,
     load_contexts,
     save_contexts,
 )
-from horarium.cli.present import cell, show_columns, show_document
-from horarium.cli.reading import STDIN, refuse
-from horarium.cli.remote import Output
-from horarium.cli.render import Format, Json, show_json, talk
+from horarium.platform.cli.remote import ExitCode, Output, Remote, with_remote
+from horarium.platform.cli.streams import (
+    STDIN,
+    Format,
+    Json,
+    cell,
+    refuse,
+    show_columns,
+    show_document,
+    show_json,
+    talk,
+)
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -39,7 +48,7 @@ app = typer.Typer(
 _MAX_TOKEN = 65_536
 
 Name = Annotated[
-    str, typer.Argument(metavar="NAME", show_default=False, help="Context name.", autocompletion=completion.contexts)
+    str, typer.Argument(metavar="NAME", show_default=False, help="Context name.", autocompletion=options.contexts)
 ]
 
 
@@ -88,7 +97,7 @@ def create_command(
 
     Example: horarium context create prod --server https://horarium.example.org --token-env PROD_TOKEN
     """
-    from horarium.client.connection import Connection
+    from horarium.platform.client.connection import Connection
 
     contexts = _load()
     if name in contexts.known and not replace:
@@ -96,7 +105,7 @@ def create_command(
     secret = _from_stdin() if token == STDIN else token
     # Absolute, because commands run in any directory.
     file, ca, cert, key = map(_absolute, (token_file, ca_file, client_cert, client_key))
-    context = Context(server, namespace, secret, token_env or None, file, ca, cert, key)
+    context = NamedConnection(server, namespace, secret, token_env or None, file, ca, cert, key)
     # Refuse values that no request could carry.
     _ = Connection(server, secret, namespace, trust=context.trust).options
     _save(contexts.with_context(checked_name(name), context))
@@ -108,7 +117,7 @@ def use_command(
     name: Annotated[
         str,
         typer.Argument(
-            metavar="NAME", show_default=False, help="Context name, or local.", autocompletion=completion.contexts
+            metavar="NAME", show_default=False, help="Context name, or local.", autocompletion=options.contexts
         ),
     ],
 ) -> None:
@@ -131,7 +140,7 @@ def list_command(output: Output = Format.TABLE) -> None:
     """
     contexts = _load()
     current = in_use(None, os.environ, contexts) or LOCAL
-    known: list[tuple[str, Context | None]] = [(LOCAL, None), *sorted(contexts.known.items())]
+    known: list[tuple[str, NamedConnection | None]] = [(LOCAL, None), *sorted(contexts.known.items())]
     rows = [{"name": name, "current": name == current, **_shown(context)} for name, context in known]
     match output:
         case Format.TABLE:
@@ -149,7 +158,7 @@ def show_command(
     name: Annotated[
         str | None,
         typer.Argument(
-            metavar="NAME", show_default="the current one", help="Context name.", autocompletion=completion.contexts
+            metavar="NAME", show_default="the current one", help="Context name.", autocompletion=options.contexts
         ),
     ] = None,
     output: Output = Format.TABLE,
@@ -177,14 +186,14 @@ def delete_command(name: Name) -> None:
     talk(f"context {name} deleted")
 
 
-def _shown(context: Context | None) -> dict[str, Json]:
+def _shown(context: NamedConnection | None) -> dict[str, Json]:
     """Return the fields of a context without a stored token."""
     if context is None:
         return {"server": None, "namespace": None, "token": None}
     return {"server": context.server, "namespace": context.namespace, "token": context.token_from}
 
 
-def _files(context: Context | None) -> dict[str, Json]:
+def _files(context: NamedConnection | None) -> dict[str, Json]:
     """Return the certificates of a context."""
     said = {} if context is None else asdict(context.trust)
     return {name: value for name, value in said.items() if value is not None}
@@ -211,3 +220,40 @@ def _from_stdin() -> str:
     if not read:
         refuse("--token: stdin is empty")
     return read
+
+
+ui_app = typer.Typer(add_completion=False)
+
+
+@ui_app.command("ui")
+@with_remote
+def ui_command(
+    remote: Remote,
+    printed: Annotated[bool, typer.Option("--print", help="Print the URL instead of opening a browser.")] = False,
+) -> None:
+    """Open the browser interface in the default browser, signed in with your token.
+
+    The URL contains a code that is valid once, for one minute. The page shows whose token it is before it signs in.
+
+    Exit code 1: no browser found; use --print.
+
+    Example: horarium ui --print
+    """
+    address = address_of(remote.client.connection.base_url, _code(remote))
+    if printed or remote.output is not Format.TABLE:
+        show_document({"url": address}, remote.output, [("", address)])
+    elif not webbrowser.open(address):
+        talk("error: no browser found; use --print and open the URL elsewhere")
+        raise typer.Exit(ExitCode.NO)
+
+
+def address_of(server: str, code: str | None) -> str:
+    """Return the URL; its fragment is not sent to the server, and the page removes it."""
+    return f"{server.rstrip('/')}/ui/" + ("" if code is None else f"#token={code}")
+
+
+def _code(remote: Remote) -> str | None:
+    """Return a sign-in code; None without a token, because the browser then sends the client certificate."""
+    if remote.client.connection.token is None:
+        return None
+    return remote.client.make_sign_in_link().code

@@ -1,25 +1,37 @@
-"""The commands that need no server."""
+"""Commands that need no server: cron expressions, conditions, the showcase and help."""
 
 from __future__ import annotations
 
-from typing import Annotated
+from dataclasses import dataclass
+from itertools import islice
+from typing import Annotated, Any
 
 import typer
 
-from horarium.cli import completion
-from horarium.cli.present import printable, show
-from horarium.cli.reading import STDIN, part_of, read_json, refuse
-from horarium.cli.render import Format, Json, local_time, show_json, talk
-from horarium.cli.times import TIME, Times
-from horarium.clock import SystemClock
 from horarium.condition import compile_condition, evaluate_condition
+from horarium.core.document.condition_context import is_context, never_there
+from horarium.core.recurrence.parts import DstFold, DstGap
+from horarium.core.recurrence.spec import next_fires, split_zone
+from horarium.core.recurrence.zone import load_zone
 from horarium.errors import ConditionError
 from horarium.instant import Instant, from_datetime, from_rfc3339, to_datetime, to_rfc3339
-from horarium.recurrence.fires import next_fires
-from horarium.recurrence.spec import split_zone
-from horarium.recurrence.wall import DstFold, DstGap
-from horarium.recurrence.zone import load_zone
-from horarium.schedule.context import is_context, never_there
+from horarium.platform.cli import options
+from horarium.platform.cli.program import escaped, write_commands, write_options
+from horarium.platform.cli.streams import (
+    STDIN,
+    Format,
+    Json,
+    local_time,
+    part_of,
+    printable,
+    read_json,
+    refuse,
+    show,
+    show_json,
+    talk,
+)
+from horarium.platform.cli.times import TIME, Times
+from horarium.platform.clock import SystemClock
 
 _CALENDAR_ENDS = "calendar_ends"
 
@@ -38,7 +50,7 @@ TimeZone = Annotated[
         metavar="ZONE",
         show_default="UTC",
         help="Time zone, such as Europe/Istanbul.",
-        autocompletion=completion.zones,
+        autocompletion=options.zones,
     ),
 ]
 After = Annotated[str | None, typer.Option("--after", metavar=TIME, show_default="now", help="Start time, exclusive.")]
@@ -82,7 +94,7 @@ def explain_command(expr: Expression, tz: TimeZone = None, key: Key = None) -> N
 
     Example: horarium explain-cron "0 9 * * 1-5" --tz Europe/Istanbul
     """
-    from horarium.recurrence.words import describe
+    from horarium.core.recurrence.words import describe
 
     typer.echo(describe(expr, timezone=tz, key=key))
 
@@ -113,7 +125,7 @@ def lint_command(
 
     Example: horarium lint "30 2 * * *" --tz America/New_York --after 2026-12-01T00:00:00Z
     """
-    from horarium.recurrence.lint import lint
+    from horarium.core.recurrence.lint import lint
 
     moment = _moment(expr, tz, after)
     findings = lint(expr, timezone=tz, after=moment, key=key, dst_gap=dst_gap, dst_fold=dst_fold)
@@ -130,7 +142,7 @@ def lint_command(
 
 
 def _ending(names: list[str], now: Instant) -> list[tuple[str, str]]:
-    from horarium.schedule.calendar import coverage_warning, shared_calendar
+    from horarium.core.document.calendar import coverage_warning, shared_calendar
 
     found = []
     for name in names:
@@ -184,3 +196,92 @@ def _moment(expr: str, tz: str | None, after: str | None) -> Instant:
     if after is None:
         return SystemClock().now()
     return from_rfc3339(Times(split_zone(expr)[0] or tz).future("--after", after))
+
+
+@dataclass(frozen=True, slots=True)
+class Exhibit:
+    title: str
+    expr: str
+    timezone: str
+    after: str
+    count: int
+    key: str | None = None
+
+
+EXHIBITS = (
+    Exhibit("DST start: no 02:30 on that day", "30 2 * * *", "America/New_York", "2027-03-12T12:00:00Z", 3),
+    Exhibit("DST end: 01:30 occurs twice", "30 1 * * *", "America/New_York", "2026-10-30T12:00:00Z", 3),
+    Exhibit("DST end: */30 fires in both hours", "*/30 1 * * *", "America/New_York", "2026-11-01T04:00:00Z", 4),
+    Exhibit("A DST change of 30 minutes", "15 2 * * *", "Australia/Lord_Howe", "2026-10-02T00:00:00Z", 3),
+    Exhibit("Day of month and day of week: either matches", "0 0 13 * 5", "Europe/Istanbul", "2026-11-09T00:00:00Z", 4),
+    Exhibit(
+        "H: a time derived from the schedule ID", "H H * * *", "UTC", "2026-11-09T00:00:00Z", 2, key="nightly-report"
+    ),
+    Exhibit("An interval is independent of the time zone", "@every PT90M", "UTC", "2026-11-09T00:00:00Z", 3),
+    Exhibit("The last Friday of the month", "0 17 * * 5L", "Europe/London", "2026-11-09T00:00:00Z", 3),
+    Exhibit("The 31st does not exist in every month", "5 6 31 * *", "UTC", "2026-11-09T00:00:00Z", 3),
+)
+
+
+def showcase_command() -> None:
+    """Show example expressions with description, fire times and lint findings. The dates are fixed.
+
+    Example: horarium showcase
+    """
+    from rich.console import Console
+
+    # Let the terminal wrap wide lines.
+    console = Console(markup=False, highlight=False, soft_wrap=True)
+    for number, exhibit in enumerate(EXHIBITS):
+        if number:
+            console.print()
+        console.print(exhibit.title, style="bold")
+        for label, text in _lines(exhibit):
+            console.print(f"  {label:<6} {text}")
+
+
+def _lines(exhibit: Exhibit) -> list[tuple[str, str]]:
+    from horarium.core.recurrence.lint import lint
+    from horarium.core.recurrence.spec import compile_spec
+    from horarium.core.recurrence.words import describe
+
+    after = from_rfc3339(exhibit.after)
+    spec = compile_spec(cron_expressions=[exhibit.expr], timezone=exhibit.timezone, key=exhibit.key)
+    fires = islice(spec.occurrences(after), exhibit.count)
+    findings = lint(exhibit.expr, timezone=exhibit.timezone, after=after, key=exhibit.key)
+    return [
+        ("expr", exhibit.expr if exhibit.key is None else f"{exhibit.expr}   for {exhibit.key!r}"),
+        ("says", describe(exhibit.expr, timezone=exhibit.timezone, key=exhibit.key)),
+        *(("fires", f"{local_time(fire, spec.zone)} = {to_rfc3339(fire)}") for fire in fires),
+        *(("lint", f"{finding.code}: {finding.message}") for finding in findings),
+    ]
+
+
+def help_command(
+    context: typer.Context,
+    topic: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="TOPIC", show_default="the overview", help="`commands`, `options`, or a command."),
+    ] = None,
+) -> None:
+    """Show all commands, the connection options, or the help of a command.
+
+    Example: horarium help options
+    """
+    root: Any = context.find_root()
+    writer = {"commands": write_commands, "options": write_options}.get(" ".join(topic or ()))
+    if writer is None:
+        typer.echo(_context_of(root, topic or []).get_help())
+        return
+    formatter = root.make_formatter()
+    writer(root.command, root, formatter)
+    typer.echo(escaped(formatter.getvalue().strip()))
+
+
+def _context_of(context: Any, path: list[str]) -> Any:
+    for depth, name in enumerate(path, 1):
+        command = getattr(context.command, "commands", {}).get(name)
+        if command is None:
+            refuse(f"no help for {' '.join(path[:depth])[:64]!r}; `horarium help commands` lists the commands")
+        context = type(context)(command, info_name=name, parent=context)
+    return context

@@ -11,15 +11,16 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from horarium.cli.contexts import LOCAL, VARIABLE, contexts_file, in_use, load_contexts
-from horarium.cli.present import show, warn
-from horarium.cli.render import Format, Json, talk
+from horarium.platform.cli.contexts import LOCAL, VARIABLE, contexts_file, in_use, load_contexts
+from horarium.platform.cli.streams import Format, Json, show, talk, warn
+
+if TYPE_CHECKING:
+    from horarium.platform.settings import Settings
+    from horarium.serve.process import Parts
+
 
 # pydantic, FastAPI and SQLAlchemy take longer to import than `horarium next` to answer: the commands import
 # what they need themselves.
-if TYPE_CHECKING:
-    from horarium.serve.process import Parts
-    from horarium.settings import Settings
 
 DataDir = Annotated[
     Path | None,
@@ -100,8 +101,8 @@ def up_command(
 
     Example: horarium up --demo
     """
+    from horarium.platform.settings import as_up_takes_them
     from horarium.serve.process import UP
-    from horarium.settings import as_up_takes_them
 
     if demo and app is not None:
         raise typer.TyperException("--demo cannot be combined with --app")
@@ -174,9 +175,9 @@ def migrate_command(
     if check:
         _check_tables(settings_of(data_dir=data_dir, database=database))
         return
-    from horarium.serve.admin import make_data_dir
-    from horarium.store.database import open_database
-    from horarium.store.migrate import migrate
+    from horarium.platform.database import open_database
+    from horarium.platform.database.schema import migrate
+    from horarium.serve.data_dir import make_data_dir
 
     settings = settings_of(data_dir=data_dir, database=database)
     with failing_with_1():
@@ -190,10 +191,9 @@ def migrate_command(
 
 
 def _check_tables(settings: Settings) -> None:
-    from horarium.store.database import open_database
-    from horarium.store.database.sqlite import database_path
-    from horarium.store.migrate import examine_schema
-    from horarium.store.schema_state import UP_TO_DATE, USABLE
+    from horarium.platform.database import open_database
+    from horarium.platform.database.schema import UP_TO_DATE, USABLE, examine_schema
+    from horarium.platform.database.sqlite import database_path
 
     url = settings.database_url
     if url.startswith("sqlite:") and not database_path(url).exists():  # opening it would create it
@@ -225,8 +225,8 @@ def config_command(
 
     Example: horarium config -o json
     """
-    from horarium.serve.shown_settings import shown_values
-    from horarium.settings import as_up_takes_them, origins, unknown_variables, variable
+    from horarium.platform.settings import as_up_takes_them, origins, unknown_variables, variable
+    from horarium.platform.settings.shown import shown_values
 
     settings = as_up_takes_them(settings_of(data_dir=data_dir, database=database))
     warn(unknown_variables(os.environ))
@@ -255,7 +255,7 @@ def _context_row() -> dict[str, str]:
 
 
 def settings_of(**flags: Any) -> Settings:
-    from horarium.settings import load_settings
+    from horarium.platform.settings import load_settings
 
     return load_settings(flags)
 
@@ -263,11 +263,11 @@ def settings_of(**flags: Any) -> Settings:
 @contextmanager
 def failing_with_1() -> Iterator[None]:
     """End with one line and exit code 1 where the environment prevents the command."""
-    from horarium.api.shortages import shortage_of
-    from horarium.serve.data_dir_lock import DataDirInUse
-    from horarium.serve.open_files import TooFewResources
+    from horarium.platform.database.errors import SchemaMissing, SchemaTooNew, SchemaTooOld, StoreUnavailable
+    from horarium.platform.http.middleware import shortage_of
+    from horarium.serve.data_dir import DataDirInUse
     from horarium.serve.process import AddressTaken
-    from horarium.store.errors import SchemaMissing, SchemaTooNew, SchemaTooOld, StoreUnavailable
+    from horarium.serve.startup import TooFewResources
 
     try:
         yield

@@ -14,8 +14,14 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from typing import Protocol, TypeVar
 
-from horarium.client.call import Call
-from horarium.client.errors import (
+from horarium.client.job import NO_HANDLER, Handler, LeasedRun, call_handler, is_async
+from horarium.core.policy.retry import RetryCause
+from horarium.errors import HorariumError, InvalidDefinition
+from horarium.features.runs.calls import RunCalls
+from horarium.features.runs.model import ClaimedRun, RunReported
+from horarium.platform import job
+from horarium.platform.client.call import Call
+from horarium.platform.client.errors import (
     ClientError,
     Conflict,
     NotFound,
@@ -24,16 +30,9 @@ from horarium.client.errors import (
     ServerUnavailable,
     ValidationFailed,
 )
-from horarium.client.exchange import Retries
-from horarium.client.handling import Handler, call_handler, is_async
-from horarium.client.job import NO_HANDLER, HeldRun
-from horarium.client.run_calls import RunCalls
-from horarium.errors import HorariumError, InvalidDefinition
-from horarium.ids import id_text, new_id
-from horarium.job import capture
-from horarium.job.run_log import KEPT_BYTES
-from horarium.policy.retry import RetryCause
-from horarium.wire.runs import ClaimedRun, RunReported
+from horarium.platform.client.exchange import Retries
+from horarium.platform.ids import id_text, new_id
+from horarium.platform.run_log import KEPT_BYTES
 
 F = TypeVar("F", bound=Handler)
 T = TypeVar("T")
@@ -110,7 +109,7 @@ class AsyncWorker:
         failures = 0
         if not self.handlers:
             _log.warning("worker has no handlers and claims no runs")
-        capture.begin()
+        job.begin_capture()
         try:
             while not self._stopping.is_set():
                 try:
@@ -125,18 +124,18 @@ class AsyncWorker:
                     await self._pause(self._poll)
         finally:
             await self._put_down()
-            capture.end()
+            job.end_capture()
 
     async def drain(self) -> int:
         """Process all waiting runs and the runs that follow from them. Return the number of processed runs."""
         done = 0
-        capture.begin()
+        job.begin_capture()
         try:
             while found := await self._claim():
                 done += found
                 await asyncio.gather(*self._hands)
         finally:
-            capture.end()
+            job.end_capture()
         return done
 
     # ── claiming ─────────────────────────────────────────────────────────────────────────────────
@@ -193,7 +192,7 @@ class AsyncWorker:
     # ── working ──────────────────────────────────────────────────────────────────────────────────
 
     async def _work(self, run: ClaimedRun) -> None:
-        held = HeldRun.of(run, self._log_bytes)
+        held = LeasedRun.of(run, self._log_bytes)
         handler = self.handlers.get(run.workflow_type or "")
         if handler is None:
             known = ", ".join(sorted(self.handlers)) or "none"
@@ -219,7 +218,7 @@ class AsyncWorker:
             telling.cancel()
             beating.cancel()
 
-    async def _keep(self, held: HeldRun, calling: asyncio.Task[Call[RunReported]] | None) -> None:
+    async def _keep(self, held: LeasedRun, calling: asyncio.Task[Call[RunReported]] | None) -> None:
         """Renews the lease until the work is done. A coroutine that should stop is cancelled, a thread only told."""
         # Two beats may be lost before the run is.
         seconds = min(self._beat, (held.run.lease_seconds or _LONGEST_LEASE_SECONDS) / 3)
@@ -239,7 +238,7 @@ class AsyncWorker:
             if held.lost:
                 return
 
-    async def _keep_telling(self, held: HeldRun, ended: asyncio.Event) -> None:
+    async def _keep_telling(self, held: LeasedRun, ended: asyncio.Event) -> None:
         while held.log is not None and not held.lost:
             with suppress(TimeoutError):
                 await asyncio.wait_for(ended.wait(), _LINES_SECONDS)
@@ -247,7 +246,7 @@ class AsyncWorker:
                 return
             await self._tell_lines(held)
 
-    async def _tell_lines(self, held: HeldRun, *, last: bool = False) -> None:
+    async def _tell_lines(self, held: LeasedRun, *, last: bool = False) -> None:
         """Once: they are worth less than the report, which waits for them. What is not heard goes with the next."""
         batch = None if held.lost else held.waiting_lines(last=last)
         if batch is None or held.log is None:
@@ -262,7 +261,7 @@ class AsyncWorker:
             if answer.kept:
                 held.log.done(batch)
 
-    async def _tell(self, held: HeldRun, report: Call[RunReported]) -> None:
+    async def _tell(self, held: LeasedRun, report: Call[RunReported]) -> None:
         """Until it is heard: what was done must not be done again because the server was away for a moment."""
         for failures in range(1, _PATIENCE.attempts + 1):
             if held.lost:

@@ -22,10 +22,10 @@ from functools import partial
 from typing import TypeVar
 
 from horarium.client.aio_worker import GRACE_SECONDS, HEARTBEAT_SECONDS, POLL_SECONDS, AsyncWorker, register_in
-from horarium.client.call import Call
 from horarium.client.client import Client
-from horarium.client.handling import Handler
-from horarium.job.run_log import KEPT_BYTES
+from horarium.client.job import Handler
+from horarium.platform.client.call import Call
+from horarium.platform.run_log import KEPT_BYTES
 
 F = TypeVar("F", bound=Handler)
 T = TypeVar("T")

@@ -37,7 +37,7 @@ class Failed(Exception):
 
 
 @dataclass(slots=True)
-class Task:
+class DemoTask:
     """A task: `said` has the received messages (ID, text), `since` the time of the last one."""
 
     task_id: str
@@ -63,12 +63,12 @@ class Task:
         return f"Done{told}: {self.said[0][1].partition(_ASKS)[0].strip()}"
 
 
-class Agent:
+class DemoAgent:
     def __init__(self, name: str, generation: str, seconds: float) -> None:
         self.name = name
         self.generation = generation
         self._seconds = seconds
-        self._tasks: dict[str, Task] = {}
+        self._tasks: dict[str, DemoTask] = {}
 
     def card(self, url: str) -> dict[str, Any]:
         ours = {
@@ -122,7 +122,7 @@ class Agent:
             task.canceled = True
         return self._shown(task, now)
 
-    def _send(self, message: Any, now: float) -> Task:
+    def _send(self, message: Any, now: float) -> DemoTask:
         if not isinstance(message, dict) or not isinstance(message.get("parts"), list):
             raise Failed(-32602, "message.parts must be a list")
         texts = [part.get("text") for part in message["parts"] if isinstance(part, dict)]
@@ -140,14 +140,14 @@ class Agent:
         context = _text(message, "contextId") if message.get("contextId") else f"context-{said[0]}"
         if len(self._tasks) >= MOST_TASKS:
             del self._tasks[next(iter(self._tasks))]
-        return self._tasks.setdefault(f"task-{said[0]}", Task(f"task-{said[0]}", context, [said], now))
+        return self._tasks.setdefault(f"task-{said[0]}", DemoTask(f"task-{said[0]}", context, [said], now))
 
-    def _find(self, task_id: str) -> Task:
+    def _find(self, task_id: str) -> DemoTask:
         if task_id not in self._tasks:
             raise Failed(-32001, "Task not found")
         return self._tasks[task_id]
 
-    def _shown(self, task: Task, now: float) -> dict[str, Any]:
+    def _shown(self, task: DemoTask, now: float) -> dict[str, Any]:
         state, old = task.state(now, self._seconds), self.generation == V0_3
         status: dict[str, Any] = {"state": state if old else f"TASK_STATE_{state.replace('-', '_').upper()}"}
         shown: dict[str, Any] = {"id": task.task_id, "contextId": task.context_id, "status": status}
@@ -183,7 +183,7 @@ class AgentServer(ThreadingHTTPServer):
 
     daemon_threads = True
 
-    def __init__(self, agent: Agent, port: int = 0) -> None:
+    def __init__(self, agent: DemoAgent, port: int = 0) -> None:
         self.agent = agent
         self.lock = threading.Lock()
         super().__init__(("127.0.0.1", port), _Handler)
@@ -240,7 +240,7 @@ def main(words: list[str] | None = None) -> None:
     parser.add_argument("--protocol", choices=tuple(_METHODS), default=V1_0, help="A2A version (default 1.0)")
     parser.add_argument("--seconds", type=float, default=1.0, help="duration of a task in seconds (default 1)")
     chosen = parser.parse_args(words)
-    with AgentServer(Agent("Demo agent", chosen.protocol, chosen.seconds), chosen.port) as server:
+    with AgentServer(DemoAgent("Demo agent", chosen.protocol, chosen.seconds), chosen.port) as server:
         print(server.url, flush=True)
         try:
             server.serve_forever()

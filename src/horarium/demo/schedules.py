@@ -1,27 +1,91 @@
-"""The demo schedules, which fire within seconds. The note of each describes it."""
+"""The schedules of the demo, which fire within seconds, its workflow, and its two agents with their prompts.
+
+The note of each schedule describes it.
+"""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any
+from typing import Any, Final
 
 from horarium.app import Horarium
-from horarium.client.discover import DEMO_DIR
-from horarium.clock import Clock
-from horarium.demo.prompts import put_prompts, serving
+from horarium.demo.agent import V0_3, V1_0, AgentServer, DemoAgent
+from horarium.features.agents import service as agent_service
+from horarium.features.agents.teams import ASSIGNMENTS
+from horarium.features.resources import Resources
+from horarium.features.schedules import service as schedule_service
+from horarium.features.workflows import service as workflow_service
 from horarium.instant import MINUTE, Instant
-from horarium.job.job import Job
-from horarium.operations import agents, schedules, workflows
-from horarium.operations.assignments import ASSIGNMENTS
-from horarium.operations.caller import Caller, internal
-from horarium.operations.resources import Resources
-from horarium.serve.admin import make_data_dir
+from horarium.platform.caller import Caller, internal
+from horarium.platform.client.connection import DEMO_DIR
+from horarium.platform.clock import Clock
+from horarium.platform.job import Job
+from horarium.platform.settings import Settings
+from horarium.serve.data_dir import make_data_dir
 from horarium.serve.process import UP, run
 from horarium.serve.service import Service
-from horarium.settings import Settings
+
+HERALD, CLERK = "demo-herald", "demo-clerk"
+_GENERATIONS: Final = {HERALD: V1_0, CLERK: V0_3}
+_NAMES: Final = {HERALD: "Herald", CLERK: "Clerk"}
+_WORK_SECONDS = 1.0
+
+
+@contextmanager
+def serving() -> Iterator[Mapping[str, str]]:
+    """Serve both agents in threads of this process and yield their URLs."""
+    with ExitStack() as stack:
+        servers = {
+            agent_id: stack.enter_context(AgentServer(DemoAgent(_NAMES[agent_id], generation, _WORK_SECONDS)))
+            for agent_id, generation in _GENERATIONS.items()
+        }
+        for server in servers.values():
+            server.begin()
+            stack.callback(server.shutdown)
+        yield {agent_id: server.url for agent_id, server in servers.items()}
+
+
+def put_prompts(resources: Resources, caller: Caller, addresses: Mapping[str, str]) -> None:
+    """Register both agents at their current URLs and create their schedules."""
+    for agent_id, url in addresses.items():
+        agent_service.put(resources, caller, agent_id, {"name": _NAMES[agent_id], "url": url})
+    for document in (_morning(), _question()):
+        schedule_service.upsert(resources, caller, document)
+
+
+def _morning() -> Mapping[str, Any]:
+    return {
+        "schedule_id": "demo-prompt",
+        "cron_expressions": ["@every PT1M"],
+        "action": {"kind": "prompt", "prompt": "Say good morning to the team."},
+        **_by(HERALD),
+        "note": "A prompt to an agent with A2A 1.0. Its answer is the result of the run.",
+    }
+
+
+def _question() -> Mapping[str, Any]:
+    return {
+        "schedule_id": "demo-prompt-question",
+        "cron_expressions": ["@every PT2M"],
+        "action": {"kind": "prompt", "prompt": "Order flowers. Ask first: which colour?"},
+        **_by(CLERK),
+        "note": "A prompt to an agent with A2A 0.3 that asks a question first. Run `horarium approval list`, then "
+        """`horarium approval answer ID yellow`.""",
+    }
+
+
+def _by(agent_id: str) -> Mapping[str, Any]:
+    """Return the assignee, without the approval that runs of agents require by default."""
+    return {
+        "assignee_type": "agent",
+        "assignee_id": agent_id,
+        "approval_policy": {"requires_approval": False, "allow_requester": True},
+    }
+
 
 SLOW_SECONDS = 8
 # Do not wait long for the slow task.
@@ -215,11 +279,11 @@ def _asking() -> Mapping[str, Any]:
 
 def put_brief(resources: Resources, caller: Caller) -> None:
     """Create an agent, a workflow, its assignment and its schedule."""
-    agents.put(resources, caller, _WRITER, {"name": "Writer", "policies": {"budget": {"max_daily_runs": 1_000}}})
-    workflows.put(resources, caller, _BRIEF, _BRIEF_WORKFLOW)
+    agent_service.put(resources, caller, _WRITER, {"name": "Writer", "policies": {"budget": {"max_daily_runs": 1_000}}})
+    workflow_service.put(resources, caller, _BRIEF, _BRIEF_WORKFLOW)
     assignment = {"workflow_id": _BRIEF, "assignee_type": "agent", "assignee_id": _WRITER}
     ASSIGNMENTS.put(resources, caller, _ASSIGNMENT, {**assignment, "retry_policy": {"max_retries": 2}})
-    schedules.upsert(resources, caller, _asking())
+    schedule_service.upsert(resources, caller, _asking())
 
 
 # ── the process ──────────────────────────────────────────────────────────────────────────────────────
@@ -264,8 +328,8 @@ def run_demo(settings: Settings, *, say: Callable[[str], None], to_terminal: boo
 def prepare(service: Service, url: str, *, addresses: Mapping[str, str]) -> None:
     """Create what needs the URL of the service, an earlier time, or other objects than schedules."""
     caller = internal("demo")
-    schedules.upsert(service.resources, caller, _call_ourselves(url))
+    schedule_service.upsert(service.resources, caller, _call_ourselves(url))
     earlier = replace(service.resources, clock=Behind(service.resources.clock, _MISSED_MINUTES * MINUTE))
-    schedules.upsert(earlier, caller, _catchup(url))
+    schedule_service.upsert(earlier, caller, _catchup(url))
     put_brief(service.resources, caller)
     put_prompts(service.resources, caller, addresses)

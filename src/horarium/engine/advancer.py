@@ -1,43 +1,62 @@
-"""Moves workflows on: what became of their steps is read, and what follows from it is written, many runs at a time.
+"""Start runs of stored workflows and advance them: read the results of steps and write what follows, many runs at a
+time.
 
-Whatever ends a step leaves a row; here the rows of some workflows are taken, their runs are locked, and in the same
-transaction steps are born, skipped or stopped. A workflow all of whose nodes are over is ended in a transaction of its
-own, because whoever ends a run locks the position of its schedule first. A crash between any two of them leaves a row
-that the next process takes.
+A stored workflow calls nothing outside, so its run starts in the transaction that claims it.
+
+Every end of a step leaves a row. The rows of some workflows are taken, their runs are locked, and in the same
+transaction steps are created, skipped or stopped. A workflow whose nodes are all over is ended in a transaction of
+its own, because the end of a run locks the position of its schedule first. A crash between any two of them leaves a
+row that the next process takes.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import structlog
 from structlog.typing import FilteringBoundLogger
 
-from horarium.clock import Clock
-from horarium.decision.advance import first_failure, is_over, results_at_end, run_end
-from horarium.engine.step_inputs import TooMuchAtOnce
-from horarium.engine.step_rows import Parent
+from horarium.core.decision.advance import first_failure, is_over, results_at_end, run_end
+from horarium.core.document.definition import RunDefinition
+from horarium.core.document.json_values import Json
+from horarium.core.document.kinds import SHIPPED, WORKFLOW, Kinds
+from horarium.core.document.states import RunState
+from horarium.core.lifecycle.event import WaitForTarget, WorkflowEnded
+from horarium.core.lifecycle.live_run import Rules
+from horarium.core.policy.limits import RunLimits
+from horarium.core.policy.retry import UNASKED
+from horarium.engine.step_drafts import Parent, TooMuchAtOnce, asked_version
 from horarium.engine.workflow_runs import Workflows, facts_of_run
-from horarium.instant import Instant
+from horarium.features.runs import step_rows
+from horarium.features.runs.claim_rows import ReadyTarget
+from horarium.features.runs.definition_rows import Definitions
+from horarium.features.runs.step_rows import NodeOf, StepChange
+from horarium.features.runs.transition_rows import (
+    LogFields,
+    RecordedChange,
+    ReportedEvent,
+    SettledRun,
+    find_run_fields,
+    read_run_fields,
+    record_events,
+    settled,
+)
+from horarium.features.runs.update_rows import write_changes
+from horarium.features.runs.work_rows import RunWork
+from horarium.features.schedules.due_rows import Plannings
+from horarium.features.workflows import graph_rows
+from horarium.features.workflows.graph_rows import WorkflowVersion
+from horarium.instant import SECOND, Instant
 from horarium.launchers.payload import KEPT_OF_A_CUT_RESULT, MAX_RESULT_BYTES, cut_result
-from horarium.life.event import WorkflowEnded
-from horarium.life.live_run import Rules
-from horarium.policy.limits import RunLimits
-from horarium.policy.retry import UNASKED
-from horarium.schedule.json_limits import Json
-from horarium.schedule.kinds import SHIPPED, Kinds
-from horarium.schedule.run import RunState
-from horarium.store.database import Connection, Database
-from horarium.store.database.channels import READY
-from horarium.store.database.json_text import from_text, to_text
-from horarium.store.errors import is_fault_of_a_row
-from horarium.store.runs import step_changes, steps
-from horarium.store.runs.log_fields import LogFields, Settled, find_run_fields, read_run_fields, settled
-from horarium.store.runs.step_changes import Noted
-from horarium.store.runs.steps import NodeOf
-from horarium.store.runs.writer import Happened, record_events
-from horarium.store.schedules.due import Plannings
+from horarium.platform.clock import Clock
+from horarium.platform.database import Connection, Database
+from horarium.platform.database.columns import from_text, to_text
+from horarium.platform.database.errors import is_fault_of_a_row
+from horarium.platform.database.statements import RowUpdate
+from horarium.platform.database.tables import runs
+from horarium.platform.database.wakeups import READY
 
 # Rows that one step looks at: those of a run are taken all together.
 _BATCH = 400
@@ -51,7 +70,7 @@ class Advanced:
     """`runs` were moved on, `ended` are over. `busy`: others are at work on some, so that there may be more soon."""
 
     runs: int = 0
-    ended: Sequence[Settled] = ()
+    ended: Sequence[SettledRun] = ()
     busy: bool = False
 
     @property
@@ -78,7 +97,7 @@ class Advancer:
 
     def step(self) -> Advanced:
         """Process the changes noted so far, up to a batch."""
-        noted = self._database.glance(lambda connection: step_changes.first_noted(connection, _BATCH))
+        noted = self._database.glance(lambda connection: step_rows.first_changed(connection, _BATCH))
         moved = sum(self._move_on(some) for some in self._parts(noted.to_move))
         ended = self._end(noted.to_end) if noted.to_end else []
         return Advanced(moved, ended, moved < len(noted.to_move))
@@ -89,7 +108,7 @@ class Advancer:
         """Divide runs into those that one transaction moves on."""
         if len(run_ids) < 2:
             return [[*run_ids]] if run_ids else []
-        sizes = self._database.glance(lambda connection: steps.sizes(connection, run_ids))
+        sizes = self._database.glance(lambda connection: step_rows.sizes(connection, run_ids))
         parts: list[list[bytes]] = []
         room = 0
         for run_id in run_ids:
@@ -114,7 +133,7 @@ class Advancer:
     def _advance(self, connection: Connection, run_ids: Sequence[bytes], now: Instant) -> int:
         """Advance runs that no other process has locked, and return their number; one that cannot advance is to end."""
         moved = self._workflows.move_on(connection, run_ids, now)
-        step_changes.note(connection, [Noted(run.work.run_id, finish=True) for run, _ in moved.broken])
+        step_rows.add_changes(connection, [StepChange(run.work.run_id, finish=True) for run, _ in moved.broken])
         for run, why in moved.broken:
             self._tell(find_run_fields(connection, run.work.run_id), why)
         self._database.notify(connection, READY)
@@ -132,7 +151,7 @@ class Advancer:
 
     # ── ending ───────────────────────────────────────────────────────────────────────────────────
 
-    def _end(self, run_ids: Sequence[bytes]) -> list[Settled]:
+    def _end(self, run_ids: Sequence[bytes]) -> list[SettledRun]:
         now = self._clock.now()
         try:
             return self._database.write(lambda connection: self._finish(connection, run_ids, now))
@@ -141,7 +160,7 @@ class Advancer:
                 raise
             return [each for run_id in run_ids for each in self._finish_alone(run_id, now)]
 
-    def _finish_alone(self, run_id: bytes, now: Instant) -> list[Settled]:
+    def _finish_alone(self, run_id: bytes, now: Instant) -> list[SettledRun]:
         try:
             return self._database.write(lambda connection: self._finish(connection, [run_id], now))
         except Exception as wrong:
@@ -150,11 +169,11 @@ class Advancer:
             why = wrong
         return self._give_up(run_id, why, now)
 
-    def _finish(self, connection: Connection, run_ids: Sequence[bytes], now: Instant) -> list[Settled]:
+    def _finish(self, connection: Connection, run_ids: Sequence[bytes], now: Instant) -> list[SettledRun]:
         """Its steps are final, and so are its letters: nothing that is read here can change before it is written."""
-        runs = [each for each in steps.read_workflows(connection, run_ids) if each.work.state == RunState.RUNNING]
+        runs = [each for each in step_rows.read_workflows(connection, run_ids) if each.work.state == RunState.RUNNING]
         sound: list[Parent] = []
-        happened: list[Happened] = []
+        happened: list[ReportedEvent] = []
         for run, parent in self._workflows.read(connection, runs):
             if isinstance(parent, Exception):
                 happened.append(_given_up(run.work.run_id, parent))
@@ -168,32 +187,32 @@ class Advancer:
                 sound.append(parent)
         happened += self._ends(connection, sound)
         recorded = record_events(connection, self._known, happened, now=now)
-        step_changes.take(connection, run_ids, finish=True)
+        step_rows.take_changes(connection, run_ids, finish=True)
         self._database.notify(connection, READY)
         return settled(connection, recorded)
 
-    def _ends(self, connection: Connection, parents: Sequence[Parent]) -> list[Happened]:
+    def _ends(self, connection: Connection, parents: Sequence[Parent]) -> list[ReportedEvent]:
         letters = {each.run_id: each.run.progress or "" for each in parents}
         ends = {each.run_id: results_at_end(each.workflow, letters[each.run_id]) for each in parents}
         results = _results(connection, ends)
         failed = {each.run_id: first_failure(each.workflow, letters[each.run_id]) or "" for each in parents}
-        facts = steps.failures(connection, [(run_id, node) for run_id, node in failed.items() if node])
+        facts = step_rows.failures(connection, [(run_id, node) for run_id, node in failed.items() if node])
         happened = []
         for each in parents:
             run_id = each.run_id
             about = facts_of_run(each, each.run.work.used)
             end = run_end(letters[run_id], about, results[run_id], facts.get((run_id, failed[run_id])))
             over = WorkflowEnded(end.state, end.result, end.error, cause=end.cause)
-            happened.append(Happened(run_id, over, Rules(UNASKED, each.definition.limits)))
+            happened.append(ReportedEvent(run_id, over, Rules(UNASKED, each.definition.limits)))
         return happened
 
-    def _give_up(self, run_id: bytes, why: Exception, now: Instant) -> list[Settled]:
+    def _give_up(self, run_id: bytes, why: Exception, now: Instant) -> list[SettledRun]:
         about = read_run_fields(self._database, run_id)
         self._tell(about, why)
 
-        def write(connection: Connection) -> list[Settled]:
+        def write(connection: Connection) -> list[SettledRun]:
             recorded = record_events(connection, self._known, [_given_up(run_id, why)], now=now)
-            step_changes.forget(connection, [run_id])
+            step_rows.delete_changes(connection, [run_id])
             return settled(connection, recorded)
 
         try:
@@ -202,7 +221,7 @@ class Advancer:
             if not is_fault_of_a_row(wrong):
                 raise
             self._tell(about, wrong)
-        self._database.write(lambda connection: step_changes.forget(connection, [run_id]))
+        self._database.write(lambda connection: step_rows.delete_changes(connection, [run_id]))
         return []
 
     def _tell(self, about: LogFields, why: Exception) -> None:
@@ -212,10 +231,10 @@ class Advancer:
 def _results(connection: Connection, ends: Mapping[bytes, Sequence[str]]) -> dict[bytes, dict[str, Json]]:
     """By run, of its end nodes; what is larger than a result may be is cut, as that of any run, and not read whole."""
     several = [(run_id, node) for run_id, nodes in ends.items() if len(nodes) > 1 for node in nodes]
-    sizes = steps.result_sizes(connection, several)
+    sizes = step_rows.result_sizes(connection, several)
     cut = {run_id: _first(run_id, nodes, sizes) for run_id, nodes in ends.items() if _is_large(run_id, nodes, sizes)}
     read = {run_id: cut.get(run_id, nodes) for run_id, nodes in ends.items()}
-    texts = steps.results(connection, [(run_id, node) for run_id, nodes in read.items() for node in nodes])
+    texts = step_rows.results(connection, [(run_id, node) for run_id, nodes in read.items() for node in nodes])
     found = {run_id: {node: from_text(texts.get((run_id, node))) for node in nodes} for run_id, nodes in read.items()}
     return found | {run_id: cut_result(to_text(found[run_id]).encode()) for run_id in cut}
 
@@ -235,6 +254,81 @@ def _first(run_id: bytes, nodes: Sequence[str], sizes: Mapping[NodeOf, int]) -> 
     return some
 
 
-def _given_up(run_id: bytes, why: Exception) -> Happened:
+def _given_up(run_id: bytes, why: Exception) -> ReportedEvent:
     error = f"The workflow cannot advance: {why}"
-    return Happened(run_id, WorkflowEnded(RunState.FAILED, error=error, error_class="unreadable_workflow"))
+    return ReportedEvent(run_id, WorkflowEnded(RunState.FAILED, error=error, error_class="unreadable_workflow"))
+
+
+_PREFIX = f"{WORKFLOW.name}:"
+
+
+def stored_workflows(connection: Connection, ready: Iterable[ReadyTarget]) -> frozenset[ReadyTarget]:
+    """Those targets that are stored workflows now."""
+    named = {
+        (each.namespace, each.target.removeprefix(_PREFIX)): each for each in ready if each.target.startswith(_PREFIX)
+    }
+    if not named:
+        return frozenset()
+    return frozenset(named[name] for name in graph_rows.newest_versions(connection, named))
+
+
+class StartedWorkflows(NamedTuple):
+    """`refused` are runs that can never begin, with the reason."""
+
+    begun: list[RecordedChange]
+    refused: dict[bytes, str]
+
+
+def start_workflows(
+    connection: Connection, works: Sequence[RunWork], definitions: Definitions[RunDefinition], now: Instant
+) -> StartedWorkflows:
+    """They run from now on, and are to be looked at; one whose version is not there is refused."""
+    if not works:
+        return StartedWorkflows([], {})
+    loaded = definitions.load(connection, works)
+    named = _named(connection, works, loaded)
+    graphs = graph_rows.load(connection, [each for each in named.values() if isinstance(each, WorkflowVersion)])
+    begun: list[tuple[RunWork, WorkflowVersion, Instant | None]] = []
+    refused: dict[bytes, str] = {}
+    for work in works:
+        name, definition = named[work.run_id], loaded[work.run_id]
+        graph = graphs[name] if isinstance(name, WorkflowVersion) else name
+        if isinstance(graph, Exception) or isinstance(name, Exception) or isinstance(definition, Exception):
+            refused[work.run_id] = str(graph)
+        else:
+            begun.append((work, name, _deadline(work, definition, now)))
+    write_changes(connection, [(work, _BEGUN) for work, _, _ in begun], now)
+    _BEGIN.run(connection, [(work.run_id, name.version, deadline) for work, name, deadline in begun])
+    step_rows.add_changes(connection, [StepChange(work.run_id) for work, _, _ in begun])
+    return StartedWorkflows([RecordedChange(work, _BEGUN) for work, _, _ in begun], refused)
+
+
+_BEGUN = WaitForTarget(None, queued=False)
+_BEGIN = RowUpdate(runs, ("run_id", "workflow_version", "deadline"))
+
+
+def _named(
+    connection: Connection, works: Sequence[RunWork], definitions: Mapping[bytes, RunDefinition | Exception]
+) -> dict[bytes, WorkflowVersion | Exception]:
+    """As it was settled at the birth; for one that was born before its workflow was stored, as it is asked for now."""
+    late = {(work.namespace, work.workflow or "") for work in works if work.workflow_version is None}
+    newest = graph_rows.newest_versions(connection, late) if late else {}
+    named: dict[bytes, WorkflowVersion | Exception] = {}
+    for work in works:
+        definition, name = definitions[work.run_id], work.workflow or ""
+        if isinstance(definition, Exception):
+            named[work.run_id] = LookupError(f"The definition of this run cannot be read: {definition}")
+            continue
+        version = work.workflow_version or asked_version(definition.action) or newest.get((work.namespace, name), 0)
+        named[work.run_id] = WorkflowVersion(work.namespace, name, version)
+    return named
+
+
+def _deadline(work: RunWork, definition: RunDefinition, now: Instant) -> Instant | None:
+    """Where somebody wrote one: steps have their own, and a question to a person may stay open for a day.
+
+    The time that a retry policy gives to an attempt is that of each step.
+    """
+    written = definition.action.timeout
+    bounds = [work.ends_by, None if written is None else now + written * SECOND]
+    return min((bound for bound in bounds if bound is not None), default=None)

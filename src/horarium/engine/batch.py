@@ -11,23 +11,21 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
-from horarium.decision.births import BirthPolicies, under_policies
-from horarium.decision.facts import Facts, Signal
-from horarium.decision.plan import Decision, Plan
-from horarium.decision.record import Entry, Named, NewId, record_decisions
-from horarium.decision.tick import Due, Parked, PlanTime, plan_batch
+from horarium.core.decision.facts import Decision, Facts, Plan, Signal
+from horarium.core.decision.record import NewId, ScheduleSubject, ScheduleWrites, record_decisions
+from horarium.core.decision.run_policies import CreationPolicies, under_policies
+from horarium.core.decision.tick import Due, ParkedSchedule, PlanTime, plan_batch
+from horarium.core.document.planning import Planning
+from horarium.core.document.states import Origin
+from horarium.features.approvals import request_rows
+from horarium.features.runs.end_rows import new_ids, settle_side_effects
+from horarium.features.schedules import fact_rows
+from horarium.features.schedules.decision_rows import ScheduleRecord, park, write_records
+from horarium.features.schedules.due_rows import Claim, Plannings
+from horarium.features.tenants import quota_rows
+from horarium.features.tenants.quota_rows import QuotaBook
 from horarium.instant import Instant
-from horarium.schedule.planning import Planning
-from horarium.schedule.run import Origin
-from horarium.store import usage
-from horarium.store.database import Connection
-from horarium.store.quotas import QuotaBook
-from horarium.store.runs import approvals
-from horarium.store.runs.side_effects import new_ids, settle_side_effects
-from horarium.store.schedules import facts
-from horarium.store.schedules.broken import park
-from horarium.store.schedules.decisions import ScheduleRecord, write_records
-from horarium.store.schedules.due import Claim, Plannings
+from horarium.platform.database import Connection
 
 
 class Decided(NamedTuple):
@@ -36,7 +34,7 @@ class Decided(NamedTuple):
     namespace: str
     schedule_id: str
     schedule_uid: bytes
-    entry: Entry
+    entry: ScheduleWrites
     decisions: tuple[Decision, ...]
     lateness: Instant
 
@@ -87,13 +85,13 @@ def decide_claims(
         waiting += settle_side_effects(
             connection, known, claim.namespace, claim.schedule_uid, planning, decided.entry, moment.now
         )
-    approvals.request(connection, waiting, moment.now)
+    request_rows.request(connection, waiting, moment.now)
     parked = [(claim, type(wrong).__name__, str(wrong)) for claim, wrong in broken]
     parked += [(claim, why.error_class, why.error) for claim, why in unplanned]
     for claim, error_class, error in parked:
         park(connection, claim.schedule_uid, error=error, error_class=error_class, now=moment.now)
     born = ((decided.namespace, len(decided.entry.runs)) for _, _, decided in planned)
-    usage.add_births(connection, born, moment.now, rendered)
+    quota_rows.add_births(connection, born, moment.now, rendered)
     return Tick(
         claimed=len(claims),
         decided=tuple(decided for _, _, decided in planned),
@@ -113,16 +111,16 @@ def _plan(
     moment: PlanTime,
     signals: Mapping[bytes, Signal],
     quotas: QuotaBook | None,
-) -> tuple[list[tuple[Claim, Planning, Decided]], list[tuple[Claim, Parked]]]:
+) -> tuple[list[tuple[Claim, Planning, Decided]], list[tuple[Claim, ParkedSchedule]]]:
     sound = {claim.schedule_uid: claim for claim in claims if not isinstance(claim.planning, Exception)}
     subjects = [_subject(claim) for claim in sound.values()]
-    gathered, shared = facts.gather(connection, subjects, moment.now, signals=signals, quotas=quotas)
+    gathered, shared = fact_rows.gather(connection, subjects, moment.now, signals=signals, quotas=quotas)
     by_namespace: dict[str, list[Claim]] = defaultdict(list)
     for claim in sound.values():
         by_namespace[claim.namespace].append(claim)
     ids = new_ids()
     planned: list[tuple[Claim, Planning, Decided]] = []
-    parked: list[tuple[Claim, Parked]] = []
+    parked: list[tuple[Claim, ParkedSchedule]] = []
     left = moment.batch_limit
     for place, (namespace, members) in enumerate(by_namespace.items()):
         batch = [_due(claim, gathered) for claim in members]
@@ -130,7 +128,7 @@ def _plan(
         part = replace(moment, batch_limit=left // (len(by_namespace) - place))
         for due, plan in plan_batch(batch, gathered, shared[namespace], part):
             claim = sound[due.uid]
-            if isinstance(plan, Parked):
+            if isinstance(plan, ParkedSchedule):
                 parked.append((claim, plan))
             else:
                 left -= len(plan.decisions)
@@ -140,10 +138,10 @@ def _plan(
     return planned, parked
 
 
-def _policies_of(claim: Claim, gathered: Mapping[bytes, Facts]) -> BirthPolicies | None:
+def _policies_of(claim: Claim, gathered: Mapping[bytes, Facts]) -> CreationPolicies | None:
     """One that cannot be read was parked before anything was born."""
     found = gathered[claim.schedule_uid].policies if claim.schedule_uid in gathered else None
-    return found if isinstance(found, BirthPolicies) else None
+    return found if isinstance(found, CreationPolicies) else None
 
 
 def _due(claim: Claim, gathered: Mapping[bytes, Facts]) -> Due:
@@ -155,18 +153,20 @@ def _due(claim: Claim, gathered: Mapping[bytes, Facts]) -> Due:
 def _decided(
     claim: Claim,
     planning: Planning,
-    policies: BirthPolicies | None,
+    policies: CreationPolicies | None,
     plan: Plan,
     now: Instant,
     ids: Iterator[NewId],
 ) -> Decided:
-    named = Named(claim.schedule_id, claim.revision, planning, policies=policies)
+    named = ScheduleSubject(claim.schedule_id, claim.revision, planning, policies=policies)
     entry = record_decisions(
         named, claim.counts, plan.decisions, plan.position, now=now, origin=Origin.SCHEDULED, ids=ids
     )
     return Decided(claim.namespace, claim.schedule_id, claim.schedule_uid, entry, plan.decisions, now - claim.next_due)
 
 
-def _subject(claim: Claim) -> facts.Subject:
+def _subject(claim: Claim) -> fact_rows.DecisionSubject:
     assert not isinstance(claim.planning, Exception)  # the broken ones were set aside
-    return facts.Subject(claim.schedule_uid, claim.namespace, claim.planning, claim.counts.active, claim.counts.held)
+    return fact_rows.DecisionSubject(
+        claim.schedule_uid, claim.namespace, claim.planning, claim.counts.active, claim.counts.held
+    )

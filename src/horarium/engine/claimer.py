@@ -1,8 +1,8 @@
-"""How the dispatcher takes runs: what there is room for, from every namespace in turn, and nothing else.
+"""Claim ready runs of every namespace in turn, as many as there is capacity for.
 
-Whoever looks first and takes afterwards never takes too much: a run that is not begun at once is not claimed,
-so its time does not run, and it costs nobody a write. Runs whose launch touches nothing outside are handed
-over in the same transaction.
+The claimer looks first and takes afterwards, so it never takes too many: a run that is not begun at once is not
+claimed, so its time does not run, and it costs no write. Runs whose launch touches nothing outside are started in the
+same transaction.
 """
 
 from __future__ import annotations
@@ -17,55 +17,66 @@ from typing import Final, NamedTuple
 import structlog
 from structlog.typing import FilteringBoundLogger
 
-from horarium.clock import Clock
-from horarium.engine import hand_over
-from horarium.engine.agent_lines import (
+from horarium.core.document.definition import RunDefinition
+from horarium.core.document.document import run_part_of
+from horarium.core.document.kinds import PROMPT, WORKFLOW
+from horarium.core.lifecycle.event import LaunchAnswered, WaitForTarget
+from horarium.core.lifecycle.live_run import NO_RULES, Rules
+from horarium.core.lifecycle.outcome import Outcome, Refused, ReportTokens, Unreachable
+from horarium.core.lifecycle.react import react
+from horarium.core.policy.limits import RunLimits
+from horarium.core.policy.retry import LaunchRetry
+from horarium.engine import advancer
+from horarium.engine.capacity import (
+    Capacity,
+    LaunchPlace,
+    Limits,
+    begun_before,
+    choose_runs,
+    hold_places,
+    places_at_agents,
+    places_for,
+    without_those_of_others,
+)
+from horarium.engine.requests import (
     NO_AGENTS,
     Agents,
+    FoundSecrets,
     agent_of,
     answered_in,
     asked_agents,
+    build_request,
+    fetch_secrets,
     line_of,
+    named_secrets,
+    open_secrets,
+    pins_of,
+    rules_of,
     to_agent,
     token_names,
+    with_approved,
 )
-from horarium.engine.agent_room import begun_before, hold_places, places_at_agents
-from horarium.engine.elsewhere import without_those_of_others
-from horarium.engine.requests import build_request, named_secrets, rules_of, with_approved
-from horarium.engine.room import Limits, Room, Seat, choose, places_for
-from horarium.engine.secrets import Found, fetch, open_secrets, pins_of
 from horarium.errors import HorariumError
+from horarium.features.agents.policy_rows import find_agents
+from horarium.features.agents.task_rows import AgentPlaces
+from horarium.features.approvals.rows import approved_gates, confided, replies
+from horarium.features.runs import claim_rows
+from horarium.features.runs.claim_rows import ClaimCandidate, ReadyTarget
+from horarium.features.runs.definition_rows import Definitions
+from horarium.features.runs.transition_rows import LogFields, RecordedChange, fields_of_run, read_run_fields
+from horarium.features.runs.update_rows import write_changes
+from horarium.features.runs.work_rows import RunWork
+from horarium.features.secrets.rows import SecretRow
+from horarium.features.tenants import rows as tenant_rows
 from horarium.instant import SECOND, Instant
-from horarium.job.run_log import KEPT_BYTES, RunLog
 from horarium.launchers.launcher import LaunchRequest
 from horarium.launchers.registry import Registry
-from horarium.life.change import Wait
-from horarium.life.event import Answered
-from horarium.life.live_run import NO_RULES, Rules
-from horarium.life.outcome import Outcome, Refused, Unreachable
-from horarium.life.react import react
-from horarium.life.report_token import ReportTokens
-from horarium.policy.limits import RunLimits
-from horarium.policy.retry import LaunchRetry
-from horarium.schedule.definition import RunDefinition
-from horarium.schedule.document import run_part_of
-from horarium.schedule.kinds import PROMPT, WORKFLOW
-from horarium.store import namespaces
-from horarium.store.database import Connection, Database
-from horarium.store.database.channels import READY
-from horarium.store.errors import is_fault_of_a_row, is_outage
-from horarium.store.policies import find_agents
-from horarium.store.runs import claims
-from horarium.store.runs.agent_places import AgentPlaces
-from horarium.store.runs.changes import write_changes
-from horarium.store.runs.claims import Candidate, ReadyTarget
-from horarium.store.runs.definitions import Definitions
-from horarium.store.runs.log_fields import LogFields, fields_of_run, read_run_fields
-from horarium.store.runs.newest_approvals import approved_gates, confided, replies
-from horarium.store.runs.work import Work
-from horarium.store.runs.writer import Recorded
-from horarium.store.sealing import Sealer
-from horarium.store.secrets import SecretRow
+from horarium.platform.clock import Clock
+from horarium.platform.database import Connection, Database
+from horarium.platform.database.errors import is_fault_of_a_row, is_outage
+from horarium.platform.database.installation import Sealer
+from horarium.platform.database.wakeups import READY
+from horarium.platform.run_log import KEPT_BYTES, RunLog
 
 # Of those that have something ready a claim looks at so many; the next one goes on behind them.
 _NAMESPACES = 64
@@ -103,9 +114,9 @@ class InFlight:
     be written down. `unwanted`: somebody has asked for its end.
     """
 
-    work: Work
+    work: RunWork
     rules: Rules
-    seat: Seat
+    seat: LaunchPlace
     request: LaunchRequest | Outcome | HorariumError
     cancelled: asyncio.Event
     task: asyncio.Task[None] | None = None
@@ -126,7 +137,7 @@ class InFlight:
         return fields_of_run(self.work.run_id, self.work.namespace, schedule_id)
 
 
-class Claimed(NamedTuple):
+class ClaimResult(NamedTuple):
     """`handed`: launches that are over already. `more`: a next claim may find something at once.
 
     `waiting`: something is ready for which there was no room. `contended`: somebody else was taking places at the same
@@ -134,7 +145,7 @@ class Claimed(NamedTuple):
     """
 
     taken: Sequence[InFlight] = ()
-    handed: Sequence[Recorded] = ()
+    handed: Sequence[RecordedChange] = ()
     more: bool = False
     waiting: bool = False
     contended: bool = False
@@ -143,8 +154,8 @@ class Claimed(NamedTuple):
 class _Taken(NamedTuple):
     """Outcome of a claim's transaction."""
 
-    works: Sequence[Work] = ()
-    handed: Sequence[Recorded] = ()
+    works: Sequence[RunWork] = ()
+    handed: Sequence[RecordedChange] = ()
     more: bool = False
     contended: bool = False
 
@@ -154,7 +165,7 @@ class _Places(NamedTuple):
 
     places: Sequence[tuple[ReadyTarget, int]]
     agents: Mapping[ReadyTarget, AgentPlaces]
-    room: Room
+    room: Capacity
     in_hand: Collection[bytes]
     only: bytes | None = None
 
@@ -166,7 +177,7 @@ class _Read(NamedTuple):
     """
 
     definitions: Mapping[bytes, RunDefinition | Exception]
-    secrets: Found
+    secrets: FoundSecrets
     agents: Agents
     answers: Mapping[bytes, str]
     confided: Mapping[bytes, tuple[str, ...]]
@@ -202,29 +213,29 @@ class Claimer:
         self._targets_after: dict[str, str] = {}
         self._seen: list[ReadyTarget] = []
         self._stored: frozenset[ReadyTarget] = frozenset()
-        self._chosen: list[Candidate] = []
+        self._chosen: list[ClaimCandidate] = []
         self._refused: dict[bytes, str] = {}
         self._looked = 0
         self._alone = True
 
-    def claim(self, room: Room, in_hand: Collection[bytes]) -> Claimed:
+    def claim(self, room: Capacity, in_hand: Collection[bytes]) -> ClaimResult:
         """`room` is a copy that nobody else changes; a run in `in_hand` is still being worked on here."""
         now = self._clock.now()
         ready = self._ready(_CLAIMS_A_LOOK if self._alone else 1)
         room.alone = self._alone
         if not ready:
-            return Claimed()
+            return ClaimResult()
         agents = places_at_agents(self._database, ready, room, now)
         followed = {each: found.followed for each, found in agents.items()}
         places = places_for(ready, room, self._place_kind, _CANDIDATES, followed)
         if not places:
             self._seen = []
-            return Claimed(waiting=True)
+            return ClaimResult(waiting=True)
         taken = self._take_what_can_be(_Places(places, agents, room, in_hand), now)
         if not taken.more:
             self._seen = []
         waiting = len(places) < len(ready)
-        return Claimed(self._prepared(taken.works), taken.handed, taken.more, waiting, taken.contended)
+        return ClaimResult(self._prepared(taken.works), taken.handed, taken.more, waiting, taken.contended)
 
     def _ready(self, claims_a_look: int) -> list[ReadyTarget]:
         """While there is more than one claim takes, the next few need not look anew at who has something ready.
@@ -237,14 +248,16 @@ class Claimer:
         return self._seen
 
     def _look(self, connection: Connection) -> list[ReadyTarget]:
-        found = claims.ready_namespaces(connection, after=self._turn, limit=_NAMESPACES)
+        found = claim_rows.ready_namespaces(connection, after=self._turn, limit=_NAMESPACES)
         if not found:
             return []
-        ready = claims.ready_targets(connection, {name: self._targets_after.get(name, "") for name in found}, _TARGETS)
+        ready = claim_rows.ready_targets(
+            connection, {name: self._targets_after.get(name, "") for name in found}, _TARGETS
+        )
         self._go_round(found, ready)
         # A launch may keep its place for minutes: who else is there must be known before one tenant has them all.
-        self._alone = not namespaces.are_several(connection)
-        self._stored = hand_over.stored_workflows(connection, ready)
+        self._alone = not tenant_rows.has_several_namespaces(connection)
+        self._stored = advancer.stored_workflows(connection, ready)
         ours = without_those_of_others(connection, ready, self._foreign_kind, self._clock.now())
         if not ours:
             self._turn = found[-1]  # behind those who have nothing for us there may be others
@@ -289,7 +302,7 @@ class Claimer:
             error=f"{type(wrong).__name__}: {wrong}",
         )
         later = now + _PUT_OFF_SECONDS * SECOND
-        self._database.write(lambda connection: claims.put_off(connection, run_id, later))
+        self._database.write(lambda connection: claim_rows.put_off(connection, run_id, later))
 
     def _take(self, connection: Connection, asked: _Places, now: Instant) -> _Taken:
         places, agents, room, in_hand, only = asked
@@ -297,18 +310,18 @@ class Claimer:
         # Some that are ready may still be in our hands: they are passed over, and must not take the others' places.
         room_for_ours = min(len(in_hand), _CANDIDATES // 10)
         wanted = [(target, most + room_for_ours) for target, most in left]
-        found = [*claims.candidates(connection, wanted, now), *begun_before(connection, left, agents, now)]
+        found = [*claim_rows.candidates(connection, wanted, now), *begun_before(connection, left, agents, now)]
         candidates = [each for each in dict.fromkeys(found) if each.run_id not in in_hand]
         candidates = [each for each in candidates if only in (None, each.run_id)]
         most = self._options.batch
-        chosen = choose(candidates, room, self._place_kind, after=self._turn, most=most)
+        chosen = choose_runs(candidates, room, self._place_kind, after=self._turn, most=most)
         if not chosen:
             return _Taken(contended=contended)
         if only is None:
             self._chosen = chosen
         order = {each.run_id: number for number, each in enumerate(chosen)}
         here = [each.run_id for each in chosen if self._registry.works_here(self._kind(each.namespace, each.target))]
-        works = claims.take(
+        works = claim_rows.take(
             connection,
             list(order),
             here=here,
@@ -320,7 +333,7 @@ class Claimer:
         works.sort(key=lambda work: order[work.run_id])
         self._turn = chosen[-1].namespace
         workflows = [work for work in works if self._is_workflow(work)]
-        handed, refused = hand_over.workflows(connection, workflows, self._definitions, now)
+        handed, refused = advancer.start_workflows(connection, workflows, self._definitions, now)
         self._refused |= refused
         if handed:
             self._database.notify(connection, READY)  # whoever moves workflows on is to begin at once
@@ -329,7 +342,7 @@ class Claimer:
         kept = [work for work in works if work.run_id not in gone]
         return _Taken(kept, handed, len(candidates) > len(chosen) or len(chosen) == most, contended)
 
-    def _prepared(self, works: Sequence[Work]) -> list[InFlight]:
+    def _prepared(self, works: Sequence[RunWork]) -> list[InFlight]:
         """Read each claimed run after the claim: definitions take long to read, and others wait for the writer.
 
         Where a row cannot be read, the batch is halved until the runs that need that row are alone.
@@ -348,17 +361,17 @@ class Claimer:
             return [InFlight(work, NO_RULES, self._seat(work), unread, asyncio.Event()) for work in works]
         return [self._in_flight(work, read.definitions[work.run_id], read) for work in works]
 
-    def _read(self, connection: Connection, works: Sequence[Work]) -> _Read:
+    def _read(self, connection: Connection, works: Sequence[RunWork]) -> _Read:
         definitions = self._definitions.load(connection, works)
         named = [(each.namespace, named_secrets(each, definitions[each.run_id])) for each in works]
-        secrets = fetch(connection, [*named, *token_names(works)])
+        secrets = fetch_secrets(connection, [*named, *token_names(works)])
         approved = approved_gates(connection, [each.run_id for each in works if each.approval_id is not None])
         agents = find_agents(connection, asked_agents(works))
         answers = replies(connection, [each for work in works if (each := answered_in(work)) is not None])
         told = confided(connection, [each.run_id for each in works if each.approval_id is not None and agent_of(each)])
         return _Read(with_approved(definitions, approved), secrets, agents, answers, told)
 
-    def _in_flight(self, work: Work, definition: RunDefinition | Exception, read: _Read = _NOTHING) -> InFlight:
+    def _in_flight(self, work: RunWork, definition: RunDefinition | Exception, read: _Read = _NOTHING) -> InFlight:
         cancelled = asyncio.Event()
         seat = self._seat(work)
         if isinstance(definition, Exception):
@@ -374,7 +387,7 @@ class Claimer:
         return InFlight(work, rules, seat, request, cancelled)
 
     def _request(
-        self, work: Work, definition: RunDefinition, cancelled: asyncio.Event, read: _Read
+        self, work: RunWork, definition: RunDefinition, cancelled: asyncio.Event, read: _Read
     ) -> LaunchRequest | Outcome:
         found = read.secrets.get(work.namespace, NO_ROWS)
         names = named_secrets(work, definition)
@@ -396,9 +409,9 @@ class Claimer:
         most = self._options.run_log_bytes
         return RunLog(self._clock.now, most) if most else None
 
-    def _hand_over(self, connection: Connection, works: Sequence[Work], now: Instant) -> list[Recorded]:
+    def _hand_over(self, connection: Connection, works: Sequence[RunWork], now: Instant) -> list[RecordedChange]:
         """Ours under lock, and nobody outside is asked: what only waits for its worker from now on is written here."""
-        handed: list[Recorded] = []
+        handed: list[RecordedChange] = []
         at_once = [work for work in works if self._registry.at_once(self._kind(work.namespace, work.target))]
         if not at_once:
             return []
@@ -406,14 +419,14 @@ class Claimer:
         for each in (self._in_flight(work, definitions[work.run_id]) for work in at_once):
             if isinstance(each.request, LaunchRequest):
                 outcome: Outcome = self._registry.answer_at_once(each.request)
-                change = react(each.work, Answered(outcome, each.work.lease_epoch), each.rules, now)
-                if isinstance(change, Wait):
-                    handed.append(Recorded(each.work, change))
+                change = react(each.work, LaunchAnswered(outcome, each.work.lease_epoch), each.rules, now)
+                if isinstance(change, WaitForTarget):
+                    handed.append(RecordedChange(each.work, change))
         write_changes(connection, handed, now)
         return handed
 
-    def _seat(self, work: Work) -> Seat:
-        return Seat(work.namespace, self._kind(work.namespace, work.target), work.target)
+    def _seat(self, work: RunWork) -> LaunchPlace:
+        return LaunchPlace(work.namespace, self._kind(work.namespace, work.target), work.target)
 
     def _kind(self, namespace: str, target: str) -> str:
         """A stored workflow goes before a task of the same name, which some processes may know and others not."""
@@ -425,7 +438,7 @@ class Claimer:
         kind = self._kind(*ready)
         return None if kind == WORKFLOW.name or kind in self._registry else kind
 
-    def _is_workflow(self, work: Work) -> bool:
+    def _is_workflow(self, work: RunWork) -> bool:
         return work.workflow_version is not None or ReadyTarget(work.namespace, work.target) in self._stored
 
     def _place_kind(self, namespace: str, target: str) -> str | None:

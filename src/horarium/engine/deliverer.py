@@ -20,25 +20,31 @@ from typing import Concatenate, NamedTuple, ParamSpec, TypeVar
 import structlog
 from structlog.typing import FilteringBoundLogger
 
-from horarium.clock import Clock
-from horarium.decision.health_status import HealthStatus
-from horarium.decision.subscription import Told, Wanted, has_place, pause_after, read_wanted, wants
-from horarium.engine.threads import Threads
+from horarium.core.decision.statuses import HealthStatus
+from horarium.core.document.event import FEED_KINDS, NoticeType
+from horarium.core.document.json_values import unreadable_of
+from horarium.core.document.states import RunState
+from horarium.engine.loop import EngineThreads
 from horarium.errors import HorariumError, InvalidDefinition
-from horarium.ids import id_text, new_id
+from horarium.features.history.entry_rows import START, FeedCursor, FeedRow, cursor_text
+from horarium.features.history.model import cloud_event, entry_of, message_id
+from horarium.features.webhooks import delivery_rows
+from horarium.features.webhooks.delivery_rows import DeadLetterRow, DeliveryPage
+from horarium.features.webhooks.filters import (
+    FeedNotice,
+    SubscriptionFilter,
+    has_place,
+    is_wanted,
+    pause_after,
+    read_filter,
+)
+from horarium.features.webhooks.rows import SubscriptionRow
 from horarium.instant import SECOND
-from horarium.launchers.webhook import Channel, Delivered, Delivery, Message, Undelivered, WebhookSender
-from horarium.schedule.damage import unreadable_of
-from horarium.schedule.event import FEED_KINDS, NoticeType
-from horarium.schedule.run import RunState
-from horarium.store.database import Connection, Database
-from horarium.store.history.feed import START, FeedCursor, FeedRow, cursor_text
-from horarium.store.sealing import Sealer
-from horarium.store.subscriptions import dead_letters, deliveries
-from horarium.store.subscriptions.dead_letters import DeadLetter
-from horarium.store.subscriptions.deliveries import Page
-from horarium.store.subscriptions.rows import SubscriptionRow
-from horarium.wire.feed import cloud_event, entry_of, message_id
+from horarium.launchers.webhook import Channel, Delivered, Delivery, Undelivered, WebhookMessage, WebhookSender
+from horarium.platform.clock import Clock
+from horarium.platform.database import Connection, Database
+from horarium.platform.database.installation import Sealer
+from horarium.platform.ids import id_text, new_id
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -79,7 +85,7 @@ class _Serving:
 
     row: SubscriptionRow
     secret: str
-    wanted: Wanted
+    wanted: SubscriptionFilter
     channel: Channel
     delivered: int = 0
     unreadable: list[str] = field(default_factory=list)
@@ -112,7 +118,7 @@ class Deliverer:
         self._sealer = sealer
         self._options = options or DelivererOptions()
         # Its own, so that no crowd of subscriptions can take those of the ticker.
-        self._threads = Threads(_THREADS)
+        self._threads = EngineThreads(_THREADS)
         self._log = log or structlog.get_logger()
         self._tell_unreadable = tell_unreadable
         self._after = b""
@@ -150,9 +156,9 @@ class Deliverer:
         now = self._clock.now()
         while self._unreturned:  # else each would wait for the end of its lease, although the fault is over
             row = self._unreturned[-1]
-            self._database.write(partial(deliveries.give_back, row=row))
+            self._database.write(partial(delivery_rows.give_back, row=row))
             self._unreturned.remove(row)
-        found = self._database.read(partial(deliveries.due, now=now, after=self._after, limit=_LOOKS))
+        found = self._database.read(partial(delivery_rows.due, now=now, after=self._after, limit=_LOOKS))
         self._after = found[-1].subscription_id if len(found) == _LOOKS else b""
         readable: list[SubscriptionRow] = []
         for row in found:
@@ -165,7 +171,7 @@ class Deliverer:
         damaged = [row for row in readable if row.damage is not None]
         sound = [row for row in readable if row.damage is None]
         # Parked subscriptions receive nothing; their damage is recorded.
-        return damaged + (self._database.read(partial(deliveries.with_work, rows=sound)) if sound else [])
+        return damaged + (self._database.read(partial(delivery_rows.with_work, rows=sound)) if sound else [])
 
     def _has_place(self, row: SubscriptionRow) -> bool:
         mine = sum(namespace == row.namespace for namespace, _ in self._tasks.values())
@@ -182,14 +188,14 @@ class Deliverer:
     async def _serve(self, found: SubscriptionRow) -> None:
         """Never raises: what goes wrong here is this subscription's alone, and is tried again at a later look."""
         try:
-            row = await self._write(deliveries.take, found.subscription_id, self._clock.now())
+            row = await self._write(delivery_rows.take, found.subscription_id, self._clock.now())
             if row is None:
                 return
             try:
                 await self._deliver(row)
             finally:
                 try:
-                    await self._write(deliveries.give_back, row)
+                    await self._write(delivery_rows.give_back, row)
                 except HorariumError:
                     self._unreturned.append(row)
         except Exception as wrong:
@@ -201,12 +207,12 @@ class Deliverer:
             if row.damage is not None:
                 raise InvalidDefinition({"subscription": [f"cannot be read: {row.damage}; edit the subscription"]})
             secret = self._sealer.unseal(row.secret, row.subscription_id)
-            wanted = read_wanted(row.kinds, row.filter)
+            wanted = read_filter(row.kinds, row.filter)
         except HorariumError as wrong:  # only an edit mends it
             now = self._clock.now()
             name = f"{row.namespace}/{row.name}"
             self._tell_unreadable("subscription", name, wrong.message, namespace=row.namespace)
-            await self._write(deliveries.park, row, wrong.message, now, retry_at=now + _UNREADABLE_SECONDS * SECOND)
+            await self._write(delivery_rows.park, row, wrong.message, now, retry_at=now + _UNREADABLE_SECONDS * SECOND)
             return
         channel = self._sender.channel()
         try:
@@ -216,13 +222,13 @@ class Deliverer:
             if row.retry_at is not None and row.retry_at > self._clock.now():
                 return
             for _ in range(_PAGES):
-                page = await self._read(deliveries.next_page, serving.row, _PAGE, with_labels=bool(wanted.labels))
+                page = await self._read(delivery_rows.next_page, serving.row, _PAGE, with_labels=bool(wanted.labels))
                 if not await self._deliver_page(serving, page):
                     return
         finally:
             channel.close()
 
-    async def _deliver_page(self, serving: _Serving, page: Page) -> bool:
+    async def _deliver_page(self, serving: _Serving, page: DeliveryPage) -> bool:
         """True when another page may follow."""
         noted_at = self._clock.monotonic()
         try:
@@ -247,14 +253,14 @@ class Deliverer:
             raise
         return await self._note(serving) and len(page.rows) == _PAGE
 
-    def _prepare(self, serving: _Serving, each: FeedRow, page: Page) -> _Prepared | None:
+    def _prepare(self, serving: _Serving, each: FeedRow, page: DeliveryPage) -> _Prepared | None:
         """Write the message of an entry; None = it is not wanted, or cannot be read."""
         name = cursor_text(each.cursor)
         wrong = unreadable_of(each.event)
         try:
             if wrong is None:
                 schedule_id = page.schedule_ids.get(each.event.schedule_uid or b"")
-                if not wants(serving.wanted, _told(each, schedule_id, page)):
+                if not is_wanted(serving.wanted, _told(each, schedule_id, page)):
                     return None
                 return _Prepared(name, cloud_event(entry_of(each.event, name, schedule_id)))
             why = wrong.detail
@@ -270,22 +276,24 @@ class Deliverer:
         if serving.cursor == row.cursor:
             return True
         delivered, unreadable = serving.delivered, tuple(serving.unreadable)
-        moved = partial(deliveries.move, delivered=delivered, unreadable=unreadable)
+        moved = partial(delivery_rows.move, delivered=delivered, unreadable=unreadable)
         if not await self._write(moved, row, serving.cursor, self._clock.now()):
             return False
         serving.go_on()
         return True
 
-    async def _settle(self, serving: _Serving, each: FeedRow, page: Page, body: bytes, outcome: Undelivered) -> bool:
+    async def _settle(
+        self, serving: _Serving, each: FeedRow, page: DeliveryPage, body: bytes, outcome: Undelivered
+    ) -> bool:
         """Postpone an entry that was not delivered, or give it up; whether the next one may follow."""
         row = serving.row
         now, failures = self._clock.now(), row.failures + 1
         pause = pause_after(failures, self._options.pauses)
         if pause is not None:
             at = now + round(pause * SECOND)
-            await self._write(deliveries.postpone, row, outcome.error, now, retry_at=at)
+            await self._write(delivery_rows.postpone, row, outcome.error, now, retry_at=at)
             return False
-        letter = DeadLetter(
+        letter = DeadLetterRow(
             dead_letter_id=new_id(),
             namespace=row.namespace,
             subscription_id=row.subscription_id,
@@ -310,27 +318,27 @@ class Deliverer:
     async def _redeliver(self, serving: _Serving) -> bool:
         """Send each dead letter once that was asked for; whether the subscription is still ours."""
         row = serving.row
-        for letter in await self._read(dead_letters.asked_for, row.subscription_id, _REDELIVERIES):
+        for letter in await self._read(delivery_rows.requested_redeliveries, row.subscription_id, _REDELIVERIES):
             wrong = unreadable_of(letter)
             if wrong is not None:
                 self._tell_unreadable("dead letter", id_text(letter.dead_letter_id), wrong.detail)
-                await self._write(dead_letters.put_aside, letter.dead_letter_id)
+                await self._write(delivery_rows.put_aside, letter.dead_letter_id)
                 continue
             outcome = await self._send(serving, letter.entry, letter.body.encode())
             if isinstance(outcome, Delivered):
-                await self._write(dead_letters.delete, letter.dead_letter_id)
+                await self._write(delivery_rows.delete_dead_letter, letter.dead_letter_id)
             else:
                 now = self._clock.now()
-                await self._write(dead_letters.failed_again, letter, outcome.status, outcome.error, now)
+                await self._write(delivery_rows.failed_again, letter, outcome.status, outcome.error, now)
             # Many that hang take longer than the lease, and meanwhile its author may have sent them elsewhere.
-            if not await self._write(deliveries.keep, row, self._clock.now()):
+            if not await self._write(delivery_rows.renew, row, self._clock.now()):
                 return False
         return True
 
     async def _send(self, serving: _Serving, entry: str, body: bytes) -> Delivery:
         row = serving.row
         name = message_id(row.subscription_id, entry)
-        return await serving.channel.send(Message(row.url, name, body, serving.secret, row.namespace))
+        return await serving.channel.send(WebhookMessage(row.url, name, body, serving.secret, row.namespace))
 
     async def _read(self, look: Callable[Concatenate[Connection, P], T], *values: P.args, **named: P.kwargs) -> T:
         return await self._threads.run(lambda: self._database.read(lambda c: look(c, *values, **named)))
@@ -339,7 +347,7 @@ class Deliverer:
         return await self._threads.run(lambda: self._database.write(lambda c: work(c, *values, **named)))
 
 
-def _log_fields(each: FeedRow, page: Page) -> dict[str, str]:
+def _log_fields(each: FeedRow, page: DeliveryPage) -> dict[str, str]:
     """The fields of log events about the delivery of an entry."""
     event = each.event
     schedule_id = page.schedule_ids.get(event.schedule_uid or b"")
@@ -348,11 +356,11 @@ def _log_fields(each: FeedRow, page: Page) -> dict[str, str]:
     return {name: value for name, value in found.items() if value is not None}
 
 
-def _told(each: FeedRow, schedule_id: str | None, page: Page) -> Told:
+def _told(each: FeedRow, schedule_id: str | None, page: DeliveryPage) -> FeedNotice:
     event = each.event
     state, status = event.payload.get("state"), event.payload.get("status")
     kind = event.event_type
-    return Told(
+    return FeedNotice(
         FEED_KINDS[kind],
         schedule_id,
         page.labels.get(event.schedule_uid or b"", {}),
@@ -361,9 +369,9 @@ def _told(each: FeedRow, schedule_id: str | None, page: Page) -> Told:
     )
 
 
-def _give_up(connection: Connection, row: SubscriptionRow, each: FeedRow, letter: DeadLetter) -> bool:
+def _give_up(connection: Connection, row: SubscriptionRow, each: FeedRow, letter: DeadLetterRow) -> bool:
     """In one transaction, so that nothing is lost between the feed and the list."""
-    if not deliveries.give_up(connection, row, each.cursor, letter.error, letter.failed_at):
+    if not delivery_rows.give_up(connection, row, each.cursor, letter.error, letter.failed_at):
         return False
-    dead_letters.insert(connection, letter)
+    delivery_rows.insert_dead_letter(connection, letter)
     return True

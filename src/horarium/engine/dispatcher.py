@@ -1,7 +1,7 @@
-"""Hands ready runs to their launchers and writes down the answers; no transaction is open in between.
+"""Hand ready runs to their launchers and write down the answers; no transaction is open in between.
 
 A launch that waits costs a coroutine. Answers are collected and written many at a time. While a launch is
-under way its lease is renewed; whoever asks a run to stop reaches it through that renewal.
+under way its lease is renewed; a request to stop the run is read with that renewal.
 """
 
 from __future__ import annotations
@@ -15,30 +15,25 @@ from typing import NamedTuple, Protocol
 import structlog
 from structlog.typing import FilteringBoundLogger
 
-from horarium.clock import Clock
-from horarium.engine.claimer import Claimed, Claimer, DispatcherOptions, InFlight
-from horarium.engine.held import Held, HoldersDesk
-from horarium.engine.loop import OUTAGE_BACKOFF_SECONDS, Loop, Pulse, Trouble, live, sleep_until_woken
-from horarium.engine.room import Room
-from horarium.engine.said import NOTHING_SAID, Said, has_spoken
-from horarium.engine.threads import Threads
+from horarium.core.document.secret_values import Redactor
+from horarium.core.lifecycle.event import GivenBack, LaunchAnswered, UnstorableAnswer
+from horarium.core.lifecycle.outcome import Outcome, ReportTokens, RunCancelled, without_secrets
+from horarium.engine.capacity import Capacity
+from horarium.engine.claimer import Claimer, ClaimResult, DispatcherOptions, InFlight
+from horarium.engine.launch_reports import NO_LINES, LaunchHolder, LaunchReports, UnsavedLines, has_lines
+from horarium.engine.loop import OUTAGE_BACKOFF_SECONDS, EngineThreads, Loop, Pulse, Trouble, live, sleep_until_woken
 from horarium.errors import HorariumError
+from horarium.features.runs import claim_rows
+from horarium.features.runs.transition_rows import ReportedEvent, SettledRun, read_run_fields, record_events, settled
+from horarium.features.schedules.due_rows import Plannings
 from horarium.instant import SECOND, Instant
 from horarium.launchers.launcher import LaunchRequest
 from horarium.launchers.registry import Registry
-from horarium.life.event import Answered, GivenBack, Unstorable
-from horarium.life.outcome import Outcome, RunCancelled
-from horarium.life.redact import without_secrets
-from horarium.life.report_token import ReportTokens
-from horarium.schedule.redaction import Redactor
-from horarium.store.database import Connection, Database
-from horarium.store.database.channels import READY
-from horarium.store.errors import is_fault_of_a_row
-from horarium.store.runs import claims
-from horarium.store.runs.log_fields import Settled, read_run_fields, settled
-from horarium.store.runs.writer import Happened, record_events
-from horarium.store.schedules.due import Plannings
-from horarium.store.sealing import Sealer
+from horarium.platform.clock import Clock
+from horarium.platform.database import Connection, Database
+from horarium.platform.database.errors import is_fault_of_a_row
+from horarium.platform.database.installation import Sealer
+from horarium.platform.database.wakeups import READY
 
 # While runs wait for places, a claim waits for so many of them, or so long.
 _GATHERED = 16
@@ -55,10 +50,10 @@ _LINES_AT_ONCE = 50
 class DeliveryObserver(Protocol):
     """Whoever wants to hear what was launched and how runs ended."""
 
-    def settled(self, runs: Sequence[Settled], now: Instant) -> None: ...
+    def settled(self, runs: Sequence[SettledRun], now: Instant) -> None: ...
 
 
-class Answer(NamedTuple):
+class LaunchAnswer(NamedTuple):
     """`outcome` None = nothing was launched, through no fault of the run: it goes back as it was."""
 
     of: InFlight
@@ -77,7 +72,7 @@ class Dispatcher:
         log: FilteringBoundLogger | None = None,
         *,
         tokens: ReportTokens | None = None,
-        threads: Threads | None = None,
+        threads: EngineThreads | None = None,
         sealer: Sealer | None = None,
     ) -> None:
         self._log = log or structlog.get_logger()
@@ -86,15 +81,15 @@ class Dispatcher:
         self._registry = registry
         self._options = options or DispatcherOptions()
         self._observer = observer
-        self._threads = threads or Threads()
+        self._threads = threads or EngineThreads()
         self._known = Plannings()
         self._claimer = Claimer(database, clock, registry, owner, self._options, tokens, sealer, self._log)
         self._unread = Trouble(self._log, "runs_read_failed", "runs_read_recovered")
-        self._desk = HoldersDesk(database, clock, self._threads, self._known, self._log)
-        self._room = Room(self._options.limits)
+        self._desk = LaunchReports(database, clock, self._threads, self._known, self._log)
+        self._room = Capacity(self._options.limits)
         # By run and lease: a run that was lost and taken again is another delivery.
         self._in_flight: dict[tuple[bytes, int], InFlight] = {}
-        self._answers: asyncio.Queue[Answer] = asyncio.Queue()
+        self._answers: asyncio.Queue[LaunchAnswer] = asyncio.Queue()
         self._wake: asyncio.Event | None = None
         # Lines that are just being written are still in their logs: whoever takes the last of them waits.
         self._keeping = asyncio.Lock()
@@ -111,7 +106,7 @@ class Dispatcher:
         """Claim, launch, wait for all answers, settle: one round, for tests and for `horarium tick`."""
         claimed = await self.claim()
         outcomes = await asyncio.gather(*(self._deliver(each) for each in claimed.taken))
-        await self.settle([Answer(each, outcome) for each, outcome in zip(claimed.taken, outcomes, strict=True)])
+        await self.settle([LaunchAnswer(each, outcome) for each, outcome in zip(claimed.taken, outcomes, strict=True)])
         return len(claimed.taken) + len(claimed.handed)
 
     async def run(self, stop: asyncio.Event, wake: asyncio.Event, grace_seconds: float, pulse: Pulse) -> None:
@@ -130,11 +125,11 @@ class Dispatcher:
 
     # ── claiming and launching ───────────────────────────────────────────────────────────────────
 
-    async def claim(self) -> Claimed:
+    async def claim(self) -> ClaimResult:
         room, in_hand = self._room.copy(), {run_id for run_id, _ in self._in_flight}
         claimed = await self._threads.run(lambda: self._claimer.claim(room, in_hand))
         if claimed.handed and self._observer is not None:
-            self._observer.settled([Settled(*each) for each in claimed.handed], self._clock.now())
+            self._observer.settled([SettledRun(*each) for each in claimed.handed], self._clock.now())
         return claimed
 
     async def _claim_step(self) -> float:
@@ -165,7 +160,7 @@ class Dispatcher:
                 self._done_with(each)  # whoever has it now goes on; nobody wanted it cancelled
             return  # `_drain` gives back what we stopped
         each.answered = True
-        await self._answers.put(Answer(each, outcome))
+        await self._answers.put(LaunchAnswer(each, outcome))
 
     async def _deliver(self, each: InFlight) -> Outcome | None:
         """Never raises: a run without an answer would keep its place, and its lease, for ever."""
@@ -177,7 +172,7 @@ class Dispatcher:
         each.begun = True
         request = each.request
         if request.agent is not None:
-            request = replace(request, holder=Held(each, request.agent, self._desk))
+            request = replace(request, holder=LaunchHolder(each, request.agent, self._desk))
         outcome = await self._registry.launch(request)
         if not request.secrets:
             return outcome
@@ -206,7 +201,7 @@ class Dispatcher:
 
     # ── settling ─────────────────────────────────────────────────────────────────────────────────
 
-    async def settle(self, answers: Sequence[Answer]) -> None:
+    async def settle(self, answers: Sequence[LaunchAnswer]) -> None:
         if not answers:
             return
         now = self._clock.now()
@@ -215,10 +210,10 @@ class Dispatcher:
         schedules = {
             work.schedule_uid for work in works if work.schedule_uid is not None and work.parent_run_id is None
         }
-        if any(has_spoken(each.of) for each in answers):
+        if any(has_lines(each.of) for each in answers):
             async with self._keeping:  # what is answered is passed over from now on
                 pass
-        said = Said.of((each.of for each in answers), last=True)
+        said = UnsavedLines.of((each.of for each in answers), last=True)
         try:
             recorded = await self._write_down(happened, now, schedules, said)
         except Exception as wrong:  # one of them cannot be written; the others must not be lost with it
@@ -230,14 +225,14 @@ class Dispatcher:
 
     async def _write_down(
         self,
-        happened: Sequence[Happened],
+        happened: Sequence[ReportedEvent],
         now: Instant,
         schedules: Collection[bytes] | None = None,
-        said: Said = NOTHING_SAID,
-    ) -> list[Settled]:
+        said: UnsavedLines = NO_LINES,
+    ) -> list[SettledRun]:
         """With what the runs have said last: whoever sees that one has ended can read it all."""
 
-        def write(connection: Connection) -> list[Settled]:
+        def write(connection: Connection) -> list[SettledRun]:
             recorded = record_events(connection, self._known, happened, now=now, schedules=schedules)
             # They are locked, and this is what they were when they were judged.
             epochs = {each.run.run_id: each.run.lease_epoch for each in recorded}
@@ -249,14 +244,14 @@ class Dispatcher:
         said.done()
         return recorded
 
-    async def _write_down_alone(self, one: Happened, now: Instant) -> list[Settled]:
+    async def _write_down_alone(self, one: ReportedEvent, now: Instant) -> list[SettledRun]:
         try:
             return await self._write_down([one], now)
         except Exception as wrong:
             if not is_fault_of_a_row(wrong):
                 raise
-            assert isinstance(one.event, Answered | GivenBack)
-            unstorable = Unstorable(f"{type(wrong).__name__}: {wrong}", one.event.epoch)
+            assert isinstance(one.event, LaunchAnswered | GivenBack)
+            unstorable = UnstorableAnswer(f"{type(wrong).__name__}: {wrong}", one.event.epoch)
         try:
             return await self._write_down([one._replace(event=unstorable)], now)
         except Exception as wrong:  # the run itself cannot be changed: its lease runs out
@@ -276,7 +271,7 @@ class Dispatcher:
             for each in answers:
                 self._done_with(each.of)
 
-    async def _settle_patiently(self, answers: Sequence[Answer]) -> None:
+    async def _settle_patiently(self, answers: Sequence[LaunchAnswer]) -> None:
         """An answer is worth keeping as long as the database is away: the fence decides whether it still counts."""
         trouble = Trouble(self._log, "run_results_write_retrying", "run_results_write_recovered")
         for pause in itertools.chain((0.1, 0.5, 1.0), itertools.repeat(OUTAGE_BACKOFF_SECONDS)):
@@ -307,11 +302,11 @@ class Dispatcher:
     async def keep_lines(self) -> None:
         """Store output of runs in progress, for users who watch them."""
         async with self._keeping:
-            speaking = [each for each in self._in_flight.values() if has_spoken(each) and not each.answered]
+            speaking = [each for each in self._in_flight.values() if has_lines(each) and not each.answered]
             for first in range(0, len(speaking), _LINES_AT_ONCE):
-                await self._keep(Said.of(speaking[first : first + _LINES_AT_ONCE]))
+                await self._keep(UnsavedLines.of(speaking[first : first + _LINES_AT_ONCE]))
 
-    async def _keep(self, said: Said) -> None:
+    async def _keep(self, said: UnsavedLines) -> None:
         if said.lines:
             most = self._options.run_log_bytes
             said.done(await self._threads.run(lambda: self._database.write(lambda c: said.append(c, most))))
@@ -340,7 +335,7 @@ class Dispatcher:
         until = self._clock.now() + self._options.lease_seconds * SECOND
         works = [each.work for each in held]
         kept = await self._threads.run(
-            lambda: self._database.write(lambda connection: claims.renew(connection, works, until))
+            lambda: self._database.write(lambda connection: claim_rows.renew(connection, works, until))
         )
         for each in held:
             renewed = kept.get(each.key)
@@ -375,13 +370,14 @@ class Dispatcher:
         """
         if left:
             happened = [
-                Happened(each.work.run_id, GivenBack(each.work.lease_epoch, each.begun), each.rules) for each in left
+                ReportedEvent(each.work.run_id, GivenBack(each.work.lease_epoch, each.begun), each.rules)
+                for each in left
             ]
             async with self._keeping:
-                await self._write_down(happened, self._clock.now(), said=Said.of(left, last=True))
+                await self._write_down(happened, self._clock.now(), said=UnsavedLines.of(left, last=True))
 
 
-def _answered(answer: Answer) -> Happened:
+def _answered(answer: LaunchAnswer) -> ReportedEvent:
     work, outcome = answer.of.work, answer.outcome
-    event = GivenBack(work.lease_epoch, begun=False) if outcome is None else Answered(outcome, work.lease_epoch)
-    return Happened(work.run_id, event, answer.of.rules)
+    event = GivenBack(work.lease_epoch, begun=False) if outcome is None else LaunchAnswered(outcome, work.lease_epoch)
+    return ReportedEvent(work.run_id, event, answer.of.rules)

@@ -1,7 +1,7 @@
-"""The whole heart in one process: ticker, dispatcher, follower, janitor and the rarer chores, run together.
+"""The engine of one process: ticker, dispatcher, follower, janitor and the rarer chores, run together.
 
-Any number of processes run one on the same database. Nothing here is a leader; a process that dies
-leaves leases that run out and rows that others take.
+Any number of processes run one on the same database. There is no leader; a process that dies leaves leases that expire
+and rows that others take.
 """
 
 from __future__ import annotations
@@ -14,43 +14,50 @@ from typing import Protocol
 import structlog
 from structlog.typing import FilteringBoundLogger
 
-from horarium.decision.plan import Hold
+from horarium.core.decision.facts import Hold
+from horarium.core.lifecycle.outcome import ReportTokens
 from horarium.engine.advancer import Advancer
-from horarium.engine.archiving import ARCHIVE_AFTER_DAYS, ARCHIVE_SECONDS, Archiving
 from horarium.engine.batch import Tick
+from horarium.engine.chores import COUNT_SECONDS as USAGE_SECONDS
+from horarium.engine.chores import (
+    DISPATCHER,
+    TICKER,
+    TZDATA_SECONDS,
+    HealthWatch,
+    ProcessHeartbeat,
+    TzdataUpgrade,
+    UsageCount,
+)
+from horarium.engine.chores import HEALTH_LOOK_SECONDS as HEALTH_SECONDS
 from horarium.engine.claimer import DispatcherOptions
 from horarium.engine.deliverer import Deliverer
 from horarium.engine.dispatcher import Dispatcher
 from horarium.engine.follower import Follower
-from horarium.engine.health_watch import LOOK_SECONDS as HEALTH_SECONDS
-from horarium.engine.health_watch import HealthWatch
-from horarium.engine.heartbeat import DISPATCHER, TICKER, Heartbeat
-from horarium.engine.janitor import Janitor, Tidied
-from horarium.engine.loop import Loop, Pulse, live
-from horarium.engine.parallel import TICK_THREADS, ParallelTicker
+from horarium.engine.janitor import REPAIR_SECONDS, Janitor, JanitorResult, Repair
+from horarium.engine.loop import EngineThreads, Loop, Pulse, live
+from horarium.engine.partitions import (
+    ARCHIVE_AFTER_DAYS,
+    ARCHIVE_SECONDS,
+    UPKEEP_SECONDS,
+    Archiving,
+    PartitionUpkeep,
+    UpkeepResult,
+)
 from horarium.engine.partitions import FIRST_SECONDS as UPKEEP_FIRST_SECONDS
-from horarium.engine.partitions import UPKEEP_SECONDS, PartitionUpkeep, Upkept
-from horarium.engine.repair import PASS_SECONDS as REPAIR_SECONDS
-from horarium.engine.repair import Repair
 from horarium.engine.retention import PASS_SECONDS as RETENTION_SECONDS
-from horarium.engine.retention import Retention, RetentionOptions
-from horarium.engine.threads import Threads
-from horarium.engine.ticker import Ticker, TickerOptions
-from horarium.engine.tzdata import REST_SECONDS, TzdataUpgrade
-from horarium.engine.usage_count import PASS_SECONDS as USAGE_SECONDS
-from horarium.engine.usage_count import UsageCount
+from horarium.engine.retention import RetentionLoop, RetentionOptions
+from horarium.engine.ticker import TICK_THREADS, ParallelTicker, Ticker, TickerOptions
+from horarium.features.runs.transition_rows import SettledRun
+from horarium.features.tenants.quota_rows import QuotaBook
 from horarium.instant import SECOND, Instant
 from horarium.launchers.registry import Registry
 from horarium.launchers.signals import Signals
-from horarium.life.report_token import ReportTokens
-from horarium.store.database import Database
-from horarium.store.database.channels import DUE, PUSHED, READY
-from horarium.store.database.shared_clock import LOOK_SECONDS, SharedClock
-from horarium.store.migrate import newest_revision
-from horarium.store.processes import About
-from horarium.store.quotas import QuotaBook
-from horarium.store.runs.log_fields import Settled
-from horarium.store.sealing import Sealer
+from horarium.platform.database import Database
+from horarium.platform.database.installation import Sealer
+from horarium.platform.database.processes import About
+from horarium.platform.database.schema import newest_revision
+from horarium.platform.database.shared_clock import LOOK_SECONDS, SharedClock
+from horarium.platform.database.wakeups import DUE, PUSHED, READY
 
 # Between two steps of a chore that has more to do: it must never crowd out the tick.
 _CHORE_PAUSE_SECONDS = 0.05
@@ -64,9 +71,9 @@ class EngineObserver(Protocol):
     """Whoever counts and tells what the engine does; it hears only of what is committed."""
 
     def ticked(self, tick: Tick, now: Instant) -> None: ...
-    def settled(self, runs: Sequence[Settled], now: Instant) -> None: ...
-    def tidied(self, tidied: Tidied, now: Instant) -> None: ...
-    def upkept(self, upkept: Upkept, now: Instant) -> None: ...
+    def settled(self, runs: Sequence[SettledRun], now: Instant) -> None: ...
+    def tidied(self, tidied: JanitorResult, now: Instant) -> None: ...
+    def upkept(self, upkept: UpkeepResult, now: Instant) -> None: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,8 +116,8 @@ class Engine:
         self._database = database
         self._registry = registry
         self._observer = observer
-        self._threads = Threads()
-        self.heartbeat = Heartbeat(
+        self._threads = EngineThreads()
+        self.heartbeat = ProcessHeartbeat(
             database,
             clock,
             self._threads,
@@ -140,7 +147,7 @@ class Engine:
             database, self.clock, registry, delivery.launch_retry, self._threads, sealer, delivery.caps, log
         )
         self.usage = UsageCount(database, self.clock)
-        self.retention = Retention(database, self.clock, self.options.retention, log)
+        self.retention = RetentionLoop(database, self.clock, self.options.retention, log)
         self.partitions = PartitionUpkeep(database, self.clock, self.retention.cutoffs, log)
         self.archiving = Archiving(database, self.clock, self.retention.cutoffs, self.options.archive_after_days)
         self.tzdata = TzdataUpgrade(database, self.clock, log)
@@ -264,7 +271,7 @@ class Engine:
             self._released_until = min(after, self._released_until)
             raise
         if released.runs:
-            self._observer.tidied(Tidied(released=released.runs), self.clock.now())
+            self._observer.tidied(JanitorResult(released=released.runs), self.clock.now())
         if released.next_at is None:
             return self.options.janitor_seconds
         return min(self.options.janitor_seconds, max((released.next_at - self.clock.now()) / SECOND, 0))
@@ -292,7 +299,7 @@ class Engine:
 
     async def _tzdata_step(self) -> float:
         more = await self._threads.run(self.tzdata.step)
-        return _CHORE_PAUSE_SECONDS if more else REST_SECONDS
+        return _CHORE_PAUSE_SECONDS if more else TZDATA_SECONDS
 
     async def _repair_step(self) -> float:
         repaired = await self._threads.run(self.repair.step)

@@ -1,6 +1,6 @@
-"""Follows runs that a target has taken: asks how they are doing where the launcher can, and stops the unwanted.
+"""Poll runs that a target has accepted, where the launcher can, and stop those that are no longer wanted.
 
-Agents and workers are told of tasks that runs have left behind with them, whoever ended these.
+Agents and workers are notified of tasks that ended runs have left with them.
 """
 
 from __future__ import annotations
@@ -11,36 +11,32 @@ from collections.abc import Sequence
 import structlog
 from structlog.typing import FilteringBoundLogger
 
-from horarium.clock import Clock
-from horarium.engine.agent_lines import find_lines
-from horarium.engine.requests import build_request, named_secrets, rules_of
-from horarium.engine.secrets import fetch
-from horarium.engine.threads import Threads
+from horarium.core.document.definition import RunDefinition, connection_in
+from horarium.core.document.document import run_part_of
+from horarium.core.document.kinds import CELERY, PROMPT
+from horarium.core.document.secret_values import Redactor
+from horarium.core.lifecycle.event import CancelledOutside, LaunchAnswered, UnstorableAnswer
+from horarium.core.lifecycle.outcome import Outcome, Refused, StillRunning, without_secrets
+from horarium.core.policy.limits import RunLimits
+from horarium.core.policy.retry import LaunchRetry
+from horarium.engine.loop import EngineThreads
+from horarium.engine.requests import build_request, fetch_secrets, find_lines, named_secrets, rules_of
+from horarium.features.agents import task_rows
+from horarium.features.agents.task_rows import UnwantedTask
+from horarium.features.runs import work_rows
+from horarium.features.runs.definition_rows import Definitions
+from horarium.features.runs.transition_rows import ReportedEvent, fields_of_run, read_run_fields, record_events
+from horarium.features.runs.work_rows import RunWork
+from horarium.features.schedules.due_rows import Plannings
+from horarium.features.secrets.rows import openable
 from horarium.instant import SECOND
 from horarium.launchers.launcher import AgentLine, CancelsTasks, EndsTasks
 from horarium.launchers.registry import Registry
-from horarium.life.event import Answered, CancelledOutside, Unstorable
-from horarium.life.outcome import Outcome, Refused, StillRunning
-from horarium.life.redact import without_secrets
-from horarium.policy.limits import RunLimits
-from horarium.policy.retry import LaunchRetry
-from horarium.schedule.definition import RunDefinition
-from horarium.schedule.document import run_part_of
-from horarium.schedule.kinds import CELERY, PROMPT
-from horarium.schedule.redaction import Redactor
-from horarium.schedule.target import connection_in
-from horarium.store.database import Connection, Database
-from horarium.store.database.channels import READY
-from horarium.store.errors import is_fault_of_a_row
-from horarium.store.runs import overdue, unwanted_tasks
-from horarium.store.runs.definitions import Definitions
-from horarium.store.runs.log_fields import fields_of_run, read_run_fields
-from horarium.store.runs.unwanted_tasks import UnwantedTask
-from horarium.store.runs.work import Work
-from horarium.store.runs.writer import Happened, record_events
-from horarium.store.schedules.due import Plannings
-from horarium.store.sealing import Sealer
-from horarium.store.secrets import openable
+from horarium.platform.clock import Clock
+from horarium.platform.database import Connection, Database
+from horarium.platform.database.errors import is_fault_of_a_row
+from horarium.platform.database.installation import Sealer
+from horarium.platform.database.wakeups import READY
 
 _BATCH = 50
 # A look at a result costs little, and runs that do not report wait for it.
@@ -54,7 +50,7 @@ _CANCEL_SECONDS = 10
 
 _NOT_STOPPED = "run_cancel_request_failed"
 
-Followed = tuple[Work, RunDefinition | Exception]
+Followed = tuple[RunWork, RunDefinition | Exception]
 
 
 class Follower:
@@ -64,7 +60,7 @@ class Follower:
         clock: Clock,
         registry: Registry,
         launch_retry: LaunchRetry | None = None,
-        threads: Threads | None = None,
+        threads: EngineThreads | None = None,
         sealer: Sealer | None = None,
         caps: RunLimits | None = None,
         log: FilteringBoundLogger | None = None,
@@ -74,7 +70,7 @@ class Follower:
         self._clock = clock
         self._registry = registry
         self._launch_retry = launch_retry or LaunchRetry()
-        self._threads = threads or Threads()
+        self._threads = threads or EngineThreads()
         self._sealer = sealer
         self._definitions = Definitions(run_part_of, caps)
         self._known = Plannings()
@@ -87,8 +83,8 @@ class Follower:
         now = self._clock.now()
 
         def take(connection: Connection) -> list[Followed]:
-            works = overdue.to_follow(connection, kinds, now, _ASKED_AT_ONCE)
-            overdue.ask_later(connection, [(work, now + _pause(work, now) * SECOND) for work in works])
+            works = work_rows.to_follow(connection, kinds, now, _ASKED_AT_ONCE)
+            work_rows.ask_later(connection, [(work, now + _pause(work, now) * SECOND) for work in works])
             return self._defined(connection, works)
 
         followed = await self._threads.run(lambda: self._database.write(take)) if kinds else []
@@ -98,21 +94,21 @@ class Follower:
                 await self._settle(work, definition, await self._without_secrets(work, definition, answer))
         return len(followed)
 
-    async def _without_secrets(self, work: Work, definition: RunDefinition | Exception, answer: Outcome) -> Outcome:
+    async def _without_secrets(self, work: RunWork, definition: RunDefinition | Exception, answer: Outcome) -> Outcome:
         """A target may repeat what it was sent at the launch."""
         names = named_secrets(work, definition)
         if not names:
             return answer
         found = await self._threads.run(
-            lambda: self._database.glance(lambda connection: fetch(connection, [(work.namespace, names)]))
+            lambda: self._database.glance(lambda connection: fetch_secrets(connection, [(work.namespace, names)]))
         )
         return without_secrets(answer, Redactor(openable(self._sealer, found[work.namespace].values())))
 
-    def _defined(self, connection: Connection, works: Sequence[Work]) -> list[Followed]:
+    def _defined(self, connection: Connection, works: Sequence[RunWork]) -> list[Followed]:
         definitions = self._definitions.load(connection, works)
         return [(work, definitions[work.run_id]) for work in works]
 
-    async def _poll(self, work: Work, definition: RunDefinition | Exception) -> Outcome | StillRunning:
+    async def _poll(self, work: RunWork, definition: RunDefinition | Exception) -> Outcome | StillRunning:
         if isinstance(definition, Exception):
             return StillRunning()  # the deadline will end it
         try:
@@ -124,38 +120,38 @@ class Follower:
             self._tell("a target could not be asked", work, definition, wrong)
             return StillRunning()
 
-    async def _settle(self, work: Work, definition: RunDefinition | Exception, outcome: Outcome) -> None:
+    async def _settle(self, work: RunWork, definition: RunDefinition | Exception, outcome: Outcome) -> None:
         rules = rules_of(work, definition, self._launch_retry)
         try:
-            await self._record([Happened(work.run_id, Answered(outcome, work.lease_epoch), rules)])
+            await self._record([ReportedEvent(work.run_id, LaunchAnswered(outcome, work.lease_epoch), rules)])
         except Exception as wrong:
             if not is_fault_of_a_row(wrong):
                 raise
-            unstorable = Unstorable(f"{type(wrong).__name__}: {wrong}", work.lease_epoch)
-            await self._record_each([Happened(work.run_id, unstorable, rules)])
+            unstorable = UnstorableAnswer(f"{type(wrong).__name__}: {wrong}", work.lease_epoch)
+            await self._record_each([ReportedEvent(work.run_id, unstorable, rules)])
 
     async def _stop(self) -> int:
         """Stop unwanted runs that no process holds: notify the target, then record them as cancelled."""
 
         def take(connection: Connection) -> list[Followed]:
-            return self._defined(connection, overdue.taken_and_unwanted(connection, _BATCH))
+            return self._defined(connection, work_rows.taken_and_unwanted(connection, _BATCH))
 
         followed = await self._threads.run(lambda: self._database.read(take))
         await asyncio.gather(*(self._cancel(*each) for each in followed))
         over = CancelledOutside("Cancelled on request")
-        return await self._record_each([Happened(work.run_id, over) for work, _ in followed])
+        return await self._record_each([ReportedEvent(work.run_id, over) for work, _ in followed])
 
     async def _tell_unwanted(self) -> int:
         """Whoever still works for runs that are over: each is told, and told again if that fails."""
         now = self._clock.now()
 
         def take(connection: Connection) -> list[tuple[UnwantedTask, AgentLine | Refused | None]]:
-            tasks = unwanted_tasks.take(connection, now, _BATCH, _CANCEL_SECONDS)
+            tasks = task_rows.take_unwanted(connection, now, _BATCH, _CANCEL_SECONDS)
             agents = {(task.namespace, task.agent_id) for task in tasks if connection_in(task.agent_id) is None}
             lines = find_lines(connection, self._sealer, agents)
             return [(task, lines.get((task.namespace, task.agent_id))) for task in tasks]
 
-        if not await self._threads.run(lambda: self._database.glance(lambda c: unwanted_tasks.any_due(c, now))):
+        if not await self._threads.run(lambda: self._database.glance(lambda c: task_rows.is_any_due(c, now))):
             return 0
         taken = await self._threads.run(lambda: self._database.write(take))
         told = await asyncio.gather(*(self._call_off(*each) for each in taken))
@@ -164,9 +160,9 @@ class Follower:
         def write(connection: Connection) -> None:
             for (task, _), is_over in zip(taken, told, strict=True):
                 if is_over:
-                    unwanted_tasks.forget(connection, task)
+                    task_rows.delete_unwanted(connection, task)
                 else:
-                    unwanted_tasks.tell_later(connection, task, later)
+                    task_rows.postpone(connection, task, later)
 
         if taken:
             await self._threads.run(lambda: self._database.write(write))
@@ -189,7 +185,7 @@ class Follower:
             self._log.warning(_NOT_STOPPED, **about, target=task.agent_id, error=why)
             return False
 
-    async def _record_each(self, happened: Sequence[Happened]) -> int:
+    async def _record_each(self, happened: Sequence[ReportedEvent]) -> int:
         """Record together; where the database refuses it record each alone, and return how many it accepts."""
         try:
             await self._record(happened)
@@ -204,7 +200,7 @@ class Follower:
             self._log.error("run_update_failed", **about, error=why)
             return 0
 
-    async def _record(self, happened: Sequence[Happened]) -> None:
+    async def _record(self, happened: Sequence[ReportedEvent]) -> None:
         if not happened:
             return
         now = self._clock.now()
@@ -215,7 +211,7 @@ class Follower:
 
         await self._threads.run(lambda: self._database.write(write))
 
-    async def _cancel(self, work: Work, definition: RunDefinition | Exception) -> None:
+    async def _cancel(self, work: RunWork, definition: RunDefinition | Exception) -> None:
         """The target is told; whether it listens is its own affair."""
         if isinstance(definition, Exception):
             return
@@ -227,13 +223,13 @@ class Follower:
         except Exception as wrong:
             self._tell(_NOT_STOPPED, work, definition, wrong)
 
-    def _tell(self, what: str, work: Work, definition: RunDefinition, wrong: Exception) -> None:
+    def _tell(self, what: str, work: RunWork, definition: RunDefinition, wrong: Exception) -> None:
         schedule_id = None if work.schedule_uid is None else definition.schedule_id
         about = fields_of_run(work.run_id, work.namespace, schedule_id)
         self._log.warning(what, **about, error=f"{type(wrong).__name__}: {wrong}")
 
 
-def _pause(work: Work, now: int) -> int:
+def _pause(work: RunWork, now: int) -> int:
     """Ask soon at first, then ever more rarely: a tenth of how long it has been running."""
     age = (now - (work.started_at or work.created_at)) // SECOND
     return max(_FIRST_PAUSE_SECONDS, min(_LONGEST_PAUSE_SECONDS, age // 10))

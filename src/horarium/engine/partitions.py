@@ -1,30 +1,45 @@
-"""Keeps what grows with time in tables of a week each: makes those of the coming weeks, and drops those that are over.
+"""Create partitions of coming weeks, drop old ones, and move ended runs to the archive.
 
-Any number of processes may run one; a transaction is the turn of one of them. Where the database has no partitions,
-or the role may not make any, everything goes on without: rows are in the partition that takes the rest, and go one by
-one. So do those of a week of which too much has to stay.
+Any number of processes may run one; one transaction at a time works. Where the database has no partitions, or the role
+may not create any, rows stay in the default partition and are deleted one by one. So are those of a week of which too
+much has to stay.
+
+Runs move to the archive some days after they ended, some at each step, unless there is no archive or a live process
+does not know of it yet.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterator
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from typing import Protocol, TypeAlias
 
 import structlog
 from structlog.typing import FilteringBoundLogger
 
-from horarium.clock import Clock
-from horarium.instant import DAY, Instant
-from horarium.store import partition_upkeep
-from horarium.store.cutoffs import Cutoffs
-from horarium.store.database import Connection, Database
-from horarium.store.errors import SchemaMissing
-from horarium.store.history.drop_week import HistoryWeek
-from horarium.store.partition_upkeep import Outcome
-from horarium.store.partitions import ARCHIVE, HISTORY, TABLES, Partition, has_same, missing, past
-from horarium.store.runs.drop_week import ArchiveWeek, WeekOfRuns
-from horarium.store.tables import run_events, run_logs
+from horarium.features.history.week_rows import ArchiveWeek, HistoryWeek, WeekOfRuns
+from horarium.features.runs import archive_rows
+from horarium.features.runs.archive_rows import LIMIT, MovedRuns
+from horarium.instant import DAY, HOUR, Instant
+from horarium.platform.clock import Clock
+from horarium.platform.database import Connection, Database, partition_upkeep
+from horarium.platform.database.errors import SchemaMissing
+from horarium.platform.database.limits import Cutoffs
+from horarium.platform.database.partition_upkeep import Outcome
+from horarium.platform.database.partitions import (
+    ARCHIVE,
+    HISTORY,
+    TABLES,
+    Partition,
+    Week,
+    has_same,
+    missing,
+    missing_of,
+    past,
+)
+from horarium.platform.database.tables import run_events, run_logs, runs_archive
+from horarium.platform.ids import id_at
 
 UPKEEP_SECONDS = 3_600.0
 """Delay after a completed pass."""
@@ -43,7 +58,7 @@ OldBefore: TypeAlias = Callable[[Instant], tuple[Cutoffs | None, Cutoffs | None]
 
 
 @dataclass(frozen=True, slots=True)
-class Upkept:
+class UpkeepResult:
     """The tables of a week that one step made and dropped.
 
     `more`: the pass goes on. `busy`: it ended early, since somebody else was at it or held a lock.
@@ -78,14 +93,14 @@ class PartitionUpkeep:
         self._log = log or structlog.get_logger()
         self._told: set[str] = set()
         self._left: dict[str, Instant] = {}
-        self._pass: Iterator[Upkept] | None = None
+        self._pass: Iterator[UpkeepResult] | None = None
 
-    def step(self) -> Upkept:
+    def step(self) -> UpkeepResult:
         """A transaction or a few; with the last step of a pass the next one begins anew."""
         if self._pass is None:
             self._pass = self._go()
         try:
-            done = next(self._pass, Upkept())
+            done = next(self._pass, UpkeepResult())
         except BaseException:
             self._pass = None
             raise
@@ -93,7 +108,7 @@ class PartitionUpkeep:
             self._pass = None
         return done
 
-    def _go(self) -> Iterator[Upkept]:
+    def _go(self) -> Iterator[UpkeepResult]:
         now = self._clock.now()
         if self._is_denied():
             return
@@ -101,7 +116,7 @@ class PartitionUpkeep:
         if made.busy:
             yield made
             return
-        yield Upkept(made.made, more=True)
+        yield UpkeepResult(made.made, more=True)
         for table, before, ended_by in self._tables(now):
             there = self._database.read(partition_upkeep.there)
             for part in past([each for each in there if each.table == table], ended_by):
@@ -110,7 +125,7 @@ class PartitionUpkeep:
                 else:
                     outcome = yield from self._drop(part, before, now)
                 if outcome in (Outcome.BUSY, Outcome.DENIED):
-                    yield Upkept(busy=outcome is Outcome.BUSY)
+                    yield UpkeepResult(busy=outcome is Outcome.BUSY)
                     return
                 if outcome is Outcome.LEFT and table == HISTORY:
                     break  # which is forgotten from the front
@@ -142,18 +157,18 @@ class PartitionUpkeep:
             return ArchiveWeek(self._database, part, before)
         return WeekOfRuns(self._database, part, BESIDE_RUNS[part.table])
 
-    def _drop(self, part: Partition, before: Cutoffs, now: Instant) -> Generator[Upkept, None, Outcome]:
+    def _drop(self, part: Partition, before: Cutoffs, now: Instant) -> Generator[UpkeepResult, None, Outcome]:
         try:
             job = self._job(part, before, now)
             while (outcome := job.step()) is None:
-                yield Upkept(more=True)
+                yield UpkeepResult(more=True)
         except SchemaMissing:
             if any(each.name == part.name for each in self._database.read(partition_upkeep.there)):
                 raise
             outcome = Outcome.TAKEN
         if outcome is Outcome.DONE:
             self._log.info("partition_dropped", table=part.name)
-            yield Upkept(dropped=1, more=True)
+            yield UpkeepResult(dropped=1, more=True)
         elif outcome is Outcome.LEFT:
             self._left[part.name] = now + _LOOK_AGAIN
             self._log.info("partition_deleted_by_row", table=part.name)
@@ -163,7 +178,7 @@ class PartitionUpkeep:
 
     # ── the coming weeks ─────────────────────────────────────────────────────────────────────────
 
-    def _make(self, now: Instant) -> Upkept:
+    def _make(self, now: Instant) -> UpkeepResult:
         there = self._database.read(partition_upkeep.there)
         # SQLite has no partitions.
         parted = {each.table for each in there if each.is_default}
@@ -178,11 +193,11 @@ class PartitionUpkeep:
                 case Outcome.LEFT:
                     self._tell_left(new)
                 case Outcome.BUSY:
-                    return Upkept(made, busy=True)
+                    return UpkeepResult(made, busy=True)
                 case Outcome.DENIED:
                     self._tell_denied()
                     break
-        return Upkept(made)
+        return UpkeepResult(made)
 
     def _tell_left(self, new: Partition) -> None:
         if new.name not in self._told:
@@ -196,3 +211,62 @@ class PartitionUpkeep:
                 "partition_create_denied",
                 remedy="make the database role the owner of the tables and GRANT it CREATE ON SCHEMA",
             )
+
+
+ARCHIVE_SECONDS = 60.0
+"""Delay after a completed pass."""
+
+ARCHIVE_AFTER_DAYS = 7
+"""Default delay between the end of a run and its move to the archive."""
+
+
+# Whoever drops a week may be a little ahead of whoever moves runs.
+_MARGIN = HOUR
+
+
+class Archiving:
+    def __init__(self, database: Database, clock: Clock, old_before: OldBefore, days: int = ARCHIVE_AFTER_DAYS) -> None:
+        """`days` 0 = nothing ever moves."""
+        self._database = database
+        self._old_before = old_before
+        self._clock = clock
+        self._days = days
+        self._after: bytes | None = b""
+        self._weeks: set[Week] = set()
+
+    def step(self) -> MovedRuns:
+        """Move some runs in one transaction; after the last of a pass the next one begins anew."""
+        if self._database.dialect != "postgresql" or not self._days:
+            return MovedRuns(0, None)
+        now = self._clock.now()
+        after = max(self._after or b"", self._first(now))
+        moved = self._database.write(
+            lambda connection: archive_rows.move_some(
+                connection, finished_before=now - self._days * DAY, after=after, looks=LIMIT
+            )
+        )
+        self._after = moved.after
+        self._make(moved.weeks - self._weeks)
+        return moved
+
+    def _first(self, now: Instant) -> bytes:
+        """Those born before are of weeks that may be dropped just now, with whatever moves into them. What is left of
+        them ran for as long as runs are kept, and stays where it is.
+        """
+        _, runs = self._old_before(now)
+        ended_by = None if runs is None else runs_forgotten_by(runs)
+        return b"" if ended_by is None else id_at(ended_by + _MARGIN)
+
+    def _make(self, weeks: AbstractSet[Week]) -> None:
+        """Create missing tables of earlier weeks.
+
+        Their first runs are in the default partition, from which they move when the week gets a table. A role that
+        may not create tables leaves them there.
+        """
+        if not weeks:
+            return
+        there = self._database.read(partition_upkeep.there)
+        for new in missing_of(runs_archive.name, there, sorted(weeks, key=lambda week: week.start)):
+            if partition_upkeep.make(self._database, new) is Outcome.BUSY:
+                return  # with the next runs of that week
+        self._weeks |= weeks

@@ -1,7 +1,7 @@
-"""Forgets what is older than the operator wants to keep: a little at each step, then rests until the next pass.
+"""Delete what is older than the operator wants to keep: a little at each step, then rest until the next pass.
 
-Any number of processes may run one. Each step is a few small transactions; what another process holds is
-passed over, and is there at the next pass.
+Any number of processes may run one. Each step is a few small transactions; rows that another process holds are
+skipped, and are found by the next pass.
 """
 
 from __future__ import annotations
@@ -12,27 +12,26 @@ from dataclasses import dataclass, field
 import structlog
 from structlog.typing import FilteringBoundLogger
 
-from horarium.clock import Clock
+from horarium.core.policy.limits import RetentionSubject
+from horarium.features.history import rows as history_rows
+from horarium.features.runs import archive_rows, retention_rows
+from horarium.features.runs.retention_rows import Found, Swept
+from horarium.features.schedules.due_rows import Plannings
+from horarium.features.tenants import removal_rows
 from horarium.instant import DAY, HOUR, Instant, to_rfc3339
-from horarium.policy.retention import Kept
-from horarium.store import (
-    archive_retention,
-    audit,
-    cutoffs,
+from horarium.platform.clock import Clock
+from horarium.platform.database import (
+    Connection,
+    Database,
+    audit_chain,
     idempotency,
     installation,
-    leases,
-    orphans,
+    limits,
     partition_upkeep,
-    removal,
-    retention,
+    processes,
 )
-from horarium.store.cutoffs import Before, Cutoffs, Weeks
-from horarium.store.database import Connection, Database
-from horarium.store.history import notices
-from horarium.store.partitions import HISTORY, begun, weeks_of
-from horarium.store.retention import Found, Swept
-from horarium.store.schedules.due import Plannings
+from horarium.platform.database.limits import Before, Cutoffs, Weeks
+from horarium.platform.database.partitions import HISTORY, begun, weeks_of
 
 PASS_SECONDS = 600.0
 """Delay after a completed pass."""
@@ -63,7 +62,7 @@ class RetentionOptions:
 
 
 @dataclass(frozen=True, slots=True)
-class Forgotten:
+class RetentionResult:
     """Deleted rows of one step, by kind; `more`: the pass continues."""
 
     runs: int = 0
@@ -100,7 +99,7 @@ class _Walk:
         del self.found[: len(group)]
 
 
-class Retention:
+class RetentionLoop:
     def __init__(
         self,
         database: Database,
@@ -123,7 +122,7 @@ class Retention:
         self._looked = False
         self._archived, self._left_over = _Walk(), _Walk()
 
-    def step(self) -> Forgotten:
+    def step(self) -> RetentionResult:
         """One group of each kind of thing; with the last step of a pass the next one begins anew."""
         now = self._clock.now()
         keep_history, keep_runs = self.cutoffs(now)
@@ -134,7 +133,7 @@ class Retention:
             walks += [self._runs, self._archived, self._left_over]
         if keep_history is not None:
             self._look_at_weeks(keep_history)
-            by_rows = cutoffs.by_rows(keep_history, self._weeks)
+            by_rows = limits.cutoffs_of_single_rows(keep_history, self._weeks)
             told = self._forget_notices(by_rows)
             events = self._forget_history(by_rows, now)
             schedules = self._forget_schedules(keep_history)
@@ -145,11 +144,13 @@ class Retention:
         entries = self._forget_audit(now)
         is_removing = self._remove_namespace(now)
         answers, dead, counters = self._database.write(lambda connection: self._forget_small(connection, now))
-        full = max(answers, counters, told, entries) == retention.LIMIT
+        full = max(answers, counters, told, entries) == retention_rows.LIMIT
         more = not all(walk.is_over for walk in walks) or full or is_removing
         if not more:
             self._begin()
-        return Forgotten(runs, events, schedules, revisions, plannings, answers, dead, counters, told, more, entries)
+        return RetentionResult(
+            runs, events, schedules, revisions, plannings, answers, dead, counters, told, more, entries
+        )
 
     def cutoffs(self, now: Instant) -> tuple[Cutoffs | None, Cutoffs | None]:
         """Cutoffs of history and of runs; None = nothing is deleted."""
@@ -157,8 +158,8 @@ class Retention:
 
         def look(connection: Connection) -> tuple[Cutoffs | None, Cutoffs | None]:
             return (
-                cutoffs.look(connection, Kept.HISTORY, self._options.keep_history_days, now),
-                cutoffs.look(connection, Kept.RUNS, days, now),
+                limits.read_cutoffs(connection, RetentionSubject.HISTORY, self._options.keep_history_days, now),
+                limits.read_cutoffs(connection, RetentionSubject.RUNS, days, now),
             )
 
         return self._database.read(look)
@@ -179,7 +180,7 @@ class Retention:
             since = installation.forgets_from(connection)
             assert since is not None  # announced just now, or before
             before = since - days * DAY
-            return since, retention.count_old_runs(connection, finished_before=before, most=_MOST_TOLD)
+            return since, retention_rows.count_old_runs(connection, finished_before=before, most=_MOST_TOLD)
 
         since, old = self._database.write(work)
         if old and now < since:
@@ -195,39 +196,41 @@ class Retention:
     def _forget_runs(self, before: Before) -> int:
         def look(after: bytes) -> Found:
             return self._database.read(
-                lambda connection: retention.old_runs(connection, finished_before=before, after=after, looks=_LOOKS)
+                lambda connection: retention_rows.old_runs(
+                    connection, finished_before=before, after=after, looks=_LOOKS
+                )
             )
 
-        return self._sweep(self._runs, look, retention.delete_runs)
+        return self._sweep(self._runs, look, retention_rows.delete_runs)
 
     def _forget_archived(self, before: Cutoffs) -> int:
         def own(after: bytes) -> Found:
             return self._database.read(
-                lambda connection: archive_retention.of_own_days(
+                lambda connection: archive_rows.archived_of_own_days(
                     connection, finished_before=before, after=after, looks=_LOOKS
                 )
             )
 
         def left_over(after: bytes) -> Found:
             return self._database.read(
-                lambda connection: archive_retention.left_over(
+                lambda connection: archive_rows.archived_left_over(
                     connection, finished_before=before, after=after, looks=_LOOKS
                 )
             )
 
-        forgotten = self._sweep(self._archived, own, archive_retention.delete)
-        return forgotten + self._sweep(self._left_over, left_over, archive_retention.delete)
+        forgotten = self._sweep(self._archived, own, archive_rows.delete_archived)
+        return forgotten + self._sweep(self._left_over, left_over, archive_rows.delete_archived)
 
     def _forget_history(self, before: Before, now: Instant) -> int:
         def look(after: bytes) -> Found:
             return self._database.read(
-                lambda connection: retention.schedules_with_old_history(
+                lambda connection: retention_rows.schedules_with_old_history(
                     connection, recorded_before=before, after=after, looks=_LOOKS
                 )
             )
 
         def trim(connection: Connection, uids: list[bytes]) -> Swept:
-            return retention.trim_history(connection, uids, recorded_before=before, now=now)
+            return retention_rows.trim_history(connection, uids, recorded_before=before, now=now)
 
         return self._sweep(self._history, look, trim)
 
@@ -242,17 +245,19 @@ class Retention:
         def look(connection: Connection) -> bool:
             there = partition_upkeep.there(connection)
             self._weeks = weeks_of(HISTORY, there)
-            by_rows = cutoffs.by_rows(before, self._weeks)
+            by_rows = limits.cutoffs_of_single_rows(before, self._weeks)
             if self._weeks is None or not partition_upkeep.is_little(connection, begun(HISTORY, there, by_rows.latest)):
                 return True
-            return retention.has_old_history(connection, recorded_before=by_rows)
+            return retention_rows.has_old_history(connection, recorded_before=by_rows)
 
         if not self._database.read(look):
             self._history.after = None
 
     def _forget_notices(self, before: Before) -> int:
         return self._database.write(
-            lambda connection: notices.purge(connection, recorded_before=before, limit=retention.LIMIT)
+            lambda connection: history_rows.purge_notices(
+                connection, recorded_before=before, limit=retention_rows.LIMIT
+            )
         )
 
     def _forget_audit(self, now: Instant) -> int:
@@ -261,19 +266,19 @@ class Retention:
             return 0
         before = now - keep * DAY
         return self._database.write(
-            lambda connection: audit.trim(connection, recorded_before=before, limit=retention.LIMIT)
+            lambda connection: audit_chain.trim(connection, recorded_before=before, limit=retention_rows.LIMIT)
         )
 
     def _forget_schedules(self, before: Before) -> int:
         def look(after: bytes) -> Found:
             return self._database.read(
-                lambda connection: retention.deleted_schedules(
+                lambda connection: retention_rows.deleted_schedules(
                     connection, deleted_before=before, after=after, looks=_LOOKS
                 )
             )
 
         def purge(connection: Connection, uids: list[bytes]) -> Swept:
-            return Swept(retention.purge_schedules(connection, uids, deleted_before=before), whole=True)
+            return Swept(retention_rows.purge_schedules(connection, uids, deleted_before=before), whole=True)
 
         return self._sweep(self._schedules, look, purge)
 
@@ -282,19 +287,19 @@ class Retention:
 
         def revisions(after: bytes) -> Found:
             return self._database.read(
-                lambda connection: orphans.orphaned_revisions(connection, after=after, looks=_LOOKS)
+                lambda connection: removal_rows.orphaned_revisions(connection, after=after, looks=_LOOKS)
             )
 
         def plannings(after: bytes) -> Found:
             return self._database.read(
-                lambda connection: orphans.unnamed_plannings(connection, after=after, looks=_LOOKS)
+                lambda connection: removal_rows.unnamed_plannings(connection, after=after, looks=_LOOKS)
             )
 
         def purge_plannings(connection: Connection, names: list[bytes]) -> Swept:
-            return Swept(orphans.purge_plannings(connection, names), whole=True)
+            return Swept(removal_rows.purge_plannings(connection, names), whole=True)
 
         return (
-            self._sweep(self._revisions, revisions, orphans.purge_revisions),
+            self._sweep(self._revisions, revisions, removal_rows.purge_revisions),
             self._sweep(self._plannings, plannings, purge_plannings),
         )
 
@@ -311,16 +316,18 @@ class Retention:
 
     def _remove_namespace(self, now: Instant) -> bool:
         """A little of a namespace that was deleted; whether to go on with it at once."""
-        going = self._database.read(removal.being_removed)
+        going = self._database.read(removal_rows.being_removed)
         if not going:
             return False
-        step = self._database.write(lambda connection: removal.remove_some(connection, self._known, going[0], now=now))
-        return step is not removal.Step.WAIT
+        step = self._database.write(
+            lambda connection: removal_rows.remove_some(connection, self._known, going[0], now=now)
+        )
+        return step is not removal_rows.RemovalStep.WAIT
 
     def _forget_small(self, connection: Connection, now: Instant) -> tuple[int, int, int]:
         created_before = now - self._options.idempotency_hours * HOUR
         return (
-            idempotency.purge(connection, created_before=created_before, limit=retention.LIMIT),
-            leases.purge(connection, beat_before=now - _DEAD_AFTER),
-            retention.purge_counters(connection, day_before=now // DAY - _COUNTED_DAYS),
+            idempotency.purge(connection, created_before=created_before, limit=retention_rows.LIMIT),
+            processes.purge_leases(connection, beat_before=now - _DEAD_AFTER),
+            retention_rows.purge_counters(connection, day_before=now // DAY - _COUNTED_DAYS),
         )

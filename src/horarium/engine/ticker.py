@@ -1,52 +1,98 @@
-"""Keeps time: claims what is due and decides it, batch by batch, until nothing is due.
+"""Claim what is due and decide it, batch by batch, until nothing is due.
 
 Every process may run one; the database hands each due schedule to one of them. A batch that cannot be
-decided or written for the sake of one row is halved until that row is alone, which is then parked.
+decided or written because of one row is halved until that row is alone, which is then marked as broken.
 
-A schedule whose condition reads a signal that is not known yet is let go again, undecided: the signal is asked
-for meanwhile, and no row is locked while somebody else's function thinks.
+A schedule whose condition reads an unknown signal is released undecided: the signal is requested meanwhile, and no row
+is locked while a function of a user runs. Pauses whose time has come end before the tick decides what is due, so that
+nothing is late because of a pause.
+
+An ordinary tick is one batch in one thread. When it was full, the next ones are shared by several threads, which the
+database treats as it treats several processes: while it writes one batch, another is being decided. SQLite has one
+writer: one thread.
 """
 
 from __future__ import annotations
 
+import asyncio
 import threading
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from time import process_time
+from types import MappingProxyType
+from typing import Final, NamedTuple
 
-from horarium.clock import Clock
-from horarium.decision.facts import Signal
-from horarium.decision.guards import reads_signal
-from horarium.decision.presence import (
-    BEAT_SECONDS,
+from horarium.core.decision.facts import Signal
+from horarium.core.decision.guards import reads_signal
+from horarium.core.decision.presence import (
     GAP_SECONDS,
+    PRESENCE_BEAT_SECONDS,
     Break,
     Presence,
     clock_was_ahead,
     decided_ahead_until,
-    extend,
+    extend_presence,
     short_breaks,
 )
-from horarium.decision.tick import MAX_CATCHUP_PER_TICK, MAX_DECISIONS_PER_BATCH, PlanTime
+from horarium.core.decision.tick import MAX_CATCHUP_PER_TICK, MAX_DECISIONS_PER_BATCH, PlanTime
 from horarium.engine.batch import Tick, decide_claims, together
-from horarium.engine.pauses import PauseEnds
-from horarium.ids import id_text
+from horarium.engine.loop import EngineThreads
+from horarium.features.cluster.repair_rows import shorten_waits
+from horarium.features.schedules import due_rows, pause_rows
+from horarium.features.schedules.decision_rows import park, park_without_event
+from horarium.features.schedules.due_rows import ClaimTurn, Plannings
+from horarium.features.schedules.pause_rows import Earliest, Paused
+from horarium.features.tenants.quota_rows import QuotaBook
 from horarium.instant import SECOND, Instant
 from horarium.launchers.signals import Signals
-from horarium.store import leases
-from horarium.store.database import Connection, Database
-from horarium.store.database.channels import READY
-from horarium.store.errors import StoreUnavailable, is_fault_of_a_row
-from horarium.store.leases import AHEAD_UNTIL, BREAKS, TICKER
-from horarium.store.processes import another_is_alive, process_rows
-from horarium.store.quotas import QuotaBook
-from horarium.store.schedules import due, pauses, turns
-from horarium.store.schedules.broken import park, park_without_event
-from horarium.store.schedules.due import Plannings
-from horarium.store.schedules.pauses import Earliest
-from horarium.store.schedules.turns import Turn
-from horarium.store.set_back import bring_back
+from horarium.platform.clock import Clock
+from horarium.platform.database import Connection, Database, Dialect, processes
+from horarium.platform.database.errors import StoreUnavailable, is_fault_of_a_row
+from horarium.platform.database.processes import AHEAD_UNTIL, BREAKS, TICKER, another_is_alive, process_rows
+from horarium.platform.database.wakeups import READY
+from horarium.platform.ids import id_text
+
+# Of a whole fleet that was paused until one instant, in one transaction.
+_BATCH = 100
+
+
+class PauseEnds:
+    """Any number of processes may run one: what two find at once, the second finds ended under the lock."""
+
+    def __init__(self, database: Database, known: Plannings) -> None:
+        self._database = database
+        self._known = known
+
+    def step(self, now: Instant) -> bool:
+        """End pauses that are over, and tell whether there may be more."""
+        found = self._database.glance(partial(pause_rows.over, now=now, limit=_BATCH))
+        if not found:
+            return False
+        try:
+            self._database.write(partial(self._end, found=found, now=now))
+        except Exception as wrong:  # one of them cannot be written; the others do not wait for it
+            if not is_fault_of_a_row(wrong):
+                raise
+            for paused in found:
+                self._end_alone(paused, now)
+        return len(found) == _BATCH
+
+    def _end(self, connection: Connection, found: Sequence[Paused], now: Instant) -> None:
+        # In the order in which all lock positions, so that two never wait for each other.
+        for paused in sorted(found, key=lambda each: each.schedule_uid):
+            if pause_rows.end(connection, self._known, paused, now=now):
+                self._database.notify(connection, READY)
+
+    def _end_alone(self, paused: Paused, now: Instant) -> None:
+        try:
+            self._database.write(partial(self._end, found=[paused], now=now))
+        except Exception as wrong:
+            if not is_fault_of_a_row(wrong):
+                raise
+            error = f"{type(wrong).__name__}: {wrong}"
+            self._database.write(partial(pause_rows.keep_paused, uid=paused.schedule_uid, error=error, now=now))
+
 
 # Most crowds come each second, or each minute.
 _CROWDS_RETURN = 61 * SECOND
@@ -87,7 +133,7 @@ class Ticker:
         self._worked = process_time()
         self._observing = threading.Lock()
         # The last claim, while more is due than one batch holds; threads may share it.
-        self._crowd: Turn | None = None
+        self._crowd: ClaimTurn | None = None
         self._crowded_until: Instant = 0
 
     def step(self) -> Tick:
@@ -95,7 +141,7 @@ class Ticker:
         self.beat()
         now = self._clock.now()
         is_rest = self._pause_end is not None and self._pause_end <= now and self._pauses.step(now)
-        turn = Turn([], more=False)
+        turn = ClaimTurn([], more=False)
 
         def tick(connection: Connection) -> Tick:
             nonlocal turn
@@ -123,7 +169,7 @@ class Ticker:
 
     def next_due(self) -> Instant | None:
         """When there is something to do: an occurrence to decide, or a pause to end."""
-        earliest = self._database.glance(pauses.earliest)
+        earliest = self._database.glance(pause_rows.earliest)
         self.expect(earliest)
         return earliest.moment
 
@@ -131,7 +177,7 @@ class Ticker:
         """Accept the earliest times just read: until then no step looks for pauses to end."""
         self._pause_end = earliest.pause_end
 
-    def _claim(self, connection: Connection, now: Instant) -> Turn:
+    def _claim(self, connection: Connection, now: Instant) -> ClaimTurn:
         """The most overdue; but where the last batch did not hold all, everybody in turn.
 
         Who was crowded lately begins with a small batch, in turn as well: what few a quiet tenant has due is
@@ -139,19 +185,19 @@ class Ticker:
         """
         batch, crowd = self._options.batch + self._open_signals, self._crowd
         if crowd is not None:
-            return turns.claim_in_turn(connection, self._known, now, batch, crowd)
+            return due_rows.claim_in_turn(connection, self._known, now, batch, crowd)
         if 0 < self._crowded_until - now <= _CROWDS_RETURN:  # farther ahead: the clock was set back
             few = min(batch, _FIRST_OF_A_CROWD + self._open_signals)
-            return turns.claim_in_turn(connection, self._known, now, few, Turn([], more=True))
-        claims = due.claim(connection, self._known, now, batch)
-        return Turn(claims, more=len(claims) == batch)
+            return due_rows.claim_in_turn(connection, self._known, now, few, ClaimTurn([], more=True))
+        claims = due_rows.claim(connection, self._known, now, batch)
+        return ClaimTurn(claims, more=len(claims) == batch)
 
     @property
     def _open_signals(self) -> int:
         """Number of open signals. They are claimed again and released, and must not use up the places of others."""
         return 0 if self._signals is None else self._signals.open
 
-    def _decide(self, connection: Connection, claims: Sequence[due.Claim], now: Instant) -> Tick:
+    def _decide(self, connection: Connection, claims: Sequence[due_rows.Claim], now: Instant) -> Tick:
         if not claims:
             return Tick()
         options = self._options
@@ -167,13 +213,13 @@ class Ticker:
         return replace(tick, more=tick.more or len(ready) < len(known), waiting=len(claims) - len(known))
 
     def _with_signals(
-        self, claims: Sequence[due.Claim], now: Instant
-    ) -> tuple[Sequence[due.Claim], dict[bytes, Signal]]:
+        self, claims: Sequence[due_rows.Claim], now: Instant
+    ) -> tuple[Sequence[due_rows.Claim], dict[bytes, Signal]]:
         """The claims that can be decided now, and the signals that some of them need."""
         found: dict[bytes, Signal] = {}
         if self._signals is None:
             return claims, found
-        known: list[due.Claim] = []
+        known: list[due_rows.Claim] = []
         for claim in claims:
             if not isinstance(claim.planning, Exception) and reads_signal(claim.planning):
                 signal = self._signals.take(claim.namespace, claim.schedule_id, now)
@@ -199,13 +245,13 @@ class Ticker:
         return together(done, more=True)
 
     def _again(self, connection: Connection, uids: Sequence[bytes], now: Instant) -> Tick:
-        return self._decide(connection, due.claim_again(connection, self._known, uids, now), now)
+        return self._decide(connection, due_rows.claim_again(connection, self._known, uids, now), now)
 
     def _park(
         self, connection: Connection, uid: bytes, wrong: Exception, now: Instant
     ) -> tuple[tuple[str, str, str], ...]:
         """Unless somebody else has decided it, paused it or deleted it meanwhile."""
-        still_due = due.claim_again(connection, self._known, [uid], now)
+        still_due = due_rows.claim_again(connection, self._known, [uid], now)
         error, error_class = str(wrong), type(wrong).__name__
         return tuple(
             (claim.namespace, claim.schedule_id, error)
@@ -227,7 +273,7 @@ class Ticker:
         """Count this moment as one at which this ticker is there, also while it waits for its database."""
         with self._observing:
             before, self._worked = self._worked, process_time()
-            self._presence = extend(self._presence, self._clock.now(), worked_seconds=self._worked - before)
+            self._presence = extend_presence(self._presence, self._clock.now(), worked_seconds=self._worked - before)
             return self._presence
 
     def beat(self, *, waits: bool = True) -> None:
@@ -240,7 +286,7 @@ class Ticker:
             return
         try:
             now = self.observe().at
-            if self._beat_at is not None and 0 <= now - self._beat_at < BEAT_SECONDS * SECOND:
+            if self._beat_at is not None and 0 <= now - self._beat_at < PRESENCE_BEAT_SECONDS * SECOND:
                 return
             self._alive = self._database.write_reserved(self._record_beat)
             self._beat_at = now
@@ -254,16 +300,57 @@ class Ticker:
             self._beating.release()
 
     def _record_beat(self, connection: Connection) -> tuple[Instant, tuple[Break, ...]]:
-        before = leases.last_beat(connection, TICKER, lock=True)
+        before = processes.last_beat(connection, TICKER, lock=True)
         own = self.observe()  # anew: the lock may have come late
         recorded_at = None if before is None else before.beat_at
         ahead = decided_ahead_until(recorded_at, None if before is None else before.info.get(AHEAD_UNTIL), own.at)
         if clock_was_ahead(recorded_at, own.at):
-            bring_back(connection, own.at)
+            shorten_waits(connection, own.at)
         noted = None if before is None else before.info.get(BREAKS)
         accompanied = another_is_alive(process_rows(connection), TICKER, self._owner, own.at)
         breaks = short_breaks(recorded_at, noted, own, accompanied=accompanied)
         info: dict[str, object] = {} if ahead is None else {AHEAD_UNTIL: ahead}
         if breaks:
             info[BREAKS] = breaks
-        return leases.beat(connection, TICKER, self._owner, own.at, GAP_SECONDS, info, since=own.since), breaks
+        return processes.beat_lease(connection, TICKER, self._owner, own.at, GAP_SECONDS, info, since=own.since), breaks
+
+
+# A third would wait for the interpreter more than it works (seen in benchmarks/herd.py).
+TICK_THREADS: Final[Mapping[Dialect, int]] = MappingProxyType({"postgresql": 2, "sqlite": 1})
+# Batches that a thread takes before all meet: fewer leave threads idle, more keep the pulse waiting.
+_BATCHES = 16
+
+
+class TickShare(NamedTuple):
+    """Ticks of one thread; with an `error` it stopped there, and the earlier ticks are committed."""
+
+    ticks: tuple[Tick, ...]
+    error: Exception | None = None
+
+
+class ParallelTicker:
+    def __init__(self, ticker: Ticker, count: int, threads: EngineThreads | None = None) -> None:
+        self._ticker = ticker
+        self._count = count
+        self._threads = threads or EngineThreads()
+        self._was_full = False
+
+    async def step(self) -> list[TickShare]:
+        """One batch; after a full one, a few for each thread."""
+        if self._was_full:
+            shares = await asyncio.gather(
+                *(self._threads.run(lambda: self._take(_BATCHES)) for _ in range(self._count))
+            )
+        else:
+            shares = [await self._threads.run(lambda: self._take(1))]
+        self._was_full = self._count > 1 and all(share.ticks and share.ticks[-1].more for share in shares)
+        return shares
+
+    def _take(self, batches: int) -> TickShare:
+        ticks: list[Tick] = []
+        try:
+            while len(ticks) < batches and (not ticks or ticks[-1].more):
+                ticks.append(self._ticker.step())
+        except Exception as error:  # told by whoever asked, after what the other threads did
+            return TickShare(tuple(ticks), error)
+        return TickShare(tuple(ticks))

@@ -1,4 +1,4 @@
-"""What follows from what was noted of workflows: read for many runs together, decided for each, written in one go."""
+"""Decide what follows from changes of workflows: read for many runs together, decided for each, written together."""
 
 from __future__ import annotations
 
@@ -9,43 +9,41 @@ from functools import partial
 from types import MappingProxyType
 from typing import NamedTuple
 
-from horarium.decision.advance import advance, left_over
-from horarium.decision.step import Advance, ResultsNeeded, RunFacts, StepFact, Stop
-from horarium.engine import step_rows
-from horarium.engine.step_inputs import StepInputs
-from horarium.engine.step_rows import Parent
+from horarium.core.decision.advance import Advance, ResultsNeeded, StepFact, Stop, WorkflowRunFacts, advance, left_over
+from horarium.core.document.assignee import AssigneeType
+from horarium.core.document.definition import Definition
+from horarium.core.document.document import from_canonical
+from horarium.core.document.effective_policies import Effective, read_effective
+from horarium.core.document.envelope import decode_input
+from horarium.core.document.json_values import MAX_BYTES, Json
+from horarium.core.document.kinds import Kinds
+from horarium.core.document.nodes import results_read
+from horarium.core.document.states import FINAL, RunState
+from horarium.core.document.workflow_steps import CompiledWorkflow
+from horarium.core.lifecycle.event import UsedResources
+from horarium.core.policy.limits import LimitUsage, RunLimits, credits_of, exceeded_limit
+from horarium.core.policy.names import MAX_LONG
+from horarium.core.policy.queue import inputs_for
+from horarium.engine import step_drafts
+from horarium.engine.step_drafts import Parent, StepInputs
+from horarium.features.agents.policy_rows import NO_CAPS, PolicyQuestion, effective_for, take_turns, teams_among
+from horarium.features.runs import definition_rows, end_rows
+from horarium.features.runs import step_rows as run_step_rows
+from horarium.features.runs.definition_rows import Definitions
+from horarium.features.runs.step_rows import NOTHING_USED, Advancing, NewStep, NodeOf, StepChange
+from horarium.features.tenants import quota_rows
+from horarium.features.workflows import graph_rows
+from horarium.features.workflows.graph_rows import WorkflowVersion
 from horarium.instant import Instant
-from horarium.life.change import Used
-from horarium.policy.limits import RunLimits, Usage, credits_of, exceeded
-from horarium.policy.names import MAX_LONG
-from horarium.policy.rotation import inputs_for
-from horarium.schedule.assignee import AssigneeType
-from horarium.schedule.compiled import CompiledWorkflow
-from horarium.schedule.data_flow import results_read
-from horarium.schedule.definition import Definition
-from horarium.schedule.document import from_canonical
-from horarium.schedule.effective import Effective, read_effective
-from horarium.schedule.envelope import decode_input
-from horarium.schedule.json_limits import Json
-from horarium.schedule.kinds import Kinds
-from horarium.schedule.run import FINAL, RunState
-from horarium.schedule.storable import MAX_BYTES
-from horarium.store import usage, workflow_graphs
-from horarium.store.database import Connection
-from horarium.store.database.json_text import from_text, to_text
-from horarium.store.policies import NO_CAPS, PolicyQuestion, effective_for, take_turns, teams_among
-from horarium.store.runs import descendants, renderings, step_changes, steps
-from horarium.store.runs.definitions import Definitions
-from horarium.store.runs.step_changes import NOTHING_USED, Noted
-from horarium.store.runs.steps import Advancing, NewStep, NodeOf
-from horarium.store.workflow_graphs import WorkflowVersion
+from horarium.platform.database import Connection
+from horarium.platform.database.columns import from_text, to_text
 
 # Each is a megabyte at most, and so is what a step may be given.
 _FEW_RESULTS = 8
 _MOST_BYTES = _FEW_RESULTS * MAX_BYTES
 
 
-class Broken(NamedTuple):
+class BrokenRun(NamedTuple):
     """A run that can never be moved on, and why."""
 
     run: Advancing
@@ -58,9 +56,9 @@ class _Moving:
 
     parent: Parent
     facts: Sequence[StepFact]
-    used: Used
-    more: Used
-    about: RunFacts
+    used: UsedResources
+    more: UsedResources
+    about: WorkflowRunFacts
     plan: Advance | None = None
     known: dict[str, Json] = field(default_factory=dict)
 
@@ -69,11 +67,11 @@ class _Moving:
         return self.parent.run_id
 
 
-class Moved(NamedTuple):
+class AdvancedRuns(NamedTuple):
     """`runs` were nobody else's; `broken` of them cannot be moved, now or ever."""
 
     runs: int
-    broken: Sequence[Broken]
+    broken: Sequence[BrokenRun]
 
 
 class Workflows:
@@ -87,36 +85,36 @@ class Workflows:
     def read(self, connection: Connection, runs: Sequence[Advancing]) -> list[tuple[Advancing, Parent | Exception]]:
         """Read workflows of runs; an unreadable one yields the reason."""
         named = {each.work.run_id: version_of(each) for each in runs}
-        graphs = workflow_graphs.load(connection, named.values()) if named else {}
+        graphs = graph_rows.load(connection, named.values()) if named else {}
         definitions = self._definitions.load(connection, [each.work for each in runs])
         return [(run, _parent(run, graphs[named[run.work.run_id]], definitions[run.work.run_id])) for run in runs]
 
-    def move_on(self, connection: Connection, run_ids: Sequence[bytes], now: Instant) -> Moved:
-        locked = steps.lock_workflows(connection, run_ids)
+    def move_on(self, connection: Connection, run_ids: Sequence[bytes], now: Instant) -> AdvancedRuns:
+        locked = run_step_rows.lock_workflows(connection, run_ids)
         if len(locked) < len(run_ids):
-            step_changes.forget_missing(connection, run_ids)
-        taken = step_changes.take(connection, [each.work.run_id for each in locked], finish=False)
+            run_step_rows.delete_changes_of_missing(connection, run_ids)
+        taken = run_step_rows.take_changes(connection, [each.work.run_id for each in locked], finish=False)
         moving, unread = self._gather(connection, locked, taken)
         stuck = self._decide(connection, moving)
         self._write(connection, [each for each in moving if each.plan is not None], now)
         self._list_left_over(connection, [each for each in locked if each.work.state in FINAL], now)
-        return Moved(len(locked), [*unread, *stuck])
+        return AdvancedRuns(len(locked), [*unread, *stuck])
 
     def _gather(
-        self, connection: Connection, locked: Sequence[Advancing], taken: Sequence[Noted]
-    ) -> tuple[list[_Moving], list[Broken]]:
+        self, connection: Connection, locked: Sequence[Advancing], taken: Sequence[StepChange]
+    ) -> tuple[list[_Moving], list[BrokenRun]]:
         """Gather facts of the runs that are still active; notes about others are obsolete."""
         running = [each for each in locked if each.work.state == RunState.RUNNING]
         step_ids = {each.step_run_id for each in taken if each.step_run_id is not None}
-        facts = steps.facts(connection, step_ids)
-        more: dict[bytes, Used] = defaultdict(lambda: NOTHING_USED)
+        facts = run_step_rows.facts(connection, step_ids)
+        more: dict[bytes, UsedResources] = defaultdict(lambda: NOTHING_USED)
         for each in taken:
             more[each.run_id] = _sum(more[each.run_id], each.used)
         moving: list[_Moving] = []
-        broken: list[Broken] = []
+        broken: list[BrokenRun] = []
         for run, parent in self.read(connection, running):
             if isinstance(parent, Exception):
-                broken.append(Broken(run, parent))
+                broken.append(BrokenRun(run, parent))
                 continue
             grown = more[run.work.run_id]
             used = _sum(run.work.used, grown)
@@ -124,7 +122,7 @@ class Workflows:
             moving.append(_Moving(parent, facts.get(run.work.run_id, ()), used, grown, about))
         return moving, broken
 
-    def _decide(self, connection: Connection, moving: Sequence[_Moving]) -> list[Broken]:
+    def _decide(self, connection: Connection, moving: Sequence[_Moving]) -> list[BrokenRun]:
         """Those whose conditions read results are asked again with them; each time at least one more is known."""
         waiting, broken = list(moving), []
         while waiting:
@@ -134,14 +132,16 @@ class Workflows:
                 try:
                     plan = advance(each.parent.workflow, run.progress, each.facts, each.about, each.known)
                 except Exception as wrong:
-                    broken.append(Broken(run, wrong))
+                    broken.append(BrokenRun(run, wrong))
                     continue
                 if isinstance(plan, ResultsNeeded):
                     needed[each.run_id] = plan.node_ids
                 else:
                     each.plan = plan
             waiting = [each for each in waiting if each.run_id in needed]
-            texts = steps.results(connection, [(run_id, node) for run_id, nodes in needed.items() for node in nodes])
+            texts = run_step_rows.results(
+                connection, [(run_id, node) for run_id, nodes in needed.items() for node in nodes]
+            )
             for each in waiting:
                 for node in needed[each.run_id]:
                     each.known[node] = from_text(texts.get((each.run_id, node)))
@@ -150,82 +150,84 @@ class Workflows:
     def _list_left_over(self, connection: Connection, ended: Sequence[Advancing], now: Instant) -> None:
         """List nodes that never ran, for runs that were ended from outside."""
         made: list[NewStep] = []
-        letters: dict[bytes, tuple[str | None, Used]] = {}
+        letters: dict[bytes, tuple[str | None, UsedResources]] = {}
         for run, parent in self.read(connection, ended) if ended else ():
             if isinstance(parent, Exception) or (
                 run.progress is not None and len(run.progress) != len(parent.workflow.nodes)
             ):
                 continue  # it has ended, so nobody waits for this
             plan = left_over(parent.workflow, run.progress)
-            made += [step_rows.skipped(parent, skip) for skip in plan.skips]
+            made += [step_drafts.skipped(parent, skip) for skip in plan.skips]
             letters[parent.run_id] = plan.progress, run.work.used
         definitions = self._definitions.load(connection, made, as_written=True) if made else {}
-        renderings.keep_steps(connection, {each.run_id: step_rows.NO_TEXTS for each in made}, definitions)
-        made = [step_rows.with_action(step, definitions[step.run_id], self._kinds) for step in made]
+        definition_rows.save_step_texts(connection, {each.run_id: step_drafts.NO_TEXTS for each in made}, definitions)
+        made = [step_drafts.with_action(step, definitions[step.run_id], self._kinds) for step in made]
         if made:
-            steps.insert(connection, made, now)
-            steps.move(connection, letters)
-            usage.add(connection, _growth(made), now)
+            run_step_rows.insert(connection, made, now)
+            run_step_rows.move(connection, letters)
+            quota_rows.add_growth(connection, _growth(made), now)
 
     # ── writing ──────────────────────────────────────────────────────────────────────────────────
 
     def _write(self, connection: Connection, moving: Sequence[_Moving], now: Instant) -> None:
         made, texts = self._make(connection, moving)
-        steps.insert(connection, made, now)
+        run_step_rows.insert(connection, made, now)
         ended = [step for step in made if step.state in FINAL and step.state != RunState.SKIPPED]
-        noted = [Noted(step.parent_run_id, step.run_id) for step in ended]
-        noted += [Noted(each.run_id, finish=True) for each in moving if each.plan is not None and each.plan.is_over]
+        noted = [StepChange(step.parent_run_id, step.run_id) for step in ended]
         noted += [
-            Noted(work.parent_run_id, None, each.more)
+            StepChange(each.run_id, finish=True) for each in moving if each.plan is not None and each.plan.is_over
+        ]
+        noted += [
+            StepChange(work.parent_run_id, None, each.more)
             for each in moving
             if (work := each.parent.run.work).parent_run_id is not None and any(each.more)
         ]
-        step_changes.note(connection, noted)
-        steps.move(
+        run_step_rows.add_changes(connection, noted)
+        run_step_rows.move(
             connection, {each.run_id: (each.plan.progress, each.used) for each in moving if each.plan is not None}
         )
         for how in Stop:
             stopped = [each.run_id for each in moving if each.plan is not None and each.plan.stop is how]
-            descendants.stop_steps(connection, stopped, now, at_once=how is Stop.END)
-        usage.add(connection, _growth(made, texts), now)
+            end_rows.stop_steps(connection, stopped, now, at_once=how is Stop.END)
+        quota_rows.add_growth(connection, _growth(made, texts), now)
 
     def _make(
         self, connection: Connection, moving: Sequence[_Moving]
     ) -> tuple[list[NewStep], Mapping[bytes, Mapping[str, Json]]]:
         """Return the new steps, and the texts that were rendered for them."""
         plans = [(each.parent, each.plan) for each in moving if each.plan is not None]
-        drafts = [(parent, step_rows.drafted(parent, birth)) for parent, plan in plans for birth in plan.births]
+        drafts = [(parent, step_drafts.drafted(parent, birth)) for parent, plan in plans for birth in plan.births]
         drafts = self._settled(connection, _with_members(connection, _with_teams(connection, drafts)))
-        skipped = [step_rows.skipped(parent, skip) for parent, plan in plans for skip in plan.skips]
+        skipped = [step_drafts.skipped(parent, skip) for parent, plan in plans for skip in plan.skips]
         new = [*(step for _, step in drafts), *skipped]
         definitions = self._definitions.load(connection, new, as_written=True)
         results = self._results(connection, drafts)
         too_many = self._too_many(connection, drafts)
         versions = self._versions(connection, drafts, definitions)
-        inner = workflow_graphs.load(connection, versions.values()) if versions else {}
-        inputs = StepInputs(partial(steps.open_input_bytes, connection), several=len(moving) > 1)
+        inner = graph_rows.load(connection, versions.values()) if versions else {}
+        inputs = StepInputs(partial(run_step_rows.open_input_bytes, connection), several=len(moving) > 1)
         made = []
-        texts: dict[bytes, Mapping[str, Json]] = {step.run_id: step_rows.NO_TEXTS for step in new}
+        texts: dict[bytes, Mapping[str, Json]] = {step.run_id: step_drafts.NO_TEXTS for step in new}
         for parent, step in drafts:
             version = versions.get(step.run_id)
             step = step if version is None else step._replace(workflow_version=version.version)
             sub = None if version is None else inner[version]
             if step.root_run_id in too_many:
-                made.append(step_rows.one_too_many(step, definitions[step.run_id], self._kinds))
+                made.append(step_drafts.one_too_many(step, definitions[step.run_id], self._kinds))
                 continue
             definition = definitions[step.run_id]
             given = partial(inputs.of, parent, results=results[step.run_id])
-            born, texts[step.run_id] = step_rows.born(parent, step, definition, given, sub, self._kinds)
+            born, texts[step.run_id] = step_drafts.create_step(parent, step, definition, given, sub, self._kinds)
             made.append(born)
-        renderings.keep_steps(connection, texts, definitions)
-        made += [step_rows.with_action(step, definitions[step.run_id], self._kinds) for step in skipped]
+        definition_rows.save_step_texts(connection, texts, definitions)
+        made += [step_drafts.with_action(step, definitions[step.run_id], self._kinds) for step in skipped]
         return made, texts
 
     def _too_many(self, connection: Connection, drafts: Sequence[tuple[Parent, NewStep]]) -> set[bytes]:
         """Roots that have as many steps as they may: workflows of a thousand workflows would never come to an end."""
         nested = {step.root_run_id for _, step in drafts if step.root_run_id != step.parent_run_id}
-        new, most = Counter(step.root_run_id for _, step in drafts), step_rows.MAX_STEPS
-        return {root for root in nested if steps.count_below(connection, root, most) + new[root] > most}
+        new, most = Counter(step.root_run_id for _, step in drafts), step_drafts.MAX_STEPS
+        return {root for root in nested if run_step_rows.count_below(connection, root, most) + new[root] > most}
 
     def _settled(
         self, connection: Connection, drafts: Sequence[tuple[Parent, NewStep]]
@@ -233,7 +235,7 @@ class Workflows:
         """With the policies that hold for each: those of the run, unless somebody else works or its workflow speaks."""
         asked: dict[str, list[tuple[NewStep, PolicyQuestion]]] = defaultdict(list)
         for parent, step in drafts:
-            question = step_rows.question(parent, step)
+            question = step_drafts.policy_question(parent, step)
             if question is not None:
                 asked[step.namespace].append((step, question))
         found: dict[bytes, Effective] = {}
@@ -241,7 +243,7 @@ class Workflows:
             caps = self._caps or NO_CAPS
             answers = effective_for(connection, namespace, [question for _, question in those], caps=caps)
             found |= {step.run_id: each for (step, _), each in zip(those, answers, strict=True) if each is not None}
-        return [(parent, step_rows.with_effective(parent, step, found.get(step.run_id))) for parent, step in drafts]
+        return [(parent, step_drafts.with_effective(parent, step, found.get(step.run_id))) for parent, step in drafts]
 
     def _results(
         self, connection: Connection, drafts: Sequence[tuple[Parent, NewStep]]
@@ -256,7 +258,7 @@ class Workflows:
             wanted[step.run_id] = [(step.parent_run_id, node) for node in named]
         heavy = self._too_heavy(connection, wanted)
         light = {run_id: some for run_id, some in wanted.items() if run_id not in heavy}
-        found = steps.results(connection, {each for some in light.values() for each in some})
+        found = run_step_rows.results(connection, {each for some in light.values() for each in some})
         read_now = {
             run_id: {node: found[parent, node] for parent, node in some if (parent, node) in found}
             for run_id, some in light.items()
@@ -268,7 +270,7 @@ class Workflows:
         many = {run_id: some for run_id, some in wanted.items() if len(some) > _FEW_RESULTS}
         if not many:
             return set()
-        sizes = steps.result_sizes(connection, {each for some in many.values() for each in some})
+        sizes = run_step_rows.result_sizes(connection, {each for some in many.values() for each in some})
         return {run_id for run_id, some in many.items() if sum(sizes.get(each, 0) for each in some) > _MOST_BYTES}
 
     def _versions(
@@ -281,18 +283,18 @@ class Workflows:
         subs: dict[bytes, tuple[Parent, NewStep, Definition, str]] = {}
         for parent, step in drafts:
             definition = definitions[step.run_id]
-            if not isinstance(definition, Exception) and (name := step_rows.stored_name(definition.action)):
+            if not isinstance(definition, Exception) and (name := step_drafts.stored_name(definition.action)):
                 subs[step.run_id] = parent, step, definition, name
         if not subs:
             return {}
         names = {(step.namespace, name) for _, step, _, name in subs.values()}
-        newest = workflow_graphs.newest_versions(connection, names)
+        newest = graph_rows.newest_versions(connection, names)
         found: dict[bytes, WorkflowVersion] = {}
         for run_id, (parent, step, definition, name) in subs.items():
             if (step.namespace, name) not in newest:
                 continue
             at_birth = None if parent.effective is None else parent.effective.versions.get(name)
-            version = step_rows.asked_version(definition.action) or at_birth or newest[step.namespace, name]
+            version = step_drafts.asked_version(definition.action) or at_birth or newest[step.namespace, name]
             found[run_id] = WorkflowVersion(step.namespace, name, version)
         return found
 
@@ -336,27 +338,27 @@ def _parent(
         return wrong
 
 
-def facts_of_run(parent: Parent, used: Used) -> RunFacts:
+def facts_of_run(parent: Parent, used: UsedResources) -> WorkflowRunFacts:
     limits = replace(parent.definition.limits, runtime_seconds=None)  # the deadline of the run sees to that
-    spent = Usage(cost=credits_of(used.cost), tokens=used.tokens, tool_calls=used.tool_calls)
-    return RunFacts(
+    spent = LimitUsage(cost=credits_of(used.cost), tokens=used.tokens, tool_calls=used.tool_calls)
+    return WorkflowRunFacts(
         failure=parent.definition.failure,
         inputs=parent.inputs,
-        cap=exceeded(limits, spent),
+        cap=exceeded_limit(limits, spent),
         cancel_requested=parent.run.work.stop_requested_at is not None,
     )
 
 
 def _growth(
     made: Sequence[NewStep], texts: Mapping[bytes, Mapping[str, Json]] = MappingProxyType({})
-) -> dict[str, usage.Growth]:
+) -> dict[str, quota_rows.Growth]:
     """A step is a birth as any other, and brings what it is given and what was rendered for it."""
     births = Counter(step.namespace for step in made)
     sizes: Counter[str] = Counter()
     for step in made:
-        rendered = texts.get(step.run_id, step_rows.NO_TEXTS)
+        rendered = texts.get(step.run_id, step_drafts.NO_TEXTS)
         sizes[step.namespace] += len(step.inputs or "") + sum(len(to_text(each)) for each in rendered.values())
-    return {name: usage.Growth(births=count, bytes=sizes[name]) for name, count in births.items()}
+    return {name: quota_rows.Growth(births=count, bytes=sizes[name]) for name, count in births.items()}
 
 
 def version_of(run: Advancing) -> WorkflowVersion:
@@ -369,6 +371,6 @@ def _inputs(run: Advancing, definition: Definition) -> Json:
     return decode_input(inputs_for(definition.action.input, definition.inputs_rotation, run.work.rotation_index or 0))
 
 
-def _sum(before: Used, more: Used) -> Used:
+def _sum(before: UsedResources, more: UsedResources) -> UsedResources:
     """Add usage, limited to what a column can hold."""
-    return Used(*(max(0, min(one + other, MAX_LONG)) for one, other in zip(before, more, strict=True)))
+    return UsedResources(*(max(0, min(one + other, MAX_LONG)) for one, other in zip(before, more, strict=True)))

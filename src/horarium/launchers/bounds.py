@@ -1,4 +1,7 @@
-"""How long a launch may last: until its work ends, its deadline comes or somebody asks it to stop."""
+"""Bounds of a launch: it lasts until its work ends, its deadline passes or its cancellation is requested.
+
+A cancelled run, a passed deadline and an input that is not JSON end a launch before anything is touched.
+"""
 
 from __future__ import annotations
 
@@ -7,6 +10,11 @@ from collections.abc import Callable, Coroutine
 from dataclasses import dataclass
 from typing import Any, Generic, TypeAlias, TypeVar
 
+from horarium.core.lifecycle.outcome import Refused, RunCancelled, RunTimedOut
+from horarium.launchers.launcher import LaunchRequest
+from horarium.launchers.payload import NotJson, encode
+from horarium.platform.clock import Clock
+
 T = TypeVar("T")
 
 # Beyond this a sleep is as good as for ever, and some event loops overflow.
@@ -14,23 +22,23 @@ LONGEST_WAIT_SECONDS = 7 * 86_400.0
 
 
 @dataclass(frozen=True, slots=True)
-class Ended(Generic[T]):
+class WorkEnded(Generic[T]):
     value: T
 
 
 @dataclass(frozen=True, slots=True)
-class DeadlineReached:
+class DeadlinePassed:
     """`abandoned`: the work did not stop within the grace and goes on unseen."""
 
     abandoned: bool = False
 
 
 @dataclass(frozen=True, slots=True)
-class CancelAsked:
+class CancelRequested:
     abandoned: bool = False
 
 
-End: TypeAlias = Ended[T] | DeadlineReached | CancelAsked
+End: TypeAlias = WorkEnded[T] | DeadlinePassed | CancelRequested
 
 
 async def run_within(
@@ -59,10 +67,10 @@ async def run_within(
         await _stopped(task, stop, grace_seconds)
         raise
     if task.done():
-        return Ended(task.result())
+        return WorkEnded(task.result())
     asked = cancelled is not None and cancelled.is_set()
     abandoned = not await _stopped(task, stop, grace_seconds)
-    return CancelAsked(abandoned) if asked else DeadlineReached(abandoned)
+    return CancelRequested(abandoned) if asked else DeadlinePassed(abandoned)
 
 
 async def _first_of(task: asyncio.Future[Any], seconds: float, cancelled: asyncio.Event | None) -> None:
@@ -99,3 +107,23 @@ async def _stopped(task: asyncio.Future[Any], stop: Callable[[], object], grace_
 def _forget_error(task: asyncio.Future[Any]) -> None:
     if not task.cancelled():
         task.exception()
+
+
+@dataclass(frozen=True, slots=True)
+class Cleared:
+    """`inputs` is their JSON text."""
+
+    inputs: bytes
+    seconds_left: float
+
+
+def preflight(request: LaunchRequest, clock: Clock) -> Cleared | Refused | RunTimedOut | RunCancelled:
+    if request.cancelled is not None and request.cancelled.is_set():
+        return RunCancelled("cancelled before it was launched")
+    left = request.seconds_left(clock)
+    if left <= 0:
+        return RunTimedOut("the deadline passed before the launch")
+    try:
+        return Cleared(encode(request.inputs), left)
+    except NotJson as wrong:
+        return Refused(f"the input {wrong}")

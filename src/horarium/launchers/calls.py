@@ -1,11 +1,11 @@
-"""How a Python function is called and what came of it: in the loop, in a thread, or in a process of its own.
+"""Calls of Python functions and their results: in the event loop, in a thread, or in a process of their own.
 
-Whatever the function does — raise, exit, return something odd — becomes `Returned` or `Raised`.
+Anything that the function does — raise, exit, return something odd — becomes `Returned` or `Raised`.
 
-A thread is used again once its call has ended, and one whose call never ends is nobody else's loss
-(`threads.py`): a thread cannot be killed, so a pool with a fixed number of them would lose a place for each
-stuck call, and the interpreter its exit. Processes are made per call, since killing one worker of a pool
-breaks its neighbours' calls too.
+A thread is reused once its call has ended, and a call that never ends blocks no other (`platform/threads.py`): a
+thread cannot be killed, so a pool with a fixed number of them would lose a place for each stuck call, and the
+interpreter its exit. Each call gets its own process, since killing one worker of a pool breaks the calls of the
+others too.
 """
 
 from __future__ import annotations
@@ -22,16 +22,15 @@ from dataclasses import dataclass
 from multiprocessing.connection import Connection
 from typing import Any, NamedTuple, TypeAlias
 
-from horarium.job.capture import keep_output
-from horarium.job.job import Job
-from horarium.job.run_log import MAX_LINE, Sink, Stream
+from horarium.core.document.json_values import Json
+from horarium.core.lifecycle.outcome import Finished
+from horarium.core.policy.limits import millionths
+from horarium.core.policy.names import MAX_LONG, PolicyError, whole_or_none
+from horarium.core.policy.retry import RetryCause
 from horarium.launchers.payload import MAX_ERROR_CHARACTERS, NotJson, clean_text, keep
-from horarium.launchers.threads import Threads
-from horarium.life.outcome import Finished
-from horarium.policy.limits import millionths
-from horarium.policy.names import MAX_LONG, PolicyError, whole_or_none
-from horarium.policy.retry import RetryCause
-from horarium.schedule.json_limits import Json
+from horarium.platform.job import Job, keep_output
+from horarium.platform.run_log import MAX_LINE, Sink, Stream
+from horarium.platform.threads import ReusedThreads
 
 _TRACEBACK_FRAMES = 10
 # Characters of one message from a child.
@@ -43,7 +42,7 @@ class NoThread(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Used:
+class TaskUsage:
     """Usage reported by the function; None = not reported."""
 
     cost: float | None = None
@@ -51,7 +50,7 @@ class Used:
     tool_calls: int | None = None
 
 
-_UNTOLD = Used()
+_UNTOLD = TaskUsage()
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,14 +62,14 @@ class Returned:
 class Raised:
     error: str
     error_class: str
-    used: Used = _UNTOLD
+    used: TaskUsage = _UNTOLD
 
 
 Called: TypeAlias = Returned | Raised
 _NOTHING = Returned(Finished())
 
 
-class Call(NamedTuple):
+class FunctionCall(NamedTuple):
     """`job` is among the arguments where the function asks for it, and else None. `log` keeps what it prints."""
 
     function: Callable[..., Any]
@@ -93,7 +92,7 @@ def returned(value: Any, job: Job | None = None) -> Called:
         result: Json = keep(finished.result)
     except NotJson as wrong:
         return Raised(f"the result of the task {wrong}", RetryCause.CONTRACT_VIOLATED)
-    said = Used(finished.cost, finished.tokens, finished.tool_calls)
+    said = TaskUsage(finished.cost, finished.tokens, finished.tool_calls)
     try:
         used = _used(said, job)
     except PolicyError as wrong:
@@ -103,10 +102,10 @@ def returned(value: Any, job: Job | None = None) -> Called:
     return Returned(Finished(result, used.cost, used.tokens, used.tool_calls))
 
 
-def _used(said: Used, job: Job | None) -> Used:
+def _used(said: TaskUsage, job: Job | None) -> TaskUsage:
     """Combine usage; the result takes precedence over the job. Raises PolicyError for an invalid amount or number."""
     if job is not None:
-        said = Used(
+        said = TaskUsage(
             job.cost if said.cost is None else said.cost,
             job.tokens if said.tokens is None else said.tokens,
             job.tool_calls if said.tool_calls is None else said.tool_calls,
@@ -137,7 +136,7 @@ def raised(error: BaseException, job: Job | None = None) -> Raised:
     return Raised(clean_text("".join(lines).strip(), MAX_ERROR_CHARACTERS, tail=True), error_class, used)
 
 
-async def call_async(call: Call) -> Called:
+async def call_async(call: FunctionCall) -> Called:
     """In a task of its own, whose context is this call's alone."""
     keep_output(call.log)
     try:
@@ -147,7 +146,7 @@ async def call_async(call: Call) -> Called:
     return returned(value, call.job)
 
 
-def call_sync(call: Call) -> Called:
+def call_sync(call: FunctionCall) -> Called:
     """In a context of its own, as that of `start_thread`."""
     keep_output(call.log)
     try:
@@ -157,7 +156,7 @@ def call_sync(call: Call) -> Called:
     return returned(value, call.job)
 
 
-def start_thread(threads: Threads, function: Callable[[], Called], name: str) -> asyncio.Future[Called]:
+def start_thread(threads: ReusedThreads, function: Callable[[], Called], name: str) -> asyncio.Future[Called]:
     """The call in a thread, with the context variables of whoever starts it. Raises NoThread."""
     loop = asyncio.get_running_loop()
     answer: asyncio.Future[Called] = loop.create_future()
@@ -188,7 +187,7 @@ class ChildProcess:
     What the function prints there comes to `log` line by line, so it is here also when the process is killed.
     """
 
-    def __init__(self, call: Call, log: Sink | None = None) -> None:
+    def __init__(self, call: FunctionCall, log: Sink | None = None) -> None:
         spawn = multiprocessing.get_context("spawn")  # fork would copy the locks of our threads, held or not
         self._here, self._there = spawn.Pipe(duplex=False)
         self._process = spawn.Process(target=_child, args=(self._there, call, log is not None), daemon=True)
@@ -210,8 +209,8 @@ class ChildProcess:
 
     def _receive(self) -> Called:
         try:
-            value: Called | Said = self._here.recv()
-            while isinstance(value, Said):
+            value: Called | OutputPiece = self._here.recv()
+            while isinstance(value, OutputPiece):
                 if self._log is not None:
                     self._log.write(value.stream, value.text)
                 value = self._here.recv()
@@ -230,12 +229,12 @@ class ChildProcess:
             self._process.kill()
 
 
-class Said(NamedTuple):
+class OutputPiece(NamedTuple):
     stream: Stream
     text: str
 
 
-class _Told:
+class _ChildOutput:
     """Output of a child process, sent when a line has ended: a message for each piece would double their number."""
 
     def __init__(self, there: Connection) -> None:
@@ -257,11 +256,11 @@ class _Told:
     def _send(self, stream: Stream) -> None:
         text = self._rest.pop(stream)
         for first in range(0, len(text), _MOST_SAID):
-            self._there.send(Said(stream, text[first : first + _MOST_SAID]))
+            self._there.send(OutputPiece(stream, text[first : first + _MOST_SAID]))
 
 
-def _child(there: Connection, call: Call, keeps: bool) -> None:
-    told = _Told(there)
+def _child(there: Connection, call: FunctionCall, keeps: bool) -> None:
+    told = _ChildOutput(there)
     called = call_sync(call._replace(log=told if keeps else None))
     told.end()
     there.send(called)

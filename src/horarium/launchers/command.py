@@ -1,14 +1,14 @@
 """Runs as commands of this machine: only those that the operator has configured by name, never through a shell.
 
-The action names a command; it cannot write one. Inputs arrive on standard input as JSON, so there is nothing
-to quote and nothing to inject; where the operator allows arguments, an array of texts is also appended to the
-command line, each as one argument. Standard output is the result.
+The action names a command and cannot define one. Inputs arrive on standard input as JSON, so nothing must be quoted
+and nothing can be injected; if the operator allows arguments, an array of texts is also appended to the command
+line, each as one argument. Standard output is the result.
 
-The process starts in a group of its own, and the group is ended at the deadline and on cancel: SIGTERM,
-then SIGKILL. Its environment holds `HORARIUM_*`, what the operator gave and a few harmless variables;
-our own, with its tokens and passwords, is not handed down.
+The process starts in its own process group, which is ended at the deadline and on cancellation: SIGTERM, then
+SIGKILL. Its environment holds `HORARIUM_*`, the variables set by the operator and a few harmless ones; the
+environment of the service, with its tokens and passwords, is not passed on.
 
-Nothing here remembers a key: delivery is at least once. The key is in `HORARIUM_RUN_KEY` for commands that do.
+No keys are stored here: delivery is at least once. Commands find the key in `HORARIUM_RUN_KEY`.
 """
 
 from __future__ import annotations
@@ -26,18 +26,25 @@ from subprocess import PIPE
 from typing import assert_never
 
 from horarium.audience import USUAL, Audience
-from horarium.clock import Clock
+from horarium.core.document import kinds
+from horarium.core.document.checks import MAX_COMMAND_ARGUMENTS
+from horarium.core.document.json_values import Json
+from horarium.core.lifecycle.outcome import (
+    Finished,
+    Outcome,
+    Refused,
+    RunCancelled,
+    RunFailed,
+    RunTimedOut,
+    Unreachable,
+)
+from horarium.core.policy.retry import RetryCause
 from horarium.instant import to_rfc3339
-from horarium.job.run_log import RunLog, Stream
-from horarium.launchers.bounds import CancelAsked, DeadlineReached, Ended, run_within
+from horarium.launchers.bounds import CancelRequested, Cleared, DeadlinePassed, WorkEnded, preflight, run_within
 from horarium.launchers.launcher import Launcher, LaunchRequest
 from horarium.launchers.payload import MAX_RESULT_BYTES, clean_text, read
-from horarium.launchers.preflight import Cleared, preflight
-from horarium.life.outcome import Finished, Outcome, Refused, RunCancelled, RunFailed, RunTimedOut, Unreachable
-from horarium.policy.retry import RetryCause
-from horarium.schedule import kinds
-from horarium.schedule.checks import MAX_COMMAND_ARGUMENTS
-from horarium.schedule.json_limits import Json
+from horarium.platform.clock import Clock
+from horarium.platform.run_log import RunLog, Stream
 
 # Processes at once: each is a program of its own.
 CONCURRENCY = 10
@@ -151,11 +158,11 @@ class CommandLauncher(Launcher):
             grace_seconds=self._grace + _LINGER_SECONDS,
         )
         match end:
-            case Ended(outcome):
+            case WorkEnded(outcome):
                 return outcome
-            case DeadlineReached():
+            case DeadlinePassed():
                 return RunTimedOut(f"the command {name} did not end within {seconds:g} s and was killed")
-            case CancelAsked():
+            case CancelRequested():
                 return RunCancelled(f"the command {name} was cancelled and killed")
             case _:
                 assert_never(end)

@@ -1,15 +1,15 @@
-"""How a call travels: to the address that was checked, under the name that was asked for, on a connection of its own.
+"""One HTTP exchange: to the checked address, under the requested name, on its own connection.
 
-The name is resolved once; the connection goes to that address with the name in `Host` and in the TLS
-handshake. A second look-up, which could answer differently (DNS rebinding), never happens.
+The name is resolved once; the connection goes to that address with the name in `Host` and in the TLS handshake. A
+second look-up, which could answer differently (DNS rebinding), never happens.
 
-No connection of a launch is kept. An idle one that the far end has just closed looks like a request that was lost
-half-way, and every such loss would be an `Unknown`; also, a kept TLS connection to an address shared
-by two names was verified for one of them only. Messages to subscribers may come twice, so those of one subscription
-share a connection for as long as they follow each other (`webhook.py`).
+Launches reuse no connection. An idle connection that the target has just closed looks like a lost request, and each
+such loss would be an `Unknown`; also, a reused TLS connection to an address shared by two names was verified for
+only one of them. Messages to subscribers may come twice, so consecutive messages of one subscription share a
+connection (`webhook.py`).
 
-h11 writes and reads the messages; this file moves bytes. A general client takes four times as long for a call
-like this, for the sake of pools, cookies, redirects and proxies, all of which must be kept from acting here.
+h11 writes and reads the messages; this file moves bytes. A general client takes four times as long for such a call,
+because of pools, cookies, redirects and proxies, all of which must be disabled here.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from typing import TypeAlias
 
 import h11
 
-from horarium.launchers.ssrf import Forbidden, Guard, Permitted, Unresolved
+from horarium.launchers.ssrf import AddressForbidden, AddressGuard, Permitted, Unresolved
 
 CONNECT_TIMEOUT_SECONDS = 10.0
 # Of status line and header fields together, before the answer counts as no answer.
@@ -42,16 +42,16 @@ class TargetForbidden(Exception):
     """The guard said no; nothing was sent."""
 
 
-class BadRequest(Exception):
+class InvalidRequest(Exception):
     """The request cannot be written; nothing was sent."""
 
 
-class Lost(Exception):
+class ConnectionLost(Exception):
     """No connection, or one that broke, or an answer that is none."""
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class HttpOrigin:
     """Where to: `host` as it is looked up and verified, `authority` as it stands in `Host`."""
 
     secure: bool
@@ -71,21 +71,21 @@ class Exchange:
             content = self._http.send(h11.Data(body)) if body else b""
             end = self._http.send(h11.EndOfMessage())
         except h11.LocalProtocolError as wrong:
-            raise BadRequest(str(wrong)) from None
+            raise InvalidRequest(str(wrong)) from None
         self._raw = b"".join(part for part in (head, content, end) if part)
 
-    async def send(self, wire: Wire) -> Answer:
+    async def send(self, wire: Wire) -> HttpResponse:
         """The head of the answer; the first byte counts as sent before it leaves."""
         self.sent = True
         wire.write(self._raw)
         for _ in range(MAX_INTERIM):
             event = await _next_event(self._http, wire)
             if isinstance(event, h11.Response):
-                return Answer(event, self._http, wire)
-        raise Lost("the target sent no complete response")
+                return HttpResponse(event, self._http, wire)
+        raise ConnectionLost("the target sent no complete response")
 
 
-class Answer:
+class HttpResponse:
     def __init__(self, response: h11.Response, http: h11.Connection, wire: Wire) -> None:
         self.status = response.status_code
         self._headers = response.headers
@@ -122,12 +122,12 @@ async def _next_event(http: h11.Connection, wire: Wire) -> object:
         while (event := http.next_event()) is h11.NEED_DATA:
             data = await wire.read()
             if not data and http.their_state is h11.SEND_RESPONSE:
-                raise Lost("the target closed the connection before it answered")
+                raise ConnectionLost("the target closed the connection before it answered")
             http.receive_data(data)
     except h11.RemoteProtocolError as wrong:
-        raise Lost(f"the response cannot be read: {wrong}") from None
+        raise ConnectionLost(f"the response cannot be read: {wrong}") from None
     except OSError as wrong:
-        raise Lost(str(wrong) or type(wrong).__name__) from None
+        raise ConnectionLost(str(wrong) or type(wrong).__name__) from None
     return event
 
 
@@ -205,32 +205,32 @@ class Wire(asyncio.Protocol):
 
 
 class Dialler:
-    def __init__(self, guard: Guard, tls: ssl.SSLContext) -> None:
+    def __init__(self, guard: AddressGuard, tls: ssl.SSLContext) -> None:
         tls.set_alpn_protocols(["http/1.1"])
         self._guard = guard
         self._tls = tls
 
-    async def dial(self, place: Place, group: str) -> Wire:
+    async def dial(self, place: HttpOrigin, group: str) -> Wire:
         """A connection to one of the checked addresses. Raises TargetForbidden or Lost; nothing was sent then."""
         verdict = await self._guard.judge(place.host, place.port, group)
         match verdict:
             case Permitted(addresses):
                 return await self._first_of(place, addresses)
-            case Forbidden(error):
+            case AddressForbidden(error):
                 raise TargetForbidden(error)
             case Unresolved(error):
-                raise Lost(error)
+                raise ConnectionLost(error)
 
-    async def _first_of(self, place: Place, addresses: tuple[str, ...]) -> Wire:
+    async def _first_of(self, place: HttpOrigin, addresses: tuple[str, ...]) -> Wire:
         """The next address is tried only while nothing has been sent: a failed connect cannot have delivered."""
         for address in addresses[:-1]:
             try:
                 return await self._connect(place, address)
-            except Lost:
+            except ConnectionLost:
                 continue
         return await self._connect(place, addresses[-1])
 
-    async def _connect(self, place: Place, address: str) -> Wire:
+    async def _connect(self, place: HttpOrigin, address: str) -> Wire:
         try:
             async with asyncio.timeout(CONNECT_TIMEOUT_SECONDS):
                 _, wire = await asyncio.get_running_loop().create_connection(
@@ -241,7 +241,7 @@ class Dialler:
                     server_hostname=place.host.rstrip(".") if place.secure else None,
                 )
         except TimeoutError:
-            raise Lost(f"no connection to {address} within {CONNECT_TIMEOUT_SECONDS:g} s") from None
+            raise ConnectionLost(f"no connection to {address} within {CONNECT_TIMEOUT_SECONDS:g} s") from None
         except OSError as wrong:
-            raise Lost(str(wrong) or type(wrong).__name__) from None
+            raise ConnectionLost(str(wrong) or type(wrong).__name__) from None
         return wire

@@ -1,34 +1,154 @@
-"""Runs as HTTP calls: one signed CloudEvent to the URL of the action, and its answer as the outcome.
+"""Runs as HTTP calls: one signed CloudEvent to the URL of the action, and its response as the outcome.
 
-`Idempotency-Key` and `webhook-id` carry the delivery key. Whether a second delivery is harmless is the
-receiver's doing, so this launcher promises nothing about it: delivery is at least once.
+`Idempotency-Key` and `webhook-id` carry the delivery key. Only the receiver decides whether a second delivery is
+harmless, so this launcher promises nothing about it: delivery is at least once.
 
-A request counts as sent from its first header byte. Whatever goes wrong before is `Unreachable`. After it a
-lost connection is `Unknown` and the deadline is `RunTimedOut`: the target may have acted.
+A request counts as sent from its first header byte. An error before it is `Unreachable`. After it, a lost connection
+is `Unknown` and the deadline is `RunTimedOut`: the target may have acted.
+
+| response                           | outcome                                                                |
+|------------------------------------|------------------------------------------------------------------------|
+| 202                                | Accepted; reference = `reference` or `id` of the body, else `Location` |
+| other 2xx                          | Finished with the body                                                 |
+| 408, 425                           | Unreachable: the target reports that it did not begin                  |
+| 429                                | Busy; of class `rate_limit` if it lasts                                |
+| 503 with `Retry-After`             | Busy                                                                   |
+| 502, 504; 503 without it           | Unknown: a proxy cannot tell what became of the request                |
+| 500, other 5xx, 6xx and above      | RunFailed, `provider_error`: the target tried, a retry is a new attempt|
+| 3xx                                | Refused: a redirect would bypass the check of the address              |
+| other 4xx                          | Refused                                                                |
+
+A number above 599 counts as a 5xx (RFC 9110 section 15). An incomplete response is no response, unless its status
+alone proves that the run is not done.
 """
 
 from __future__ import annotations
 
+import asyncio
 import ssl
 from collections.abc import Mapping, Sequence
+from datetime import UTC
+from email.utils import parsedate_to_datetime
 
 import httpx
 from standardwebhooks import Webhook
 
 from horarium.audience import USUAL, Audience
-from horarium.clock import Clock
-from horarium.instant import SECOND, to_datetime
-from horarium.launchers.answer import outcome_of
-from horarium.launchers.bounds import CancelAsked, DeadlineReached, Ended, run_within
-from horarium.launchers.cloudevent import STRUCTURED, binary_headers, event_body, header_text
-from horarium.launchers.exchange import BadRequest, Dialler, Exchange, Lost, TargetForbidden
+from horarium.core.document import kinds
+from horarium.core.document.json_values import Json
+from horarium.core.lifecycle.outcome import (
+    Accepted,
+    Busy,
+    Finished,
+    Outcome,
+    Refused,
+    RunCancelled,
+    RunFailed,
+    RunTimedOut,
+    Unknown,
+    Unreachable,
+)
+from horarium.core.policy.retry import RetryCause
+from horarium.instant import SECOND, Instant, from_datetime, to_datetime
+from horarium.launchers.bounds import CancelRequested, Cleared, DeadlinePassed, WorkEnded, preflight, run_within
+from horarium.launchers.exchange import ConnectionLost, Dialler, Exchange, HttpResponse, InvalidRequest, TargetForbidden
 from horarium.launchers.launcher import Launcher, LaunchRequest
-from horarium.launchers.outgoing import BadAction, Outbox, Outgoing
-from horarium.launchers.payload import NotJson, clean_text
-from horarium.launchers.preflight import Cleared, preflight
-from horarium.launchers.ssrf import Guard
-from horarium.life.outcome import Outcome, Refused, RunCancelled, RunTimedOut, Unknown, Unreachable
-from horarium.schedule import kinds
+from horarium.launchers.payload import MAX_RESULT_BYTES, NotJson, clean_text, read
+from horarium.launchers.requests import STRUCTURED, BadAction, Outbox, Outgoing, binary_headers, event_body, header_text
+from horarium.launchers.ssrf import AddressGuard
+from horarium.platform.clock import Clock
+
+# ── responses ─────────────────────────────────────────────────────────────────────────────────────────
+
+
+MAX_REFERENCE = 1_024
+MAX_RETRY_AFTER_SECONDS = 86_400.0
+_SNIPPET_CHARACTERS = 500
+_SNIPPET_SECONDS = 5.0
+_NOT_BEGUN = frozenset({408, 425})
+# A gateway that lost its upstream, or a server that goes down: the request may have been carried out behind it.
+_NOBODY_KNOWS = frozenset({502, 503, 504})
+
+
+async def outcome_of(answer: HttpResponse, now: Instant, *, hidden: str | None = None) -> Outcome:
+    """Reads the body as far as it is wanted; a connection that breaks is the caller's to catch.
+
+    `hidden` is what no error may show, although the target sends it back: errors are kept and read by many.
+    """
+    status = answer.status
+    if 200 <= status < 300:
+        result = await _body(answer)
+        return Accepted(_reference(result, answer.header(b"location"))) if status == 202 else Finished(result)
+    if 300 <= status < 400:
+        return Refused(f"HTTP {status}: redirects are not followed; set the final URL")
+    said = shown(status, await opening(answer), hidden)
+    return not_done(status, said, answer.header(b"retry-after"), now)
+
+
+def not_done(status: int, said: str, wish: str | None, now: Instant) -> Outcome:
+    """Outcome of a status of 400 or more; `wish` is the header `Retry-After`."""
+    if status == 429:
+        return Busy(retry_after(wish, now), sent=True, error_class=RetryCause.RATE_LIMIT)
+    if status == 503 and wish is not None:
+        return Busy(retry_after(wish, now), sent=True)
+    if status in _NOT_BEGUN:
+        return Unreachable(said, sent=True)
+    if status in _NOBODY_KNOWS:
+        return Unknown(said)
+    return Refused(said) if status < 500 else RunFailed(said, RetryCause.PROVIDER_ERROR)
+
+
+async def _body(answer: HttpResponse) -> Json:
+    """The raw bytes, never unpacked: `identity` was asked for, and a packed megabyte can hold a gigabyte."""
+    raw, cut = await answer.read(MAX_RESULT_BYTES)
+    packed = (answer.header(b"content-encoding") or "identity").strip().lower()
+    if packed not in ("", "identity"):
+        return {"undecoded": clean_text(packed, 100), "size_bytes": len(raw)}
+    kind = (answer.header(b"content-type") or "").partition(";")[0].strip().lower()
+    return read(raw, cut=cut, expect_json=False if kind.startswith("text/") else None)
+
+
+async def opening(answer: HttpResponse) -> bytes:
+    """Only for people: the status has said already what became of the run, so a body that does not come is left out."""
+    try:
+        async with asyncio.timeout(_SNIPPET_SECONDS):
+            raw, _ = await answer.read(4 * _SNIPPET_CHARACTERS)
+    except (ConnectionLost, TimeoutError):
+        return b""
+    return raw
+
+
+def shown(status: int, raw: bytes, hidden: str | None) -> str:
+    """A status and how its body begins, in one line."""
+    text = " ".join(raw.decode("utf-8", "replace").split())
+    snippet = clean_text(text.replace(hidden, "…") if hidden else text, _SNIPPET_CHARACTERS)
+    return f"HTTP {status}: {snippet}".removesuffix(": ")
+
+
+def _reference(result: Json, location: str | None) -> str | None:
+    if isinstance(result, dict):
+        for name in ("reference", "id"):
+            value = result.get(name)
+            if isinstance(value, str | int) and not isinstance(value, bool) and value != "":
+                return clean_text(str(value), MAX_REFERENCE)
+    return clean_text(location, MAX_REFERENCE) if location else None
+
+
+def retry_after(value: str | None, now: Instant) -> float | None:
+    """RFC 9110 section 10.2.3: seconds, or a date. What is neither is as good as nothing said."""
+    if value is None:
+        return None
+    text = value.strip()
+    if text.isascii() and text.isdigit():
+        return min(float(text[:12]), MAX_RETRY_AFTER_SECONDS)
+    try:
+        moment = parsedate_to_datetime(text[:64])
+        # A date without a zone is GMT by the same RFC; Python leaves `-0000` naive.
+        seconds = (from_datetime(moment if moment.tzinfo else moment.replace(tzinfo=UTC)) - now) / SECOND
+    except (ValueError, TypeError, IndexError, OverflowError):
+        return None
+    return min(max(seconds, 0.0), MAX_RETRY_AFTER_SECONDS)
+
 
 _TIDY_SECONDS = 1.0
 # What an action may say otherwise.
@@ -46,7 +166,7 @@ class HttpLauncher(Launcher):
         self,
         clock: Clock,
         *,
-        guard: Guard | None = None,
+        guard: AddressGuard | None = None,
         secrets: Mapping[str, str | Sequence[str]] | None = None,
         audiences: Mapping[str, Audience] | None = None,
         source: str = "urn:horarium",
@@ -60,7 +180,7 @@ class HttpLauncher(Launcher):
         self._source = source
         self._signers = {name: _signers(name, value) for name, value in (secrets or {}).items()}
         self._audiences = dict(audiences or {})
-        self._guard = guard or Guard()
+        self._guard = guard or AddressGuard()
         # The certificates that httpx brings: a small container may have none of its own.
         self._dialler = Dialler(self._guard, tls or httpx.create_ssl_context(trust_env=False))
         self._outbox = Outbox()
@@ -75,7 +195,7 @@ class HttpLauncher(Launcher):
         try:
             outgoing = self._outbox.outgoing(request.action, remember=not request.secrets)
             exchange = self._exchange(outgoing, request, cleared.inputs)
-        except (BadAction, BadRequest) as wrong:
+        except (BadAction, InvalidRequest) as wrong:
             return Refused(_said(wrong))
         end = await run_within(
             self._send(outgoing, exchange, request),
@@ -84,12 +204,12 @@ class HttpLauncher(Launcher):
             grace_seconds=_TIDY_SECONDS,
         )
         match end:
-            case Ended(outcome):
+            case WorkEnded(outcome):
                 return outcome
-            case DeadlineReached():
+            case DeadlinePassed():
                 late = "no response before the deadline"
                 return RunTimedOut(late) if exchange.sent else Unreachable(late)
-            case CancelAsked():
+            case CancelRequested():
                 heard = "the target may have processed the request" if exchange.sent else "nothing was sent"
                 return RunCancelled(f"cancelled during the request; {heard}")
 
@@ -103,7 +223,7 @@ class HttpLauncher(Launcher):
                 wire.close()
         except TargetForbidden as wrong:
             return Refused(_said(wrong))
-        except Lost as wrong:
+        except ConnectionLost as wrong:
             return Unknown(_said(wrong)) if exchange.sent else Unreachable(_said(wrong))
 
     def _exchange(self, outgoing: Outgoing, request: LaunchRequest, inputs: bytes) -> Exchange:

@@ -1,7 +1,7 @@
-"""What a launcher is: it takes one run, gives it to its target, and answers with one of the outcomes in `life`.
+"""The interface of a launcher: it takes one run, gives it to its target, and returns one of the outcomes.
 
-A launcher never raises because of its target, keeps to the request's deadline, stops when
-`request.cancelled` is set, and opens no transaction.
+A launcher never raises because of its target, keeps to the request's deadline, stops when `request.cancelled` is
+set, and opens no transaction.
 """
 
 from __future__ import annotations
@@ -11,15 +11,15 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Protocol, runtime_checkable
 
-from horarium.clock import Clock
+from horarium.core.decision.run_policies import Terms
+from horarium.core.document.assignee import AgentContext, AgentProtocol
+from horarium.core.document.definition import Action
+from horarium.core.document.json_values import Json
+from horarium.core.document.kinds import Kind
+from horarium.core.lifecycle.outcome import Outcome, StillRunning, Unknown
 from horarium.instant import SECOND, Instant
-from horarium.job.run_log import RunLog
-from horarium.life.outcome import Outcome, StillRunning, Unknown
-from horarium.schedule.agent_words import AgentContext, AgentProtocol
-from horarium.schedule.definition import Action
-from horarium.schedule.json_limits import Json
-from horarium.schedule.kinds import Kind
-from horarium.schedule.terms import Terms
+from horarium.platform.clock import Clock
+from horarium.platform.run_log import RunLog
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,7 +1,7 @@
-"""What goes out and comes back as JSON: inputs that can be spelled, and results that can be kept.
+"""Payloads as JSON: inputs that can be sent, and results that can be stored.
 
-A result is at most 1 MiB. A larger one is cut and marked, not refused: the work is done, and doing it
-again would not make its answer smaller.
+A result is at most 1 MiB. A larger one is cut and marked, not refused: the work is done, and repeating it would not
+make the result smaller.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Any
 
 import orjson
 
-from horarium.schedule.json_limits import OUTGOING, Json
+from horarium.core.document.json_values import OUTGOING, Json
 
 MAX_RESULT_BYTES = 1_048_576
 MAX_INPUT_BYTES = 4 * 1_048_576

@@ -1,17 +1,17 @@
-"""Runs that wait for a worker: the pull launcher hands nothing out, it names the queue where a run can be claimed.
+"""Runs that wait for a worker: the pull launcher sends nothing, it names the queue where a run can be claimed.
 
-The run row is the message. Launching it twice puts the same row on the same queue, so the key is honoured;
-and since nothing outside is touched, a launch is a change of that row and may happen where the row is claimed.
+The run row is the message. Launching it twice puts the same row on the same queue, so the key is honoured; and since
+nothing outside is touched, a launch is a change of that row and may happen in the transaction that claims the row.
 """
 
 from __future__ import annotations
 
-from horarium.clock import Clock
+from horarium.core.document import kinds
+from horarium.core.document.definition import DEFAULT_QUEUE
+from horarium.core.lifecycle.outcome import Accepted, Outcome
+from horarium.launchers.bounds import Cleared, preflight
 from horarium.launchers.launcher import Launcher, LaunchRequest
-from horarium.launchers.preflight import Cleared, preflight
-from horarium.life.outcome import Accepted, Outcome
-from horarium.schedule import kinds
-from horarium.schedule.target import DEFAULT_QUEUE
+from horarium.platform.clock import Clock
 
 
 class PullLauncher(Launcher):

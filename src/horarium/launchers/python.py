@@ -1,10 +1,10 @@
 """Runs as Python calls in this process: coroutines in the loop, functions in threads, computations in processes.
 
-Nothing here remembers a key, so a redelivery calls the function again: delivery is at least once.
+No keys are stored here, so a redelivery calls the function again: delivery is at least once.
 
-At the deadline and on cancel a coroutine is cancelled and a process killed. A thread can only be told,
-through `context.cancelled()`; one that does not listen is abandoned and counted, and when a namespace has abandoned
-half as many as may run, the launcher is busy for it: threads must not pile up without bound, and nobody waits for
+At the deadline and on cancellation a coroutine is cancelled and a process killed. A thread can only be told, through
+`context.cancelled()`; a thread that does not react is abandoned and counted. When a namespace has abandoned half as
+many threads as may run, the launcher is busy for it: threads must not accumulate, and no namespace waits for
 another's.
 """
 
@@ -19,14 +19,13 @@ from typing import assert_never
 import orjson
 
 from horarium.audience import USUAL, Audience
-from horarium.clock import Clock
-from horarium.job import capture
-from horarium.job.job import Job
-from horarium.launchers.bounds import CancelAsked, DeadlineReached, Ended, run_within
+from horarium.core.document import kinds
+from horarium.core.lifecycle.outcome import Busy, Outcome, Refused, RunCancelled, RunFailed, RunTimedOut, Unreachable
+from horarium.launchers.bounds import CancelRequested, Cleared, DeadlinePassed, WorkEnded, preflight, run_within
 from horarium.launchers.calls import (
-    Call,
     Called,
     ChildProcess,
+    FunctionCall,
     NoThread,
     Raised,
     Returned,
@@ -36,11 +35,11 @@ from horarium.launchers.calls import (
 )
 from horarium.launchers.launcher import Launcher, LaunchRequest
 from horarium.launchers.payload import clean_text
-from horarium.launchers.preflight import Cleared, preflight
 from horarium.launchers.tasks import Task, TaskRegistry, job_of
-from horarium.launchers.threads import Threads
-from horarium.life.outcome import Busy, Outcome, Refused, RunCancelled, RunFailed, RunTimedOut, Unreachable
-from horarium.schedule import kinds
+from horarium.platform import job as job_context
+from horarium.platform.clock import Clock
+from horarium.platform.job import Job
+from horarium.platform.threads import ReusedThreads
 
 CONCURRENCY = 32
 """Concurrent calls: most of them wait for I/O, and a waiting thread is cheap."""
@@ -74,7 +73,7 @@ class PythonLauncher(Launcher):
         self._slots = asyncio.Semaphore(processes or os.cpu_count() or 1)
         self._abandoned: dict[asyncio.Future[Called], str] = {}
         self._children: set[ChildProcess] = set()
-        self._threads = Threads("horarium-task")
+        self._threads = ReusedThreads("horarium-task")
 
     @property
     def abandoned(self) -> int:
@@ -85,10 +84,10 @@ class PythonLauncher(Launcher):
         return self._tasks.offered(self._usual)
 
     async def start(self) -> None:
-        capture.begin()
+        job_context.begin_capture()
 
     async def close(self) -> None:
-        capture.end()
+        job_context.end_capture()
         for child in list(self._children):
             child.kill()
         self._threads.close()
@@ -111,7 +110,7 @@ class PythonLauncher(Launcher):
             return Busy()
         try:
             return await self._run(
-                task, Call(task.function, args, kwargs, job, request.log), request, cleared.seconds_left
+                task, FunctionCall(task.function, args, kwargs, job, request.log), request, cleared.seconds_left
             )
         except NoThread as wrong:
             return Unreachable(str(wrong))
@@ -130,7 +129,7 @@ class PythonLauncher(Launcher):
         known = clean_text(", ".join(own), 500) or "none"
         return Refused(f"the task {clean_text(repr(name), 200)} is not registered; registered: {known}")
 
-    async def _run(self, task: Task, call: Call, request: LaunchRequest, seconds: float) -> Outcome:
+    async def _run(self, task: Task, call: FunctionCall, request: LaunchRequest, seconds: float) -> Outcome:
         work: asyncio.Future[Called]
         if task.is_async:
             work = asyncio.ensure_future(call_async(call))
@@ -143,11 +142,11 @@ class PythonLauncher(Launcher):
             told = partial(self._abandon, work, call.job, request.namespace)
         end = await run_within(work, seconds=seconds, cancelled=request.cancelled, grace_seconds=self._grace, stop=told)
         match end:
-            case Ended(called):
+            case WorkEnded(called):
                 return _outcome(called)
-            case DeadlineReached(abandoned):
+            case DeadlinePassed(abandoned):
                 return RunTimedOut(f"the task {task.name} did not end before the deadline{_left(abandoned)}")
-            case CancelAsked(abandoned):
+            case CancelRequested(abandoned):
                 return RunCancelled(f"the task {task.name} was cancelled{_left(abandoned)}")
             case _:
                 assert_never(end)
@@ -159,7 +158,7 @@ class PythonLauncher(Launcher):
         self._abandoned[answer] = namespace
         answer.add_done_callback(lambda done: self._abandoned.pop(done, None))
 
-    async def _in_process(self, call: Call, run_id: str) -> Called:
+    async def _in_process(self, call: FunctionCall, run_id: str) -> Called:
         async with self._slots:
             child = ChildProcess(call._replace(log=None), call.log)
             self._children.add(child)

@@ -1,7 +1,7 @@
-"""A launcher for tests and demonstrations: it remembers every delivery and answers from a script.
+"""A launcher for tests and demonstrations: it records every delivery and returns outcomes from a script.
 
-It de-duplicates on the key as a perfect target would: a known key gets its first answer again and
-takes no step of the script.
+It de-duplicates by key as a perfect target would: a known key gets its first outcome again and takes no step of the
+script.
 """
 
 from __future__ import annotations
@@ -11,11 +11,19 @@ from collections import deque
 from collections.abc import Awaitable, Callable, Iterable
 from typing import TypeAlias
 
-from horarium.clock import Clock
-from horarium.launchers.bounds import CancelAsked, DeadlineReached, Ended, run_within
+from horarium.core.lifecycle.outcome import (
+    Busy,
+    Finished,
+    Outcome,
+    Refused,
+    RunCancelled,
+    RunTimedOut,
+    StillRunning,
+    Unreachable,
+)
+from horarium.launchers.bounds import CancelRequested, Cleared, DeadlinePassed, WorkEnded, preflight, run_within
 from horarium.launchers.launcher import Launcher, LaunchRequest
-from horarium.launchers.preflight import Cleared, preflight
-from horarium.life.outcome import Busy, Finished, Outcome, Refused, RunCancelled, RunTimedOut, StillRunning, Unreachable
+from horarium.platform.clock import Clock
 
 Step: TypeAlias = Outcome | Callable[[LaunchRequest], Outcome | Awaitable[Outcome]]
 
@@ -64,13 +72,13 @@ class RecordingLauncher(Launcher):
             self._answer(request), seconds=cleared.seconds_left, cancelled=request.cancelled, grace_seconds=1.0
         )
         match end:
-            case Ended(outcome):
+            case WorkEnded(outcome):
                 if not isinstance(outcome, _NotTaken):
                     self._answers[request.key] = outcome
                 return outcome
-            case DeadlineReached():
+            case DeadlinePassed():
                 return RunTimedOut("no response before the deadline")
-            case CancelAsked():
+            case CancelRequested():
                 return RunCancelled("cancelled while waiting for the response")
 
     async def _answer(self, request: LaunchRequest) -> Outcome:

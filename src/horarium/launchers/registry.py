@@ -1,28 +1,125 @@
-"""Which launcher takes which action: one per kind, the built-in ones and those that other packages bring.
+"""Registry of launchers: one per kind of action, the built-in ones and those of other packages.
 
-A package brings a launcher by an entry point in the group `horarium.launchers`: its name is the kind, its
-object is called without arguments and returns the launcher.
+A package adds a launcher by an entry point in the group `horarium.launchers`: its name is the kind, its object is
+called without arguments and returns the launcher.
+
+Every process that launches publishes the kinds that it serves and the names that they know, next to its heartbeat. A
+schedule whose action is served by no process gets a warning, not an error: such a process may start tomorrow.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import AsyncExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from importlib.metadata import EntryPoint, entry_points
+from typing import Any, Protocol
 
 import structlog
 
-from horarium.audience import EVERYBODY, Audience
+from horarium.audience import EVERYBODY, Audience, parse_audience
+from horarium.core.document.definition import DEFAULT_QUEUE, Action
+from horarium.core.document.field import message_of
+from horarium.core.document.json_values import is_storable
+from horarium.core.document.kinds import PULL, PYTHON, SHIPPED, WORKFLOW, Kind, Kinds
+from horarium.core.lifecycle.outcome import Outcome, Refused, Unknown, Unreachable
 from horarium.errors import InvalidDefinition
 from horarium.launchers.launcher import Launcher, LaunchRequest
 from horarium.launchers.payload import clean_text
-from horarium.launchers.served import Served
-from horarium.life.outcome import Outcome, Refused, Unknown, Unreachable
-from horarium.schedule.definition import Action
-from horarium.schedule.foreign import told
-from horarium.schedule.kinds import PULL, PYTHON, SHIPPED, WORKFLOW, Kind, Kinds
-from horarium.schedule.storable import is_storable
+
+# ── published abilities ───────────────────────────────────────────────────────────────────────────────
+
+
+# A row is written every few seconds; a process with more names, or for more namespaces, is taken to know them all.
+MAX_NAMES = 1_000
+MAX_ENTRIES = 5 * MAX_NAMES
+_MAX_SHOWN = 100
+
+
+class Serves(Protocol):
+    """Catalogue of launchable work for a namespace: the registry of this process, and what others have published."""
+
+    def serves(self, kind: str, namespace: str) -> bool: ...
+    def knows(self, kind: str, name: str, namespace: str) -> bool: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Served:
+    """`names` are those of tasks and commands, by kind; a kind that is not in it cannot say what it knows."""
+
+    kinds: Mapping[str, Audience] = field(default_factory=dict)
+    names: Mapping[str, Mapping[str, Audience]] = field(default_factory=dict)
+
+    def document(self) -> dict[str, Any]:
+        return {
+            "kinds": {kind: audience.document() for kind, audience in sorted(self.kinds.items())},
+            "names": {
+                kind: {name: audience.document() for name, audience in sorted(names.items())}
+                for kind, names in self.names.items()
+                if _can_be_published(names)
+            },
+        }
+
+    def serves(self, kind: str, namespace: str) -> bool:
+        return kind in self.kinds and namespace in self.kinds[kind]
+
+    def knows(self, kind: str, name: str, namespace: str) -> bool:
+        if not self.serves(kind, namespace) or kind not in self.names:
+            return self.serves(kind, namespace)
+        return name in self.names[kind] and namespace in self.names[kind][name]
+
+
+def _can_be_published(names: Mapping[str, Audience]) -> bool:
+    return len(names) <= MAX_NAMES and sum(len(each.document()) for each in names.values()) <= MAX_ENTRIES
+
+
+def read_served(document: object) -> Served:
+    """Read what `document` wrote; a row of an older program is empty."""
+    if not isinstance(document, Mapping):
+        return Served()
+    names = {kind: _read_audiences(known) for kind, known in document.get("names", {}).items()}
+    return Served(_read_audiences(document.get("kinds", {})), names)
+
+
+def _read_audiences(known: object) -> dict[str, Audience]:
+    """Nothing of a row that is not ours: a program that knew of no audiences has written a list."""
+    try:
+        return {name: parse_audience(names) for name, names in known.items()} if isinstance(known, Mapping) else {}
+    except (TypeError, ValueError):
+        return {}
+
+
+def unserved(
+    action: Action, kinds: Kinds, processes: Sequence[Serves], namespace: str, *, stored: bool
+) -> tuple[str, ...]:
+    """Warn the author of work that no process executes; `stored`: there is a workflow of this name.
+
+    Work that is not for this namespace counts as missing, with the same texts.
+    """
+    if action.kind == WORKFLOW.name:
+        return () if stored else _unknown_work(action, processes, namespace)
+    if not any(each.serves(action.kind, namespace) for each in processes):
+        return (f"action.kind: no running process executes {action.kind} actions; runs end in state launch_failed",)
+    named = kinds[action.kind].names if action.kind in kinds else ""
+    name = action.target.get(named)
+    if not isinstance(name, str) or any(each.knows(action.kind, name, namespace) for each in processes):
+        return ()
+    return (f"action.{named}: no running process has {name[:_MAX_SHOWN]!r}; runs fail until one does",)
+
+
+def _unknown_work(action: Action, processes: Sequence[Serves], namespace: str) -> tuple[str, ...]:
+    name = action.workflow
+    if name is None or any(each.knows(PYTHON.name, name, namespace) for each in processes):
+        return ()
+    if not any(each.serves(PULL.name, namespace) for each in processes):
+        return ("action.kind: no running process serves pull actions, so workers cannot claim the runs",)
+    queue = action.queue or DEFAULT_QUEUE
+    field_name = next(key for key in WORKFLOW.required if action.target.get(key) == name)
+    return (
+        f"action.{field_name}: no task or stored workflow is named {name[:_MAX_SHOWN]!r}; "
+        f"runs wait in the queue {queue!r} for a worker",
+    )
+
 
 ENTRY_POINT_GROUP = "horarium.launchers"
 
@@ -101,7 +198,7 @@ class Registry:
         return self._resolved(action.kind, action.workflow, namespace)
 
     def kind_of_target(self, target: str, namespace: str) -> str:
-        """The same for a run of which only the target is known (`schedule/target.py`)."""
+        """The same for a run of which only the target is known (`core/document/definition.py`)."""
         kind, _, name = target.partition(":")
         return self._resolved(kind, name or None, namespace)
 
@@ -246,7 +343,7 @@ def _can_be_told(name: object) -> bool:
 
 
 def _failed(launcher: Launcher, error: Exception) -> str:
-    return clean_text(f"the {launcher.kind} launcher failed: {told(error)}", 1_000)
+    return clean_text(f"the {launcher.kind} launcher failed: {message_of(error)}", 1_000)
 
 
 def _no_outcome(launcher: Launcher, answer: object) -> str:
@@ -288,7 +385,7 @@ def discover(points: Iterable[EntryPoint] | None = None) -> Discovered:
             launcher: Launcher = point.load()()
             _check_declared(launcher, point.name, taken={each.kind for each in found})
         except Exception as error:  # foreign code at import: whatever it raises, the others are to be loaded
-            problems.append(clean_text(f"{point.name} ({point.value}): {told(error)}", 500))
+            problems.append(clean_text(f"{point.name} ({point.value}): {message_of(error)}", 500))
         else:
             found.append(launcher)
     return Discovered(tuple(found), tuple(problems))

@@ -1,13 +1,13 @@
-"""How the name of a host becomes addresses: by the system, in threads of our own, within a time limit.
+"""Host names to addresses: by the system, in threads of this process, within a time limit.
 
-The system's look-up blocks, cannot be broken off, and takes as long as the name servers of the name
-like; a tenant may own those. So look-ups are counted by group, the namespace that asks:
+The look-up of the system blocks, cannot be cancelled, and takes as long as the name servers of the name want; a
+tenant may own those. So look-ups are counted by group, which is the namespace:
 
-- a group holds a quarter of the threads at most, and what waits for them waits behind its own group only;
-- a look-up that nobody waits for any more keeps its thread, and counts, until the system gives it up;
-- one host is looked up once at a time, for whoever asks, and what was found is kept for a few seconds.
+- a group uses at most a quarter of the threads, and look-ups that wait for them delay their own group only;
+- an abandoned look-up keeps its thread, and counts, until the system gives it up;
+- one host is looked up once at a time for all groups, and the result is cached for a few seconds.
 
-Keeping answers opens no door: addresses are judged at every use, and the judged one is dialled (`ssrf.py`).
+The cache weakens no check: addresses are checked at every use, and the checked address is dialled (`ssrf.py`).
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ from dataclasses import dataclass, field
 from functools import lru_cache, partial
 from typing import Any, TypeAlias
 
-from horarium.clock import Clock, SystemClock
-from horarium.launchers.threads import Threads
+from horarium.platform.clock import Clock, SystemClock
+from horarium.platform.threads import ReusedThreads
 
 THREADS = 32
 SHARE_OF_A_GROUP = 4
@@ -72,7 +72,7 @@ class SystemResolver:
         self._share = max(threads // SHARE_OF_A_GROUP, 1)
         self._limit = limit_seconds
         self._kept_seconds = kept_seconds
-        self._threads = Threads("horarium-resolver")
+        self._threads = ReusedThreads("horarium-resolver")
         self._lock = threading.Lock()
         self._known: dict[str, _Lookup] = {}
         self._waiting: OrderedDict[str, dict[str, _Lookup]] = OrderedDict()

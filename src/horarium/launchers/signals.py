@@ -1,11 +1,11 @@
-"""What the operator's own function says about a schedule: `signal_rpc_result` in the context of its condition.
+"""The operator's function for a schedule: `signal_rpc_result` in the context of its condition.
 
-The function may be slow, may fail, and may never answer. So it is called in threads of its own, and never while
-a row is locked: whoever needs an answer asks, goes on with other work, and looks again.
+The function may be slow, fail, or never answer. So it is called in its own threads, and never while a row is locked:
+a caller that needs an answer requests it, continues with other work, and looks again.
 
 - a schedule waits for its answer no longer than the time limit; then it is decided without one;
-- a namespace holds a quarter of the threads at most, so one whose answers are slow delays its own schedules only;
-- an answer, also that there was none, is good until it was used once, and for some seconds after it was asked for.
+- a namespace uses at most a quarter of the threads, so slow answers delay its own schedules only;
+- an answer, also a missing one, is valid until it was used once, and for some seconds after it was requested.
 """
 
 from __future__ import annotations
@@ -19,13 +19,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
-from horarium.clock import Clock, SystemClock
-from horarium.decision.facts import NO_SIGNAL, Signal
+from horarium.core.decision.facts import NO_SIGNAL, Signal
+from horarium.core.document.json_values import DocumentProblems, check_storable
 from horarium.instant import SECOND, Instant
 from horarium.launchers.payload import clean_text
-from horarium.launchers.threads import Threads
-from horarium.schedule.problems import Problems
-from horarium.schedule.storable import check_storable
+from horarium.platform.clock import Clock, SystemClock
+from horarium.platform.threads import ReusedThreads
 
 THREADS = 16
 MAX_OPEN = 8_000
@@ -72,7 +71,7 @@ class Signals:
         self._limit = timeout_seconds
         self._cache = round(cache_seconds * SECOND)
         self._clock = clock or SystemClock()
-        self._threads = Threads("horarium-signal")
+        self._threads = ReusedThreads("horarium-signal")
         self._changed = threading.Condition()
         self._known: OrderedDict[Key, _Question] = OrderedDict()
         self._open: dict[Key, _Question] = {}
@@ -213,7 +212,7 @@ def _answered(provider: Provider, namespace: str, schedule_id: str) -> Signal:
     if len(text) > MAX_BYTES:
         return Signal(error=f"the answer is longer than {MAX_BYTES} bytes")
     # A copy: whoever keeps the object may change it while others read.
-    kept, problems = json.loads(text), Problems()
+    kept, problems = json.loads(text), DocumentProblems()
     check_storable(kept, problems)
     return Signal(error="the answer cannot be stored as JSON") if problems.any else Signal(kept)
 

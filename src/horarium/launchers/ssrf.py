@@ -1,9 +1,9 @@
-"""Which addresses a target may live at: public ones, and those that the operator has opened.
+"""Addresses that a target may have: public ones, and those that the operator allows.
 
-Schedules are written by tenants and fetched by us, from inside our network. Without this guard a URL
-is a way to the metadata service of the cloud, to the database port and to the neighbour's admin page.
-The *address* is judged, never the name: `127.1`, `0x7f000001`, `localtest.me` and a name whose answer
-changes between two look-ups all come down to an address, and that very address is dialled (`transport.py`).
+Tenants write schedules, and the service fetches their URLs from inside the operator's network. Without this guard, a
+URL could reach the metadata service of the cloud, the database port or an internal admin page. The *address* is
+checked, never the name: `127.1`, `0x7f000001`, `localtest.me` and a name whose answer changes between two look-ups
+all resolve to an address, and exactly that address is dialled (`exchange.py`).
 
 The special ranges are those of the IANA special-purpose address registries (RFC 6890 and its updates).
 """
@@ -135,7 +135,7 @@ class Permitted:
 
 
 @dataclass(frozen=True, slots=True)
-class Forbidden:
+class AddressForbidden:
     error: str
 
 
@@ -144,10 +144,10 @@ class Unresolved:
     error: str
 
 
-Verdict: TypeAlias = Permitted | Forbidden | Unresolved
+Verdict: TypeAlias = Permitted | AddressForbidden | Unresolved
 
 
-class Guard:
+class AddressGuard:
     """Judges a host by all its addresses; one bad address is enough, since the mix is what an attack looks like."""
 
     def __init__(self, policy: AddressPolicy | None = None, resolver: Resolver | None = None) -> None:
@@ -160,19 +160,19 @@ class Guard:
 
     async def judge(self, host: str, port: int, group: str = "") -> Verdict:
         if not host or len(host) > MAX_HOST_NAME:
-            return Forbidden("the URL has no host, or the host name is too long")
+            return AddressForbidden("the URL has no host, or the host name is too long")
         try:
             texts = await self._resolver(host, port, group)
             addresses = [_address(text) for text in dict.fromkeys(texts)]
         except (OSError, UnicodeError) as wrong:
             return Unresolved(f"{host} cannot be resolved: {wrong}")
         except ValueError as wrong:
-            return Forbidden(f"{host} resolves to an invalid address: {wrong}")
+            return AddressForbidden(f"{host} resolves to an invalid address: {wrong}")
         if not addresses:
             return Unresolved(f"{host} has no address")
         for address in addresses:
             if not self._policy.permits(address):
-                return Forbidden(
+                return AddressForbidden(
                     f"{host} is at {address}, a {range_of(address)} address; the operator has not allowed it"
                 )
         return Permitted(tuple(str(address) for address in addresses[:MAX_ADDRESSES]))

@@ -1,4 +1,4 @@
-"""Which Python functions can be scheduled, and how a run's inputs become their arguments.
+"""Python functions that can be scheduled, and the arguments that the inputs of a run become.
 
 | inputs  | the call                                                             |
 |---------|----------------------------------------------------------------------|
@@ -18,10 +18,10 @@ from dataclasses import dataclass, field
 from typing import Any, TypeAlias, TypeVar
 
 from horarium.audience import USUAL, Audience
+from horarium.core.document.json_values import Json
 from horarium.instant import to_datetime
-from horarium.job.job import Job
 from horarium.launchers.launcher import LaunchRequest
-from horarium.schedule.json_limits import Json
+from horarium.platform.job import Job
 
 F = TypeVar("F", bound=Callable[..., Any])
 Arguments: TypeAlias = tuple[tuple[Any, ...], dict[str, Any]]

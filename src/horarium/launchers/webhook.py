@@ -1,7 +1,7 @@
-"""How a message is sent to whoever wants to be told: one signed POST, and whether it arrived.
+"""Messages to subscribers: one signed POST, and its delivery or failure.
 
-The request travels as launches do: the address is judged before it is called, redirects are not followed, and the
-signature is that of Standard Webhooks, over id, time and body.
+Requests work as for launches: the address is checked before it is called, redirects are not followed, and the
+signature is that of Standard Webhooks, over ID, time and body.
 """
 
 from __future__ import annotations
@@ -16,13 +16,21 @@ from typing import TypeAlias
 import httpx
 from standardwebhooks import Webhook
 
-from horarium.clock import Clock
 from horarium.instant import SECOND, to_datetime
-from horarium.launchers.cloudevent import STRUCTURED
-from horarium.launchers.exchange import Answer, BadRequest, Dialler, Exchange, Lost, Place, TargetForbidden, Wire
-from horarium.launchers.outgoing import BadAction, place_of
+from horarium.launchers.exchange import (
+    ConnectionLost,
+    Dialler,
+    Exchange,
+    HttpOrigin,
+    HttpResponse,
+    InvalidRequest,
+    TargetForbidden,
+    Wire,
+)
 from horarium.launchers.payload import clean_text
-from horarium.launchers.ssrf import Guard
+from horarium.launchers.requests import STRUCTURED, BadAction, place_of
+from horarium.launchers.ssrf import AddressGuard
+from horarium.platform.clock import Clock
 
 TIMEOUT_SECONDS = 10.0
 MAX_SECRET = 200
@@ -34,7 +42,7 @@ _REST_SECONDS = 1.0
 
 
 @dataclass(frozen=True, slots=True)
-class Message:
+class WebhookMessage:
     """`group` is the namespace on whose behalf it is sent; `id` is the same at each repetition."""
 
     url: str
@@ -86,10 +94,10 @@ def check_secret(secret: str) -> str | None:
 
 
 @dataclass(frozen=True, slots=True)
-class _KeptWire:
+class _ReusedWire:
     """A connection that stands, with where it leads and on whose behalf: it serves nothing else."""
 
-    key: tuple[Place, str]
+    key: tuple[HttpOrigin, str]
     wire: Wire
 
 
@@ -98,9 +106,9 @@ class Channel:
 
     def __init__(self, sender: WebhookSender) -> None:
         self._sender = sender
-        self._kept: _KeptWire | None = None
+        self._kept: _ReusedWire | None = None
 
-    async def send(self, message: Message) -> Delivery:
+    async def send(self, message: WebhookMessage) -> Delivery:
         """Send a message as `WebhookSender.send` does."""
         kept, self._kept = self._kept, None
         try:
@@ -118,7 +126,12 @@ class Channel:
 
 class WebhookSender:
     def __init__(
-        self, clock: Clock, guard: Guard, *, timeout_seconds: float = TIMEOUT_SECONDS, tls: ssl.SSLContext | None = None
+        self,
+        clock: Clock,
+        guard: AddressGuard,
+        *,
+        timeout_seconds: float = TIMEOUT_SECONDS,
+        tls: ssl.SSLContext | None = None,
     ) -> None:
         self._clock = clock
         self._guard = guard
@@ -126,7 +139,7 @@ class WebhookSender:
         self._tls = tls
         self._dialler: Dialler | None = None
 
-    async def send(self, message: Message) -> Delivery:
+    async def send(self, message: WebhookMessage) -> Delivery:
         """Send on a connection of its own. No answer within the time is none; what the far end does never raises."""
         channel = self.channel()
         try:
@@ -138,22 +151,24 @@ class WebhookSender:
         """Open a way for messages that follow each other: they share a connection while the far end keeps it."""
         return Channel(self)
 
-    async def exchange(self, message: Message, kept: _KeptWire | None) -> tuple[Delivery, _KeptWire | None]:
+    async def exchange(self, message: WebhookMessage, kept: _ReusedWire | None) -> tuple[Delivery, _ReusedWire | None]:
         """Send once; return what became of it, and the connection if it can be used again."""
         try:
             place, target = place_of(message.url)
             async with asyncio.timeout(self._timeout):
                 if kept is not None and kept.key == (place, message.group) and kept.wire.is_idle:
-                    with suppress(Lost):  # closed meanwhile: a message may arrive twice, so it is sent again
+                    with suppress(ConnectionLost):  # closed meanwhile: a message may arrive twice, so it is sent again
                         return await self._over(kept, target, message)
-                fresh = _KeptWire((place, message.group), await self._dial().dial(place, message.group))
+                fresh = _ReusedWire((place, message.group), await self._dial().dial(place, message.group))
                 return await self._over(fresh, target, message)
         except TimeoutError:
             return Undelivered(f"no answer within {self._timeout:g} s"), None
-        except (BadAction, BadRequest, TargetForbidden, Lost, UnicodeError) as wrong:
+        except (BadAction, InvalidRequest, TargetForbidden, ConnectionLost, UnicodeError) as wrong:
             return Undelivered(clean_text(str(wrong) or type(wrong).__name__, _MAX_ANSWER)), None
 
-    async def _over(self, kept: _KeptWire, target: bytes, message: Message) -> tuple[Delivery, _KeptWire | None]:
+    async def _over(
+        self, kept: _ReusedWire, target: bytes, message: WebhookMessage
+    ) -> tuple[Delivery, _ReusedWire | None]:
         may_go_on = False
         try:
             headers = self._headers(message)
@@ -176,7 +191,7 @@ class WebhookSender:
             self._dialler = Dialler(self._guard, self._tls or httpx.create_ssl_context(trust_env=False))
         return self._dialler
 
-    def _headers(self, message: Message) -> dict[str, str]:
+    def _headers(self, message: WebhookMessage) -> dict[str, str]:
         now = self._clock.now()
         signature = Webhook(message.secret).sign(message.id, to_datetime(now), message.body.decode())
         return {
@@ -191,16 +206,16 @@ class WebhookSender:
         }
 
 
-async def _delivery(answer: Answer) -> Delivery:
+async def _delivery(answer: HttpResponse) -> Delivery:
     """Read what is said of a refusal. A message that was taken is delivered, however long the rest of the answer is."""
     if 200 <= answer.status < 300:
-        with suppress(TimeoutError, Lost):  # only for the sake of the connection
+        with suppress(TimeoutError, ConnectionLost):  # only for the sake of the connection
             async with asyncio.timeout(_REST_SECONDS):
                 await answer.read(_MAX_REST)
         return Delivered(answer.status)
     try:
         raw, _ = await answer.read(4 * _MAX_ANSWER)
-    except Lost:
+    except ConnectionLost:
         raw = b""
     said = clean_text(raw.decode("utf-8", "replace"), _MAX_ANSWER)
     if 300 <= answer.status < 400:

@@ -1,0 +1,1 @@
+"""Public path of the outcomes that launchers return."""

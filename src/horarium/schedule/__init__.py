@@ -1,1 +1,1 @@
-"""What: the values a schedule is made of, and the rules that each value keeps by itself."""
+"""Public paths of the fields and kinds that launchers declare."""

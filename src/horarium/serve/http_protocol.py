@@ -1,6 +1,6 @@
-"""What one connection may cost: time for headers and bodies, readers that read, bodies that are not crumbs.
+"""Bounds of one connection: time for headers and bodies, clients that do not read, and bodies in tiny chunks.
 
-uvicorn reads a request for as long as it takes, and writes to whoever does not read. Deadlines are plain numbers,
+uvicorn reads a request for as long as it takes, and writes to clients that do not read. Deadlines are plain numbers,
 which the server compares with its clock ten times a second: a timer for each request would cost more.
 """
 
@@ -21,14 +21,12 @@ import h11
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from uvicorn.protocols.http.h11_impl import H11Protocol, RequestResponseCycle
 
-from horarium.api.address import Network
-from horarium.api.heads import ambiguous_length
-from horarium.api.health import is_probe
-from horarium.api.limits import network_of
-from horarium.api.problems import problem
-from horarium.serve.seats import Seat, SeatLimits, Seats, fitting
-from horarium.serve.tls import with_certificate
-from horarium.settings import Settings
+from horarium.features.cluster.probes import is_probe
+from horarium.platform.http.connections import Network, network_of
+from horarium.platform.http.middleware import ambiguous_length
+from horarium.platform.http.responses import problem
+from horarium.platform.settings import Settings
+from horarium.serve.sockets import ConnectionSeat, SeatLimits, Seats, fitting, with_certificate
 
 # A whole request line and all headers of a request.
 HEAD_BYTES = 16_384
@@ -49,7 +47,7 @@ class Phase(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Patience:
+class ConnectionTimeouts:
     """Seconds that a phase may last, and that a reader may take to read a little."""
 
     head_seconds: float
@@ -63,7 +61,7 @@ def phase_of(their_state: Any, *, idle: bool) -> Phase:
     return Phase.BODY if their_state is h11.SEND_BODY else Phase.US
 
 
-def seconds_for(phase: Phase, patience: Patience) -> float | None:
+def seconds_for(phase: Phase, patience: ConnectionTimeouts) -> float | None:
     """None = it ends by itself: our answer, or by the server's own limit of idleness."""
     match phase:
         case Phase.HEAD:
@@ -109,7 +107,7 @@ class _Reader(h11.Connection):
 
 class BoundedProtocol(H11Protocol):
     def __init__(
-        self, *, seats: Seats, patience: Patience, proxies: tuple[Network, ...], base: str = "", **given: Any
+        self, *, seats: Seats, patience: ConnectionTimeouts, proxies: tuple[Network, ...], base: str = "", **given: Any
     ) -> None:
         super().__init__(**given)
         self._base = base
@@ -117,7 +115,7 @@ class BoundedProtocol(H11Protocol):
         self._seats = seats
         self._patience = patience
         self._proxies = proxies
-        self._seat: Seat | None = None
+        self._seat: ConnectionSeat | None = None
         self._address: str | None = None
         self._waits_for: tuple[Any, Phase] | None = None
         self._until: float | None = None
@@ -128,7 +126,7 @@ class BoundedProtocol(H11Protocol):
         self.app_state = with_certificate(self.app_state, transport)
         self._address = self._sharing()
         self._seat = self._seats.take(self, self._address)
-        if self._seat is Seat.PROBES:
+        if self._seat is ConnectionSeat.PROBES:
             self.app = _only_probes(self.app, self._base)
         self._look()
 
@@ -272,7 +270,7 @@ def bounded_protocol(settings: Settings) -> type[asyncio.Protocol]:
     made = partial(
         BoundedProtocol,
         seats=Seats(SeatLimits(most, min(most, settings.address_connections))),
-        patience=Patience(settings.header_timeout_seconds, settings.body_timeout_seconds),
+        patience=ConnectionTimeouts(settings.header_timeout_seconds, settings.body_timeout_seconds),
         proxies=tuple(map(ip_network, settings.trusted_proxies)) if settings.behind_proxy else (),
         base=settings.base_path,
     )

@@ -1,13 +1,22 @@
-"""Which launchers a service has: the built-in ones as the settings allow them, and those of other packages."""
+"""The launchers of a service, and the user code that it loads: tasks, schedules and the signal function.
+
+The built-in launchers are those that the settings allow; other packages add theirs.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import importlib
+import os
+import sys
+from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass, field
 from importlib.util import find_spec
+from typing import Any, Protocol, runtime_checkable
 
 from horarium.audience import Audience
-from horarium.clock import Clock
+from horarium.errors import InvalidDefinition
 from horarium.launchers import python
 from horarium.launchers.a2a.launcher import A2ALauncher
 from horarium.launchers.command import CommandLauncher, CommandSpec
@@ -16,9 +25,13 @@ from horarium.launchers.launcher import Launcher
 from horarium.launchers.pull import PullLauncher
 from horarium.launchers.python import PythonLauncher
 from horarium.launchers.registry import Registry, discover
-from horarium.launchers.ssrf import AddressPolicy, Guard
+from horarium.launchers.signals import Provider
+from horarium.launchers.ssrf import AddressGuard, AddressPolicy
 from horarium.launchers.tasks import TaskRegistry
-from horarium.settings import Settings, WebhookSecret
+from horarium.platform.clock import Clock
+from horarium.platform.settings import Settings, WebhookSecret
+
+# ── launchers ─────────────────────────────────────────────────────────────────────────────────────────
 
 
 def make_registry(settings: Settings, clock: Clock, tasks: TaskRegistry) -> tuple[Registry, tuple[str, ...]]:
@@ -30,7 +43,7 @@ def make_registry(settings: Settings, clock: Clock, tasks: TaskRegistry) -> tupl
         _http(settings, clock),
         CommandLauncher(_commands(settings), clock),
         PullLauncher(clock),
-        A2ALauncher(clock, guard=Guard(address_policy(settings))),
+        A2ALauncher(clock, guard=AddressGuard(address_policy(settings))),
     ]
     problems: list[str] = []
     if settings.celery_connections:
@@ -103,7 +116,7 @@ def _http(settings: Settings, clock: Clock) -> HttpLauncher:
     }
     return HttpLauncher(
         clock,
-        guard=Guard(address_policy(settings)),
+        guard=AddressGuard(address_policy(settings)),
         secrets={name: each.secret.get_secret_value().split() for name, each in given.items()},
         audiences={name: settings.audience(each.namespaces) for name, each in given.items()},
     )
@@ -121,3 +134,72 @@ def _commands(settings: Settings) -> dict[str, CommandSpec]:
         )
         for name, each in settings.commands.items()
     }
+
+
+# ── user code ─────────────────────────────────────────────────────────────────────────────────────────
+
+
+@runtime_checkable
+class Application(Protocol):
+    """It may also have a `name` and a `release`: then its templates are the bundle of that name.
+
+    And `workflows`, by namespace and id: documents that are put in place with the templates.
+    """
+
+    @property
+    def tasks(self) -> TaskRegistry: ...
+    @property
+    def templates(self) -> Sequence[Mapping[str, Any]]:
+        """Documents of the schedules that are put in place at each start."""
+
+    @property
+    def signal_provider(self) -> Provider | None:
+        """The function that says what signals are; it goes before the one of the settings."""
+
+    def inside(self, service: Any) -> AbstractContextManager[None]:
+        """Entered while a service that was opened for this application lives."""
+
+
+@dataclass(frozen=True, slots=True)
+class Bare:
+    """A service without user code."""
+
+    tasks: TaskRegistry = field(default_factory=TaskRegistry)
+    templates: Sequence[Mapping[str, Any]] = ()
+    signal_provider: Provider | None = None
+
+    def inside(self, service: Any) -> AbstractContextManager[None]:
+        return nullcontext()
+
+
+def load_application(name: str) -> Application:
+    """`module:attribute`, looked for in the working directory first, as `python -m` does."""
+    found = _load("app", name)
+    if not isinstance(found, Application):
+        raise InvalidDefinition({"app": [f"{name} is not a Horarium application: it has no tasks and templates"]})
+    return found
+
+
+def load_provider(name: str) -> Provider:
+    """The function that says what signals are, by its `module:function`."""
+    found = _load("signal_provider", name)
+    if not callable(found):
+        raise InvalidDefinition({"signal_provider": [f"{name} is not a function"]})
+    provider: Provider = found
+    return provider
+
+
+def _load(setting: str, name: str) -> Any:
+    module_name, _, attribute = name.partition(":")
+    if not module_name or not attribute:
+        raise InvalidDefinition({setting: [f"{name!r} does not have the form module:attribute"]})
+    here = os.getcwd()
+    if here not in sys.path:
+        sys.path.insert(0, here)
+    try:
+        found: Any = importlib.import_module(module_name)
+    except ImportError as wrong:
+        raise InvalidDefinition({setting: [f"Cannot import {module_name}: {wrong}"]}) from wrong
+    for part in attribute.split("."):
+        found = getattr(found, part, None)
+    return found

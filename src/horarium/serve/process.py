@@ -1,8 +1,7 @@
-"""How a service lives as a process: it starts, says where it is, and ends in good order when told.
+"""The life of a service process: it starts, publishes its address, and stops in order when it is signalled.
 
-The first SIGTERM or SIGINT stops the claiming, lets what is in hand finish or gives it back, and ends
-with exit code 0; how its door closes meanwhile stands in `leaving`. Whoever signals twice is in a hurry:
-exit code 1, at once.
+The first SIGTERM or SIGINT stops the claiming of runs, lets active ones finish or releases them, and ends with exit
+code 0; `asgi.py` describes how the port closes meanwhile. A second signal ends the process at once with exit code 1.
 """
 
 from __future__ import annotations
@@ -22,24 +21,18 @@ from typing import Any
 import uvicorn
 from starlette.types import ASGIApp
 
-from horarium.api.shortages import Shortages
-from horarium.engine.memory import settle_in
+from horarium.engine.loop import settle_in
 from horarium.errors import HorariumError
-from horarium.serve.address import addressed
-from horarium.serve.admin import seed_admin_token
-from horarium.serve.application import Application
-from horarium.serve.data_dir_lock import owned
-from horarium.serve.greeting import Say, greet
-from horarium.serve.handshakes import Arriving, arrivals
-from horarium.serve.hosts import HostCheck, hosts_of
+from horarium.platform.database.shared_clock import LOOK_SECONDS, SharedClock
+from horarium.platform.http.middleware import Shortages
+from horarium.platform.settings import Settings
+from horarium.serve.asgi import HostCheck, LastAnswers, Leaving, MetricsOnly, hosts_of, is_open, port_settings
+from horarium.serve.data_dir import addressed, owned, seed_admin_token
 from horarium.serve.http_protocol import BoundedProtocol, bounded_protocol, keep_time
-from horarium.serve.leaving import LastAnswers, Leaving
-from horarium.serve.metrics_port import MetricsOnly, is_open, port_settings
-from horarium.serve.open_files import require_resources
+from horarium.serve.launchers import Application
 from horarium.serve.service import Service, open_service, put_templates
-from horarium.serve.tls import IN_THE_CLEAR_REMEDY, Tls, in_the_clear, open_tls
-from horarium.settings import Settings
-from horarium.store.database.shared_clock import LOOK_SECONDS, SharedClock
+from horarium.serve.sockets import IN_THE_CLEAR_REMEDY, Arriving, Tls, arrivals, in_the_clear, open_tls
+from horarium.serve.startup import Say, greet, require_resources
 
 _SIGNALS = (signal.SIGTERM, signal.SIGINT)
 _BACKLOG = 2_048
@@ -289,7 +282,7 @@ class Door:
             lifespan="off",
             server_header=False,
             date_header=True,
-            proxy_headers=False,  # by itself it believes whoever connects from loopback; `api/address.py` decides
+            proxy_headers=False,  # uvicorn trusts any peer on loopback; `connections.py` decides
             # What is under way is ours to end, as a launch is.
             timeout_graceful_shutdown=math.ceil(max(_CLOSE_CONNECTIONS_SECONDS, settings.shutdown_seconds)),
         )

@@ -1,11 +1,14 @@
-"""What a service consists of, and how its parts are put together from the settings."""
+"""The composition of a service from the settings: database, launchers, engine and API.
+
+Nothing is global: two services can run in one process. The observer logs and counts what the engine has committed.
+"""
 
 from __future__ import annotations
 
 import os
 import secrets
 import socket
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import partial
@@ -14,52 +17,100 @@ from typing import Any, TextIO
 
 from fastapi import FastAPI
 
-from horarium.api.app import ApiOptions, make_api
-from horarium.clock import Clock, SystemClock
+from horarium.core.document.document import from_canonical
+from horarium.core.document.kinds import PROMPT
+from horarium.core.document.states import RunState
+from horarium.core.lifecycle.event import End, RetryLater
+from horarium.core.lifecycle.outcome import ReportTokens
+from horarium.core.policy.limits import Quota, Quotas, RunLimits
+from horarium.core.policy.limits import parse_amount as amount
+from horarium.engine.batch import Tick
+from horarium.engine.capacity import Limits
 from horarium.engine.claimer import DispatcherOptions
 from horarium.engine.deliverer import Deliverer, DelivererOptions
 from horarium.engine.engine import Engine, EngineOptions
+from horarium.engine.janitor import JanitorResult
+from horarium.engine.partitions import UpkeepResult
 from horarium.engine.retention import RetentionOptions
-from horarium.engine.room import Limits
 from horarium.engine.ticker import TickerOptions
-from horarium.ids import id_text, new_id
-from horarium.launchers.a2a.cards import Cards
+from horarium.features.bundles.registrations import Registered, namespaces_of_app, register
+from horarium.features.bundles.values import fingerprint
+from horarium.features.resources import Damages, Resources
+from horarium.features.runs.definition_rows import Definitions
+from horarium.features.runs.transition_rows import SettledRun, fields_of_run
+from horarium.features.runs.work_rows import RunWork
+from horarium.features.tenants import rows as tenant_rows
+from horarium.features.tenants.quota_rows import QuotaBook
+from horarium.instant import SECOND, Instant
 from horarium.launchers.a2a.client import A2AClient
+from horarium.launchers.a2a.connections import Cards
 from horarium.launchers.a2a.launcher import A2ALauncher
 from horarium.launchers.registry import Registry
 from horarium.launchers.signals import Signals
-from horarium.launchers.ssrf import Guard
+from horarium.launchers.ssrf import AddressGuard
 from horarium.launchers.webhook import WebhookSender
-from horarium.life.report_token import ReportTokens
-from horarium.operations.caller import internal
-from horarium.operations.damages import Damages
-from horarium.operations.errors import OperationError, QuotaExceeded
-from horarium.operations.registrations import Registered, namespaces_of_app, register
-from horarium.operations.resources import Resources
-from horarium.policy.limits import RunLimits
-from horarium.policy.limits import parse as amount
-from horarium.policy.quotas import Quota, Quotas
-from horarium.schedule.document import from_canonical
-from horarium.schedule.kinds import PROMPT
-from horarium.schedule.release import fingerprint
-from horarium.serve.admin import AdminTokenFile, make_data_dir
-from horarium.serve.application import Application, Bare, load_application, load_provider
-from horarium.serve.launchers import address_policy, make_registry
-from horarium.serve.observer import TelemetryObserver
-from horarium.serve.secret_key import InstallationKey, installation_key
-from horarium.settings import Settings, origins, unknown_variables
-from horarium.store import namespaces
-from horarium.store.database import Database, open_database
-from horarium.store.database.shared_clock import SharedClock
-from horarium.store.errors import Conflict
-from horarium.store.migrate import DEFAULT_NAMESPACE, check_schema, migrate, newest_revision
-from horarium.store.processes import About
-from horarium.store.quotas import QuotaBook
-from horarium.store.runs.definitions import Definitions
-from horarium.store.schema_state import Fit
-from horarium.store.sealing import Sealer
-from horarium.telemetry.log import make_logger
-from horarium.telemetry.telemetry import Telemetry
+from horarium.platform.caller import internal
+from horarium.platform.clock import Clock, SystemClock
+from horarium.platform.database import Database, open_database
+from horarium.platform.database.errors import UniqueConflict
+from horarium.platform.database.installation import Sealer
+from horarium.platform.database.processes import About
+from horarium.platform.database.schema import DEFAULT_NAMESPACE, Fit, check_schema, migrate, newest_revision
+from horarium.platform.database.shared_clock import SharedClock
+from horarium.platform.errors import OperationError, QuotaExceeded
+from horarium.platform.ids import id_text, new_id
+from horarium.platform.settings import Settings, origins, unknown_variables
+from horarium.platform.telemetry.telemetry import Telemetry, make_logger
+from horarium.serve.api import ApiOptions, make_api
+from horarium.serve.data_dir import AdminTokenFile, InstallationKey, installation_key, make_data_dir
+from horarium.serve.launchers import Application, Bare, address_policy, load_application, load_provider, make_registry
+
+_GOOD = frozenset({RunState.SUCCEEDED, RunState.CANCELLED, RunState.SKIPPED})
+_SHOWN_ERROR = 200
+
+
+class TelemetryObserver:
+    def __init__(self, telemetry: Telemetry) -> None:
+        self._telemetry = telemetry
+        self._log = telemetry.log.bind()  # once: a logger that is not bound binds itself anew for every line
+
+    def ticked(self, tick: Tick, now: Instant) -> None:
+        self._telemetry.tick(tick, now)
+
+    def settled(self, runs: Sequence[SettledRun], now: Instant) -> None:
+        for run, change, schedule_id in runs:
+            self._telemetry.launched(fired_at=run.created_at, started_at=run.started_at or now)
+            if isinstance(change, End):
+                self._telemetry.ended(change.state)
+                self._tell_end(run, change, schedule_id, now)
+            elif isinstance(change, RetryLater):
+                self._log.info(
+                    "run_retry_scheduled",
+                    **fields_of_run(run.run_id, run.namespace, schedule_id),
+                    in_seconds=round((change.ready_at - now) / SECOND, 1),
+                    error=_in_short(change.error),
+                )
+
+    def tidied(self, tidied: JanitorResult, now: Instant) -> None:
+        if tidied.lost_leases:
+            self._telemetry.lease_expired(tidied.lost_leases)
+        for state in tidied.ended:
+            self._telemetry.ended(state)
+
+    def upkept(self, upkept: UpkeepResult, now: Instant) -> None:
+        self._telemetry.kept_by_weeks(made=upkept.made, dropped=upkept.dropped)
+
+    def _tell_end(self, run: RunWork, end: End, schedule_id: str | None, now: Instant) -> None:
+        tell = self._log.debug if end.state in _GOOD else self._log.warning
+        took = round((now - (run.started_at or now)) / SECOND, 3)
+        about = fields_of_run(run.run_id, run.namespace, schedule_id)
+        tell(f"run_{end.state.value}", **about, took_seconds=took, error=_in_short(end.error))
+
+
+def _in_short(error: str | None) -> str | None:
+    """Shorten an error; of a traceback the last line has the cause."""
+    return None if not error else error.strip().splitlines()[-1][:_SHOWN_ERROR]
+
 
 _SECRET_BYTES = 32
 
@@ -131,9 +182,9 @@ def open_service(
 
 def _make_namespace(database: Database, name: str, clock: Clock) -> None:
     """The one that requests without a namespace speak for; several processes may start at once."""
-    if database.read(lambda connection: namespaces.find(connection, name)) is None:
-        with suppress(Conflict):
-            database.write(lambda connection: namespaces.insert(connection, name, "", now=clock.now()))
+    if database.read(lambda connection: tenant_rows.find_namespace(connection, name)) is None:
+        with suppress(UniqueConflict):
+            database.write(lambda connection: tenant_rows.insert_namespace(connection, name, "", now=clock.now()))
 
 
 def _application(settings: Settings, given: Application | None) -> Application:
@@ -158,7 +209,7 @@ def _compose(
     tokens = ReportTokens(key.signing, settings.own_url, key.previous)
     registry = registry or _registry(settings, shared, application, telemetry)
     signals, sealer = _signals(settings, application), Sealer(key.signing, key.fingerprint)
-    guard = Guard(address_policy(settings))
+    guard = AddressGuard(address_policy(settings))
     damages = Damages()
     sender = WebhookSender(shared, guard, timeout_seconds=settings.subscription_timeout_seconds)
     quotas = QuotaBook(default_quotas(settings))
@@ -176,7 +227,7 @@ def _compose(
         signals=signals,
         admin_file=AdminTokenFile(settings) if settings.token is None else None,
         quotas=quotas,
-        guard=Guard(address_policy(settings)),  # its own: slow names of a write hold up no webhook
+        guard=AddressGuard(address_policy(settings)),  # its own: slow names of a write hold up no webhook
         definitions=Definitions(from_canonical, run_caps(settings)),
     )
     pauses = DelivererOptions(pauses=settings.subscription_retry_seconds)
@@ -210,7 +261,7 @@ def _compose(
     )
 
 
-def _cards(registry: Registry, clock: Clock, guard: Guard) -> Cards:
+def _cards(registry: Registry, clock: Clock, guard: AddressGuard) -> Cards:
     """Those that the launcher of prompts has: after a check, it sends by what the check has found."""
     launcher = registry.get(PROMPT.name) if PROMPT.name in registry else None
     return launcher.cards if isinstance(launcher, A2ALauncher) else Cards(A2AClient(clock, guard), clock)

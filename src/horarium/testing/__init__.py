@@ -12,11 +12,11 @@ Its answers are those of the client: `horarium.runs()` are `Run`s, `horarium.his
 `horarium.client()` is a whole `Client`.
 """
 
-from horarium.life.outcome import Accepted, Busy, Finished, Refused, RunFailed, Unknown, Unreachable
-from horarium.testing.clock import FakeClock
+from horarium.core.lifecycle.outcome import Accepted, Busy, Finished, Refused, RunFailed, Unknown, Unreachable
+from horarium.features.runs.model import Run
+from horarium.features.schedules.model import HistoryEvent
+from horarium.testing.doubles import FakeClock
 from horarium.testing.service import TestService, service
-from horarium.wire.runs import Run
-from horarium.wire.schedules import HistoryEvent
 
 __all__ = [
     "Accepted",

@@ -1,7 +1,7 @@
-"""A whole service in one process: real database, real decisions, a clock that stands still until it is told to move.
+"""A whole service in one process for tests: real database, real decisions, and a clock that the test moves.
 
-Nothing runs by itself. `advance` goes from one due time to the next and lets the engine do at each what it
-would have done then, so a test about a year takes as long as the occurrences in it.
+Nothing runs by itself. `advance` goes from one due time to the next and lets the engine do at each what it would
+have done then, so a test about a year takes as long as the occurrences in it.
 """
 
 from __future__ import annotations
@@ -9,42 +9,72 @@ from __future__ import annotations
 import asyncio
 import tempfile
 import threading
-from collections.abc import Coroutine, Iterator, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any, TextIO, TypeVar
 
 import httpx
+from starlette.types import ASGIApp
 
-from horarium.api import run_views
-from horarium.api.history import history_event
 from horarium.client.client import Client
+from horarium.core.document.states import OPEN
+from horarium.core.lifecycle.outcome import Finished
+from horarium.features.cluster import verification
+from horarium.features.history import rows as history
+from horarium.features.history import service as histories
+from horarium.features.history.routes import history_event
+from horarium.features.history.rows import HistoryRow
+from horarium.features.resources import Resources
+from horarium.features.runs import reports, views
+from horarium.features.runs import rows as runs_read
+from horarium.features.runs import service as run_service
+from horarium.features.runs.model import Run, RunSummary
+from horarium.features.runs.rows import RunFilter, RunRow
+from horarium.features.schedules import service as schedule_service
+from horarium.features.schedules.model import HistoryEvent
+from horarium.features.schedules.pause_rows import Outlook, look_ahead
+from horarium.features.tenants import rows as tenant_rows
 from horarium.instant import DAY, HOUR, MINUTE, SECOND, Instant, to_rfc3339
 from horarium.launchers.recording import RecordingLauncher, Step
-from horarium.life.outcome import Finished
-from horarium.operations import history as histories
-from horarium.operations import reports, runs, schedules, verify
-from horarium.operations.caller import Caller
-from horarium.operations.resources import Resources
-from horarium.schedule.run import OPEN
-from horarium.serve.application import Application, Bare
+from horarium.platform.caller import Caller
+from horarium.platform.database import Connection, open_database
+from horarium.platform.database.schema import migrate
+from horarium.platform.settings import DATABASE_FILE, Settings
+from horarium.platform.wire import Role
+from horarium.serve.launchers import Application, Bare
 from horarium.serve.service import Service, open_service, put_templates
-from horarium.settings import DATABASE_FILE, Settings
-from horarium.store import namespaces
-from horarium.store.database import Connection, open_database
-from horarium.store.history import events as history
-from horarium.store.history.events import HistoryRow
-from horarium.store.migrate import migrate
-from horarium.store.runs import read as runs_read
-from horarium.store.runs.outlook import Outlook, look_ahead
-from horarium.store.runs.read import RunFilter, RunRow
-from horarium.testing.clock import DEFAULT_START, FakeClock, When, instant_of
-from horarium.testing.http import InProcess
-from horarium.testing.recorder import recording_registry
-from horarium.wire.roles import Role
-from horarium.wire.runs import Run, RunSummary
-from horarium.wire.schedules import HistoryEvent
+from horarium.testing.doubles import DEFAULT_START, FakeClock, When, instant_of, recording_registry
+
+# ── HTTP without a network ────────────────────────────────────────────────────────────────────────────
+
+
+RunInLoop = Callable[[Coroutine[Any, Any, httpx.Response]], httpx.Response]
+
+
+class AppTransport(httpx.BaseTransport):
+    """`run` carries a coroutine to the loop that the application lives in, and its answer back."""
+
+    def __init__(self, app: ASGIApp, run: RunInLoop) -> None:
+        self._inner = httpx.ASGITransport(app, raise_app_exceptions=False)
+        self._run = run
+
+    def handle_request(self, request: httpx.Request) -> httpx.Response:
+        asked = httpx.Request(request.method, request.url, headers=request.headers, content=request.read())
+        if "transfer-encoding" in asked.headers:  # httpx adds the length, and a request with both is refused
+            del asked.headers["content-length"]
+        return self._run(self._answer(asked))
+
+    async def _answer(self, request: httpx.Request) -> httpx.Response:
+        answer = await self._inner.handle_async_request(request)
+        # As it was sent: the response unpacks what was packed.
+        raw = b"".join([piece async for piece in answer.aiter_raw()])
+        return httpx.Response(answer.status_code, headers=answer.headers, content=raw)
+
+
+# ── service ───────────────────────────────────────────────────────────────────────────────────────────
+
 
 T = TypeVar("T")
 
@@ -103,17 +133,17 @@ class TestService:
 
     def create(self, document: Mapping[str, Any] | None = None, /, **fields: Any) -> str:
         """The id of the new schedule."""
-        return schedules.create(self.resources, self.caller, {**(document or {}), **fields}).schedule_id
+        return schedule_service.create(self.resources, self.caller, {**(document or {}), **fields}).schedule_id
 
     def runs(self, schedule_id: str | None = None) -> list[Run]:
         """Oldest first; those of one schedule, also a deleted one, or of all."""
 
-        def look(connection: Connection) -> list[runs.Run]:
+        def look(connection: Connection) -> list[run_service.Run]:
             page = runs_read.page_of_namespace(connection, self.caller.namespace, limit=_MANY, whole=True)
             wanted = [row for row in reversed(page.rows) if schedule_id in (None, row.schedule_id)]
-            return runs.view(self.resources, connection, wanted)
+            return run_service.view(self.resources, connection, wanted)
 
-        return [run_views.shown(run) for run in self.resources.database.read(look)]
+        return [views.shown(run) for run in self.resources.database.read(look)]
 
     def history(self, schedule_id: str) -> list[HistoryEvent]:
         """Oldest first; of the newest schedule that had this id."""
@@ -124,13 +154,13 @@ class TestService:
 
         return [history_event(row) for row in self.resources.database.read(look)]
 
-    def verify(self) -> Sequence[verify.Finding]:
+    def verify(self) -> Sequence[verification.Finding]:
         """Find faults of the records; there should be none."""
-        return list(verify.verify(self.resources, self.caller))
+        return list(verification.verify(self.resources, self.caller))
 
     def client(self, *, token: str | None = TOKEN, namespace: str | None = "default") -> Client:
         """The typed client of the service, with an admin's token unless another one is given."""
-        transport = InProcess(self.parts.api, self._loop.run)
+        transport = AppTransport(self.parts.api, self._loop.run)
         return Client(_ADDRESS, token=token, namespace=namespace, transport=transport)
 
     def http(self, *, token: str | None = TOKEN, namespace: str | None = None) -> httpx.Client:
@@ -138,7 +168,7 @@ class TestService:
         headers = {} if token is None else {"Authorization": f"Bearer {token}"}
         if namespace is not None:
             headers["X-Namespace"] = namespace
-        transport = InProcess(self.parts.api, self._loop.run)
+        transport = AppTransport(self.parts.api, self._loop.run)
         return httpx.Client(transport=transport, base_url=_ADDRESS, headers=headers)
 
     # ── telling how runs end ─────────────────────────────────────────────────────────────────────
@@ -150,7 +180,9 @@ class TestService:
         self._report(run, state="failed", error=error, error_class=error_class)
 
     def _report(self, run: RunSummary, **said: Any) -> None:
-        row = self.resources.database.read(partial(runs.find_in_namespace, caller=self.caller, run_id=run.run_id))
+        row = self.resources.database.read(
+            partial(run_service.find_in_namespace, caller=self.caller, run_id=run.run_id)
+        )
         said["report_token"] = self.resources.tokens.make(row.run_id, run.attempt, row.gates_passed)
         reports.report(self.resources, self.caller, run.run_id, reports.parse_report(said))
         self.settle()
@@ -220,7 +252,7 @@ class TestService:
         wanted = RunFilter(states=OPEN, with_steps=True)
         return [
             run
-            for each in namespaces.all_namespaces(connection)
+            for each in tenant_rows.all_namespaces(connection)
             for run in runs_read.page_of_namespace(connection, each.namespace, wanted, limit=_MANY).rows
         ]
 

@@ -6,7 +6,7 @@ import ipaddress
 
 import pytest
 
-from horarium.api.address import nearest_client
+from horarium.platform.http.connections import nearest_client
 
 PROXIES = tuple(map(ipaddress.ip_network, ("10.0.0.0/8", "fd00::/8", "192.0.2.1")))
 

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from horarium.api.base_path import base_of, based, check_base, inner_path
 from horarium.errors import InvalidDefinition
+from horarium.platform.http.connections import base_of, based, check_base, inner_path
 
 
 @pytest.mark.parametrize(

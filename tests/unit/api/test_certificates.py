@@ -7,12 +7,12 @@ from typing import Any
 import pytest
 from world import FakeClock
 
-from horarium.api.certificates import Certificate, Holders, certificate_of, read_certificate
 from horarium.errors import InvalidDefinition
 from horarium.instant import SECOND
-from horarium.operations.errors import Unauthorized
-from horarium.settings import Settings
-from horarium.wire.roles import Role
+from horarium.platform.errors import Unauthorized
+from horarium.platform.http.connections import Certificate, Holders, certificate_of, read_certificate
+from horarium.platform.settings import Settings
+from horarium.platform.wire import Role
 
 NOW = 1_772_323_200
 CI = {"principal": "ci", "role": "operator", "namespace": "tenant"}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from horarium.api.cross_site import Sender, is_foreign, is_our_page, origin_of
+from horarium.platform.http.browser_sessions import Sender, is_foreign, is_our_page, origin_of
 
 OWN = "https://horarium.example"
 EVIL = "https://evil.example"

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from horarium.api.heads import MAX_HEADERS, ambiguous_length, too_much
+from horarium.platform.http.middleware import MAX_HEADERS, ambiguous_length, too_much
 
 
 @pytest.mark.parametrize(

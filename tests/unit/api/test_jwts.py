@@ -13,12 +13,12 @@ import structlog
 from signing import SECRET, claims, key_pair, shared, signed
 from world import FakeClock
 
-from horarium.api.jwts import Jwts
 from horarium.errors import InvalidDefinition
 from horarium.instant import SECOND
-from horarium.operations.errors import Unauthorized
-from horarium.settings import Settings
-from horarium.wire.roles import Role
+from horarium.platform.errors import Unauthorized
+from horarium.platform.http.jwts import Jwts
+from horarium.platform.settings import Settings
+from horarium.platform.wire import Role
 
 NOW = 1_772_323_200
 DAY = 86_400

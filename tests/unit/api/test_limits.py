@@ -6,8 +6,8 @@ from contextlib import ExitStack
 
 import pytest
 
-from horarium.api.limits import FailedLogins, LoginsFailed, TooManyStreams, network_of
-from horarium.api.streams import Streams
+from horarium.features.history.streams import Streams
+from horarium.platform.http.connections import FailedLogins, LoginsFailed, TooManyStreams, network_of
 from horarium.testing import FakeClock
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from horarium.api.negotiation import prefers_page, takes_gzip, weights_of
+from horarium.platform.http.responses import prefers_page, takes_gzip, weights_of
 
 
 @pytest.mark.parametrize(

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from horarium.api.refusals import MOST_ALIKE, Refusal, Tally, refusal_of
-from horarium.audit import Act
+from horarium.core.audit_entries import Act
 from horarium.instant import MINUTE
-from horarium.operations.caller import Caller
-from horarium.wire.roles import Role
+from horarium.platform.caller import Caller
+from horarium.platform.http.audited import MOST_ALIKE, Refusal, Tally, refusal_of
+from horarium.platform.wire import Role
 
 FAILED, REFUSED = Act.LOGIN_FAILED, Act.PERMISSION_REFUSED
 

@@ -15,12 +15,12 @@ import structlog
 from signing import SECRET, claims, key_pair, shared, signed
 from world import FakeClock
 
-from horarium.api import remote_keys
-from horarium.api.jwts import Jwts
-from horarium.api.remote_keys import Known, RemoteKeys, fetch_keys
 from horarium.instant import SECOND
-from horarium.operations.errors import Unauthorized
-from horarium.settings import Settings
+from horarium.platform.errors import Unauthorized
+from horarium.platform.http import remote_keys
+from horarium.platform.http.jwts import Jwts
+from horarium.platform.http.remote_keys import Known, RemoteKeys, fetch_keys
+from horarium.platform.settings import Settings
 
 NOW = 1_772_323_200
 _, _, PUBLIC = key_pair("ES256")

@@ -6,7 +6,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from horarium.api.session_cookies import MAX_SECRET, Opened, OpenedCode, SessionCookies, clear_header, set_header
+from horarium.platform.http.browser_sessions import (
+    MAX_SECRET,
+    Opened,
+    OpenedCode,
+    SessionCookies,
+    clear_header,
+    set_header,
+)
 
 KEY = b"k" * 32
 OURS = SessionCookies(KEY)

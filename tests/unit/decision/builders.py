@@ -12,19 +12,28 @@ from decimal import Decimal
 from itertools import takewhile
 from typing import Any, assert_never
 
-from horarium.decision import lifecycle
-from horarium.decision.facts import NO_FACTS, Facts, Shared, Tally
-from horarium.decision.guards import Question
-from horarium.decision.plan import Decision, Fire, Hold, Missed, Plan, Skip
-from horarium.decision.presence import Break
-from horarium.decision.release import ActiveRun, HeldRun, plan_release
-from horarium.decision.tick import Due, PlanTime, plan_tick
+from horarium.core.decision import changes
+from horarium.core.decision.changes import ActiveRun, BufferedRun, plan_release
+from horarium.core.decision.facts import (
+    NO_FACTS,
+    Decision,
+    Facts,
+    Fire,
+    Hold,
+    Missed,
+    Plan,
+    RunTally,
+    SharedFacts,
+    Skip,
+)
+from horarium.core.decision.guards import GuardQuestion
+from horarium.core.decision.presence import Break
+from horarium.core.decision.tick import Due, PlanTime, plan_tick
+from horarium.core.document.planning import Planning
+from horarium.core.document.states import Position, Status
+from horarium.core.policy.queue import Catchup, CatchupPolicy, Overlap, OverlapPolicy
+from horarium.core.recurrence.spec import Spec, compile_spec
 from horarium.instant import DAY, SECOND, Instant, from_rfc3339
-from horarium.policy.catchup import Catchup, CatchupPolicy
-from horarium.policy.overlap import Overlap, OverlapPolicy
-from horarium.recurrence.spec import Spec, compile_spec
-from horarium.schedule.planning import Planning
-from horarium.schedule.position import Position, Status
 
 UID = b"0123456789abcdef"
 NOON = from_rfc3339("2026-05-04T12:00:00Z")  # a Monday
@@ -56,11 +65,11 @@ def make_question(
     planning: Planning,
     facts: Facts = NO_FACTS,
     nominal: Instant = NOON,
-    shared: Shared | None = None,
+    shared: SharedFacts | None = None,
     **position: Any,
-) -> Question:
-    tally = Tally(planning, make_position(**position), facts, Shared() if shared is None else shared)
-    return Question(planning, facts, tally, nominal)
+) -> GuardQuestion:
+    tally = RunTally(planning, make_position(**position), facts, SharedFacts() if shared is None else shared)
+    return GuardQuestion(planning, facts, tally, nominal)
 
 
 def tick(
@@ -69,7 +78,7 @@ def tick(
     now: Instant = NOON,
     *,
     facts: Facts = NO_FACTS,
-    shared: Shared | None = None,
+    shared: SharedFacts | None = None,
     alive_since: Instant | None = None,
     breaks: tuple[Break, ...] = (),
     limit: int = 100,
@@ -77,7 +86,7 @@ def tick(
 ) -> Plan:
     due = Due(UID, planning, make_position(decided_until, **position))
     moment = PlanTime(now, alive_since, limit, breaks=breaks)
-    return plan_tick(due, facts, Shared() if shared is None else shared, moment)
+    return plan_tick(due, facts, SharedFacts() if shared is None else shared, moment)
 
 
 def tick_to_the_end(
@@ -87,7 +96,7 @@ def tick_to_the_end(
     plans = [tick(planning, decided_until, now, limit=limit, facts=facts)]
     while plans[-1].more:
         due = Due(UID, planning, plans[-1].position)
-        plans.append(plan_tick(due, facts, Shared(), PlanTime(now, limit=limit)))
+        plans.append(plan_tick(due, facts, SharedFacts(), PlanTime(now, limit=limit)))
     return plans
 
 
@@ -154,7 +163,7 @@ class World:
         keep_alive: bool = True,
     ) -> None:
         self.planning, self.now, self.duration, self.limit = planning, start, duration, limit
-        self.position = lifecycle.begin(planning, UID, now=start)
+        self.position = changes.begin_position(planning, UID, now=start)
         self.keep_alive = keep_alive
         self.alive_since: Instant | None = start if keep_alive else None
         self.runs: dict[str, SimRun] = {}
@@ -230,7 +239,9 @@ class World:
     def release(self) -> None:
         if not self.held():
             return
-        held = [HeldRun(name, run.nominal, run.release_at) for name, run in self.open.items() if run.started is None]
+        held = [
+            BufferedRun(name, run.nominal, run.release_at) for name, run in self.open.items() if run.started is None
+        ]
         active = [ActiveRun(name, run.asked_to_stop_at) for name, run in self.open.items() if run.started is not None]
         found = plan_release(self.planning, self.position.status, held, active, self.shared(), self.now)
         for name in found.terminate:
@@ -247,19 +258,19 @@ class World:
     # ── what people do ───────────────────────────────────────────────────────────────────────────
 
     def pause(self) -> None:
-        self._change(lifecycle.pause(self.planning, self.position, now=self.now))
+        self._change(changes.pause_position(self.planning, self.position, now=self.now))
 
     def resume(self) -> None:
-        self._change(lifecycle.resume(self.planning, UID, self.position, now=self.now))
+        self._change(changes.resume_position(self.planning, UID, self.position, now=self.now))
         self.eras.append(Era(self.planning.spec, self.position.decided_until, self.position.decided_until))
 
     def edit(self, new: Planning, *, spec_changed: bool = True) -> None:
         old, self.planning = self.planning, new
-        self._change(lifecycle.edit(old, new, UID, self.position, now=self.now, spec_changed=spec_changed))
+        self._change(changes.edit_position(old, new, UID, self.position, now=self.now, spec_changed=spec_changed))
         if spec_changed:
             self.eras.append(Era(new.spec, self.position.decided_until, self.position.decided_until))
 
-    def _change(self, change: lifecycle.Change) -> None:
+    def _change(self, change: changes.PositionEdit) -> None:
         was_active = self.position.status is Status.ACTIVE
         self.position = change.position
         if change.superseded is not None:
@@ -283,9 +294,9 @@ class World:
         spent = today * self.planning.reserve
         return Facts(len(self.active()), len(self.held()), spent_today=Decimal(spent), runs_today=today)
 
-    def shared(self) -> Shared:
+    def shared(self) -> SharedFacts:
         key = self.planning.concurrency_key
-        return Shared() if key is None else Shared(active_by_key={key: len(self.active())})
+        return SharedFacts() if key is None else SharedFacts(active_by_key={key: len(self.active())})
 
     def decisions(self) -> list[Decision]:
         return [decision for era in self.eras for decision in era.decisions]

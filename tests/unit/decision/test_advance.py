@@ -8,8 +8,7 @@ from typing import Any
 import pytest
 from unit.decision.workflows import ANY, IS_YES, S, ask, born, fact, graph, skipped
 
-from horarium.decision.advance import advance, first_failure, results_at_end, run_end
-from horarium.decision.step import (
+from horarium.core.decision.advance import (
     FAILURES,
     REASSIGNABLE,
     RETRYABLE,
@@ -17,14 +16,18 @@ from horarium.decision.step import (
     STOPPED,
     Advance,
     ResultsNeeded,
-    RunFacts,
     SkipReason,
     StepBirth,
+    WorkflowRunFacts,
+    advance,
+    first_failure,
+    results_at_end,
+    run_end,
 )
+from horarium.core.document.states import FINAL, NOT_STARTED, RunState
+from horarium.core.document.workflow import MAX_NODES
+from horarium.core.document.workflow_steps import CompiledWorkflow
 from horarium.errors import InvalidWorkflow
-from horarium.schedule.compiled import CompiledWorkflow
-from horarium.schedule.run import FINAL, NOT_STARTED, RunState
-from horarium.schedule.workflow import MAX_NODES
 
 # ── what is born ──────────────────────────────────────────────────────────────────────────────────
 
@@ -100,7 +103,7 @@ def test_only_results_that_a_condition_reads_are_asked_for_and_only_when_it_is_a
     workflow = graph("a", "b", "c", "d", "e", edges=edges)
     done = [fact(name, S.SUCCEEDED) for name in "abc"]
     assert born(ask(workflow, done[0])) == ["e"], "the join waits, and reads nothing yet"
-    assert advance(workflow, "ooo..", done, RunFacts()) == ResultsNeeded(frozenset({"a"}))
+    assert advance(workflow, "ooo..", done, WorkflowRunFacts()) == ResultsNeeded(frozenset({"a"}))
     assert born(ask(workflow, *done, results={"a": None})) == ["d", "e"]
 
 
@@ -136,7 +139,7 @@ def test_the_end_of_a_run(states: tuple[RunState, RunState], expected: tuple[Run
     workflow, facts = graph("a", "b"), {"a": fact("a", states[0]), "b": fact("b", states[1])}
     answer = ask(workflow, *facts.values())
     assert answer.is_over
-    end = run_end(answer.progress, RunFacts(), {}, facts.get(first_failure(workflow, answer.progress) or ""))
+    end = run_end(answer.progress, WorkflowRunFacts(), {}, facts.get(first_failure(workflow, answer.progress) or ""))
     assert (end.state, end.cause) == expected
 
 
@@ -161,8 +164,11 @@ def test_the_error_names_the_first_failure_and_counts_the_others() -> None:
     workflow = graph("a", "b")
     assert first_failure(workflow, "ff") == "a"
     assert first_failure(workflow, "sk") is None
-    assert run_end("ff", RunFacts(), {}, fact("a", S.EXPIRED)).error == "step 'a' ended in state expired; 1 more failed"
-    alone = run_end("f", RunFacts(), {}, fact("b", S.FAILED, error_class="\ud800" * 10_000))
+    assert (
+        run_end("ff", WorkflowRunFacts(), {}, fact("a", S.EXPIRED)).error
+        == "step 'a' ended in state expired; 1 more failed"
+    )
+    alone = run_end("f", WorkflowRunFacts(), {}, fact("b", S.FAILED, error_class="\ud800" * 10_000))
     assert alone.error is not None
     assert len(alone.error.encode()) < 400
 
@@ -172,9 +178,9 @@ def test_the_error_names_the_first_failure_and_counts_the_others() -> None:
 
 def test_facts_and_letters_of_another_workflow_are_refused() -> None:
     with pytest.raises(InvalidWorkflow, match="'z' is not a node of workflow w version 1"):
-        advance(graph("a"), "o", [fact("z", S.READY)], RunFacts())
+        advance(graph("a"), "o", [fact("z", S.READY)], WorkflowRunFacts())
     with pytest.raises(InvalidWorkflow, match="2 entries for 1 nodes"):
-        advance(graph("a"), "oo", [], RunFacts())
+        advance(graph("a"), "oo", [], WorkflowRunFacts())
 
 
 def _spread() -> CompiledWorkflow:

@@ -7,20 +7,20 @@ from typing import Any
 import pytest
 from unit.decision.workflows import FALLBACK, HALT, PAIR, S, ask, born, fact, graph, skipped
 
-from horarium.decision.advance import run_end
-from horarium.decision.step import (
+from horarium.core.decision.advance import (
     CONTRACT_VIOLATED,
     FAILURES,
     REASSIGNABLE,
     Advance,
     EndCause,
-    RunFacts,
     SkipReason,
     StepBirth,
     StepSkip,
     Stop,
+    WorkflowRunFacts,
+    run_end,
 )
-from horarium.schedule.run import RunState
+from horarium.core.document.states import RunState
 
 
 def test_halt_starts_nothing_and_stops_the_rest_before_the_run_fails() -> None:
@@ -31,7 +31,7 @@ def test_halt_starts_nothing_and_stops_the_rest_before_the_run_fails() -> None:
     assert later == Advance("fcocs", stop=Stop.ASK)
     last = ask(workflow, fact("c", S.SUCCEEDED), progress=later.progress, failure=HALT)
     assert last == Advance("fcscs", is_over=True)
-    assert run_end("fcscs", RunFacts(failure=HALT), {}, fact("a", S.FAILED)).cause == EndCause.STEP_FAILED
+    assert run_end("fcscs", WorkflowRunFacts(failure=HALT), {}, fact("a", S.FAILED)).cause == EndCause.STEP_FAILED
 
 
 def test_a_cancelled_step_does_not_halt() -> None:
@@ -95,7 +95,7 @@ def test_a_run_that_is_stopped_begins_nothing_and_ends_for_that_reason(
     assert ask(workflow, progress="ooc", **about) == Advance("ooc", stop=how), "it is asked again until all have ended"
     last = ask(workflow, fact("a", S.CANCELLED), fact("b", S.SUCCEEDED), progress="ooc", **about)
     assert last == Advance("csc", is_over=True)
-    told = run_end(last.progress, RunFacts(**about), {}, None)
+    told = run_end(last.progress, WorkflowRunFacts(**about), {}, None)
     assert (told.state, told.cause) == end
 
 
@@ -112,4 +112,4 @@ def test_a_cap_reassigns_nothing() -> None:
 @pytest.mark.parametrize("late", [{"cancel_requested": True}, {"cap": "cost_cap"}])
 def test_a_stop_that_finds_nothing_left_changes_nothing(late: dict[str, Any]) -> None:
     answer = ask(graph("a"), fact("a", S.SUCCEEDED), **late)
-    assert run_end(answer.progress, RunFacts(**late), {}, None).state is S.SUCCEEDED
+    assert run_end(answer.progress, WorkflowRunFacts(**late), {}, None).state is S.SUCCEEDED

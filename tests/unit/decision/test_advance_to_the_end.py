@@ -9,12 +9,11 @@ from hypothesis import strategies as st
 from unit.decision.workflows import S
 
 from horarium.condition import compile_condition
-from horarium.decision.advance import advance, is_over
-from horarium.decision.step import Advance, ResultsNeeded, RunFacts, StepFact
-from horarium.policy.failure import FailureMode, FailurePolicy
-from horarium.schedule.compiled import CompiledWorkflow
-from horarium.schedule.run import RunState
-from horarium.schedule.workflow import Edge, Node, Workflow
+from horarium.core.decision.advance import Advance, ResultsNeeded, StepFact, WorkflowRunFacts, advance, is_over
+from horarium.core.document.states import RunState
+from horarium.core.document.workflow import Edge, Node, WorkflowDefinition
+from horarium.core.document.workflow_steps import CompiledWorkflow
+from horarium.core.policy.retry import FailureMode, FailurePolicy
 
 CONDITION = compile_condition({"/result": {"eq": "yes"}})
 ENDS = (S.SUCCEEDED, S.SUCCEEDED, S.SUCCEEDED, S.FAILED, S.REJECTED, S.UNKNOWN, S.CANCELLED)
@@ -31,13 +30,15 @@ def workflows(draw: st.DrawFn) -> CompiledWorkflow:
     needs = {name: tuple(edge.source for edge in edges if edge.target == name) for name in names}
     # The order of a document says nothing about what comes first.
     listed = draw(st.permutations([Node(name, {}, needs[name]) for name in names]))
-    return CompiledWorkflow(Workflow("w", 1, tuple(listed), tuple(edges)))
+    return CompiledWorkflow(WorkflowDefinition("w", 1, tuple(listed), tuple(edges)))
 
 
 class Run:
     """The letters of one run, and what each step will come to."""
 
-    def __init__(self, workflow: CompiledWorkflow, about: RunFacts, fate: dict[str, tuple[RunState, str]]) -> None:
+    def __init__(
+        self, workflow: CompiledWorkflow, about: WorkflowRunFacts, fate: dict[str, tuple[RunState, str]]
+    ) -> None:
         self.workflow, self.about, self.fate = workflow, about, fate
         self.open: dict[str, bool] = {}
         self.births: Counter[str] = Counter()
@@ -48,7 +49,7 @@ class Run:
         self.progress = self._take(self.progress, facts).progress
 
     def stop(self) -> None:
-        self.about = RunFacts(self.about.failure, cancel_requested=True)
+        self.about = WorkflowRunFacts(self.about.failure, cancel_requested=True)
         self.progress = self._take(self.progress, []).progress
 
     def _take(self, progress: str | None, facts: list[StepFact]) -> Advance:
@@ -107,7 +108,7 @@ def fates(workflow: CompiledWorkflow, data: st.DataObject) -> dict[str, tuple[Ru
 def test_in_whatever_order_steps_end_the_run_comes_to_what_a_full_pass_says(
     workflow: CompiledWorkflow, data: st.DataObject
 ) -> None:
-    run = Run(workflow, RunFacts(), fates(workflow, data))
+    run = Run(workflow, WorkflowRunFacts(), fates(workflow, data))
     drive(run, data)
     assert run.progress == expected(run)
     assert max(run.births.values()) == 1
@@ -118,7 +119,7 @@ def test_in_whatever_order_steps_end_the_run_comes_to_what_a_full_pass_says(
 def test_a_run_that_is_halted_stopped_or_reassigned_ends_too(
     workflow: CompiledWorkflow, mode: FailureMode, data: st.DataObject
 ) -> None:
-    run = Run(workflow, RunFacts(FailurePolicy(mode, "spare")), fates(workflow, data))
+    run = Run(workflow, WorkflowRunFacts(FailurePolicy(mode, "spare")), fates(workflow, data))
     early = data.draw(st.booleans())
     if run.open and early:
         run.end([min(run.open)])

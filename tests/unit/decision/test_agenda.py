@@ -7,10 +7,10 @@ from itertools import islice
 import pytest
 from unit.decision.builders import NOON, UID, clock, make_planning, make_position
 
-from horarium.decision.agenda import (
+from horarium.core.decision.agenda import (
+    AgendaEntry,
+    AgendaSource,
     Bucket,
-    Coming,
-    Entry,
     Grid,
     LaneCounts,
     arrange,
@@ -21,17 +21,19 @@ from horarium.decision.agenda import (
     predict,
     undecided_after,
 )
-from horarium.decision.facts import Facts, Shared
-from horarium.decision.forecast import Forecast
+from horarium.core.decision.facts import Facts, SharedFacts
+from horarium.core.decision.statuses import Forecast
+from horarium.core.document.states import Status
 from horarium.instant import DAY, HOUR, MINUTE, Instant
-from horarium.schedule.position import Status
 
 RUN, SKIP = Forecast.DISPATCH, Forecast.SKIP
 
 
-def coming(name: str, cron: str, *, status: Status = Status.ACTIVE, paused_until: Instant | None = None) -> Coming:
+def coming(
+    name: str, cron: str, *, status: Status = Status.ACTIVE, paused_until: Instant | None = None
+) -> AgendaSource:
     position = make_position(NOON, status=status)
-    return Coming(UID, name, make_planning(cron), position, NOON, Facts(), Shared(), paused_until)
+    return AgendaSource(UID, name, make_planning(cron), position, NOON, Facts(), SharedFacts(), paused_until)
 
 
 def test_schedules_are_merged_in_the_order_of_time() -> None:
@@ -87,8 +89,8 @@ def test_what_is_due_later_comes_after_a_row_by_its_time_and_its_name(
     assert comes_after((NOON, "m"), due, jitter) is expected
 
 
-def row(minute: int, **fields: object) -> Entry:
-    return Entry(NOON + minute * MINUTE, "s", fields.pop("decision", RUN), **fields)  # type: ignore[arg-type]  # a table
+def row(minute: int, **fields: object) -> AgendaEntry:
+    return AgendaEntry(NOON + minute * MINUTE, "s", fields.pop("decision", RUN), **fields)  # type: ignore[arg-type]  # a table
 
 
 @pytest.mark.parametrize(

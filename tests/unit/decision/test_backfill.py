@@ -10,29 +10,29 @@ import pytest
 from unit.decision.builders import NOON, clock, make_planning, make_position, make_spec
 
 from horarium.condition import compile_condition
-from horarium.decision.backfill import MAX_OCCURRENCES, BackfillPlan, occurrences_to_fill, plan_backfill, remark
-from horarium.decision.facts import NO_FACTS, Facts, Shared
-from horarium.decision.plan import Fire, Hold, Skip
+from horarium.core.decision.decide import MAX_OCCURRENCES, BackfillPlan, occurrences_to_fill, plan_backfill, remark
+from horarium.core.decision.facts import NO_FACTS, Facts, Fire, Hold, SharedFacts, Skip
+from horarium.core.document.calendar import CalendarDefinition, CalendarKind
+from horarium.core.document.planning import Planning
+from horarium.core.document.states import Reason, Status
+from horarium.core.policy.limits import Budget
+from horarium.core.policy.queue import Overlap, OverlapPolicy
+from horarium.core.recurrence.parts import CronSchedule
+from horarium.core.recurrence.spec import compile_spec
 from horarium.errors import BackfillTooLarge, InvalidSpec
 from horarium.instant import DAY, HOUR, MINUTE, SECOND, Instant
-from horarium.policy.limits import Budget
-from horarium.policy.overlap import Overlap, OverlapPolicy
-from horarium.recurrence.spec import compile_spec
-from horarium.recurrence.wall import CronSchedule
-from horarium.schedule.calendar import Calendar, CalendarKind
-from horarium.schedule.planning import Planning
-from horarium.schedule.position import Status
-from horarium.schedule.reason import Reason
 
 P, R = OverlapPolicy, Reason
 HOURS = [clock(f"{hour:02}:00") for hour in range(9, 12)]
 FREE = make_planning("0 * * * *", overlap=P.ALLOW_ALL)
 
 
-def fill(planning: Planning = FREE, facts: Facts = NO_FACTS, shared: Shared | None = None, **rest: Any) -> BackfillPlan:
+def fill(
+    planning: Planning = FREE, facts: Facts = NO_FACTS, shared: SharedFacts | None = None, **rest: Any
+) -> BackfillPlan:
     options = {"taken": (), **rest}
     position = options.pop("position", make_position(NOON))
-    shared = Shared() if shared is None else shared
+    shared = SharedFacts() if shared is None else shared
     return plan_backfill(planning, position, facts, shared, options.pop("occurrences", HOURS), **options)
 
 
@@ -220,7 +220,7 @@ def test_calendars_and_budget_apply_and_conditions_do_not() -> None:
         budget=Budget(1),
         reserve=Decimal(1),
     )
-    calendar = Calendar("c", CalendarKind.SKIP_DATES, "UTC", frozenset({date(2026, 5, 3)}))
+    calendar = CalendarDefinition("c", CalendarKind.SKIP_DATES, "UTC", frozenset({date(2026, 5, 3)}))
     plan = fill(planning, Facts(calendars={"c": calendar}), occurrences=[HOURS[0] - DAY, *HOURS])
     assert words(plan) == ["calendar", "Fire", "budget_exceeded", "budget_exceeded"]
 

@@ -7,39 +7,47 @@ from decimal import Decimal
 import pytest
 from unit.decision.builders import make_planning, make_position
 
-from horarium.decision.births import BirthPolicies, Bundle, payers, settle, under_queue
-from horarium.decision.facts import Facts, PoliciesUnreadable, Shared, Tally, UnreadablePolicies
-from horarium.decision.plan import Fire, Skip
-from horarium.decision.trigger import decide_trigger
-from horarium.policy.approval import ApprovalPolicy
-from horarium.policy.limits import Budget, RunLimits
-from horarium.policy.overlap import Overlap, OverlapPolicy
-from horarium.policy.queue import QueuePolicy
-from horarium.policy.retry import RetryPolicy
-from horarium.schedule.assignee import Assignee, AssigneeType, Team, TeamStrategy
-from horarium.schedule.effective import Effective
-from horarium.schedule.planning import Planning
-from horarium.schedule.reason import Reason
+from horarium.core.decision.decide import decide_trigger
+from horarium.core.decision.facts import (
+    Facts,
+    Fire,
+    PoliciesUnreadable,
+    RunTally,
+    SharedFacts,
+    Skip,
+    UnreadablePolicies,
+)
+from horarium.core.decision.run_policies import CreationPolicies, PolicyBundle, payers, settle, under_queue
+from horarium.core.document.assignee import Assignee, AssigneeType, TeamDefinition, TeamStrategy
+from horarium.core.document.effective_policies import Effective
+from horarium.core.document.planning import Planning
+from horarium.core.document.states import Reason
+from horarium.core.policy.approval import ApprovalPolicy
+from horarium.core.policy.limits import Budget, RunLimits
+from horarium.core.policy.queue import Overlap, OverlapPolicy, QueuePolicy
+from horarium.core.policy.retry import RetryPolicy
 
 ADA, DESK = Assignee(AssigneeType.AGENT, "ada"), Assignee(AssigneeType.TEAM, "desk")
-ROUND = Team("desk", ("ada", "bob"), strategy=TeamStrategy.ROUND_ROBIN)
+ROUND = TeamDefinition("desk", ("ada", "bob"), strategy=TeamStrategy.ROUND_ROBIN)
 NONE = Budget()
 PARALLEL = Overlap(OverlapPolicy.ALLOW_ALL)
 
 
-def of_team(ada: Budget = NONE, bob: Budget = NONE, cost: int | None = None) -> BirthPolicies:
+def of_team(ada: Budget = NONE, bob: Budget = NONE, cost: int | None = None) -> CreationPolicies:
     effective = Effective(ApprovalPolicy(requires_approval=False), limits=RunLimits(cost=cost))
-    return BirthPolicies(DESK, {"ada": Bundle(effective, "a", ada), "bob": Bundle(effective, "b", bob)}, ROUND)
+    return CreationPolicies(
+        DESK, {"ada": PolicyBundle(effective, "a", ada), "bob": PolicyBundle(effective, "b", bob)}, ROUND
+    )
 
 
-def trigger(planning: Planning, facts: Facts, shared: Shared) -> Fire | Skip:
+def trigger(planning: Planning, facts: Facts, shared: SharedFacts) -> Fire | Skip:
     decided = decide_trigger(planning, make_position(), facts, shared, now=0)
     assert isinstance(decided, Fire | Skip)
     return decided
 
 
 def test_a_team_takes_turns_and_each_run_names_its_member() -> None:
-    shared, facts = Shared(turns={"desk": 1}), Facts(policies=of_team())
+    shared, facts = SharedFacts(turns={"desk": 1}), Facts(policies=of_team())
     planning = make_planning(assignee="desk", assignee_type=AssigneeType.TEAM, overlap=PARALLEL)
     fires = [trigger(planning, facts, shared) for _ in range(3)]
     assert [each.member for each in fires if isinstance(each, Fire)] == ["bob", "ada", "bob"]
@@ -58,7 +66,7 @@ def test_a_team_takes_turns_and_each_run_names_its_member() -> None:
     ids=["runs of the team", "money of the team", "runs of the member", "money of the member"],
 )
 def test_the_budgets_of_team_and_member_both_hold(budget: Budget, facts: Facts, reason: Reason, of: str) -> None:
-    shared = Shared()
+    shared = SharedFacts()
     planning = make_planning(assignee="desk", assignee_type=AssigneeType.TEAM, overlap=PARALLEL)
     first, second = (trigger(planning, facts._replace(assignee_budget=budget), shared) for _ in range(2))
     assert isinstance(first, Fire)
@@ -76,11 +84,11 @@ def test_a_team_and_an_agent_of_one_name_do_not_share_a_purse() -> None:
 
 def test_what_cannot_be_read_is_the_trouble_of_one_schedule() -> None:
     with pytest.raises(PoliciesUnreadable, match="the agent ada cannot be read"):
-        Tally(
+        RunTally(
             make_planning(),
             make_position(),
             Facts(policies=UnreadablePolicies("the agent ada cannot be read")),
-            Shared(),
+            SharedFacts(),
         )
 
 
@@ -89,22 +97,22 @@ def test_what_cannot_be_read_is_the_trouble_of_one_schedule() -> None:
     [(False, False, False), (False, True, True), (True, False, True), (True, True, True)],
 )
 def test_an_approval_that_was_asked_for_at_write_stays_asked_for(written: bool, effective: bool, waits: bool) -> None:
-    bundle = Bundle(Effective(ApprovalPolicy(requires_approval=effective)), "text")
-    settled = settle(make_planning(needs_approval=written), BirthPolicies(ADA, {None: bundle}), None)
+    bundle = PolicyBundle(Effective(ApprovalPolicy(requires_approval=effective)), "text")
+    settled = settle(make_planning(needs_approval=written), CreationPolicies(ADA, {None: bundle}), None)
     assert (settled.needs_approval, settled.assignee, settled.effective) == (waits, ADA, "text")
 
 
 def test_limits_and_timeouts_are_those_that_hold_now() -> None:
     effective = Effective(limits=RunLimits(runtime_seconds=60, cost=3), retry=RetryPolicy(timeout_ms=500))
     planning = make_planning(reserve=Decimal(9), runtime_seconds=90, timeout_seconds=10)
-    settled = settle(planning, BirthPolicies(ADA, {None: Bundle(effective, "t")}, workflow_version=4), None)
+    settled = settle(planning, CreationPolicies(ADA, {None: PolicyBundle(effective, "t")}, workflow_version=4), None)
     assert (settled.reserve, settled.runtime_seconds, settled.attempt_ms) == (Decimal(3), 60, 500)
     assert settled.workflow_version == 4
 
 
 def test_without_others_a_run_has_what_its_schedule_says() -> None:
     planning = make_planning(reserve=Decimal(9), runtime_seconds=90)
-    settled = settle(planning, BirthPolicies(None, {None: Bundle(None, None)}, workflow_version=2), None)
+    settled = settle(planning, CreationPolicies(None, {None: PolicyBundle(None, None)}, workflow_version=2), None)
     assert (settled.reserve, settled.runtime_seconds) == (Decimal(9), 90)
     assert (settled.effective, settled.workflow_version) == (None, 2)
 

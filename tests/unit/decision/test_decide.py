@@ -19,35 +19,30 @@ from unit.decision.builders import (
 )
 
 from horarium.condition import compile_condition
-from horarium.decision import lifecycle
-from horarium.decision.backfill import plan_backfill
-from horarium.decision.births import BirthPolicies, Bundle
-from horarium.decision.decide import covering, decide, key_is_free
-from horarium.decision.facts import NO_FACTS, Facts, Shared, Tally
-from horarium.decision.guards import guards_for
-from horarium.decision.plan import Covers, Fire, Hold, Missed, Skip
-from horarium.decision.trigger import decide_trigger
+from horarium.core.decision import changes
+from horarium.core.decision.decide import covering, decide, decide_trigger, key_is_free, plan_backfill
+from horarium.core.decision.facts import NO_FACTS, Covers, Facts, Fire, Hold, Missed, RunTally, SharedFacts, Skip
+from horarium.core.decision.guards import guards_for
+from horarium.core.decision.run_policies import CreationPolicies, PolicyBundle
+from horarium.core.document.assignee import Assignee, AssigneeType
+from horarium.core.document.planning import Planning
+from horarium.core.document.states import Origin, Reason, Status
+from horarium.core.policy.limits import Budget, QuotaRoom
+from horarium.core.policy.queue import Catchup, CatchupPolicy, Overlap, OverlapPolicy
 from horarium.instant import MINUTE
-from horarium.policy.catchup import Catchup, CatchupPolicy
-from horarium.policy.limits import Budget
-from horarium.policy.overlap import Overlap, OverlapPolicy
-from horarium.policy.quotas import Room
-from horarium.schedule.assignee import Assignee, AssigneeType
-from horarium.schedule.planning import Planning
-from horarium.schedule.position import Status
-from horarium.schedule.reason import Reason
-from horarium.schedule.run import Origin
 
 P = OverlapPolicy
 
 
-def ask(planning: Planning, facts: Facts = NO_FACTS, shared: Shared | None = None, **rest: Any) -> Fire | Hold | Skip:
+def ask(
+    planning: Planning, facts: Facts = NO_FACTS, shared: SharedFacts | None = None, **rest: Any
+) -> Fire | Hold | Skip:
     question = make_question(planning, facts, shared=shared)
     guards = guards_for(planning, Origin.SCHEDULED)
     return decide(guards, question, due=NOON + 7, overlap=planning.overlap, **rest)
 
 
-def counts(tally: Tally) -> dict[str, Any]:
+def counts(tally: RunTally) -> dict[str, Any]:
     names = ("active", "held", "spent", "runs_today", "runs_born", "rotation_index")
     seen: dict[str, Any] = {name: getattr(tally, name) for name in names}
     shared = tally.shared
@@ -79,7 +74,7 @@ def test_a_fire_is_counted_wherever_a_guard_will_look() -> None:
 
 
 def test_a_hold_is_a_birth_that_takes_no_concurrency_key() -> None:
-    question = make_question(RICH, shared=Shared(active_by_key={"k": 2}))
+    question = make_question(RICH, shared=SharedFacts(active_by_key={"k": 2}))
     assert decide((), question, due=NOON, overlap=RICH.overlap) == Hold(NOON, NOON, rotation_index=0)
     seen = counts(question.tally)
     assert (seen["active"], seen["held"], seen["runs_born"], seen["rotation_index"]) == (0, 1, 1, 1)
@@ -139,25 +134,25 @@ def test_a_guard_refuses_a_run_with_a_time_to_wait_for_as_well() -> None:
 )
 def test_a_key_is_free_below_its_limit(key: str | None, limit: int, taken: int, free: bool) -> None:
     planning = make_planning(concurrency_key=key, concurrency_limit=limit)
-    question = make_question(planning, shared=Shared(active_by_key={"k": taken, "other": 99}))
+    question = make_question(planning, shared=SharedFacts(active_by_key={"k": taken, "other": 99}))
     assert key_is_free(question.tally) is free
 
 
 @pytest.mark.parametrize("policy", OverlapPolicy)
 def test_a_run_without_a_free_key_is_held_whatever_the_policy(policy: OverlapPolicy) -> None:
     planning = make_planning(overlap=policy, concurrency_key="k")
-    assert ask(planning, shared=Shared(active_by_key={"k": 1})) == Hold(NOON, NOON + 7)
+    assert ask(planning, shared=SharedFacts(active_by_key={"k": 1})) == Hold(NOON, NOON + 7)
 
 
 def test_terminated_runs_give_their_key_to_the_one_that_replaces_them() -> None:
     planning = make_planning(overlap=P.TERMINATE_OTHER, concurrency_key="k", concurrency_limit=1)
-    fired = ask(planning, Facts(active=1), Shared(active_by_key={"k": 1}))
+    fired = ask(planning, Facts(active=1), SharedFacts(active_by_key={"k": 1}))
     assert fired == Fire(NOON, NOON + 7, terminate_active=True)
 
 
 def test_terminated_runs_no_longer_count_under_their_key() -> None:
     planning = make_planning(overlap=P.TERMINATE_OTHER, concurrency_key="k", concurrency_limit=3)
-    shared = Shared(active_by_key={"k": 2})  # one is ours, one another schedule's
+    shared = SharedFacts(active_by_key={"k": 2})  # one is ours, one another schedule's
     assert isinstance(ask(planning, Facts(active=1), shared), Fire)
     assert shared.active_by_key == {"k": 2}
 
@@ -181,7 +176,7 @@ def test_the_rotation_goes_round_and_never_moves_without_one() -> None:
 
 
 def test_a_new_day_restarts_what_counts_by_the_day() -> None:
-    shared = Shared(spent_by_assignee={"ada": Decimal(5), "bob": Decimal(6)}, runs_by_assignee={"ada": 7})
+    shared = SharedFacts(spent_by_assignee={"ada": Decimal(5), "bob": Decimal(6)}, runs_by_assignee={"ada": 7})
     tally = make_question(RICH, Facts(spent_today=Decimal(3), runs_today=4), shared=shared, runs_born=9).tally
     tally.new_day()
     assert (tally.spent, tally.runs_today, tally.runs_born) == (Decimal(0), 0, 9)
@@ -203,33 +198,35 @@ def _reason_of(planning: Planning, facts: Facts = NO_FACTS, **rest: Any) -> Reas
 
 def _superseded() -> Reason:
     old, new = make_planning(), make_planning("0 * * * *")
-    change = lifecycle.edit(old, new, b"u", make_position(), now=NOON, spec_changed=True)
+    change = changes.edit_position(old, new, b"u", make_position(), now=NOON, spec_changed=True)
     assert change.superseded is not None
     return change.superseded.reason
 
 
 def _taken() -> Reason:
-    [skipped] = plan_backfill(make_planning(), make_position(NOON), NO_FACTS, Shared(), [NOON], taken=[NOON]).decisions
+    [skipped] = plan_backfill(
+        make_planning(), make_position(NOON), NO_FACTS, SharedFacts(), [NOON], taken=[NOON]
+    ).decisions
     assert isinstance(skipped, Skip)
     return skipped.reason
 
 
 def _paused() -> Reason:
     paused = make_position(status=Status.PAUSED)
-    skipped = decide_trigger(make_planning(), paused, NO_FACTS, Shared(), now=NOON)
+    skipped = decide_trigger(make_planning(), paused, NO_FACTS, SharedFacts(), now=NOON)
     assert isinstance(skipped, Skip)
     return skipped.reason
 
 
 def _no_room() -> Reason:
-    skipped = decide_trigger(make_planning(), make_position(), NO_FACTS, Shared(room=Room(0)), now=NOON)
+    skipped = decide_trigger(make_planning(), make_position(), NO_FACTS, SharedFacts(room=QuotaRoom(0)), now=NOON)
     assert isinstance(skipped, Skip)
     return skipped.reason
 
 
 def _outside() -> Reason:
     planning = make_planning(spec=make_spec("* * * * *", end_at=NOON - MINUTE))
-    plan = plan_backfill(planning, make_position(NOON), NO_FACTS, Shared(), [NOON], taken=[])
+    plan = plan_backfill(planning, make_position(NOON), NO_FACTS, SharedFacts(), [NOON], taken=[])
     [skipped] = plan.decisions
     assert isinstance(skipped, Skip)
     return skipped.reason
@@ -243,8 +240,8 @@ REACHED: dict[Reason, Callable[[], Reason]] = {
     Reason.NATIVE_SCHEDULER: lambda: _reason_of(
         make_planning(kind="prompt", assignee="ada"),
         Facts(
-            policies=BirthPolicies(
-                Assignee(AssigneeType.AGENT, "ada"), {None: Bundle(None, None, native_scheduler=True)}
+            policies=CreationPolicies(
+                Assignee(AssigneeType.AGENT, "ada"), {None: PolicyBundle(None, None, native_scheduler=True)}
             )
         ),
     ),

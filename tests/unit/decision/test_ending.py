@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from horarium.decision.ending import Ending, plan_ending
-from horarium.recurrence.spec import compile_spec
-from horarium.schedule.planning import Planning
-from horarium.schedule.position import Status
-from horarium.schedule.run import FINAL, RunState
+from horarium.core.decision.changes import Ending, plan_ending
+from horarium.core.document.planning import Planning
+from horarium.core.document.states import FINAL, RunState, Status
+from horarium.core.recurrence.spec import compile_spec
 
 SPEC = compile_spec(cron_expressions=["* * * * *"])
 PATIENT = Planning(spec=SPEC)

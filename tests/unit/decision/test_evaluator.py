@@ -12,27 +12,22 @@ import pytest
 from unit.decision.builders import NOON, UID, World, clock, make_planning, make_position, make_spec
 
 from horarium.condition import compile_condition
-from horarium.decision import evaluator
-from horarium.decision.births import BirthPolicies, Bundle
-from horarium.decision.decide import decide
-from horarium.decision.evaluator import MAX_STEPS, Forecaster
-from horarium.decision.facts import NO_FACTS, Facts, OpenRun, RunTimes, Shared
-from horarium.decision.forecast import Certainty, Forecast, MoveKind
-from horarium.decision.forecast_rows import SKIPPED, Row
-from horarium.decision.plan import Fire, Hold
+from horarium.core.decision import evaluator
+from horarium.core.decision.decide import decide
+from horarium.core.decision.evaluator import MAX_STEPS, Forecaster
+from horarium.core.decision.facts import NO_FACTS, Facts, Fire, Hold, OpenRunFacts, RunTimes, SharedFacts
+from horarium.core.decision.forecast import SKIPPED, ForecastRow
+from horarium.core.decision.run_policies import CreationPolicies, PolicyBundle
+from horarium.core.decision.statuses import Certainty, Forecast, MoveKind
+from horarium.core.document.calendar import CalendarDefinition, CalendarKind
+from horarium.core.document.effective_policies import Effective
+from horarium.core.document.planning import Planning
+from horarium.core.document.states import Reason, Status
+from horarium.core.policy.approval import NEVER, NEVER_SECONDS, ApprovalPolicy
+from horarium.core.policy.limits import Budget, Quota, QuotaRoom
+from horarium.core.policy.queue import CatchupPolicy, Overlap, OverlapPolicy, QueuePolicy
+from horarium.core.recurrence.spec import Spec, compile_spec
 from horarium.instant import DAY, HOUR, MINUTE, SECOND, Instant, from_rfc3339, to_rfc3339
-from horarium.policy.approval import NEVER, NEVER_SECONDS, ApprovalPolicy
-from horarium.policy.catchup import CatchupPolicy
-from horarium.policy.limits import Budget
-from horarium.policy.overlap import Overlap, OverlapPolicy
-from horarium.policy.queue import QueuePolicy
-from horarium.policy.quotas import Quota, Room
-from horarium.recurrence.spec import Spec, compile_spec
-from horarium.schedule.calendar import Calendar, CalendarKind
-from horarium.schedule.effective import Effective
-from horarium.schedule.planning import Planning
-from horarium.schedule.position import Status
-from horarium.schedule.reason import Reason
 
 GO, SKIP = Forecast.DISPATCH, Forecast.SKIP
 CERTAIN, LIKELY, UNKNOWN = Certainty.CERTAIN, Certainty.LIKELY, Certainty.UNKNOWN
@@ -47,11 +42,11 @@ def forecaster(planning: Planning, facts: Facts = NO_FACTS, **rest: Any) -> Fore
 
 def look(
     planning: Planning, facts: Facts = NO_FACTS, *, after: Instant = NOON, rows: int = 5, **rest: Any
-) -> list[Row]:
+) -> list[ForecastRow]:
     return list(islice(forecaster(planning, facts, **rest).rows(after), rows))
 
 
-def said(rows: list[Row]) -> list[tuple[Forecast, Certainty]]:
+def said(rows: list[ForecastRow]) -> list[tuple[Forecast, Certainty]]:
     return [(row.decision, row.certainty) for row in rows]
 
 
@@ -60,7 +55,7 @@ def said(rows: list[Row]) -> list[tuple[Forecast, Certainty]]:
 
 def test_rows_are_the_next_occurrences() -> None:
     rows = look(make_planning("0 * * * *", overlap=OverlapPolicy.ALLOW_ALL), rows=2)
-    assert rows == [Row(clock("13:00"), clock("13:00"), GO), Row(clock("14:00"), clock("14:00"), GO)]
+    assert rows == [ForecastRow(clock("13:00"), clock("13:00"), GO), ForecastRow(clock("14:00"), clock("14:00"), GO)]
 
 
 def test_the_forecast_ends_with_the_spec() -> None:
@@ -77,7 +72,7 @@ def test_a_row_shows_when_to_act_beside_its_name() -> None:
 
 
 def test_a_skip_says_why() -> None:
-    holiday = Calendar("c", CalendarKind.SKIP_DATES, "UTC", frozenset({date(2026, 5, 6)}))
+    holiday = CalendarDefinition("c", CalendarKind.SKIP_DATES, "UTC", frozenset({date(2026, 5, 6)}))
     planning = make_planning("0 9 * * *", calendars=("c",), rotation=3)
     rows = look(planning, Facts(calendars={"c": holiday}), rows=3)
     assert [row.decision for row in rows] == [GO, SKIP, GO]
@@ -87,7 +82,7 @@ def test_a_skip_says_why() -> None:
 
 
 def test_the_rotation_counts_predicted_dispatches_only() -> None:
-    weekdays = Calendar("c", CalendarKind.SKIP_DATES, "UTC", frozenset({date(2026, 5, 6)}))
+    weekdays = CalendarDefinition("c", CalendarKind.SKIP_DATES, "UTC", frozenset({date(2026, 5, 6)}))
     planning = make_planning("0 9 * * *", calendars=("c",), rotation=3)
     position = make_position(NOON, rotation_index=2)
     rows = look(planning, Facts(calendars={"c": weekdays}), position=position)
@@ -134,10 +129,10 @@ def test_a_deleted_schedule_has_no_coming_occurrences() -> None:
 def test_what_the_assignee_has_spent_today_counts_until_midnight() -> None:
     planning = make_planning("0 */6 * * *", assignee="ada", reserve=Decimal(1))
     facts = Facts(assignee_budget=Budget(3, 100))
-    shared = Shared(spent_by_assignee={"ada": Decimal(3)}, runs_by_assignee={"ada": 7})
+    shared = SharedFacts(spent_by_assignee={"ada": Decimal(3)}, runs_by_assignee={"ada": 7})
     rows = look(planning, facts, rows=5, shared=shared)
     assert [row.decision for row in rows] == [SKIP, GO, GO, GO, SKIP]
-    assert shared == Shared(spent_by_assignee={"ada": Decimal(3)}, runs_by_assignee={"ada": 7})
+    assert shared == SharedFacts(spent_by_assignee={"ada": Decimal(3)}, runs_by_assignee={"ada": 7})
 
 
 def test_an_assignee_who_has_run_today_is_counted_from_nothing_tomorrow() -> None:
@@ -156,8 +151,8 @@ def test_the_same_question_has_the_same_answer() -> None:
 # ── overlap, from when runs are expected to end ───────────────────────────────────────────────────────
 
 
-def running(since: Instant, **rest: Any) -> OpenRun:
-    return OpenRun("r", since, **rest)
+def running(since: Instant, **rest: Any) -> OpenRunFacts:
+    return OpenRunFacts("r", since, **rest)
 
 
 def test_a_run_that_is_active_now_does_not_stay_open_until_tomorrow() -> None:
@@ -225,7 +220,7 @@ POLICIES = {
 }
 
 
-def letters(rows: list[Row]) -> str:
+def letters(rows: list[ForecastRow]) -> str:
     return "".join("." if row.decision is SKIP else "h" if row.held else "g" for row in rows)
 
 
@@ -257,7 +252,7 @@ def test_as_many_are_certain_as_there_are_places() -> None:
 
 
 def test_held_runs_are_released_in_order_when_a_run_ends() -> None:
-    held = OpenRun("h", NOON - MINUTE, NOON - MINUTE, is_held=True)
+    held = OpenRunFacts("h", NOON - MINUTE, NOON - MINUTE, is_held=True)
     times = RunTimes((running(NOON - 2 * MINUTE), held), 150 * SECOND)  # one ends at 12:00:30, the other at 12:03
     facts = Facts(active=1, held=1, times=times)
     assert letters(look(make_planning(overlap=OverlapPolicy.BUFFER_ONE), facts)) == "h.h.."
@@ -270,8 +265,8 @@ def test_a_run_that_was_asked_to_stop_ends_after_its_grace() -> None:
 
 
 def test_no_two_occurrences_of_a_team_with_another_queue_policy_are_decided_by_the_schedule_alone() -> None:
-    policies = BirthPolicies(
-        None, {None: Bundle(None, None)}, queue=QueuePolicy(overlap_policy=OverlapPolicy.ALLOW_ALL)
+    policies = CreationPolicies(
+        None, {None: PolicyBundle(None, None)}, queue=QueuePolicy(overlap_policy=OverlapPolicy.ALLOW_ALL)
     )
     rows = look(make_planning(), Facts(active=1, policies=policies), rows=3)
     assert said(rows) == [(GO, CERTAIN)] * 3
@@ -280,7 +275,7 @@ def test_no_two_occurrences_of_a_team_with_another_queue_policy_are_decided_by_t
 # ── what makes a decision uncertain ───────────────────────────────────────────────────────────────────
 
 FREE = Overlap(OverlapPolicy.ALLOW_ALL)
-HOLIDAY = Facts(calendars={"c": Calendar("c", CalendarKind.SKIP_DATES, "UTC", frozenset({date(2026, 5, 4)}))})
+HOLIDAY = Facts(calendars={"c": CalendarDefinition("c", CalendarKind.SKIP_DATES, "UTC", frozenset({date(2026, 5, 4)}))})
 TRUE = compile_condition({"/x": {"neq": 1}})
 
 
@@ -304,14 +299,14 @@ TRUE = compile_condition({"/x": {"neq": 1}})
         ({"workflow": "w"}, Facts(cycle=("a", "b")), None, [(SKIP, CERTAIN)] * 4),
         ({"assignee": "ada"}, NO_FACTS, None, [(GO, CERTAIN)] * 4),
         ({"assignee": "ada"}, Facts(assignee_budget=Budget(None, 9)), None, [(GO, UNKNOWN)] * 4),
-        ({}, NO_FACTS, Shared(room=Room(199_990, Quota.RUNS_PER_MINUTE, 200_000, 10)), [(GO, CERTAIN)] * 4),
-        ({}, NO_FACTS, Shared(room=Room(9_000, Quota.OPEN_RUNS, 200_000, 191_000)), [(GO, UNKNOWN)] * 4),
-        ({}, NO_FACTS, Shared(room=Room(10, Quota.RUNS_PER_MINUTE, 10, 0)), [(GO, UNKNOWN)] * 4),
+        ({}, NO_FACTS, SharedFacts(room=QuotaRoom(199_990, Quota.RUNS_PER_MINUTE, 200_000, 10)), [(GO, CERTAIN)] * 4),
+        ({}, NO_FACTS, SharedFacts(room=QuotaRoom(9_000, Quota.OPEN_RUNS, 200_000, 191_000)), [(GO, UNKNOWN)] * 4),
+        ({}, NO_FACTS, SharedFacts(room=QuotaRoom(10, Quota.RUNS_PER_MINUTE, 10, 0)), [(GO, UNKNOWN)] * 4),
     ],
     ids=str,
 )
 def test_the_table_of_certainty(
-    fields: dict[str, Any], facts: Facts, shared: Shared | None, expected: list[tuple[Forecast, Certainty]]
+    fields: dict[str, Any], facts: Facts, shared: SharedFacts | None, expected: list[tuple[Forecast, Certainty]]
 ) -> None:
     assert said(look(make_planning(overlap=FREE, **fields), facts, shared=shared, rows=4)) == expected
 
@@ -461,7 +456,7 @@ def test_what_is_a_little_late_is_decided_as_on_time() -> None:
 
 
 def test_a_pause_that_ends_by_itself_lets_held_runs_go_first() -> None:
-    held = OpenRun("h", NOON, NOON, is_held=True)
+    held = OpenRunFacts("h", NOON, NOON, is_held=True)
     rows = look(
         make_planning("*/10 * * * *", overlap=OverlapPolicy.BUFFER_ALL),
         Facts(held=1, times=RunTimes((held,), 15 * MINUTE)),

@@ -10,36 +10,34 @@ import pytest
 from unit.decision.builders import NOON, UID, clock, make_planning, make_position, make_spec
 
 from horarium.condition import compile_condition
-from horarium.decision.explain import Explanation, RunNow, explain, nominal_of
-from horarium.decision.facts import NO_FACTS, Facts, Shared
-from horarium.decision.guards import GUARDS
-from horarium.decision.health import Waiting
-from horarium.decision.recorded import Finding, Recorded
+from horarium.core.decision.explain import OccurrenceExplanation, RunNow, explain, nominal_of
+from horarium.core.decision.facts import NO_FACTS, Facts, SharedFacts
+from horarium.core.decision.forecast import GuardFinding, RecordedDecision
+from horarium.core.decision.guards import GUARDS
+from horarium.core.decision.health import AwaitingApprovals
+from horarium.core.document.calendar import CalendarDefinition, CalendarKind
+from horarium.core.document.planning import Planning
+from horarium.core.document.states import Reason, RunState, Status
+from horarium.core.policy.limits import Budget
+from horarium.core.policy.queue import Overlap, OverlapPolicy
+from horarium.core.recurrence.spec import compile_spec
 from horarium.instant import HOUR, MINUTE, SECOND, Instant, from_rfc3339
-from horarium.policy.limits import Budget
-from horarium.policy.overlap import Overlap, OverlapPolicy
-from horarium.recurrence.spec import compile_spec
-from horarium.schedule.calendar import Calendar, CalendarKind
-from horarium.schedule.planning import Planning
-from horarium.schedule.position import Status
-from horarium.schedule.reason import Reason
-from horarium.schedule.run import RunState
 
 BEFORE = make_position(NOON - MINUTE)
 
 
-def why(planning: Planning, at: Instant | str = NOON, facts: Facts = NO_FACTS, **rest: Any) -> Explanation:
+def why(planning: Planning, at: Instant | str = NOON, facts: Facts = NO_FACTS, **rest: Any) -> OccurrenceExplanation:
     instant = from_rfc3339(at) if isinstance(at, str) else at
     options = {"now": NOON - MINUTE, "position": BEFORE, **rest}
     return explain(planning, UID, options.pop("position"), facts, at=instant, **options)
 
 
-def found(explanation: Explanation, question: str) -> Finding:
+def found(explanation: OccurrenceExplanation, question: str) -> GuardFinding:
     [finding] = [each for each in explanation.findings if each.question == question]
     return finding
 
 
-def part_details(explanation: Explanation) -> list[dict[str, Any]]:
+def part_details(explanation: OccurrenceExplanation) -> list[dict[str, Any]]:
     detail = found(explanation, "spec").detail
     assert detail is not None
     return [dict(part) for part in detail["parts"]]
@@ -78,11 +76,11 @@ TRIGGERED = f"{OCCURRENCE} created a run."
         (RunNow(RUN, RunState.SUCCEEDED), f" Its run {RUN} ended in state succeeded."),
         (RunNow(RUN, RunState.QUEUED), f" Its run {RUN} is in state queued."),
         (
-            RunNow(RUN, RunState.AWAITING_APPROVAL, Waiting(1, NOON)),
+            RunNow(RUN, RunState.AWAITING_APPROVAL, AwaitingApprovals(1, NOON)),
             f" Its run {RUN} has been awaiting approval since 2026-05-04T12:00:00Z.",
         ),
         (
-            RunNow(RUN, RunState.RUNNING, Waiting(0, NOON, 1), ("publish", "spend")),
+            RunNow(RUN, RunState.RUNNING, AwaitingApprovals(0, NOON, 1), ("publish", "spend")),
             f" Its run {RUN} is in state running. A step of a run has been awaiting approval"
             " since 2026-05-04T12:00:00Z. Approval is required for publish, spend.",
         ),
@@ -90,14 +88,14 @@ TRIGGERED = f"{OCCURRENCE} created a run."
     ids=["gone", "ended", "open", "waits", "a step waits"],
 )
 def test_of_what_was_decided_it_is_told_what_has_become_of_its_run(run: RunNow | None, said: str) -> None:
-    recorded = Recorded("ScheduleTriggered", {"occurrence_time": "2026-05-04T12:00:00Z"}, NOON)
+    recorded = RecordedDecision("ScheduleTriggered", {"occurrence_time": "2026-05-04T12:00:00Z"}, NOON)
     assert why(make_planning(), now=NOON + MINUTE, recorded=recorded, run=run).sentence == TRIGGERED + said
 
 
 def test_it_is_told_that_the_run_of_an_occurrence_will_wait_and_behind_what_it_would_be_skipped() -> None:
     will = why(make_planning(needs_approval=True))
     assert will.sentence.endswith("will run. The run will await approval.")
-    busy = why(make_planning(needs_approval=True), facts=Facts(active=1), waiting=Waiting(1, NOON - MINUTE))
+    busy = why(make_planning(needs_approval=True), facts=Facts(active=1), waiting=AwaitingApprovals(1, NOON - MINUTE))
     assert busy.sentence == (
         f"{OCCURRENCE} is expected to be skipped: previous run still active."
         " The decision depends on when earlier runs are approved."
@@ -114,7 +112,7 @@ def test_a_question_that_is_not_asked_of_this_schedule_has_no_answer() -> None:
     answer = why(make_planning())
     assert found(answer, "status_not_triggerable").holds is True
     for question in ("outside_window", "calendar", "condition_failed", "budget_exceeded", "cycle_detected"):
-        assert found(answer, question) == Finding(question, None)
+        assert found(answer, question) == GuardFinding(question, None)
 
 
 def test_all_that_stands_against_it_is_said_and_the_first_is_the_reason() -> None:
@@ -247,7 +245,7 @@ def test_clock_changes_are_explained(planning: Planning, at: str, failed: list[s
 
 
 def test_the_calendar_and_the_day_are_named() -> None:
-    holiday = Calendar("feast", CalendarKind.SKIP_DATES, "UTC", frozenset({date(2026, 5, 4)}))
+    holiday = CalendarDefinition("feast", CalendarKind.SKIP_DATES, "UTC", frozenset({date(2026, 5, 4)}))
     answer = why(make_planning(calendars=("feast",)), facts=Facts(calendars={"feast": holiday}))
     detail = found(answer, "calendar").detail
     assert detail is not None
@@ -271,7 +269,7 @@ def test_the_budget_says_what_is_spent() -> None:
 
 def test_what_the_assignee_has_spent_is_known() -> None:
     planning = make_planning(assignee="ada", reserve=Decimal(1))
-    shared = Shared(spent_by_assignee={"ada": Decimal(3)})
+    shared = SharedFacts(spent_by_assignee={"ada": Decimal(3)})
     answer = why(planning, facts=Facts(assignee_budget=Budget(3)), shared=shared)
     assert answer.reason is Reason.BUDGET_EXCEEDED
 
@@ -302,7 +300,7 @@ def test_overlap_is_explained_with_who_holds_it_up(overlap: Overlap, facts: Fact
 
 def test_a_key_without_room_means_that_it_would_wait() -> None:
     planning = make_planning(concurrency_key="k")
-    finding = found(why(planning, shared=Shared(active_by_key={"k": 1})), "overlap")
+    finding = found(why(planning, shared=SharedFacts(active_by_key={"k": 1})), "overlap")
     assert finding.detail is not None
     assert finding.detail["outcome"] == "hold"
 
@@ -337,32 +335,32 @@ def test_a_past_occurrence_without_a_record_says_so() -> None:
     ids=["with a reason", "with a calendar", "unknown reason", "without"],
 )
 def test_what_history_recorded_wins(payload: dict[str, Any], ending: str) -> None:
-    recorded = Recorded("ScheduleTriggerSkipped", payload, NOON)
+    recorded = RecordedDecision("ScheduleTriggerSkipped", payload, NOON)
     answer = why(make_planning(), position=make_position(NOON), recorded=recorded)
     assert answer.recorded == recorded
     assert answer.sentence.endswith(ending)
 
 
 def test_what_history_recorded_wins_off_the_spec_too() -> None:
-    answer = why(make_planning("30 * * * *"), recorded=Recorded("ScheduleTriggered", {}, NOON))
+    answer = why(make_planning("30 * * * *"), recorded=RecordedDecision("ScheduleTriggered", {}, NOON))
     assert answer.sentence == f"{OCCURRENCE} created a run."
 
 
 def test_an_occurrence_that_another_run_covers_has_no_run_of_its_own() -> None:
     first = {"occurrence_time": "2026-05-04T11:00:00Z"}
-    answer = why(make_planning(), recorded=Recorded("ScheduleTriggered", first, NOON))
+    answer = why(make_planning(), recorded=RecordedDecision("ScheduleTriggered", first, NOON))
     assert answer.sentence == f"{OCCURRENCE} is covered by the run of the occurrence at 2026-05-04T11:00:00Z."
 
 
 def test_a_buffered_occurrence_may_still_be_in_the_buffer() -> None:
     own = {"occurrence_time": "2026-05-04T12:00:00Z"}
-    answer = why(make_planning(), recorded=Recorded("ScheduleBuffered", own, NOON))
+    answer = why(make_planning(), recorded=RecordedDecision("ScheduleBuffered", own, NOON))
     assert answer.sentence == f"{OCCURRENCE} was buffered behind an earlier run."
 
 
 @pytest.mark.parametrize("at", ["0001-01-01T00:00:00Z", "1850-06-01T00:00:00Z", "9999-12-31T23:59:59Z"])
 def test_any_instant_has_an_answer(at: str) -> None:
-    every_day = Calendar("c", CalendarKind.SKIP_DATES, "Asia/Tokyo", frozenset())
+    every_day = CalendarDefinition("c", CalendarKind.SKIP_DATES, "Asia/Tokyo", frozenset())
     spec = make_spec("0 12 * * *", timezone="America/New_York")
     answer = why(make_planning(spec=spec, calendars=("c",)), at, Facts(calendars={"c": every_day}))
     assert not answer.fires

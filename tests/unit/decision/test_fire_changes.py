@@ -8,22 +8,22 @@ from typing import Any
 
 import pytest
 
-from horarium.decision.facts import NO_FACTS
-from horarium.decision.fires import (
+from horarium.core.decision.facts import NO_FACTS
+from horarium.core.decision.year import (
     COMPARED,
     MAX_CHANGES,
     MAX_COMPARED,
-    Coming,
-    FireChanges,
-    coming,
+    ComingFire,
+    FireComparison,
+    coming_fires,
     compare_fires,
 )
+from horarium.core.document.calendar import parse_calendar
+from horarium.core.document.planning import Planning
+from horarium.core.document.states import Position
+from horarium.core.recurrence.spec import Spec, compile_spec
+from horarium.core.recurrence.zone import load_zone
 from horarium.instant import HOUR, MINUTE, SECOND, from_rfc3339, to_rfc3339
-from horarium.recurrence.spec import Spec, compile_spec
-from horarium.recurrence.zone import load_zone
-from horarium.schedule.calendar import parse_calendar
-from horarium.schedule.planning import Planning
-from horarium.schedule.position import Position
 
 NOW = from_rfc3339("2026-03-03T12:00:00Z")  # a Tuesday
 UTC = load_zone("UTC")
@@ -34,9 +34,9 @@ def spec(*crons: str, **more: Any) -> Spec:
     return compile_spec(cron_expressions=list(crons), **more)
 
 
-def compared(before: Spec | None, after: Spec) -> FireChanges:
+def compared(before: Spec | None, after: Spec) -> FireComparison:
     old, new = (
-        iter(()) if each is None else coming(Planning(each), BEGUN, NO_FACTS, now=NOW) for each in (before, after)
+        iter(()) if each is None else coming_fires(Planning(each), BEGUN, NO_FACTS, now=NOW) for each in (before, after)
     )
     return compare_fires(old, new, after.zone, now=NOW)
 
@@ -114,12 +114,12 @@ def test_a_fire_that_moves_past_the_end_has_moved() -> None:
 def test_of_seconds_only_the_first_are_looked_at() -> None:
     every = spec("* * * * * *")
     found = compared(every, every)
-    assert found == FireChanges((), (), (), NOW + MAX_COMPARED * SECOND, bounded=True)
+    assert found == FireComparison((), (), (), NOW + MAX_COMPARED * SECOND, bounded=True)
 
 
 def test_what_never_fires_ends_as_well() -> None:
-    def refused() -> Iterator[Coming]:
-        return (Coming(NOW + each * MINUTE, fires=False) for each in count(1))
+    def refused() -> Iterator[ComingFire]:
+        return (ComingFire(NOW + each * MINUTE, fires=False) for each in count(1))
 
     assert compare_fires(refused(), refused(), UTC, now=NOW).bounded
 
@@ -129,7 +129,7 @@ def test_calendars_and_runs_that_are_left_take_fires_away() -> None:
     facts = NO_FACTS._replace(calendars={"chosen": only})
     plain = Planning(DAILY_AT_8)
     guarded = Planning(DAILY_AT_8, calendars=("chosen",), max_runs=2)
-    old, new = (coming(each, BEGUN._replace(runs_born=1), facts, now=NOW) for each in (plain, guarded))
+    old, new = (coming_fires(each, BEGUN._replace(runs_born=1), facts, now=NOW) for each in (plain, guarded))
     found = compare_fires(old, new, UTC, now=NOW)
     assert [short(each) for each in found.removed[:4]] == ["03-04T08:00", "03-05T08:00", "03-06T08:00", "03-08T08:00"]
     assert not found.added

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from horarium.decision.fires import HORIZON, fires_moved
+from horarium.core.decision.year import COMPARISON_HORIZON, fires_moved
+from horarium.core.recurrence.spec import Spec, compile_spec
 from horarium.instant import from_rfc3339
-from horarium.recurrence.spec import Spec, compile_spec
 
 NOW = from_rfc3339("2026-03-26T10:30:00Z")  # the clocks of Europe change within the week
 HOURLY: dict[str, Any] = {"cron_expressions": ["0 * * * *"]}
@@ -23,15 +23,21 @@ CASES: dict[str, tuple[dict[str, Any] | None, dict[str, Any] | None]] = {
     "another zone": (NIGHTLY, {**NIGHTLY, "timezone": "Europe/London"}),
     "another kind": (HOURLY, {"intervals": [{"every": "PT90M"}]}),
     "one more": (HOURLY, {**HOURLY, "at": ["2026-03-27T00:00:00Z", "2026-03-27T00:00:01Z"]}),
-    "a window": (HOURLY, {**HOURLY, "start_at": NOW + HORIZON // 3, "end_at": NOW + HORIZON // 2}),
-    "windows apart": ({**HOURLY, "end_at": NOW + HORIZON // 4}, {**HOURLY, "start_at": NOW + HORIZON // 2}),
+    "a window": (
+        HOURLY,
+        {**HOURLY, "start_at": NOW + COMPARISON_HORIZON // 3, "end_at": NOW + COMPARISON_HORIZON // 2},
+    ),
+    "windows apart": (
+        {**HOURLY, "end_at": NOW + COMPARISON_HORIZON // 4},
+        {**HOURLY, "start_at": NOW + COMPARISON_HORIZON // 2},
+    ),
 }
 
 
 def each(spec: Spec | None) -> set[int]:
     if spec is None:
         return set()
-    return set(takewhile(lambda nominal: nominal <= NOW + HORIZON, spec.occurrences(NOW)))
+    return set(takewhile(lambda nominal: nominal <= NOW + COMPARISON_HORIZON, spec.occurrences(NOW)))
 
 
 @pytest.mark.parametrize(("before", "after"), CASES.values(), ids=CASES)
@@ -45,4 +51,4 @@ def test_fires_are_those_of_one_and_not_of_the_other(
 
 def test_a_spec_of_every_second_is_counted_by_arithmetic() -> None:
     every = compile_spec(cron_expressions=["* * * * * *"])
-    assert fires_moved(every, None, now=NOW) == (0, HORIZON // 1_000_000)
+    assert fires_moved(every, None, now=NOW) == (0, COMPARISON_HORIZON // 1_000_000)

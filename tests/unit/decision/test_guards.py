@@ -11,25 +11,22 @@ import pytest
 from unit.decision.builders import NOON, make_planning, make_question, make_spec
 
 from horarium.condition import compile_condition
-from horarium.decision.births import BirthPolicies, Bundle
-from horarium.decision.facts import NO_FACTS, Fact, Facts, Shared
-from horarium.decision.guards import GUARDS, context_needed, facts_needed, first_refusal, guards_for
+from horarium.core.decision.facts import NO_FACTS, Fact, Facts, SharedFacts
+from horarium.core.decision.guards import GUARDS, context_needed, facts_needed, first_refusal, guards_for
+from horarium.core.decision.run_policies import CreationPolicies, PolicyBundle
+from horarium.core.document.assignee import Assignee, AssigneeType
+from horarium.core.document.calendar import CalendarDefinition, CalendarKind
+from horarium.core.document.condition_context import ContextMember
+from horarium.core.document.planning import Planning
+from horarium.core.document.states import Origin, Reason, Status
+from horarium.core.policy.limits import Budget, Quota, QuotaRoom
+from horarium.core.policy.queue import Overlap, OverlapPolicy
 from horarium.instant import DAY, SECOND
-from horarium.policy.limits import Budget
-from horarium.policy.overlap import Overlap, OverlapPolicy
-from horarium.policy.quotas import Quota, Room
-from horarium.schedule.assignee import Assignee, AssigneeType
-from horarium.schedule.calendar import Calendar, CalendarKind
-from horarium.schedule.context import ContextMember
-from horarium.schedule.planning import Planning
-from horarium.schedule.position import Status
-from horarium.schedule.reason import Reason
-from horarium.schedule.run import Origin
 
 R = Reason
-HOLIDAY = Calendar("feast", CalendarKind.SKIP_DATES, "UTC", frozenset({date(2026, 5, 4)}))
-WORKDAYS = Calendar("work", CalendarKind.ONLY_DATES, "UTC", frozenset({date(2026, 5, 4)}))
-TOKYO = Calendar("tokyo", CalendarKind.SKIP_DATES, "Asia/Tokyo", frozenset({date(2026, 5, 5)}))
+HOLIDAY = CalendarDefinition("feast", CalendarKind.SKIP_DATES, "UTC", frozenset({date(2026, 5, 4)}))
+WORKDAYS = CalendarDefinition("work", CalendarKind.ONLY_DATES, "UTC", frozenset({date(2026, 5, 4)}))
+TOKYO = CalendarDefinition("tokyo", CalendarKind.SKIP_DATES, "Asia/Tokyo", frozenset({date(2026, 5, 5)}))
 PASSED = compile_condition({"/prior_run_result/status": {"eq": "completed"}})
 
 
@@ -42,7 +39,7 @@ class Case:
     planning: Planning
     detail: dict[str, Any] | None
     facts: Facts = NO_FACTS
-    shared: Shared | None = None
+    shared: SharedFacts | None = None
     position: dict[str, Any] | None = None
     nominal: int = NOON
 
@@ -55,18 +52,18 @@ def spending(limit: Any, reserve: Any = 0, assignee: str | None = None) -> Plann
     return make_planning(budget=Budget(limit), reserve=Decimal(reserve), assignee=assignee)
 
 
-def calendars(*known: Calendar) -> Facts:
+def calendars(*known: CalendarDefinition) -> Facts:
     return Facts(calendars={calendar.name: calendar for calendar in known})
 
 
-OURS, NATIVE = Bundle(None, None), Bundle(None, None, native_scheduler=True)
+OURS, NATIVE = PolicyBundle(None, None), PolicyBundle(None, None, native_scheduler=True)
 PROMPT = make_planning(kind="prompt", assignee="ada")
 
 
-def workers(*bundles: Bundle) -> BirthPolicies:
+def workers(*bundles: PolicyBundle) -> CreationPolicies:
     """Who may work, under whatever names."""
-    by_member: dict[str | None, Bundle] = {str(place): each for place, each in enumerate(bundles[1:])}
-    return BirthPolicies(Assignee(AssigneeType.AGENT, "ada"), {None: bundles[0], **by_member})
+    by_member: dict[str | None, PolicyBundle] = {str(place): each for place, each in enumerate(bundles[1:])}
+    return CreationPolicies(Assignee(AssigneeType.AGENT, "ada"), {None: bundles[0], **by_member})
 
 
 CASES = [
@@ -182,7 +179,7 @@ CASES = [
         spending(None, 4, "ada"),
         None,
         Facts(assignee_budget=Budget(10)),
-        Shared(spent_by_assignee={"ada": Decimal(6), "bob": Decimal(99)}),
+        SharedFacts(spent_by_assignee={"ada": Decimal(6), "bob": Decimal(99)}),
     ),
     Case(
         "the assignee has spent it",
@@ -190,7 +187,7 @@ CASES = [
         spending(None, 4, "ada"),
         {"of": "ada", "spending_limit_credits": "10.000000", "spent_today": "7", "reserve": "4"},
         Facts(assignee_budget=Budget(10)),
-        Shared(spent_by_assignee={"ada": Decimal(7)}),
+        SharedFacts(spent_by_assignee={"ada": Decimal(7)}),
     ),
     Case("no daily limit", R.DAILY_LIMIT_REACHED, make_planning(), None, Facts(runs_today=10**6)),
     Case(
@@ -213,7 +210,7 @@ CASES = [
         make_planning(assignee="ada"),
         None,
         Facts(assignee_budget=Budget(max_daily_runs=2)),
-        Shared(runs_by_assignee={"ada": 1, "bob": 9}),
+        SharedFacts(runs_by_assignee={"ada": 1, "bob": 9}),
     ),
     Case(
         "the assignee has run enough",
@@ -221,7 +218,7 @@ CASES = [
         make_planning(assignee="ada"),
         {"of": "ada", "max_daily_runs": 2, "runs_today": 2},
         Facts(assignee_budget=Budget(max_daily_runs=2)),
-        Shared(runs_by_assignee={"ada": 2}),
+        SharedFacts(runs_by_assignee={"ada": 2}),
     ),
     Case("an agent whose time is ours", R.NATIVE_SCHEDULER, PROMPT, None, Facts(policies=workers(NATIVE, OURS))),
     Case("nobody is known", R.NATIVE_SCHEDULER, PROMPT, None),
@@ -240,13 +237,13 @@ CASES = [
         Facts(policies=workers(NATIVE, NATIVE)),
     ),
     Case("room without end", R.QUOTA_EXCEEDED, make_planning(), None),
-    Case("the last place", R.QUOTA_EXCEEDED, make_planning(), None, shared=Shared(room=Room(3), births=2)),
+    Case("the last place", R.QUOTA_EXCEEDED, make_planning(), None, shared=SharedFacts(room=QuotaRoom(3), births=2)),
     Case(
         "no place left",
         R.QUOTA_EXCEEDED,
         make_planning(),
         {"quota": "open_runs", "limit": 10, "used": 10},
-        shared=Shared(room=Room(3, Quota.OPEN_RUNS, 10, 7), births=3),
+        shared=SharedFacts(room=QuotaRoom(3, Quota.OPEN_RUNS, 10, 7), births=3),
     ),
     Case("a workflow without a cycle", R.CYCLE_DETECTED, make_planning(workflow="w"), None),
     Case(
@@ -321,7 +318,7 @@ def test_the_first_no_is_the_reason() -> None:
         assignee="ada",
     )
     facts = Facts(cycle=("a",), workflow_owner="eve", policies=workers(NATIVE))
-    question = make_question(planning, facts, shared=Shared(room=Room(0)), status=Status.PAUSED)
+    question = make_question(planning, facts, shared=SharedFacts(room=QuotaRoom(0)), status=Status.PAUSED)
     guards = guards_for(planning, Origin.SCHEDULED)
     assert len(guards) == len(GUARDS)
     refused = []

@@ -9,20 +9,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 from unit.decision.builders import UID, make_planning
 
-from horarium.decision.health import FailedRun, Vitals, Waiting, gap_around, judge, must_be_told
-from horarium.decision.health_status import NEEDS_SOMEBODY, UNWELL, HealthStatus
+from horarium.core.decision.health import AwaitingApprovals, FailedRun, HealthFacts, gap_around, judge, must_be_told
+from horarium.core.decision.statuses import NEEDS_SOMEBODY, UNWELL, HealthStatus
+from horarium.core.document.planning import Planning
+from horarium.core.document.states import RunState, Status
+from horarium.core.policy.queue import Catchup
+from horarium.core.recurrence.spec import compile_spec
 from horarium.instant import HOUR, SECOND, from_rfc3339
-from horarium.policy.catchup import Catchup
-from horarium.recurrence.spec import compile_spec
-from horarium.schedule.planning import Planning
-from horarium.schedule.position import Status
-from horarium.schedule.run import RunState
 
 NOON = from_rfc3339("2026-05-04T12:00:00Z")  # a Monday
 HOURLY = make_planning("0 * * * *")
 
 
-def vitals(**known: Any) -> Vitals:
+def vitals(**known: Any) -> HealthFacts:
     """Hourly, active, decided up to noon, with a run that ended well."""
     usual = {
         "planning": HOURLY,
@@ -31,14 +30,14 @@ def vitals(**known: Any) -> Vitals:
         "runs_born": 9,
         "last_completed_at": NOON + SECOND,
     }
-    return Vitals(UID, **{"status": Status.ACTIVE, **usual, **known})
+    return HealthFacts(UID, **{"status": Status.ACTIVE, **usual, **known})
 
 
 def failed(*states: RunState) -> tuple[FailedRun, ...]:
     return tuple(FailedRun(f"R{at}", state, NOON - at * HOUR, "no route") for at, state in enumerate(states))
 
 
-WAITS = Waiting(2, NOON - HOUR)
+WAITS = AwaitingApprovals(2, NOON - HOUR)
 CASES = {
     "nothing is wrong": (vitals(), 0, "ok", "2026-05-04T13:00:00Z"),
     "two failures are not three": (vitals(failures_in_a_row=2), 0, "ok", "The last 2 runs failed"),
@@ -124,18 +123,23 @@ CASES = {
         "2 runs await approval, the oldest since 2026-05-04T11:00:00Z",
     ),
     "a step that waits": (
-        vitals(waiting=Waiting(0, NOON, 1)),
+        vitals(waiting=AwaitingApprovals(0, NOON, 1)),
         0,
         "waiting_for_approval",
         "A step of a run has been awaiting approval since 2026-05-04T12:00:00Z.",
     ),
     "a run and steps that wait": (
-        vitals(waiting=Waiting(1, NOON, 2)),
+        vitals(waiting=AwaitingApprovals(1, NOON, 2)),
         0,
         "waiting_for_approval",
         "1 run and 2 steps await approval, the oldest since 2026-05-04T12:00:00Z.",
     ),
-    "one that waits": (vitals(waiting=Waiting(1, NOON)), 0, "waiting_for_approval", "A run has been awaiting approval"),
+    "one that waits": (
+        vitals(waiting=AwaitingApprovals(1, NOON)),
+        0,
+        "waiting_for_approval",
+        "A run has been awaiting approval",
+    ),
     "paused before waiting": (
         vitals(status=Status.PAUSED, waiting=WAITS, paused_at=NOON, pause_reason="holidays"),
         99 * HOUR,
@@ -153,7 +157,7 @@ CASES = {
 
 
 @pytest.mark.parametrize("case", CASES.values(), ids=CASES)
-def test_the_first_word_that_holds(case: tuple[Vitals, int, str, str]) -> None:
+def test_the_first_word_that_holds(case: tuple[HealthFacts, int, str, str]) -> None:
     known, later, status, told = case
     found = judge(known, NOON + later)
     assert (found.status, told in found.sentence) == (status, True), found.sentence

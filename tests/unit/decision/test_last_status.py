@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from horarium.decision.last_status import EMPTY_RESPONSE, LastStatus, empties_after, last_status, status_of_end
-from horarium.schedule.run import FINAL, RunState
+from horarium.core.decision.statuses import EMPTY_RESPONSE, LastStatus, empties_after, last_status, status_of_end
+from horarium.core.document.states import FINAL, RunState
 
 ENDS = {
     RunState.SUCCEEDED: "success",

@@ -7,15 +7,13 @@ from typing import Any
 
 import pytest
 
-from horarium.decision.plan import Covers, Decision, Fire, Hold, Missed, Skip
-from horarium.decision.record import Counts, Entry, Named, NewId, record_decisions
+from horarium.core.decision.facts import Covers, Decision, Fire, Hold, Missed, Skip
+from horarium.core.decision.record import Counts, NewId, ScheduleSubject, ScheduleWrites, record_decisions
+from horarium.core.document.event import CommandContext, EventType
+from horarium.core.document.planning import Planning
+from horarium.core.document.states import Origin, Position, Reason, RunState, Status
+from horarium.core.recurrence.spec import compile_spec
 from horarium.instant import MINUTE, SECOND, from_rfc3339
-from horarium.recurrence.spec import compile_spec
-from horarium.schedule.event import CommandContext, EventType
-from horarium.schedule.planning import Planning
-from horarium.schedule.position import Position, Status
-from horarium.schedule.reason import Reason
-from horarium.schedule.run import Origin, RunState
 
 NOON = from_rfc3339("2026-05-04T12:00:00Z")
 NOW = NOON + 2 * SECOND
@@ -29,13 +27,13 @@ def ids() -> Iterator[NewId]:
         yield NewId(number.to_bytes(16, "big"), f"id-{number}")
 
 
-def written(*decisions: Decision, planning: Planning = PLAIN, **options: Any) -> Entry:
+def written(*decisions: Decision, planning: Planning = PLAIN, **options: Any) -> ScheduleWrites:
     position = Position(NOW, None, options.pop("status", Status.ACTIVE))
     chosen = {"now": NOW, "origin": Origin.SCHEDULED, "ids": ids(), **options}
-    return record_decisions(Named("nightly", 4, planning), BEFORE, decisions, position, **chosen)
+    return record_decisions(ScheduleSubject("nightly", 4, planning), BEFORE, decisions, position, **chosen)
 
 
-def types(entry: Entry) -> list[str]:
+def types(entry: ScheduleWrites) -> list[str]:
     return [event.event_type.value for event in entry.events]
 
 

@@ -19,15 +19,13 @@ from unit.decision.builders import (
 )
 
 from horarium.condition import compile_condition
-from horarium.decision.facts import Facts
-from horarium.decision.plan import Fire, Hold, Missed, Skip
+from horarium.core.decision.facts import Facts, Fire, Hold, Missed, Skip
+from horarium.core.document.calendar import CalendarDefinition, CalendarKind
+from horarium.core.document.planning import Planning
+from horarium.core.document.states import Reason
+from horarium.core.policy.limits import Budget
+from horarium.core.policy.queue import Catchup, CatchupPolicy, OverlapPolicy
 from horarium.instant import DAY, SECOND
-from horarium.policy.catchup import Catchup, CatchupPolicy
-from horarium.policy.limits import Budget
-from horarium.policy.overlap import OverlapPolicy
-from horarium.schedule.calendar import Calendar, CalendarKind
-from horarium.schedule.planning import Planning
-from horarium.schedule.reason import Reason
 
 P, C = OverlapPolicy, CatchupPolicy
 # Every minute from 12:00; looked at 12:05:30, with a grace of a minute: 12:00 to 12:04 are missed, 12:05 is on time.
@@ -89,7 +87,7 @@ def test_a_year_of_seconds_under_a_refusing_condition_is_one_plan_with_one_range
     assert not plan.more
 
 
-WEEKENDS = Facts(calendars={"c": Calendar("c", CalendarKind.SKIP_DATES, "UTC", frozenset(), rule="weekends")})
+WEEKENDS = Facts(calendars={"c": CalendarDefinition("c", CalendarKind.SKIP_DATES, "UTC", frozenset(), rule="weekends")})
 
 
 def test_a_year_of_seconds_has_a_range_for_each_weekend() -> None:
@@ -105,7 +103,7 @@ def test_a_year_of_seconds_has_a_range_for_each_weekend() -> None:
 def test_days_that_a_calendar_forbids_one_after_the_other_are_one_range() -> None:
     """However many: one question looks at 400 dates, and the next range is joined to it."""
     planning = replace(make_planning("* * * * * *", catchup=C.FIRE_ONCE), calendars=("c",))
-    nothing = Calendar("c", CalendarKind.ONLY_DATES, "America/New_York", frozenset())
+    nothing = CalendarDefinition("c", CalendarKind.ONLY_DATES, "America/New_York", frozenset())
     plan = tick(planning, NOON - 3_000 * DAY, NOON, facts=Facts(calendars={"c": nothing}))
     [missed] = [each for each in plan.decisions if isinstance(each, Missed)]
     assert (missed.reason, missed.count) == (Reason.CALENDAR, 3_000 * 86_400 - 61)
@@ -117,7 +115,7 @@ def test_a_spread_keeps_its_pace_over_what_was_refused() -> None:
     """Six missed occurrences over fifty seconds: the third and fourth are refused, the fifth is due at forty."""
     planning = replace(make_planning("0 */12 * * *", catchup=Catchup(C.SPREAD, catchup_spread_seconds=50)),
                        calendars=("c",))  # fmt: skip
-    tuesday = Calendar("c", CalendarKind.SKIP_DATES, "UTC", frozenset({date(2026, 5, 5)}))
+    tuesday = CalendarDefinition("c", CalendarKind.SKIP_DATES, "UTC", frozenset({date(2026, 5, 5)}))
     now = clock("13:00", "2026-05-06")
     decisions = tick(planning, clock("00:00") - 1, now, facts=Facts(calendars={"c": tuesday})).decisions
     assert [type(each) for each in decisions] == [Hold, Hold, Missed, Hold, Hold]
@@ -133,7 +131,7 @@ def test_refusals_that_change_every_day_are_bounded_too() -> None:
         condition=compile_condition({"/x": {"eq": 1}}),
     )
     days = frozenset(date(2026, 5, 4) - timedelta(days=n) for n in range(0, 300, 2))
-    facts = Facts(calendars={"c": Calendar("c", CalendarKind.SKIP_DATES, "UTC", days)})
+    facts = Facts(calendars={"c": CalendarDefinition("c", CalendarKind.SKIP_DATES, "UTC", days)})
     before = clock("00:00") - 250 * DAY - 1
     plans = tick_to_the_end(planning, before, NOON, facts=facts)
     assert [len(plan.decisions) for plan in plans] == [100, 100, 52]

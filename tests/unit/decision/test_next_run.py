@@ -11,22 +11,20 @@ import pytest
 from unit.decision.builders import NOON, UID, clock, make_planning, make_position, make_spec
 
 from horarium.condition import compile_condition
-from horarium.decision.certainty import is_guarded
-from horarium.decision.evaluator import FACTS, Forecaster
-from horarium.decision.facts import NO_FACTS, Fact, Facts, OpenRun, RunTimes, Shared
-from horarium.decision.forecast import Forecast, NoRun
-from horarium.decision.forecast_rows import NextRun
-from horarium.decision.guards import GUARDS
-from horarium.decision.recorded import OF_OVERLAP
+from horarium.core.decision.certainty import is_guarded
+from horarium.core.decision.evaluator import FACTS, Forecaster
+from horarium.core.decision.facts import NO_FACTS, Fact, Facts, OpenRunFacts, RunTimes, SharedFacts
+from horarium.core.decision.forecast import OF_OVERLAP, NextRun
+from horarium.core.decision.guards import GUARDS
+from horarium.core.decision.statuses import Forecast, NoRun
+from horarium.core.document import calendar as calendar_module
+from horarium.core.document.calendar import CalendarDefinition, CalendarKind
+from horarium.core.document.planning import Planning
+from horarium.core.document.states import Origin, Status
+from horarium.core.policy.limits import Budget
+from horarium.core.policy.queue import OverlapPolicy
+from horarium.core.recurrence.spec import compile_spec
 from horarium.instant import DAY, HOUR, MINUTE, SECOND
-from horarium.policy.limits import Budget
-from horarium.policy.overlap import OverlapPolicy
-from horarium.recurrence.spec import compile_spec
-from horarium.schedule import calendar as calendar_module
-from horarium.schedule.calendar import Calendar, CalendarKind
-from horarium.schedule.planning import Planning
-from horarium.schedule.position import Status
-from horarium.schedule.run import Origin
 
 MONDAY = date(2026, 5, 4)
 HOURLY = ("0 * * * *",)
@@ -34,7 +32,7 @@ HOURLY = ("0 * * * *",)
 
 def days(kind: CalendarKind, *offsets: int) -> Facts:
     listed = frozenset(MONDAY + timedelta(days=each) for each in offsets)
-    return Facts(calendars={"c": Calendar("c", kind, "UTC", listed)})
+    return Facts(calendars={"c": CalendarDefinition("c", kind, "UTC", listed)})
 
 
 def skips(*offsets: int) -> Facts:
@@ -45,7 +43,7 @@ def only(*offsets: int) -> Facts:
     return days(CalendarKind.ONLY_DATES, *offsets)
 
 
-def ahead(planning: Planning, facts: Facts = NO_FACTS, shared: Shared | None = None, **position: Any) -> NextRun:
+def ahead(planning: Planning, facts: Facts = NO_FACTS, shared: SharedFacts | None = None, **position: Any) -> NextRun:
     before = make_position(**position)
     before = before._replace(next_due=planning.spec.next_after(before.decided_until))
     return Forecaster(planning, UID, before, facts, now=NOON - 1, shared=shared).next_run()
@@ -96,11 +94,11 @@ OUT = {
     ),
     "an open run that ends in time": (
         hourly(overlap=OverlapPolicy.SKIP),
-        Facts(active=1, times=RunTimes((OpenRun("r", NOON - MINUTE),), 30 * SECOND)), NextRun(NOON + HOUR),
+        Facts(active=1, times=RunTimes((OpenRunFacts("r", NOON - MINUTE),), 30 * SECOND)), NextRun(NOON + HOUR),
     ),
     "a run that awaits approval": (
         hourly(overlap=OverlapPolicy.SKIP),
-        Facts(active=1, times=RunTimes((OpenRun("r", NOON, is_waiting=True, expires_at=NOON + 3 * HOUR),))),
+        Facts(active=1, times=RunTimes((OpenRunFacts("r", NOON, is_waiting=True, expires_at=NOON + 3 * HOUR),))),
         NextRun(NOON + 3 * HOUR),
     ),
     "a run that is buffered": (hourly(overlap=OverlapPolicy.BUFFER_ALL), Facts(active=1), NextRun(NOON)),
@@ -128,7 +126,7 @@ def test_a_schedule_whose_clock_stands_still_runs_never(status: Status, reason: 
 
 
 def test_the_limits_of_its_agent_count_and_others_are_not_disturbed() -> None:
-    shared = Shared(runs_by_assignee={"a": 3})
+    shared = SharedFacts(runs_by_assignee={"a": 3})
     facts = Facts(assignee_budget=Budget(None, 3))
     for _ in range(2):
         assert ahead(hourly(assignee="a"), facts, shared) == NextRun(MIDNIGHT)

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from horarium.decision.presence import (
-    BEAT_SECONDS,
+from horarium.core.decision.presence import (
     GAP_SECONDS,
+    PRESENCE_BEAT_SECONDS,
     Presence,
     decided_ahead_until,
-    extend,
-    join,
+    extend_presence,
+    join_presences,
     short_breaks,
 )
 from horarium.instant import SECOND
@@ -39,7 +39,7 @@ def at(since: float, until: float, *breaks: tuple[float, float]) -> Presence:
 def test_a_presence_ends_where_the_clock_moves_by_more_than_the_gap(readings: list[float], expected: Presence) -> None:
     found: Presence | None = None
     for reading in readings:
-        found = extend(found, round(reading * SECOND))
+        found = extend_presence(found, round(reading * SECOND))
     assert found == expected
 
 
@@ -65,7 +65,7 @@ def test_a_presence_ends_where_the_clock_moves_by_more_than_the_gap(readings: li
 def test_a_process_that_could_not_write_proves_its_presence_afterwards(
     recorded: Presence | None, now: int, own: int | None, expected: Presence
 ) -> None:
-    assert join(recorded, now * SECOND, None if own is None else own * SECOND) == expected
+    assert join_presences(recorded, now * SECOND, None if own is None else own * SECOND) == expected
 
 
 @pytest.mark.parametrize(
@@ -74,7 +74,7 @@ def test_a_process_that_could_not_write_proves_its_presence_afterwards(
         (None, None, 100, None),
         (100, None, 100, None),
         (100 + GAP_SECONDS, None, 100, None),
-        (HOUR, None, 100, HOUR + BEAT_SECONDS),
+        (HOUR, None, 100, HOUR + PRESENCE_BEAT_SECONDS),
         (105, HOUR, 110, HOUR),
         (HOUR, 2 * HOUR, 100, 2 * HOUR),
         (HOUR, HOUR, HOUR + 1, None),

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from horarium.decision.process_state import ProcessState, Seen, notes, process_state
+from horarium.core.decision.presence import ProcessState, Seen, notes, process_state
 
 ALIVE, DRAINING, SILENT, GONE = ProcessState
 

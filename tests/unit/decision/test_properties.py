@@ -21,16 +21,14 @@ from unit.decision.builders import (
     tick,
 )
 
-from horarium.decision.facts import Facts, Shared
-from horarium.decision.plan import Fire, Hold, Missed, Plan, Skip
-from horarium.decision.tick import Due, PlanTime, plan_batch
+from horarium.core.decision.facts import Facts, Fire, Hold, Missed, Plan, SharedFacts, Skip
+from horarium.core.decision.tick import Due, PlanTime, plan_batch
+from horarium.core.document.planning import Planning
+from horarium.core.document.states import Status
+from horarium.core.policy.limits import Budget
+from horarium.core.policy.queue import Catchup, CatchupPolicy, Overlap, OverlapPolicy
+from horarium.core.recurrence.spec import Spec, compile_spec
 from horarium.instant import HOUR, MINUTE, SECOND
-from horarium.policy.catchup import Catchup, CatchupPolicy
-from horarium.policy.limits import Budget
-from horarium.policy.overlap import Overlap, OverlapPolicy
-from horarium.recurrence.spec import Spec, compile_spec
-from horarium.schedule.planning import Planning
-from horarium.schedule.position import Status
 
 stable = settings(derandomize=True, deadline=None, max_examples=150)
 
@@ -192,7 +190,7 @@ def test_the_position_stands_after_the_last_decision(planning: Planning, later: 
 @stable
 @given(plannings, st.integers(0, 3), st.integers(0, 3), st.integers(0, 3_000))
 def test_only_births_move_what_is_counted(planning: Planning, active: int, held: int, later: int) -> None:
-    shared = Shared(active_by_key={"k": 0})
+    shared = SharedFacts(active_by_key={"k": 0})
     facts = Facts(active=active, held=held)
     plan = tick(planning, now=NOON + later * SECOND, facts=facts, shared=shared, runs_born=2, rotation_index=2)
     births = [each for each in plan.decisions if isinstance(each, Fire | Hold)]
@@ -209,7 +207,7 @@ def test_schedules_that_share_a_key_stay_below_its_limit(several: list[Planning]
     sharing = [replace(each, concurrency_key="k", concurrency_limit=3, spec=SPECS[0]) for each in several]
     assume(all(each.overlap.policy is not OverlapPolicy.TERMINATE_OTHER for each in sharing))
     dues = [Due(bytes([n]), each, make_position()) for n, each in enumerate(sharing)]
-    shared = Shared(active_by_key={"k": 1})
+    shared = SharedFacts(active_by_key={"k": 1})
     answers = list(plan_batch(dues, {}, shared, PlanTime(NOON + later * SECOND)))
     plans = [plan for _, plan in answers if isinstance(plan, Plan)]
     assert len(plans) == len(dues)
@@ -224,7 +222,7 @@ def test_schedules_that_share_an_assignee_stay_within_its_budget(who: list[str],
         Due(bytes([n]), make_planning(assignee=name, reserve=Decimal(2)), make_position()) for n, name in enumerate(who)
     ]
     facts = {due.uid: Facts(assignee_budget=Budget(credits, runs)) for due in dues}
-    shared = Shared()
+    shared = SharedFacts()
     born: dict[str, int] = {"ada": 0, "bob": 0}
     for due, plan in plan_batch(dues, facts, shared, PlanTime(NOON)):
         assert isinstance(plan, Plan)
@@ -251,7 +249,7 @@ def test_bad_rows_park_only_themselves(bad: list[bool]) -> None:
     good = make_planning()
     broken = replace(good, spec=Bad())  # type: ignore[arg-type]  # broken on purpose
     dues = [Due(bytes([n]), broken if each else good, make_position()) for n, each in enumerate(bad)]
-    answers = list(plan_batch(dues, {}, Shared(), PlanTime(NOON)))
+    answers = list(plan_batch(dues, {}, SharedFacts(), PlanTime(NOON)))
     assert [not isinstance(plan, Plan) for _, plan in answers] == bad
     assert all(plan.decisions == (Fire(NOON, NOON),) for _, plan in answers if isinstance(plan, Plan))
 

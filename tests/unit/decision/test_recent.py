@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from horarium.decision.recent import HAPPENED, Happened, Recent, in_order
+from horarium.core.decision.statuses import HAPPENED, Happened, Recent, in_order
+from horarium.core.document.states import Origin
 from horarium.instant import SECOND
-from horarium.schedule.run import Origin
 
 FIRED, SKIPPED = Happened.FIRED, Happened.SKIPPED
 RUN, OTHER = b"0123456789abcdef", b"fedcba9876543210"

@@ -8,14 +8,13 @@ import pytest
 from unit.decision.builders import NOON, UID, clock, make_planning, make_position, make_spec
 
 from horarium.condition import compile_condition
-from horarium.decision.explain import explain
-from horarium.decision.facts import NO_FACTS
-from horarium.decision.guards import GUARDS
-from horarium.decision.recorded import Finding, Recorded, findings_then
+from horarium.core.decision.explain import explain
+from horarium.core.decision.facts import NO_FACTS
+from horarium.core.decision.forecast import GuardFinding, RecordedDecision, findings_then
+from horarium.core.decision.guards import GUARDS
+from horarium.core.document.states import Reason, Status
+from horarium.core.policy.limits import Budget
 from horarium.instant import HOUR, to_rfc3339
-from horarium.policy.limits import Budget
-from horarium.schedule.position import Status
-from horarium.schedule.reason import Reason
 
 ALL = make_planning(
     spec=make_spec("0 * * * *", start_at=NOON - HOUR),
@@ -34,8 +33,8 @@ EVERYTHING = f"{YES} daily_limit_reached cycle_detected not_the_owner quota_exce
 FILLED_IN = EVERYTHING.replace("condition_failed ", "").replace("native_scheduler ", "")
 
 
-def event(kind: str, **payload: Any) -> Recorded:
-    return Recorded(kind, {"occurrence_time": to_rfc3339(NOON), **payload}, NOON)
+def event(kind: str, **payload: Any) -> RecordedDecision:
+    return RecordedDecision(kind, {"occurrence_time": to_rfc3339(NOON), **payload}, NOON)
 
 
 # What history kept, who had said yes, who had said no.
@@ -75,7 +74,7 @@ DECISIONS = [
 
 
 @pytest.mark.parametrize(("recorded", "yes", "no"), [row[1:] for row in DECISIONS], ids=[row[0] for row in DECISIONS])
-def test_who_had_said_yes_and_who_no(recorded: Recorded, yes: str, no: str | None) -> None:
+def test_who_had_said_yes_and_who_no(recorded: RecordedDecision, yes: str, no: str | None) -> None:
     findings = findings_then(ALL, recorded)
     assert [each.question for each in findings] == [*(guard.reason for guard in GUARDS), "overlap"]
     assert [each.question for each in findings if each.holds] == yes.split()
@@ -84,13 +83,13 @@ def test_who_had_said_yes_and_who_no(recorded: Recorded, yes: str, no: str | Non
 
 def test_what_the_guard_saw_is_what_history_kept() -> None:
     skipped = event("ScheduleTriggerSkipped", reason="calendar", detail={"calendar": "feast"})
-    assert Finding("calendar", False, {"calendar": "feast"}) in findings_then(ALL, skipped)
+    assert GuardFinding("calendar", False, {"calendar": "feast"}) in findings_then(ALL, skipped)
 
 
 def test_overlap_says_what_it_saw() -> None:
     skipped = event("ScheduleTriggerSkipped", reason="overlap_policy_skip", detail=BUSY)
     seen = {"policy": "skip", "active": 1, "held": 0, "reason": "overlap_policy_skip"}
-    assert findings_then(ALL, skipped)[-1] == Finding("overlap", False, seen)
+    assert findings_then(ALL, skipped)[-1] == GuardFinding("overlap", False, seen)
     held = event("ScheduleBuffered", effective_overlap_policy="buffer_all", buffer_depth=3)
     assert findings_then(ALL, held)[-1].detail == {"policy": "buffer_all", "outcome": "hold", "buffer_depth": 3}
 
@@ -106,7 +105,7 @@ def test_a_guard_that_the_schedule_did_not_have_was_not_asked() -> None:
 
 def test_a_range_is_about_the_occurrences_in_it_and_about_nothing_between_them() -> None:
     said = {"first": to_rfc3339(clock("09:00")), "last": to_rfc3339(NOON), "count": 4}
-    missed, hourly = Recorded("ScheduleMissed", said, NOON), make_planning("0 * * * *")
+    missed, hourly = RecordedDecision("ScheduleMissed", said, NOON), make_planning("0 * * * *")
     assert [missed.is_about(hourly, clock(at)) for at in ("09:00", "10:00", "10:30", "12:00")] == [
         True,
         True,

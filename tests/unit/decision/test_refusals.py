@@ -14,20 +14,17 @@ from unit.decision.builders import NOON, UID, clock, enumerate_spec, expand, mak
 from unit.decision.builders import make_spec as spec_of
 
 from horarium.condition import Condition, compile_condition
-from horarium.decision.decide import decide
-from horarium.decision.facts import Facts, Shared, Tally
-from horarium.decision.guards import GUARDS, Question, first_refusal, guards_for, refusal_until
-from horarium.decision.plan import Decision, Fire, Hold, Missed, Plan, Skip
-from horarium.decision.tick import Due, PlanTime, plan_batch, plan_tick
+from horarium.core.decision.decide import decide
+from horarium.core.decision.facts import Decision, Facts, Fire, Hold, Missed, Plan, RunTally, SharedFacts, Skip
+from horarium.core.decision.guards import GUARDS, GuardQuestion, first_refusal, guards_for, refusal_until
+from horarium.core.decision.tick import Due, PlanTime, plan_batch, plan_tick
+from horarium.core.document.calendar import CalendarDefinition, CalendarKind
+from horarium.core.document.planning import Planning
+from horarium.core.document.states import Origin, Reason
+from horarium.core.policy.limits import Budget
+from horarium.core.policy.queue import Catchup, CatchupPolicy, Overlap, OverlapPolicy
+from horarium.core.recurrence.spec import Spec, compile_spec
 from horarium.instant import DAY, HOUR, MINUTE, SECOND, Instant, from_rfc3339
-from horarium.policy.catchup import Catchup, CatchupPolicy
-from horarium.policy.limits import Budget
-from horarium.policy.overlap import Overlap, OverlapPolicy
-from horarium.recurrence.spec import Spec, compile_spec
-from horarium.schedule.calendar import Calendar, CalendarKind
-from horarium.schedule.planning import Planning
-from horarium.schedule.reason import Reason
-from horarium.schedule.run import Origin
 
 stable = settings(derandomize=True, deadline=None, max_examples=300)
 
@@ -50,7 +47,7 @@ days = st.frozensets(
     st.sampled_from([date(2026, 10, 30) + timedelta(days=n) for n in range(5)] + [date(2026, 3, 8)]), max_size=4
 )
 calendars = st.builds(
-    Calendar,
+    CalendarDefinition,
     name=st.just("c"),
     kind=st.sampled_from(CalendarKind),
     timezone=st.sampled_from(
@@ -99,14 +96,14 @@ class OneByOne:
 
     def __init__(self, planning: Planning, facts: Facts, position: Any) -> None:
         self.planning, self.facts = planning, facts
-        self.tally = Tally(planning, position, facts, Shared())
+        self.tally = RunTally(planning, position, facts, SharedFacts())
         self.guards = guards_for(planning, Origin.SCHEDULED)
         self.found: words = {}
 
     def ask(self, nominal: Instant, *, caught_up: bool, spread: bool = False) -> str:
         decision = decide(
             self.guards,
-            Question(self.planning, self.facts, self.tally, nominal),
+            GuardQuestion(self.planning, self.facts, self.tally, nominal),
             due=nominal,
             overlap=self.planning.overlap,
             caught_up=caught_up,
@@ -157,12 +154,12 @@ class OneByOne:
     st.sampled_from([Facts(), Facts(active=1), Facts(active=1, held=1)]),
 )
 def test_a_range_says_of_each_occurrence_what_it_would_be_told_alone(
-    planning: Planning, two: list[Calendar], near: Instant, before: int, span: int, world: Facts
+    planning: Planning, two: list[CalendarDefinition], near: Instant, before: int, span: int, world: Facts
 ) -> None:
     after, now = near - before, near - before + span
     facts = world._replace(calendars=dict(zip(("one", "two"), two, strict=True)))
     position = make_position(after)
-    plan = plan_tick(Due(UID, planning, position), facts, Shared(), PlanTime(now, limit=10**9, batch_limit=10**9))
+    plan = plan_tick(Due(UID, planning, position), facts, SharedFacts(), PlanTime(now, limit=10**9, batch_limit=10**9))
     spec, catchup = planning.spec, planning.catchup
     grace = now - catchup.misfire_grace_seconds * SECOND
     window = catchup.catchup_window_seconds
@@ -184,7 +181,7 @@ def test_a_range_says_of_each_occurrence_what_it_would_be_told_alone(
     st.integers(0, 3 * DAY),
 )
 def test_a_refusal_is_the_same_as_long_as_it_is_said_to_be(
-    spec: Spec, two: list[Calendar], condition: Condition | None, near: Instant, shift: int, span: int
+    spec: Spec, two: list[CalendarDefinition], condition: Condition | None, near: Instant, shift: int, span: int
 ) -> None:
     planning = make_planning(spec=spec, calendars=("one", "two"), condition=condition)
     facts = Facts(calendars=dict(zip(("one", "two"), two, strict=True)))
@@ -209,7 +206,7 @@ def test_every_guard_says_how_long_its_answer_stays(guard: Any) -> None:
     """Most do not ask about the occurrence at all; the window and the calendar do."""
     spec = spec_of("* * * * *", start_at=NOON, end_at=NOON + HOUR)
     planning = make_planning(spec=spec, calendars=("c",), max_runs=1, condition=FALSE, assignee="ada", workflow="w")
-    monday = Calendar("c", CalendarKind.SKIP_DATES, "UTC", frozenset({date(2026, 5, 4)}))
+    monday = CalendarDefinition("c", CalendarKind.SKIP_DATES, "UTC", frozenset({date(2026, 5, 4)}))
     question = make_question(planning, Facts(calendars={"c": monday}))
     last = NOON + 10 * DAY
     expected = {Reason.OUTSIDE_WINDOW: NOON + HOUR, Reason.CALENDAR: clock("00:00", "2026-05-05") - 1}
@@ -232,7 +229,7 @@ def test_the_window_answers_alike_before_inside_and_after(nominal: Instant, unti
 
 def plan_many(plannings_: list[Planning], moment: PlanTime, **position: Any) -> list[Plan]:
     dues = [Due(bytes([n // 256, n % 256]), each, make_position(**position)) for n, each in enumerate(plannings_)]
-    plans = [plan for _, plan in plan_batch(dues, {}, Shared(), moment)]
+    plans = [plan for _, plan in plan_batch(dues, {}, SharedFacts(), moment)]
     assert all(isinstance(plan, Plan) for plan in plans)
     return [plan for plan in plans if isinstance(plan, Plan)]
 

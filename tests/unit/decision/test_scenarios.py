@@ -14,15 +14,13 @@ from dataclasses import dataclass, replace
 import pytest
 from unit.decision.builders import NOON, UID, World, clock, make_planning, make_spec, tick
 
-from horarium.decision.plan import Fire, Skip
+from horarium.core.decision.facts import Fire, Skip
+from horarium.core.document.definition import Action
+from horarium.core.document.kinds import SHIPPED
+from horarium.core.document.planning import Planning
+from horarium.core.document.states import Status, occurrence_key
+from horarium.core.policy.queue import Catchup, CatchupPolicy, OverlapPolicy
 from horarium.instant import HOUR, MINUTE, SECOND
-from horarium.policy.catchup import Catchup, CatchupPolicy
-from horarium.policy.overlap import OverlapPolicy
-from horarium.schedule.definition import Action
-from horarium.schedule.kinds import SHIPPED
-from horarium.schedule.planning import Planning
-from horarium.schedule.position import Status
-from horarium.schedule.run import occurrence_key
 
 P, C = OverlapPolicy, CatchupPolicy
 START, END = NOON - SECOND, NOON + HOUR  # one hour, every minute, both ends: 61 occurrences

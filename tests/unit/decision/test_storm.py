@@ -5,17 +5,17 @@ from __future__ import annotations
 import pytest
 from unit.decision.builders import NOON, make_planning, make_position
 
-from horarium.decision.storm import (
+from horarium.core.decision.changes import (
     MOST_AT_ONCE,
     due_within_a_minute,
     must_be_confirmed,
     released_at_once,
     released_by_edit,
 )
+from horarium.core.document.planning import Planning
+from horarium.core.document.states import Status
+from horarium.core.policy.queue import Overlap, OverlapPolicy
 from horarium.instant import MINUTE, Instant
-from horarium.policy.overlap import Overlap, OverlapPolicy
-from horarium.schedule.planning import Planning
-from horarium.schedule.position import Status
 
 ONE_BY_ONE = make_planning(overlap=OverlapPolicy.BUFFER_ALL)
 ALL = make_planning(overlap=OverlapPolicy.ALLOW_ALL)

@@ -6,22 +6,22 @@ from typing import Any
 
 import pytest
 
-from horarium.decision.health_status import HealthStatus
-from horarium.decision.subscription import KINDS, Told, has_place, pause_after, read_wanted, wants
+from horarium.core.decision.statuses import HealthStatus
+from horarium.core.document.states import RunState
 from horarium.errors import InvalidDefinition
-from horarium.schedule.run import RunState
+from horarium.features.webhooks.filters import KINDS, FeedNotice, has_place, is_wanted, pause_after, read_filter
 
-FAILED = Told("run_finished", "s", {"team": "a", "tier": "1"}, state=RunState.FAILED)
-LATE = Told("schedule_health", "s", {"team": "a"}, status=HealthStatus.LATE)
+FAILED = FeedNotice("run_finished", "s", {"team": "a", "tier": "1"}, state=RunState.FAILED)
+LATE = FeedNotice("schedule_health", "s", {"team": "a"}, status=HealthStatus.LATE)
 BOTH = ["run_finished", "schedule_health"]
-CASES: dict[str, tuple[list[str], dict[str, Any] | None, Told, bool]] = {
+CASES: dict[str, tuple[list[str], dict[str, Any] | None, FeedNotice, bool]] = {
     "the kind": (["run_finished"], None, FAILED, True),
     "another kind": (["schedule_skipped"], None, FAILED, False),
     "of several kinds": (BOTH, {}, LATE, True),
     "the schedule": (BOTH, {"schedule_id": "s"}, FAILED, True),
     "one of the schedules": (BOTH, {"schedule_id": ["r", "s"]}, FAILED, True),
     "another schedule": (BOTH, {"schedule_id": ["r"]}, FAILED, False),
-    "a run of no schedule": (BOTH, {"schedule_id": ["s"]}, Told("run_finished", state=RunState.FAILED), False),
+    "a run of no schedule": (BOTH, {"schedule_id": ["s"]}, FeedNotice("run_finished", state=RunState.FAILED), False),
     "all the labels": (BOTH, {"labels": {"team": "a", "tier": "1"}}, FAILED, True),
     "not all the labels": (BOTH, {"labels": {"team": "a", "tier": "1"}}, LATE, False),
     "the state": (BOTH, {"states": ["failed", "timed_out"]}, FAILED, True),
@@ -30,14 +30,19 @@ CASES: dict[str, tuple[list[str], dict[str, Any] | None, Told, bool]] = {
     "a launch that failed": (
         BOTH,
         {"states": "unsuccessful"},
-        Told("run_finished", state=RunState.LAUNCH_FAILED),
+        FeedNotice("run_finished", state=RunState.LAUNCH_FAILED),
         True,
     ),
-    "an unknown outcome": (BOTH, {"states": ["unsuccessful"]}, Told("run_finished", state=RunState.UNKNOWN), True),
+    "an unknown outcome": (
+        BOTH,
+        {"states": ["unsuccessful"]},
+        FeedNotice("run_finished", state=RunState.UNKNOWN),
+        True,
+    ),
     "a state outside of the group": (
         BOTH,
         {"states": ["unsuccessful"]},
-        Told("run_finished", state=RunState.CANCELLED),
+        FeedNotice("run_finished", state=RunState.CANCELLED),
         False,
     ),
     "a state narrows ends alone": (BOTH, {"states": ["timed_out"]}, LATE, True),
@@ -48,10 +53,10 @@ CASES: dict[str, tuple[list[str], dict[str, Any] | None, Told, bool]] = {
 
 
 @pytest.mark.parametrize(("kinds", "narrowed", "told", "passes"), CASES.values(), ids=CASES)
-def test_what_passes(kinds: list[str], narrowed: dict[str, Any] | None, told: Told, passes: bool) -> None:
-    wanted = read_wanted(kinds, narrowed)
-    assert wants(wanted, told) is passes
-    assert read_wanted(sorted(wanted.kinds), wanted.filter_document()) == wanted
+def test_what_passes(kinds: list[str], narrowed: dict[str, Any] | None, told: FeedNotice, passes: bool) -> None:
+    wanted = read_filter(kinds, narrowed)
+    assert is_wanted(wanted, told) is passes
+    assert read_filter(sorted(wanted.kinds), wanted.filter_document()) == wanted
 
 
 REFUSED: dict[str, tuple[object, object, str]] = {
@@ -74,13 +79,13 @@ REFUSED: dict[str, tuple[object, object, str]] = {
 @pytest.mark.parametrize(("kinds", "narrowed", "field"), REFUSED.values(), ids=REFUSED)
 def test_what_is_refused(kinds: object, narrowed: object, field: str) -> None:
     with pytest.raises(InvalidDefinition) as wrong:
-        read_wanted(kinds, narrowed)
+        read_filter(kinds, narrowed)
     assert set(wrong.value.errors) == {field}
 
 
 def test_every_problem_is_named_at_once() -> None:
     with pytest.raises(InvalidDefinition) as wrong:
-        read_wanted("x", {"states": 3, "labels": 3})
+        read_filter("x", {"states": 3, "labels": 3})
     assert set(wrong.value.errors) == {"kinds", "filter.states", "filter.labels"}
 
 

@@ -20,17 +20,14 @@ from unit.decision.builders import (
     tick_to_the_end,
 )
 
-from horarium.decision.facts import Facts
-from horarium.decision.plan import Covers, Decision, Fire, Hold, Missed, Plan, Skip
-from horarium.decision.tick import MAX_CATCHUP_PER_TICK, PlanTime
+from horarium.core.decision.facts import Covers, Decision, Facts, Fire, Hold, Missed, Plan, Skip
+from horarium.core.decision.tick import MAX_CATCHUP_PER_TICK, PlanTime
+from horarium.core.document.calendar import CalendarDefinition, CalendarKind
+from horarium.core.document.planning import Planning
+from horarium.core.document.states import Reason, Status
+from horarium.core.policy.queue import Catchup, CatchupPolicy, OverlapPolicy
+from horarium.core.recurrence.spec import Spec, compile_spec
 from horarium.instant import DAY, MINUTE, SECOND, Instant
-from horarium.policy.catchup import Catchup, CatchupPolicy
-from horarium.policy.overlap import OverlapPolicy
-from horarium.recurrence.spec import Spec, compile_spec
-from horarium.schedule.calendar import Calendar, CalendarKind
-from horarium.schedule.planning import Planning
-from horarium.schedule.position import Status
-from horarium.schedule.reason import Reason
 
 P, C = OverlapPolicy, CatchupPolicy
 
@@ -252,7 +249,7 @@ def test_every_catchup_policy_has_a_row() -> None:
 
 def test_fire_once_takes_the_earliest_that_no_guard_refuses() -> None:
     planning = make_planning("0 */8 * * *", calendars=("c",))
-    not_monday = Calendar("c", CalendarKind.SKIP_DATES, "UTC", frozenset({date(2026, 5, 4)}))
+    not_monday = CalendarDefinition("c", CalendarKind.SKIP_DATES, "UTC", frozenset({date(2026, 5, 4)}))
     now = clock("17:00", "2026-05-05")
     decisions = tick(planning, clock("07:00"), now, facts=Facts(calendars={"c": not_monday})).decisions
     first = clock("00:00", "2026-05-05")

@@ -10,15 +10,13 @@ import pytest
 from unit.decision.builders import NOON, make_planning, make_position, make_spec
 
 from horarium.condition import compile_condition
-from horarium.decision.facts import NO_FACTS, Facts, Shared
-from horarium.decision.plan import Covers, Fire, Hold, Skip
-from horarium.decision.trigger import Ended, decide_rerun, decide_trigger, rerun_planning
+from horarium.core.decision.decide import EndedRun, decide_rerun, decide_trigger, rerun_planning
+from horarium.core.decision.facts import NO_FACTS, Covers, Facts, Fire, Hold, SharedFacts, Skip
+from horarium.core.document.planning import Planning
+from horarium.core.document.states import Reason, Status
+from horarium.core.policy.limits import Budget
+from horarium.core.policy.queue import Overlap, OverlapPolicy
 from horarium.instant import DAY, HOUR, SECOND
-from horarium.policy.limits import Budget
-from horarium.policy.overlap import Overlap, OverlapPolicy
-from horarium.schedule.planning import Planning
-from horarium.schedule.position import Status
-from horarium.schedule.reason import Reason
 
 P, R = OverlapPolicy, Reason
 NOW = NOON + 17 * SECOND + 3  # no occurrence, not even a whole second
@@ -114,7 +112,7 @@ CASES = [
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 def test_a_trigger_by_hand_is_decided_as_its_row_says(case: Case) -> None:
     position = make_position(**case.position)
-    shared = Shared(**case.shared)
+    shared = SharedFacts(**case.shared)
     decision = decide_trigger(case.planning, position, case.facts, shared, now=NOW, **case.options)
     if isinstance(case.expected, Reason):
         assert isinstance(decision, Skip)
@@ -125,7 +123,7 @@ def test_a_trigger_by_hand_is_decided_as_its_row_says(case: Case) -> None:
 
 def test_jitter_does_not_keep_a_person_waiting() -> None:
     planning = make_planning(spec=make_spec("0 * * * *", jitter_ms=600_000))
-    assert decide_trigger(planning, make_position(), NO_FACTS, Shared(), now=NOON) == Fire(NOON, NOON)
+    assert decide_trigger(planning, make_position(), NO_FACTS, SharedFacts(), now=NOON) == Fire(NOON, NOON)
 
 
 # ── once more ─────────────────────────────────────────────────────────────────────────────────────
@@ -134,20 +132,20 @@ def test_jitter_does_not_keep_a_person_waiting() -> None:
 @pytest.mark.parametrize("asks", ["frozen", "current", "ended", None])
 def test_whoever_asks_for_an_approval_of_a_rerun_is_heard(asks: str | None) -> None:
     frozen, current = (make_planning(needs_approval=asks == who) for who in ("frozen", "current"))
-    ended = Ended(NOON, None, None, needs_approval=asks == "ended")
+    ended = EndedRun(NOON, None, None, needs_approval=asks == "ended")
     assert rerun_planning(frozen, current, ended).needs_approval is (asks is not None)
 
 
 def test_a_rerun_does_the_old_work_under_todays_limits() -> None:
     frozen, current = make_planning(kind="http", queue="old"), make_planning(kind="pull", queue="new", max_runs=5)
-    planning = rerun_planning(frozen, current, Ended(NOON, None, None, needs_approval=False))
+    planning = rerun_planning(frozen, current, EndedRun(NOON, None, None, needs_approval=False))
     assert (planning.kind, planning.queue, planning.max_runs) == ("http", "old", 5)
 
 
 def test_a_rerun_is_about_the_same_occurrence_and_due_now() -> None:
-    ended = Ended(NOON - DAY, 3, Covers(NOON - DAY, NOON - HOUR, 9), needs_approval=False)
+    ended = EndedRun(NOON - DAY, 3, Covers(NOON - DAY, NOON - HOUR, 9), needs_approval=False)
     planning, position = make_planning(), make_position(NOON)
-    decided = decide_rerun(planning, position, Facts(), Shared(), ended, now=NOON)
+    decided = decide_rerun(planning, position, Facts(), SharedFacts(), ended, now=NOON)
     assert decided == Fire(NOON - DAY, NOON, 3, ended.covers)
-    skipped = decide_rerun(planning, position, Facts(active=1), Shared(), ended, now=NOON)
+    skipped = decide_rerun(planning, position, Facts(active=1), SharedFacts(), ended, now=NOON)
     assert (type(skipped), skipped.nominal) == (Skip, NOON - DAY)

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from horarium.decision.turns import Lane, old_shares, raise_evenly, recent_shares, shares_of_the_rest
+from horarium.core.decision.tick import DueLane, old_shares, raise_evenly, recent_shares, shares_of_the_rest
 
 stable = settings(derandomize=True, deadline=None, max_examples=200)
 
@@ -41,28 +41,32 @@ def test_all_room_is_given_and_nobody_is_passed_over(levels: list[int], room: in
 
 
 def test_half_of_a_part_is_kept_for_what_is_recent() -> None:
-    assert old_shares(["a"], 500) == {Lane("a", False): 250}
-    assert recent_shares(["a"], {"a": 250}, 500) == {Lane("a", True): 250}
-    assert recent_shares(["a"], {}, 500) == {Lane("a", True): 500}
+    assert old_shares(["a"], 500) == {DueLane("a", False): 250}
+    assert recent_shares(["a"], {"a": 250}, 500) == {DueLane("a", True): 250}
+    assert recent_shares(["a"], {}, 500) == {DueLane("a", True): 500}
 
 
 def test_namespaces_have_equal_parts() -> None:
-    assert old_shares(["a", "b", "c"], 500) == {Lane("a", False): 83, Lane("b", False): 83, Lane("c", False): 83}
+    assert old_shares(["a", "b", "c"], 500) == {
+        DueLane("a", False): 83,
+        DueLane("b", False): 83,
+        DueLane("c", False): 83,
+    }
     recent = recent_shares(["a", "b", "c"], {"a": 83, "b": 0, "c": 5}, 500)
-    assert recent == {Lane("a", True): 84, Lane("b", True): 167, Lane("c", True): 161}
+    assert recent == {DueLane("a", True): 84, DueLane("b", True): 167, DueLane("c", True): 161}
 
 
 def test_a_part_of_one_is_for_what_is_recent() -> None:
     assert old_shares(["a", "b"], 2) == {}
-    assert recent_shares(["a", "b"], {}, 2) == {Lane("a", True): 1, Lane("b", True): 1}
+    assert recent_shares(["a", "b"], {}, 2) == {DueLane("a", True): 1, DueLane("b", True): 1}
 
 
 def test_what_is_not_needed_goes_to_those_who_have_more() -> None:
-    lanes = [Lane("a", False), Lane("b", False), Lane("b", True)]
+    lanes = [DueLane("a", False), DueLane("b", False), DueLane("b", True)]
     assert shares_of_the_rest(lanes, {"a": 100, "b": 166, "c": 2}, 500) == {
-        Lane("a", False): 149,
-        Lane("b", False): 42,
-        Lane("b", True): 41,
+        DueLane("a", False): 149,
+        DueLane("b", False): 42,
+        DueLane("b", True): 41,
     }
     assert shares_of_the_rest(lanes, {"a": 250, "b": 250}, 500) == {}
     assert shares_of_the_rest([], {"a": 1}, 500) == {}
@@ -74,11 +78,11 @@ def test_a_batch_is_filled_and_everybody_gets_his_part(due: list[tuple[int, int]
     """As the store does: old ones first, then the recent, then the rest, twice."""
     names = [f"n{place}" for place in range(len(due))]
     left = {lane: count for name, pair in zip(names, due, strict=True)
-            for lane, count in zip((Lane(name, False), Lane(name, True)), pair, strict=True)}  # fmt: skip
+            for lane, count in zip((DueLane(name, False), DueLane(name, True)), pair, strict=True)}  # fmt: skip
     taken: dict[str, int] = {}
-    got: dict[Lane, int] = {}
+    got: dict[DueLane, int] = {}
 
-    def take(shares: dict[Lane, int]) -> None:
+    def take(shares: dict[DueLane, int]) -> None:
         for lane, share in shares.items():
             count = min(share, left[lane])
             left[lane] -= count
@@ -93,5 +97,5 @@ def test_a_batch_is_filled_and_everybody_gets_his_part(due: list[tuple[int, int]
     part = limit // len(names)
     for name, (old, recent) in zip(names, due, strict=True):
         assert taken.get(name, 0) >= min(part, old + recent)
-        assert got.get(Lane(name, True), 0) >= min(part - part // 2, recent)
-        assert got.get(Lane(name, False), 0) >= min(part // 2, old)
+        assert got.get(DueLane(name, True), 0) >= min(part - part // 2, recent)
+        assert got.get(DueLane(name, False), 0) >= min(part // 2, old)

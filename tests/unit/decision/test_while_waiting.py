@@ -7,14 +7,13 @@ from typing import Any
 import pytest
 from unit.decision.builders import NOON, make_planning, make_question
 
-from horarium.decision.decide import decide
-from horarium.decision.facts import Facts, Shared
-from horarium.decision.guards import guards_for
-from horarium.decision.plan import Fire, Hold, Skip
-from horarium.policy.approval import WhileWaiting
-from horarium.policy.overlap import OverlapPolicy
-from horarium.schedule.planning import Planning
-from horarium.schedule.run import Origin
+from horarium.core.decision.decide import decide
+from horarium.core.decision.facts import Facts, Fire, Hold, SharedFacts, Skip
+from horarium.core.decision.guards import guards_for
+from horarium.core.document.planning import Planning
+from horarium.core.document.states import Origin
+from horarium.core.policy.approval import WhileWaiting
+from horarium.core.policy.queue import OverlapPolicy
 
 W, P = WhileWaiting, OverlapPolicy
 
@@ -68,7 +67,7 @@ def test_what_waits_is_told_apart(
 
 def test_each_of_several_asks_in_the_place_of_the_one_before() -> None:
     planning = planned(W.SUPERSEDE, P.SKIP, concurrency_key="k", concurrency_limit=1)
-    question = make_question(planning, Facts(), shared=Shared(active_by_key={"k": 0}))
+    question = make_question(planning, Facts(), shared=SharedFacts(active_by_key={"k": 0}))
     guards = guards_for(planning, Origin.SCHEDULED)
     asked = [decide(guards, question, due=NOON, overlap=planning.overlap) for _ in range(3)]
     assert [each.superseded if isinstance(each, Fire) else None for each in asked] == [0, 1, 1]

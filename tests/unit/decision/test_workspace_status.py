@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from horarium.decision.last_status import LastStatus
-from horarium.decision.workspace_status import RunStatus, last_error, run_error, run_status
-from horarium.schedule.run import FINAL, RunState
+from horarium.core.decision.statuses import LastStatus
+from horarium.core.document.states import FINAL, RunState
+from horarium.features.agents.workspace_words import RunStatus, last_error, run_error, run_status
 
 
 @pytest.mark.parametrize(

@@ -11,21 +11,21 @@ from zoneinfo import ZoneInfo
 import pytest
 from unit.decision.builders import make_planning, make_spec
 
-from horarium.decision import year as years
-from horarium.decision.year import FIRST_YEAR, LAST_YEAR, YearDay, look_at_year
+from horarium.core.decision import year as years
+from horarium.core.decision.year import FIRST_YEAR, LAST_YEAR, CountedDay, look_at_year
+from horarium.core.document.calendar import CalendarDefinition, CalendarKind
+from horarium.core.document.planning import Planning
+from horarium.core.document.states import Reason
+from horarium.core.recurrence.parts import CronSchedule
+from horarium.core.recurrence.spec import compile_spec
 from horarium.instant import from_datetime, to_datetime
-from horarium.recurrence.spec import compile_spec
-from horarium.recurrence.wall import CronSchedule
-from horarium.schedule.calendar import Calendar, CalendarKind
-from horarium.schedule.planning import Planning
-from horarium.schedule.reason import Reason
 
 
-def calendar(*days: date, zone: str | None = None, **rest: Any) -> Calendar:
-    return Calendar("c", rest.pop("kind", CalendarKind.SKIP_DATES), zone, frozenset(days), **rest)
+def calendar(*days: date, zone: str | None = None, **rest: Any) -> CalendarDefinition:
+    return CalendarDefinition("c", rest.pop("kind", CalendarKind.SKIP_DATES), zone, frozenset(days), **rest)
 
 
-def days_of(planning: Planning, year: int = 2026, **calendars: Calendar) -> dict[date, YearDay]:
+def days_of(planning: Planning, year: int = 2026, **calendars: CalendarDefinition) -> dict[date, CountedDay]:
     return {day.date: day for day in look_at_year(planning, calendars, year).days}
 
 
@@ -59,7 +59,7 @@ def test_days_are_those_that_zoneinfo_names(zone: str) -> None:
 
 def test_days_without_occurrences_are_left_out() -> None:
     planning = make_planning(spec=compile_spec(at=["2026-05-04T09:00:00Z", "2027-01-01T00:00:00Z"]))
-    assert list(days_of(planning).values()) == [YearDay(date(2026, 5, 4), fires=1)]
+    assert list(days_of(planning).values()) == [CountedDay(date(2026, 5, 4), fires=1)]
     assert days_of(planning, 2025) == {}
 
 
@@ -73,8 +73,8 @@ def test_what_a_calendar_refuses_is_told_with_its_reason() -> None:
     planning = make_planning("0 9 * * *", calendars=("c",))
     found = days_of(planning, c=calendar(date(2026, 12, 25)))
     assert len(found) == 365
-    assert found[date(2026, 12, 24)] == YearDay(date(2026, 12, 24), fires=1)
-    assert found[date(2026, 12, 25)] == YearDay(
+    assert found[date(2026, 12, 24)] == CountedDay(date(2026, 12, 24), fires=1)
+    assert found[date(2026, 12, 25)] == CountedDay(
         date(2026, 12, 25), skips=1, reasons={Reason.CALENDAR: 1}, detail="c skips 2026-12-25"
     )
 
@@ -87,7 +87,7 @@ def test_a_calendar_of_another_zone_cuts_a_day_in_two() -> None:
 
 
 @pytest.mark.parametrize("known", [{}, {"c": calendar(zone="Mars/Olympus")}], ids=["missing", "zone that is gone"])
-def test_what_cannot_be_judged_allows_nothing(known: dict[str, Calendar]) -> None:
+def test_what_cannot_be_judged_allows_nothing(known: dict[str, CalendarDefinition]) -> None:
     found = look_at_year(make_planning("0 9 * * *", calendars=("c",)), known, 2026)
     assert {(day.fires, day.skips) for day in found.days} == {(0, 1)}
 

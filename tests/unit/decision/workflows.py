@@ -6,12 +6,11 @@ from collections.abc import Mapping
 from typing import Any
 
 from horarium.condition import compile_condition
-from horarium.decision.advance import advance
-from horarium.decision.step import Advance, ResultsNeeded, RunFacts, SkipReason, StepFact
-from horarium.policy.failure import FailureMode, FailurePolicy
-from horarium.schedule.compiled import CompiledWorkflow
-from horarium.schedule.run import RunState
-from horarium.schedule.workflow import Edge, Node, Workflow
+from horarium.core.decision.advance import Advance, ResultsNeeded, SkipReason, StepFact, WorkflowRunFacts, advance
+from horarium.core.document.states import RunState
+from horarium.core.document.workflow import Edge, Node, WorkflowDefinition
+from horarium.core.document.workflow_steps import CompiledWorkflow
+from horarium.core.policy.retry import FailureMode, FailurePolicy
 
 IS_YES = {"/result": {"eq": "yes"}}
 ANY: dict[str, Any] = {}
@@ -27,7 +26,7 @@ def graph(*names: str, edges: tuple[tuple[Any, ...], ...] = (), **nodes: dict[st
     made = {**{name: {} for name in names}, **nodes}
     needs = {name: tuple(edge.source for edge in joined if edge.target == name) for name in made}
     listed = tuple(Node(name, {}, needs=needs[name], **fields) for name, fields in made.items())
-    return CompiledWorkflow(Workflow("w", 1, listed, joined))
+    return CompiledWorkflow(WorkflowDefinition("w", 1, listed, joined))
 
 
 def fact(node_id: str, state: RunState, **known: Any) -> StepFact:
@@ -49,7 +48,7 @@ def ask(
         back = {each.node_id for each in facts if each.fallback}
         letters = ["r" if node.id in back else "o" if node.id in open_ones else "." for node in workflow.nodes]
         progress = "".join(letters)
-    answer = advance(workflow, progress, facts, RunFacts(**about), results or {})
+    answer = advance(workflow, progress, facts, WorkflowRunFacts(**about), results or {})
     assert not isinstance(answer, ResultsNeeded), f"it wants the results of {sorted(answer.node_ids)}"
     return answer
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from horarium.demo.agent import Agent
+from horarium.demo.agent import DemoAgent
 from horarium.launchers.a2a.card import read_card
 from horarium.launchers.a2a.dialect import (
     Dialect,
@@ -28,23 +28,23 @@ DIALECTS = pytest.mark.parametrize("dialect", list(Dialect))
 OTHER = {Dialect.V1_0: Dialect.V0_3, Dialect.V0_3: Dialect.V1_0}
 
 
-def an_agent(dialect: Dialect) -> Agent:
-    return Agent("Ours", dialect.value, seconds=1)
+def an_agent(dialect: Dialect) -> DemoAgent:
+    return DemoAgent("Ours", dialect.value, seconds=1)
 
 
-def ask(agent: Agent, body: Any, now: float) -> Reply:
+def ask(agent: DemoAgent, body: Any, now: float) -> Reply:
     raw = body if isinstance(body, bytes) else json.dumps(body).encode()
     return read_reply(agent.answer(raw, agent.generation, now))
 
 
-def send(agent: Agent, text: str, name: str = "m1", now: float = 0, task_id: str | None = None) -> TaskSeen:
+def send(agent: DemoAgent, text: str, name: str = "m1", now: float = 0, task_id: str | None = None) -> TaskSeen:
     message = OutgoingMessage(name, text, "c1", task_id)
     seen = ask(agent, send_body(Dialect(agent.generation), message, "r1"), now)
     assert isinstance(seen, TaskSeen), seen
     return seen
 
 
-def get(agent: Agent, now: float, task_id: str = "task-m1") -> TaskSeen:
+def get(agent: DemoAgent, now: float, task_id: str = "task-m1") -> TaskSeen:
     seen = ask(agent, get_body(Dialect(agent.generation), task_id, "r1"), now)
     assert isinstance(seen, TaskSeen), seen
     return seen

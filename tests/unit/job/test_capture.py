@@ -11,20 +11,20 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from horarium.job import capture
-from horarium.job.run_log import RunLog
+from horarium.platform import job
+from horarium.platform.run_log import RunLog
 
 
 @pytest.fixture(autouse=True)
 def watching(capsys: pytest.CaptureFixture[str]) -> Iterator[None]:
-    capture.begin()
+    job.begin_capture()
     yield
-    capture.end()
+    job.end_capture()
 
 
 def of_run(work: Callable[[], object], log: RunLog) -> None:
     def inside() -> None:
-        capture.keep_output(log)
+        job.keep_output(log)
         work()
 
     contextvars.copy_context().run(inside)
@@ -79,12 +79,12 @@ def test_threads_and_coroutines_do_not_mix() -> None:
     logs = {name: log_of() for name in "abcd"}
 
     def in_thread(name: str) -> None:
-        capture.keep_output(logs[name])
+        job.keep_output(logs[name])
         for _ in range(50):
             print(name)
 
     async def in_loop(name: str) -> None:
-        capture.keep_output(logs[name])
+        job.keep_output(logs[name])
         for _ in range(50):
             print(name)
             await asyncio.sleep(0)
@@ -113,13 +113,13 @@ def test_a_stream_that_was_put_in_place_later_is_watched_too(monkeypatch: pytest
 
 
 def test_in_the_end_all_is_as_it_was() -> None:
-    capture.begin()
-    capture.end()
+    job.begin_capture()
+    job.end_capture()
     watched = sys.stdout
     assert watched.isatty() is False
-    capture.end()
+    job.end_capture()
     try:
         assert sys.stdout is not watched
         assert logging.Logger.callHandlers.__module__ == "logging"
     finally:
-        capture.begin()
+        job.begin_capture()

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from horarium.job.run_log import MAX_LINE, RunLog, Stream, split_lines
+from horarium.platform.run_log import MAX_LINE, RunLog, Stream, split_lines
 
 OUT, ERR, LOG = Stream
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from horarium.life.change import Again, Begin, Block, Change, End
-from horarium.life.left_behind import is_left_behind, is_to_be_ended
-from horarium.schedule.run import FINAL, RunState
+from horarium.core.document.states import FINAL, RunState
+from horarium.core.lifecycle.event import Begin, Block, Change, End, RetryLater
+from horarium.core.lifecycle.live_run import is_left_behind, is_to_be_ended
 
 BY_TARGET = {RunState.SUCCEEDED, RunState.FAILED}
 
@@ -21,10 +21,10 @@ def test_every_end_that_the_target_has_not_said_leaves_something(state: RunState
     ("change", "left"),
     [
         (End(RunState.FAILED, cause="runtime_cap"), True),
-        (Again(0, 1, 0, error_class="timeout", known=True), True),
-        (Again(0, 1, 0, error_class="agent_failed", known=True), False),
-        (Again(0, 0, 1, error_class="timeout", follows=True), False),
-        (Again(0, 0, 1, untouched=True), False),
+        (RetryLater(0, 1, 0, error_class="timeout", known=True), True),
+        (RetryLater(0, 1, 0, error_class="agent_failed", known=True), False),
+        (RetryLater(0, 0, 1, error_class="timeout", follows=True), False),
+        (RetryLater(0, 0, 1, untouched=True), False),
         (Begin("t1"), False),
         (Block("agent_input", "?", "t1"), False),
     ],
@@ -38,13 +38,13 @@ def test_what_goes_on_is_left_to_who_goes_on_with_it(change: Change, left: bool)
     [
         (End(RunState.TERMINATED), True, True),
         (End(RunState.TIMED_OUT), True, False),
-        (Again(0, 1, 0, error_class="timeout", known=True), True, False),
+        (RetryLater(0, 1, 0, error_class="timeout", known=True), True, False),
         (End(RunState.FAILED, cause="cost_cap"), True, False),
         (End(RunState.FAILED), False, False),
         (End(RunState.CANCELLED), False, False),
         (End(RunState.SUCCEEDED), False, False),
-        (Again(0, 1, 0, error_class="ValueError", known=True), False, False),
-        (Again(0, 0, 1, timed=True), False, False),
+        (RetryLater(0, 1, 0, error_class="ValueError", known=True), False, False),
+        (RetryLater(0, 0, 1, timed=True), False, False),
     ],
 )
 def test_a_worker_behind_a_broker_is_stopped_by_force_and_when_the_time_is_over(

@@ -6,10 +6,9 @@ from typing import Any, get_args
 
 import pytest
 
-from horarium.life import outcome
-from horarium.life.outcome import Outcome
-from horarium.life.redact import without_secrets
-from horarium.schedule.redaction import Redactor
+from horarium.core.document.secret_values import Redactor
+from horarium.core.lifecycle import outcome
+from horarium.core.lifecycle.outcome import Outcome, without_secrets
 
 TOKEN = "s3cr3t-token-42"
 OUTCOMES = [

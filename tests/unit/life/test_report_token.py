@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from horarium.ids import new_id
-from horarium.life.report_token import PUSH_PREFIX, Fence, ReportTokens, is_report_token, push_token, push_url
+from horarium.core.lifecycle.outcome import PUSH_PREFIX, Fence, ReportTokens, is_report_token, push_token, push_url
+from horarium.platform.ids import new_id
 
 RUN = new_id()
 TOKENS = ReportTokens(b"k" * 32, "https://horarium.test", (b"old" * 8,))

@@ -6,19 +6,19 @@ from dataclasses import replace
 
 import pytest
 
-from horarium.life.soundness import Answer, RunFacts, Unsound, unsound
-from horarium.schedule.run import OPEN, RunState
+from horarium.core.document.states import OPEN, RunState
+from horarium.core.lifecycle.live_run import RecordedApproval, StoredRunFacts, Unsound, unsound
 
-_YES = Answer(True, same_run=True, same_inputs=True)
-_WORKFLOW = RunFacts(RunState.RUNNING, is_workflow=True)
-_WAITS = RunFacts(RunState.AWAITING_APPROVAL, needs_approval=True, is_asked_about=True)
-_STEP = RunFacts(RunState.RUNNING, is_step=True, parent=RunState.RUNNING)
-_LET_GO = RunFacts(RunState.SUCCEEDED, needs_approval=True, answer=_YES)
+_YES = RecordedApproval(True, same_run=True, same_inputs=True)
+_WORKFLOW = StoredRunFacts(RunState.RUNNING, is_workflow=True)
+_WAITS = StoredRunFacts(RunState.AWAITING_APPROVAL, needs_approval=True, is_asked_about=True)
+_STEP = StoredRunFacts(RunState.RUNNING, is_step=True, parent=RunState.RUNNING)
+_LET_GO = StoredRunFacts(RunState.SUCCEEDED, needs_approval=True, answer=_YES)
 _NO = ()
 _STUCK, _OUTLIVES, _UNAPPROVED = (Unsound.STUCK,), (Unsound.OUTLIVES,), (Unsound.UNAPPROVED,)
 
 CASES = [
-    pytest.param(RunFacts(RunState.RUNNING), _NO, id="what runs outside has a lease or a deadline"),
+    pytest.param(StoredRunFacts(RunState.RUNNING), _NO, id="what runs outside has a lease or a deadline"),
     pytest.param(_WORKFLOW, _STUCK, id="a workflow without an open step"),
     pytest.param(replace(_WORKFLOW, has_open_steps=True), _NO, id="a workflow with an open step"),
     pytest.param(replace(_WORKFLOW, has_changes=True), _NO, id="a workflow that has a change to take note of"),
@@ -40,8 +40,10 @@ CASES = [
     pytest.param(
         replace(_LET_GO, answer=replace(_YES, same_inputs=False)), _UNAPPROVED, id="the yes was to other inputs"
     ),
-    pytest.param(RunFacts(RunState.REJECTED, needs_approval=True), _NO, id="it ended without a yes"),
-    pytest.param(RunFacts(RunState.READY, needs_approval=True), _UNAPPROVED, id="it is about to begin without a yes"),
+    pytest.param(StoredRunFacts(RunState.REJECTED, needs_approval=True), _NO, id="it ended without a yes"),
+    pytest.param(
+        StoredRunFacts(RunState.READY, needs_approval=True), _UNAPPROVED, id="it is about to begin without a yes"
+    ),
     pytest.param(
         replace(_STEP, parent=RunState.FAILED, needs_approval=True), (*_OUTLIVES, *_UNAPPROVED), id="both are told"
     ),
@@ -49,10 +51,10 @@ CASES = [
 
 
 @pytest.mark.parametrize(("run", "found"), CASES)
-def test_what_is_wrong_with_a_run(run: RunFacts, found: tuple[Unsound, ...]) -> None:
+def test_what_is_wrong_with_a_run(run: StoredRunFacts, found: tuple[Unsound, ...]) -> None:
     assert unsound(run) == found
 
 
 @pytest.mark.parametrize("state", sorted(OPEN - {RunState.AWAITING_APPROVAL}))
 def test_a_plain_run_is_sound_in_every_state(state: RunState) -> None:
-    assert unsound(RunFacts(state)) == ()
+    assert unsound(StoredRunFacts(state)) == ()

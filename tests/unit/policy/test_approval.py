@@ -5,8 +5,7 @@ from typing import Any
 
 import pytest
 
-from horarium.instant import DAY, SECOND
-from horarium.policy.approval import (
+from horarium.core.policy.approval import (
     NEVER,
     NEVER_SECONDS,
     SENSITIVE_GATES,
@@ -17,12 +16,13 @@ from horarium.policy.approval import (
     WhileWaiting,
     detect_bypass,
     input_hash,
-    merge,
+    merge_approval_policies,
     parse_approval_policy,
     run_needs_approval,
     step_needs_approval,
 )
-from horarium.policy.names import PolicyError
+from horarium.core.policy.names import PolicyError
+from horarium.instant import DAY, SECOND
 
 M = ApprovalMode
 NOW = 1_700_000_000 * SECOND
@@ -97,9 +97,11 @@ def test_the_first_given_value_wins_and_gates_add_up():
     assignment = ApprovalPolicy(False, M.EVERY_NODE, frozenset({"b"}), 60)
     agent = ApprovalPolicy(True, None, frozenset({"c"}), 90)
     default = ApprovalPolicy(True, M.SENSITIVE_ACTIONS, frozenset({"d"}))
-    assert merge(schedule, assignment, agent, default) == ApprovalPolicy(True, M.ON_BLOCK, frozenset("abcd"), 60)
-    assert merge(None, None, agent, None) == agent
-    assert merge(None, None, None, None) == ApprovalPolicy()
+    assert merge_approval_policies(schedule, assignment, agent, default) == ApprovalPolicy(
+        True, M.ON_BLOCK, frozenset("abcd"), 60
+    )
+    assert merge_approval_policies(None, None, agent, None) == agent
+    assert merge_approval_policies(None, None, None, None) == ApprovalPolicy()
 
 
 @pytest.mark.parametrize(
@@ -115,7 +117,7 @@ def test_the_first_given_value_wins_and_gates_add_up():
     ids=str,
 )
 def test_whoever_asks_for_an_approval_is_heard(said, needed):
-    assert merge(*map(ApprovalPolicy, said)).requires_approval is needed
+    assert merge_approval_policies(*map(ApprovalPolicy, said)).requires_approval is needed
 
 
 def test_who_decides_and_how_is_the_word_of_the_first_who_says_it():
@@ -128,13 +130,13 @@ def test_who_decides_and_how_is_the_word_of_the_first_who_says_it():
         expires_after_seconds=NEVER_SECONDS,
     )
     third = ApprovalPolicy(approvers=frozenset({"bob"}), allow_requester=False, expires_after_seconds=60)
-    merged = merge(first, second, third)
+    merged = merge_approval_policies(first, second, third)
     assert (merged.approvals_required, merged.approvers, merged.allow_requester) == (2, frozenset({"ada"}), True)
     assert (merged.while_waiting, merged.expires_after_seconds) == (WhileWaiting.IGNORE, NEVER_SECONDS)
 
 
 def test_an_explicit_default_expiry_is_not_overruled():
-    assert merge(
+    assert merge_approval_policies(
         ApprovalPolicy(expires_after_seconds=86_400), None, ApprovalPolicy(expires_after_seconds=60), None
     ) == (ApprovalPolicy(expires_after_seconds=86_400))
 

@@ -4,21 +4,15 @@ from itertools import pairwise
 
 import pytest
 
+from horarium.core.policy.names import PolicyError
+from horarium.core.policy.queue import CATCHUP_ALIASES, Catchup, CatchupPolicy, parse_catchup, spread_due
 from horarium.instant import SECOND
-from horarium.policy.catchup import (
-    ALIASES,
-    Catchup,
-    CatchupPolicy,
-    parse_catchup,
-    spread_due,
-)
-from horarium.policy.names import PolicyError
 
 NOW = 1_700_000_000 * SECOND
 
 
 def test_the_aliases_are_those_of_the_vocabularies_we_read():
-    assert dict(ALIASES) == {
+    assert dict(CATCHUP_ALIASES) == {
         "run_once": CatchupPolicy.FIRE_ONCE,
         "none": CatchupPolicy.SKIP,
         "fire_immediately": CatchupPolicy.FIRE_ALL,

@@ -6,25 +6,25 @@ from typing import Any
 
 import pytest
 
-from horarium.instant import DAY, SECOND
-from horarium.policy.approval import ApprovalDecision
-from horarium.policy.deciding import (
+from horarium.core.policy.approval import ApprovalDecision
+from horarium.core.policy.votes import (
     RUN_CANCELLED,
-    Agreed,
+    Approved,
     Decision,
-    Declined,
-    NotHeard,
-    Question,
+    OpenRequest,
     Refusal,
-    Standing,
+    Rejected,
+    StandingGrant,
+    StillOpen,
     Vote,
     Voter,
-    Waits,
-    covers,
+    VoteRefused,
+    grant_covers,
     judge,
     may_decide,
-    parse,
+    parse_decision,
 )
+from horarium.instant import DAY, SECOND
 
 NOW = 1_700_000_000 * SECOND
 SHOWN, CHANGED = "a" * 64, "b" * 64
@@ -33,15 +33,15 @@ BOB = Voter("bob", "owner", permitted=True)
 VIEWER = Voter("vera", "viewer", permitted=False)
 
 
-def asked(**changes: Any) -> Question:
+def asked(**changes: Any) -> OpenRequest:
     values: dict[str, Any] = {"input_hash": SHOWN, "expires_at": NOW + DAY, **changes}
-    return Question(**values)
+    return OpenRequest(**values)
 
 
-def said(question: Question, voter: Voter = ADA, decision: Decision = Decision.APPROVE, **changes: Any) -> Any:
+def said(question: OpenRequest, voter: Voter = ADA, decision: Decision = Decision.APPROVE, **changes: Any) -> Any:
     values: dict[str, Any] = {"now": NOW, "current_hash": SHOWN, **changes}
     found = judge(question, voter, decision, **values)
-    return found.refusal if isinstance(found, NotHeard) else found
+    return found.refusal if isinstance(found, VoteRefused) else found
 
 
 MAY = [
@@ -101,10 +101,10 @@ CLOSED = [
     ({"decision": ApprovalDecision.EXPIRED}, {}, Refusal.APPROVAL_EXPIRED),
     ({"decision": ApprovalDecision.EXPIRED, "reason": RUN_CANCELLED}, {}, Refusal.ALREADY_DECIDED),
     ({}, {"now": NOW + DAY}, Refusal.APPROVAL_EXPIRED),
-    ({}, {"now": NOW + DAY - 1}, Agreed(SHOWN)),
+    ({}, {"now": NOW + DAY - 1}, Approved(SHOWN)),
     ({}, {"current_hash": CHANGED}, Refusal.INPUTS_CHANGED),
     ({}, {"shown_hash": CHANGED}, Refusal.INPUTS_CHANGED),
-    ({}, {"shown_hash": SHOWN}, Agreed(SHOWN)),
+    ({}, {"shown_hash": SHOWN}, Approved(SHOWN)),
 ]
 
 
@@ -117,16 +117,16 @@ def test_a_question_is_answered_once_in_time_and_for_what_was_shown(
 
 YES, NO, MODIFY = Decision.APPROVE, Decision.REJECT, Decision.MODIFY
 QUORUM = [
-    (1, (), YES, Agreed(SHOWN)),
-    (2, (), YES, Waits(1)),
-    (3, (("bob", SHOWN),), YES, Waits(1)),
-    (2, (("bob", SHOWN),), YES, Agreed(SHOWN)),
-    (2, (("ada", SHOWN),), YES, Waits(1)),  # a second yes of the same person
-    (2, (("bob", CHANGED),), YES, Waits(1)),  # for other inputs
-    (2, (("bob", SHOWN),), NO, Declined()),
-    (1, (), MODIFY, Agreed(CHANGED)),
-    (2, (("bob", SHOWN),), MODIFY, Waits(1)),  # the old voice counts no more
-    (2, (("bob", CHANGED),), MODIFY, Agreed(CHANGED)),  # said for these very inputs before
+    (1, (), YES, Approved(SHOWN)),
+    (2, (), YES, StillOpen(1)),
+    (3, (("bob", SHOWN),), YES, StillOpen(1)),
+    (2, (("bob", SHOWN),), YES, Approved(SHOWN)),
+    (2, (("ada", SHOWN),), YES, StillOpen(1)),  # a second yes of the same person
+    (2, (("bob", CHANGED),), YES, StillOpen(1)),  # for other inputs
+    (2, (("bob", SHOWN),), NO, Rejected()),
+    (1, (), MODIFY, Approved(CHANGED)),
+    (2, (("bob", SHOWN),), MODIFY, StillOpen(1)),  # the old voice counts no more
+    (2, (("bob", CHANGED),), MODIFY, Approved(CHANGED)),  # said for these very inputs before
 ]
 
 
@@ -142,7 +142,7 @@ def test_different_people_must_agree_to_the_same_inputs(
     ("word", "decision"), [("approve", YES), ("Reject", NO), ("MODIFY", MODIFY), ("approved", YES), ("rejected", NO)]
 )
 def test_a_decision_is_read_as_verb_or_participle(word: str, decision: Decision) -> None:
-    assert parse(word) is decision
+    assert parse_decision(word) is decision
 
 
 # what stands, what is asked, whether it covers
@@ -173,7 +173,7 @@ STANDING = [
 @pytest.mark.parametrize(("stands", "asks", "is_covered"), [row[1:] for row in STANDING], ids=[r[0] for r in STANDING])
 def test_a_standing_approval_covers_its_gates(stands: dict[str, Any], asks: dict[str, Any], is_covered: bool) -> None:
     given: dict[str, Any] = {"gates": frozenset({"publish"}), "maker": ADA, **stands}
-    standing = Standing(**given)
+    standing = StandingGrant(**given)
     question: dict[str, Any] = {"gates": ("publish",), "revision": 1, "whole_run": False, "question": asked()}
     values = question | asks
-    assert covers(standing, values.pop("question"), now=NOW, **values) is is_covered
+    assert grant_covers(standing, values.pop("question"), now=NOW, **values) is is_covered

@@ -2,7 +2,8 @@
 
 import pytest
 
-from horarium.policy.failure import (
+from horarium.core.policy.names import PolicyError
+from horarium.core.policy.retry import (
     FailureMode,
     FailurePolicy,
     HaltRun,
@@ -11,7 +12,6 @@ from horarium.policy.failure import (
     on_step_failure,
     parse_failure_policy,
 )
-from horarium.policy.names import PolicyError
 
 TABLE = [
     (FailurePolicy(FailureMode.ISOLATE), False, SkipDependants()),

@@ -6,20 +6,20 @@ from typing import Any
 
 import pytest
 
-from horarium.policy.limits import (
+from horarium.core.policy.limits import (
     MAX_AMOUNT,
     Budget,
+    LimitUsage,
     RunLimits,
-    Usage,
     budget_allows,
     daily_allows,
-    exceeded,
+    exceeded_limit,
     merge_limits,
-    parse,
+    parse_amount,
     parse_budget,
     parse_limits,
 )
-from horarium.policy.names import PolicyError
+from horarium.core.policy.names import PolicyError
 
 
 @pytest.mark.parametrize(
@@ -36,7 +36,7 @@ from horarium.policy.names import PolicyError
     ids=str,
 )
 def test_an_amount_is_exact_to_a_millionth(value, amount):
-    assert parse(value, "cost") == Decimal(amount)
+    assert parse_amount(value, "cost") == Decimal(amount)
 
 
 @pytest.mark.parametrize(
@@ -61,7 +61,7 @@ def test_an_amount_is_exact_to_a_millionth(value, amount):
 def test_anything_else_is_no_amount(value):
     began = time.process_time()
     with pytest.raises(PolicyError) as caught:
-        parse(value, "cost")
+        parse_amount(value, "cost")
     assert time.process_time() - began < 0.5
     assert caught.value.field == "cost"
 
@@ -94,17 +94,17 @@ def test_a_day_allows_as_many_runs_as_its_limit(limit, today, allowed):
 
 
 CAPS = [
-    (RunLimits(runtime_seconds=10), Usage(runtime_seconds=9), None),
-    (RunLimits(runtime_seconds=10), Usage(runtime_seconds=10), "runtime_cap"),
-    (RunLimits(cost=1), Usage(cost=1), None),
-    (RunLimits(cost=1), Usage(cost=Decimal("1.000001")), "cost_cap"),
-    (RunLimits(cost=0), Usage(cost=0), None),
-    (RunLimits(tokens=100), Usage(tokens=100), None),
-    (RunLimits(tokens=100), Usage(tokens=101), "tokens_cap"),
-    (RunLimits(tool_calls=0), Usage(tool_calls=0), None),
-    (RunLimits(tool_calls=0), Usage(tool_calls=1), "tool_calls_cap"),
-    (RunLimits(), Usage(10**6, 10**6, 10**6, 10**6), None),
-    (RunLimits(1, 0, 0, 0), Usage(1, 1, 1, 1), "runtime_cap"),
+    (RunLimits(runtime_seconds=10), LimitUsage(runtime_seconds=9), None),
+    (RunLimits(runtime_seconds=10), LimitUsage(runtime_seconds=10), "runtime_cap"),
+    (RunLimits(cost=1), LimitUsage(cost=1), None),
+    (RunLimits(cost=1), LimitUsage(cost=Decimal("1.000001")), "cost_cap"),
+    (RunLimits(cost=0), LimitUsage(cost=0), None),
+    (RunLimits(tokens=100), LimitUsage(tokens=100), None),
+    (RunLimits(tokens=100), LimitUsage(tokens=101), "tokens_cap"),
+    (RunLimits(tool_calls=0), LimitUsage(tool_calls=0), None),
+    (RunLimits(tool_calls=0), LimitUsage(tool_calls=1), "tool_calls_cap"),
+    (RunLimits(), LimitUsage(10**6, 10**6, 10**6, 10**6), None),
+    (RunLimits(1, 0, 0, 0), LimitUsage(1, 1, 1, 1), "runtime_cap"),
 ]
 
 
@@ -112,7 +112,7 @@ CAPS = [
     ("limits", "usage", "cause"), CAPS, ids=[f"{row[2]} {number}" for number, row in enumerate(CAPS)]
 )
 def test_a_run_ends_with_the_cap_it_passed(limits, usage, cause):
-    assert exceeded(limits, usage) == cause
+    assert exceeded_limit(limits, usage) == cause
 
 
 def test_every_cap_has_a_row():
@@ -156,10 +156,10 @@ def test_tools_are_free_unless_listed():
         (RunLimits, {"tool_calls": -1}, "tool_calls"),
         (RunLimits, {"allow_tools": ["a"]}, "allow_tools"),
         (RunLimits, {"allow_tools": ("",)}, "allow_tools"),
-        (Usage, {"runtime_seconds": -1}, "runtime_seconds"),
-        (Usage, {"cost": None}, "cost"),
-        (Usage, {"tokens": 2**63}, "tokens"),
-        (Usage, {"tool_calls": False}, "tool_calls"),
+        (LimitUsage, {"runtime_seconds": -1}, "runtime_seconds"),
+        (LimitUsage, {"cost": None}, "cost"),
+        (LimitUsage, {"tokens": 2**63}, "tokens"),
+        (LimitUsage, {"tool_calls": False}, "tool_calls"),
     ],
     ids=str,
 )
@@ -173,7 +173,7 @@ def test_amounts_are_kept_as_decimals_however_they_are_given():
     tenth: Any = 0.1  # a float is not what the type says, and is taken all the same
     assert Budget(tenth).spending_limit_credits == Decimal("0.1")
     assert RunLimits(cost=tenth).cost == Decimal("0.1")
-    assert Usage(cost=tenth).cost == Decimal("0.1")
+    assert LimitUsage(cost=tenth).cost == Decimal("0.1")
 
 
 @pytest.mark.parametrize("key", ["max_daily_runs", "maxDailyRuns", "max_daily_battles", "maxDailyBattles"])

@@ -5,8 +5,8 @@ from enum import StrEnum
 
 import pytest
 
-from horarium.policy import approval, catchup, failure, overlap, queue, retry
-from horarium.policy.names import (
+from horarium.core.policy.approval import APPROVAL_ALIASES, ApprovalMode, parse_approval_mode
+from horarium.core.policy.names import (
     MAX_TEXT_LENGTH,
     MAX_WHOLE,
     PolicyError,
@@ -20,6 +20,24 @@ from horarium.policy.names import (
     whole_number,
     whole_or_none,
 )
+from horarium.core.policy.queue import (
+    CATCHUP_ALIASES,
+    OVERLAP_ALIASES,
+    QUEUE_MODE_ALIASES,
+    CatchupPolicy,
+    OverlapPolicy,
+    parse_catchup_policy,
+    parse_overlap_policy,
+    parse_queue_mode,
+)
+from horarium.core.policy.retry import (
+    FAILURE_ALIASES,
+    RETRY_ALIASES,
+    FailureMode,
+    RetryCause,
+    parse_failure_mode,
+    parse_retry_cause,
+)
 
 
 class Colour(StrEnum):
@@ -28,13 +46,13 @@ class Colour(StrEnum):
 
 
 ALIASES = {"old_rose": Colour.DARK_RED}
-FILES = {
-    "overlap": (overlap, overlap.OverlapPolicy),
-    "catchup": (catchup, catchup.CatchupPolicy),
-    "retry": (retry, retry.RetryCause),
-    "approval": (approval, approval.ApprovalMode),
-    "failure": (failure, failure.FailureMode),
-    "queue": (queue, overlap.OverlapPolicy),
+NAMES = {
+    "overlap": (parse_overlap_policy, OVERLAP_ALIASES, OverlapPolicy),
+    "catchup": (parse_catchup_policy, CATCHUP_ALIASES, CatchupPolicy),
+    "retry": (parse_retry_cause, RETRY_ALIASES, RetryCause),
+    "approval": (parse_approval_mode, APPROVAL_ALIASES, ApprovalMode),
+    "failure": (parse_failure_mode, FAILURE_ALIASES, FailureMode),
+    "queue": (parse_queue_mode, QUEUE_MODE_ALIASES, OverlapPolicy),
 }
 
 
@@ -68,22 +86,22 @@ def test_any_other_name_is_refused_with_the_allowed_ones(value):
     str(caught.value).encode()
 
 
-@pytest.mark.parametrize(("module", "enum_cls"), FILES.values(), ids=FILES)
-def test_every_name_and_alias_of_every_file_is_read_in_every_spelling(module, enum_cls):
-    for spelling, name in ({each.value: each for each in enum_cls} | dict(module.ALIASES)).items():
+@pytest.mark.parametrize(("parse", "aliases", "enum_cls"), NAMES.values(), ids=NAMES)
+def test_every_name_and_alias_of_every_policy_is_read_in_every_spelling(parse, aliases, enum_cls):
+    for spelling, name in ({each.value: each for each in enum_cls} | dict(aliases)).items():
         pascal = "".join(part.title() for part in spelling.split("_"))
         for written in (spelling, spelling.upper(), pascal, pascal[0].lower() + pascal[1:]):
-            assert module.parse(written) is name
+            assert parse(written) is name
         with pytest.raises(PolicyError) as caught:
-            module.parse("x" + spelling, "some_field")
+            parse("x" + spelling, "some_field")
         assert caught.value.field == "some_field"
 
 
-@pytest.mark.parametrize(("module", "enum_cls"), FILES.values(), ids=FILES)
-def test_no_alias_hides_a_name(module, enum_cls):
+@pytest.mark.parametrize(("parse", "aliases", "enum_cls"), NAMES.values(), ids=NAMES)
+def test_no_alias_hides_a_name(parse, aliases, enum_cls):
     spellings = [each.value.replace("_", "") for each in enum_cls]
-    if module is not queue:
-        spellings += [alias.replace("_", "") for alias in module.ALIASES]
+    if parse is not parse_queue_mode:
+        spellings += [alias.replace("_", "") for alias in aliases]
     assert len(spellings) == len(set(spellings))
 
 

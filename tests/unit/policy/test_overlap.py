@@ -2,17 +2,17 @@
 
 import pytest
 
-from horarium.policy.names import PolicyError
-from horarium.policy.overlap import (
-    ALIASES,
+from horarium.core.policy.names import PolicyError
+from horarium.core.policy.queue import (
+    OVERLAP_ALIASES,
     Buffer,
     Overlap,
     OverlapPolicy,
     Refuse,
     Start,
     decide_overlap,
-    parse,
     parse_overlap,
+    parse_overlap_policy,
 )
 
 P = OverlapPolicy
@@ -134,7 +134,7 @@ def test_capacity_is_one_unless_told_otherwise(policy):
 
 
 def test_the_aliases_are_those_of_the_vocabularies_we_read():
-    assert dict(ALIASES) == {
+    assert dict(OVERLAP_ALIASES) == {
         "serial": P.SKIP,
         "forbid": P.SKIP,
         "queue": P.BUFFER_ALL,
@@ -142,7 +142,7 @@ def test_the_aliases_are_those_of_the_vocabularies_we_read():
         "parallel": P.ALLOW_ALL,
         "replace": P.CANCEL_OTHER,
     }
-    assert parse("BufferOne") is P.BUFFER_ONE
+    assert parse_overlap_policy("BufferOne") is P.BUFFER_ONE
 
 
 @pytest.mark.parametrize(

@@ -2,10 +2,8 @@
 
 import pytest
 
-from horarium.policy.catchup import CatchupPolicy
-from horarium.policy.names import PolicyError
-from horarium.policy.overlap import OverlapPolicy
-from horarium.policy.queue import MIN_PRIORITY, QueuePolicy, parse_queue_policy
+from horarium.core.policy.names import PolicyError
+from horarium.core.policy.queue import MIN_PRIORITY, CatchupPolicy, OverlapPolicy, QueuePolicy, parse_queue_policy
 
 
 @pytest.mark.parametrize(

@@ -4,9 +4,16 @@ from __future__ import annotations
 
 import pytest
 
-from horarium.policy.approval import input_hash
-from horarium.policy.names import PolicyError
-from horarium.policy.replying import MAX_REPLY_BYTES, agreed_hash, may_show_reply, needs_reply, proposed_reply, reply_in
+from horarium.core.policy.approval import (
+    MAX_REPLY_BYTES,
+    agreed_hash,
+    input_hash,
+    may_show_reply,
+    needs_reply,
+    proposed_reply,
+    reply_in,
+)
+from horarium.core.policy.names import PolicyError
 
 REFUSED: dict[str, tuple[object, str]] = {
     "nothing": (None, "must be an object with the key reply"),

@@ -5,9 +5,8 @@ from typing import Any
 
 import pytest
 
-from horarium.instant import SECOND
-from horarium.policy.names import PolicyError
-from horarium.policy.retry import (
+from horarium.core.policy.names import PolicyError
+from horarium.core.policy.retry import (
     COUNTS_AS,
     AgentFault,
     GiveUp,
@@ -21,6 +20,7 @@ from horarium.policy.retry import (
     parse_retry_policy,
     unit_hash,
 )
+from horarium.instant import SECOND
 
 NOW = 1_700_000_000 * SECOND
 MILLISECOND = 1_000

@@ -2,17 +2,17 @@
 
 import pytest
 
-from horarium.policy.names import PolicyError
-from horarium.policy.rotation import MAX_ROTATION, inputs_for, parse_rotation, pick
+from horarium.core.policy.names import PolicyError
+from horarium.core.policy.queue import MAX_ROTATION, inputs_for, parse_rotation, pick_entry
 
 
 @pytest.mark.parametrize(("length", "index", "position"), [(3, 0, 0), (3, 2, 2), (3, 3, 0), (3, 10**12, 1), (1, 7, 0)])
 def test_the_index_goes_round(length, index, position):
-    assert pick(length, index) == position
+    assert pick_entry(length, index) == position
 
 
 def test_without_a_rotation_no_index_is_used():
-    assert pick(0, 5) is None
+    assert pick_entry(0, 5) is None
     assert inputs_for({"a": 1}, [], 5) == {"a": 1}
 
 
@@ -24,7 +24,7 @@ def test_an_entry_replaces_the_inputs_whole():
 @pytest.mark.parametrize(("length", "index"), [(-1, 0), (3, -1), (True, 0)])
 def test_counts_are_not_negative(length, index):
     with pytest.raises(ValueError, match="rotation"):
-        pick(length, index)
+        pick_entry(length, index)
 
 
 def test_a_rotation_is_a_list_of_objects_and_null_is_none():

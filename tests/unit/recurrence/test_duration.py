@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from horarium.core.recurrence.zone import DAY, HOUR, MINUTE, WEEK, format_duration, parse_duration
 from horarium.errors import InvalidSpec
-from horarium.recurrence.duration import DAY, HOUR, MINUTE, WEEK, format_duration, parse_duration
 
 READ = [
     ("PT30M", 30 * MINUTE),

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from horarium.errors import InvalidSpec
-from horarium.recurrence.field import (
+from horarium.core.recurrence.field import (
     DAY_OF_MONTH,
     DAY_OF_WEEK,
     HOUR,
     MINUTE,
     MONTH,
     SECOND,
-    Kind,
+    CronFieldKind,
     LastDay,
     LastWeekday,
     LastWorkday,
@@ -22,11 +21,12 @@ from horarium.recurrence.field import (
     parse_field,
     plain_text,
 )
+from horarium.errors import InvalidSpec
 
 KINDS = (SECOND, MINUTE, HOUR, DAY_OF_MONTH, MONTH, DAY_OF_WEEK)
 
 
-def values(kind: Kind, text: str, key: str | None = None) -> list[int]:
+def values(kind: CronFieldKind, text: str, key: str | None = None) -> list[int]:
     mask = parse_field(kind, text, key).mask
     return [value for value in range(64) if mask >> value & 1]
 
@@ -63,11 +63,11 @@ VALUES = [
 
 
 @pytest.mark.parametrize(("kind", "text", "expected"), VALUES, ids=[f"{row[0].name} {row[1]}" for row in VALUES])
-def test_a_field_matches_these_values(kind: Kind, text: str, expected: list[int]) -> None:
+def test_a_field_matches_these_values(kind: CronFieldKind, text: str, expected: list[int]) -> None:
     assert values(kind, text) == expected
 
 
-RULES: list[tuple[Kind, str, tuple[MonthRule, ...], str]] = [
+RULES: list[tuple[CronFieldKind, str, tuple[MonthRule, ...], str]] = [
     (DAY_OF_MONTH, "L", (LastDay(),), "L"),
     (DAY_OF_MONTH, "lw", (LastWorkday(),), "lw"),
     (DAY_OF_MONTH, "15W", (NearestWorkday(15),), "15W"),
@@ -80,7 +80,7 @@ RULES: list[tuple[Kind, str, tuple[MonthRule, ...], str]] = [
 
 
 @pytest.mark.parametrize(("kind", "text", "rules", "plain"), RULES, ids=[row[1] for row in RULES])
-def test_a_rule_is_kept_for_the_month(kind: Kind, text: str, rules: tuple[MonthRule, ...], plain: str) -> None:
+def test_a_rule_is_kept_for_the_month(kind: CronFieldKind, text: str, rules: tuple[MonthRule, ...], plain: str) -> None:
     field = parse_field(kind, text)
     assert field.rules == rules
     assert plain_text(field) == plain
@@ -131,7 +131,7 @@ REFUSED = [
 @pytest.mark.parametrize(
     ("kind", "text", "why"), REFUSED, ids=[f"{row[0].name} {row[1][:8] or 'empty'}" for row in REFUSED]
 )
-def test_what_a_field_cannot_mean_is_refused_by_name(kind: Kind, text: str, why: str) -> None:
+def test_what_a_field_cannot_mean_is_refused_by_name(kind: CronFieldKind, text: str, why: str) -> None:
     with pytest.raises(InvalidSpec, match=why) as refused:
         parse_field(kind, text)
     assert refused.value.field == kind.name
@@ -143,7 +143,7 @@ def test_what_a_field_cannot_mean_is_refused_by_name(kind: Kind, text: str, why:
 
 
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.name)
-def test_a_hash_is_one_value_that_every_month_and_week_has(kind: Kind) -> None:
+def test_a_hash_is_one_value_that_every_month_and_week_has(kind: CronFieldKind) -> None:
     high = 28 if kind is DAY_OF_MONTH else kind.last_step
     seen = {values(kind, "H", str(n))[0] for n in range(3_000)}
     assert seen == set(range(kind.low, high + 1))
@@ -155,7 +155,7 @@ def test_a_hash_is_one_value_that_every_month_and_week_has(kind: Kind) -> None:
     [(MINUTE, "H(10-19)", 10, 19, None), (MINUTE, "H/15", 0, 59, 15), (MINUTE, "H(0-29)/10", 0, 29, 10),
      (MINUTE, "H(5-6)/10", 5, 6, 10), (HOUR, "H(9-9)", 9, 9, None)],
 )  # fmt: skip
-def test_a_hash_stays_in_its_range(kind: Kind, text: str, low: int, high: int, step: int | None) -> None:
+def test_a_hash_stays_in_its_range(kind: CronFieldKind, text: str, low: int, high: int, step: int | None) -> None:
     for n in range(200):
         found = values(kind, text, str(n))
         if step is None:
@@ -201,7 +201,9 @@ def test_a_malformed_hash_is_refused(text: str, why: str) -> None:
         (DAY_OF_MONTH, "1-30", False, False),
     ],
 )
-def test_a_star_and_a_full_range_are_different_things(kind: Kind, text: str, starred: bool, unrestricted: bool) -> None:
+def test_a_star_and_a_full_range_are_different_things(
+    kind: CronFieldKind, text: str, starred: bool, unrestricted: bool
+) -> None:
     field = parse_field(kind, text)
     assert (field.starred, field.unrestricted) == (starred, unrestricted)
 
@@ -209,5 +211,5 @@ def test_a_star_and_a_full_range_are_different_things(kind: Kind, text: str, sta
 @pytest.mark.parametrize(
     ("kind", "text"), [(row[0], row[1]) for row in VALUES], ids=[f"{row[0].name} {row[1]}" for row in VALUES]
 )
-def test_the_plain_text_of_a_field_means_the_same(kind: Kind, text: str) -> None:
+def test_the_plain_text_of_a_field_means_the_same(kind: CronFieldKind, text: str) -> None:
     assert values(kind, plain_text(parse_field(kind, text))) == values(kind, text)

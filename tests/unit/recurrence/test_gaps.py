@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
+from horarium.core.recurrence.lint import shortest_gap
+from horarium.core.recurrence.spec import compile_spec
 from horarium.instant import from_rfc3339
-from horarium.recurrence.gaps import shortest_gap
-from horarium.recurrence.spec import compile_spec
 
 NOW = from_rfc3339("2026-03-01T00:00:00Z")
 CASES: list[tuple[str, dict[str, Any], int | None]] = [

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from horarium.core.recurrence.parts import Interval, parse_interval
 from horarium.errors import InvalidSpec
-from horarium.recurrence.interval import Interval, parse_interval
 
 seconds = st.integers(-(10**6), 10**6)
 intervals = st.builds(Interval, st.integers(1, 5_000), st.integers(0, 20_000))

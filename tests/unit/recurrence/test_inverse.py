@@ -11,9 +11,9 @@ from unit.recurrence import walker
 from unit.recurrence.expressions import dst_folds, dst_gaps, expressions
 
 from horarium import InvalidSpec
-from horarium.recurrence.cron import compile_cron
-from horarium.recurrence.wall import CronSchedule, DstFold, DstGap
-from horarium.recurrence.zone import load_zone
+from horarium.core.recurrence.cron import compile_cron
+from horarium.core.recurrence.parts import CronSchedule, DstFold, DstGap
+from horarium.core.recurrence.zone import load_zone
 
 pytestmark = pytest.mark.repeats
 HOUR = 3600

@@ -6,9 +6,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from horarium.core.recurrence.spec import compile_spec, jitter_delay
 from horarium.instant import HOUR, MINUTE, SECOND
-from horarium.recurrence.jitter import jitter_delay
-from horarium.recurrence.spec import compile_spec
 
 MILLISECOND = 1_000
 uids = st.binary(min_size=0, max_size=32)

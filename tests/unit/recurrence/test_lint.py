@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given, settings
 from unit.recurrence.expressions import dst_folds, dst_gaps, expressions
 
+from horarium.core.recurrence.cron import compile_cron
+from horarium.core.recurrence.lint import FindingCode, LintFinding, lint
 from horarium.errors import InvalidSpec
 from horarium.instant import from_rfc3339
-from horarium.recurrence.cron import compile_cron
-from horarium.recurrence.lint import Finding, FindingCode, lint
 
 SUMMER_2026 = from_rfc3339("2026-06-01T00:00:00Z")
 NEW_YORK = "America/New_York"
@@ -167,7 +167,7 @@ def _minute(key: str) -> int:
 
 def test_a_day_that_was_left_out_moves_noon_to_the_next_midnight() -> None:
     [moved] = lint("5 12 * * *", timezone="Pacific/Apia", after=from_rfc3339("2011-06-01T00:00:00Z"))
-    assert moved == Finding(
+    assert moved == LintFinding(
         FindingCode.DST_MOVED,
         "DST on 2011-12-30: 12:05 does not exist; the schedule fires at 00:00 on 2011-12-31",
     )

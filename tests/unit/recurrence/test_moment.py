@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from horarium.core.recurrence.zone import Moment, Wall, load_zone, read_moment
 from horarium.errors import InvalidSpec
 from horarium.instant import from_rfc3339, to_rfc3339
-from horarium.recurrence.moment import Moment, Wall, read_moment
-from horarium.recurrence.zone import load_zone
 
 NOW = from_rfc3339("2026-11-16T12:00:00.5Z")
 

@@ -9,11 +9,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from horarium.core.recurrence.parts import CronSchedule, DstFold, DstGap, Interval
+from horarium.core.recurrence.spec import OneOffs, Spec, compile_spec, refuse_if_never, split_zone
 from horarium.errors import InvalidSpec
 from horarium.instant import DAY, HOUR, MINUTE, SECOND, from_rfc3339, to_rfc3339
-from horarium.recurrence.interval import Interval
-from horarium.recurrence.spec import OneOffs, Spec, compile_spec, refuse_if_never, split_zone
-from horarium.recurrence.wall import CronSchedule, DstFold, DstGap
 
 NOON = from_rfc3339("2026-05-04T12:00:00Z")
 

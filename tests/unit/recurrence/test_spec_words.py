@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from horarium.recurrence.spec_words import spec_words
+from horarium.core.document.descriptions import spec_words
 
 CASES: dict[str, tuple[dict[str, Any], str | None]] = {
     "a cron": ({"cron_expressions": ["0 9 * * 1-5"]}, "at 09:00, Monday to Friday (UTC)"),

@@ -9,12 +9,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from horarium.core.recurrence.cron import Cron
+from horarium.core.recurrence.parts import CronSchedule, Interval, Union, unite
+from horarium.core.recurrence.spec import OneOffs, Spec, compile_spec
 from horarium.instant import DAY, HOUR, MINUTE, SECOND, Instant, from_rfc3339
-from horarium.recurrence.cron import Cron
-from horarium.recurrence.interval import Interval
-from horarium.recurrence.spec import OneOffs, Spec, compile_spec
-from horarium.recurrence.union import Union, unite
-from horarium.recurrence.wall import CronSchedule
 
 stable = settings(derandomize=True, deadline=None, max_examples=120)
 
@@ -182,7 +180,7 @@ def test_the_newest_of_nothing_are_none() -> None:
 
 
 def test_what_a_union_remembers_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("horarium.recurrence.union._MAX_DAYS", 4)
+    monkeypatch.setattr("horarium.core.recurrence.parts._MAX_DAYS", 4)
     crons = tuple(part for part in compile_spec(cron_expressions=CRONS[:2]).parts if isinstance(part, CronSchedule))
     odd, begin = Union(crons, (Interval(97),)), from_rfc3339("2026-01-01T00:00:00Z") // SECOND
     steady = Union(crons, ())

@@ -10,10 +10,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from unit.recurrence.expressions import expressions
 
+from horarium.core.recurrence.cron import Cron, compile_cron
+from horarium.core.recurrence.field import CronField, LastWeekday, NthWeekday
+from horarium.core.recurrence.words import MONTH_NAMES, WEEKDAY_NAMES, describe, join_words, ordinal, values_of
 from horarium.errors import InvalidSpec
-from horarium.recurrence.cron import Cron, compile_cron
-from horarium.recurrence.field import Field, LastWeekday, NthWeekday
-from horarium.recurrence.words import MONTH_NAMES, WEEKDAY_NAMES, describe, join_words, ordinal, values_of
 
 TIMES = [
     ("* * * * *", "every minute"),
@@ -176,7 +176,7 @@ def test_what_is_refused_has_no_words(expr: str) -> None:
 CLOCK = re.compile(r"\d\d:\d\d")
 
 
-def is_named(field: Field, words: str) -> bool:
+def is_named(field: CronField, words: str) -> bool:
     """Whether a reader could tell that the field says something."""
     if field.kind.name in words and "whenever" in words:
         return True
@@ -196,7 +196,7 @@ def is_named(field: Field, words: str) -> bool:
             return any(WEEKDAY_NAMES[day] in words for day in days | set(values_of(field)))
 
 
-def restricted(cron: Cron) -> list[Field]:
+def restricted(cron: Cron) -> list[CronField]:
     return [f for f in cron.fields if not f.unrestricted and not (f.kind.name == "second" and f.mask == 1)]
 
 

@@ -8,10 +8,10 @@ from itertools import pairwise
 
 import pytest
 
+from horarium.core.recurrence import zone as zone_module
+from horarium.core.recurrence.zone import Segment, Zone, load_zone, tzdata_version, zone_names
 from horarium.errors import InvalidSpec
 from horarium.instant import SECOND, from_rfc3339
-from horarium.recurrence import zone as zone_module
-from horarium.recurrence.zone import Segment, Zone, load_zone, tzdata_version, zone_names
 
 
 def seconds(text: str) -> int:

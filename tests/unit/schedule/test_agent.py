@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from horarium.policy.names import PolicyError
-from horarium.schedule.agent import agent_document, parse_agent
-from horarium.schedule.secret_value import MAX_HOSTS
+from horarium.core.document.secret_values import MAX_HOSTS
+from horarium.core.policy.names import PolicyError
+from horarium.features.agents.definition import agent_document, parse_agent
 
 
 @pytest.mark.parametrize(

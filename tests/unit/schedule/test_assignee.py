@@ -4,16 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from horarium.policy.approval import ApprovalPolicy
-from horarium.policy.failure import FailureMode
-from horarium.policy.names import PolicyError
-from horarium.policy.retry import RetryPolicy
-from horarium.schedule.assignee import (
+from horarium.core.document.assignee import (
     MAX_MEMBERS,
     Assignee,
     AssigneeType,
-    Assignment,
-    Team,
+    AssignmentDefinition,
+    TeamDefinition,
     TeamStrategy,
     first_given,
     parse_assignee,
@@ -21,6 +17,9 @@ from horarium.schedule.assignee import (
     parse_team,
     resolve_agent,
 )
+from horarium.core.policy.approval import ApprovalPolicy
+from horarium.core.policy.names import PolicyError
+from horarium.core.policy.retry import FailureMode, RetryPolicy
 
 MEMBERS = ("ada", "bob", "cyd")
 
@@ -28,20 +27,20 @@ MEMBERS = ("ada", "bob", "cyd")
 @pytest.mark.parametrize(
     ("team", "agents"),
     [
-        (Team("ops", MEMBERS), ["ada", "ada", "ada", "ada"]),
-        (Team("ops", MEMBERS, lead="cyd"), ["cyd", "cyd", "cyd", "cyd"]),
-        (Team("ops", MEMBERS, strategy=TeamStrategy.ROUND_ROBIN), ["ada", "bob", "cyd", "ada"]),
-        (Team("ops", MEMBERS, lead="cyd", strategy=TeamStrategy.ROUND_ROBIN), ["ada", "bob", "cyd", "ada"]),
+        (TeamDefinition("ops", MEMBERS), ["ada", "ada", "ada", "ada"]),
+        (TeamDefinition("ops", MEMBERS, lead="cyd"), ["cyd", "cyd", "cyd", "cyd"]),
+        (TeamDefinition("ops", MEMBERS, strategy=TeamStrategy.ROUND_ROBIN), ["ada", "bob", "cyd", "ada"]),
+        (TeamDefinition("ops", MEMBERS, lead="cyd", strategy=TeamStrategy.ROUND_ROBIN), ["ada", "bob", "cyd", "ada"]),
     ],
     ids=["the first leads", "a chosen lead", "by turns", "turns do not ask for the lead"],
 )
-def test_a_team_sends_the_agent_of_its_strategy(team: Team, agents: list[str]) -> None:
+def test_a_team_sends_the_agent_of_its_strategy(team: TeamDefinition, agents: list[str]) -> None:
     assert [resolve_agent(team, turn) for turn in range(4)] == agents
 
 
 def test_every_team_strategy_sends_a_member() -> None:
     for strategy in TeamStrategy:
-        assert resolve_agent(Team("ops", MEMBERS, strategy=strategy), 10**9) in MEMBERS
+        assert resolve_agent(TeamDefinition("ops", MEMBERS, strategy=strategy), 10**9) in MEMBERS
 
 
 @pytest.mark.parametrize(
@@ -59,7 +58,7 @@ def test_every_team_strategy_sends_a_member() -> None:
 )
 def test_a_team_is_valid_by_construction(team_id: str, members: tuple[str, ...], lead: str | None, field: str) -> None:
     with pytest.raises(PolicyError) as refused:
-        Team(team_id, members, lead)
+        TeamDefinition(team_id, members, lead)
     assert refused.value.field == field
 
 
@@ -95,8 +94,8 @@ def test_a_half_or_wrong_assignee_is_refused(given_type: object, given_id: objec
 
 def test_a_team_is_read_from_a_document() -> None:
     document = {"id": "ops", "members": ["ada", "bob"], "lead": "bob", "strategy": "RoundRobin"}
-    assert parse_team(document) == Team("ops", ("ada", "bob"), "bob", TeamStrategy.ROUND_ROBIN)
-    assert parse_team({"teamId": "ops", "members": ["ada"]}) == Team("ops", ("ada",))
+    assert parse_team(document) == TeamDefinition("ops", ("ada", "bob"), "bob", TeamStrategy.ROUND_ROBIN)
+    assert parse_team({"teamId": "ops", "members": ["ada"]}) == TeamDefinition("ops", ("ada",))
 
 
 @pytest.mark.parametrize(
@@ -152,7 +151,7 @@ def test_an_assignment_is_read_with_its_four_policies() -> None:
 
 def test_policies_that_an_assignment_does_not_give_stay_open() -> None:
     assignment = parse_assignment({"assignment_id": "a-1", "workflow_id": "report", "assignee_id": "ada"})
-    assert assignment == Assignment("a-1", "report", Assignee(AssigneeType.AGENT, "ada"))
+    assert assignment == AssignmentDefinition("a-1", "report", Assignee(AssigneeType.AGENT, "ada"))
     assert assignment.retry_policy is None
 
 

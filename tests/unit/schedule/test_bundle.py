@@ -7,21 +7,21 @@ from typing import Any
 import pytest
 
 from horarium.errors import InvalidDefinition
-from horarium.schedule.bundle import (
+from horarium.features.bundles.document import (
     MAX_DIFFERENCES,
     MAX_DOCUMENTS,
-    Beginning,
+    BundleAccess,
     BundleKind,
-    Difference,
-    Standing,
-    beginning,
+    DocumentDifference,
+    InitialState,
+    bundle_access,
     differences,
     in_order,
+    initial_state,
     read_bundle,
-    standing,
 )
 
-S = Standing
+S = BundleAccess
 
 
 @pytest.mark.parametrize(
@@ -45,9 +45,9 @@ S = Standing
     ],
 )
 def test_a_bundle_changes_its_own(
-    owner: str | None, bundle: str | None, by_hand: bool, adopt: bool, expected: Standing
+    owner: str | None, bundle: str | None, by_hand: bool, adopt: bool, expected: BundleAccess
 ) -> None:
-    assert standing(owner, bundle, by_hand=by_hand, adopt=adopt) is expected
+    assert bundle_access(owner, bundle, by_hand=by_hand, adopt=adopt) is expected
 
 
 @pytest.mark.parametrize(
@@ -90,7 +90,7 @@ def test_a_rule_is_a_name_of_a_calendar() -> None:
 
 def test_what_a_schedule_says_of_its_beginning_is_taken_out() -> None:
     said = {"schedule_id": "a", "max_runs": 1, "pause_reason": "rest", "exhausted": True}
-    assert beginning(said) == (Beginning("rest", exhausted=True), {"schedule_id": "a", "max_runs": 1})
+    assert initial_state(said) == (InitialState("rest", exhausted=True), {"schedule_id": "a", "max_runs": 1})
     for wrong in (
         {"pause_reason": 1},
         {"paused_until": 5},
@@ -99,20 +99,20 @@ def test_what_a_schedule_says_of_its_beginning_is_taken_out() -> None:
         {"exhausted": True},
     ):
         with pytest.raises(InvalidDefinition):
-            beginning(wrong)
+            initial_state(wrong)
 
 
 def test_documents_differ_field_by_field() -> None:
     old = {"name": "a", "spec": {"timezone": "UTC", "cron_expressions": ["0 2 * * *"]}, "labels": {"x": "1"}}
     new = {"name": "a", "spec": {"cron_expressions": ["0 3 * * *"]}, "labels": {"x": "1", "y": "2"}, "max_runs": 1}
     assert differences(old, new) == (
-        Difference("spec.timezone", "UTC", None),
-        Difference("spec.cron_expressions", ["0 2 * * *"], ["0 3 * * *"]),
-        Difference("labels.y", None, "2"),
-        Difference("max_runs", None, 1),
+        DocumentDifference("spec.timezone", "UTC", None),
+        DocumentDifference("spec.cron_expressions", ["0 2 * * *"], ["0 3 * * *"]),
+        DocumentDifference("labels.y", None, "2"),
+        DocumentDifference("max_runs", None, 1),
     )
     assert differences({"a": 1}, {"a": 1.0}) == ()
-    assert differences({"a": 1}, {"a": True}) == (Difference("a", 1, True),)
+    assert differences({"a": 1}, {"a": True}) == (DocumentDifference("a", 1, True),)
 
 
 def test_differences_are_bounded() -> None:

@@ -7,13 +7,11 @@ from datetime import UTC, date, datetime
 
 import pytest
 
-from horarium.errors import InvalidCalendar
-from horarium.instant import DAY, Instant, from_rfc3339
-from horarium.schedule.calendar import (
+from horarium.core.document.calendar import (
     BUILT_IN,
     MAX_DATES,
-    Blocked,
-    Calendar,
+    BlockedDay,
+    CalendarDefinition,
     CalendarKind,
     MissingCalendar,
     allows,
@@ -30,6 +28,8 @@ from horarium.schedule.calendar import (
     unchanged_until,
     zone_warning,
 )
+from horarium.errors import InvalidCalendar
+from horarium.instant import DAY, Instant, from_rfc3339
 
 US = BUILT_IN["us-federal-holidays-2026"]
 TR = BUILT_IN["tr-public-holidays-2026"]
@@ -41,8 +41,8 @@ def at(text: str) -> Instant:
     return from_rfc3339(text)
 
 
-def calendar(kind: CalendarKind = CalendarKind.SKIP_DATES, *days: date, zone: str = "UTC") -> Calendar:
-    return Calendar("mine", kind, zone, frozenset(days))
+def calendar(kind: CalendarKind = CalendarKind.SKIP_DATES, *days: date, zone: str = "UTC") -> CalendarDefinition:
+    return CalendarDefinition("mine", kind, zone, frozenset(days))
 
 
 # The first seven rows were observed on the system that published these calendars.
@@ -111,7 +111,7 @@ def test_all_attached_calendars_must_allow_and_the_first_that_blocks_is_named() 
     independence = at("2026-07-03T12:00:00Z")
     assert check([], independence) is None
     assert check([TR], independence) is None
-    assert check([TR, US, WEEKENDS], independence) == Blocked(
+    assert check([TR, US, WEEKENDS], independence) == BlockedDay(
         "us-federal-holidays-2026",
         date(2026, 7, 3),
         CalendarKind.SKIP_DATES,
@@ -138,11 +138,16 @@ def test_a_holiday_by_rule_is_named_in_the_detail() -> None:
         (MissingCalendar("gone"), "does not exist"),
         (calendar(CalendarKind.SKIP_DATES, zone="Mars/Olympus"), "cannot be read: timezone"),
         (calendar(CalendarKind.ONLY_DATES, zone="Mars/Olympus"), "cannot be read: timezone"),
-        (Calendar("mine", CalendarKind.SKIP_DATES, "UTC", frozenset(), rule="holidays:XX"), "cannot be read: rule"),
+        (
+            CalendarDefinition("mine", CalendarKind.SKIP_DATES, "UTC", frozenset(), rule="holidays:XX"),
+            "cannot be read: rule",
+        ),
     ],
     ids=["missing", "unknown zone, skip", "unknown zone, only", "unknown country"],
 )
-def test_a_calendar_that_cannot_be_judged_fails_closed(broken: Calendar | MissingCalendar, detail: str) -> None:
+def test_a_calendar_that_cannot_be_judged_fails_closed(
+    broken: CalendarDefinition | MissingCalendar, detail: str
+) -> None:
     blocked = check([US, broken], at("2026-03-03T12:00:00Z"))
     assert blocked is not None
     assert blocked.calendar_name == broken.name
@@ -153,7 +158,7 @@ def test_a_calendar_that_cannot_be_judged_fails_closed(broken: Calendar | Missin
 # ── rules ─────────────────────────────────────────────────────────────────────────────────────────
 
 
-def calendar_by_rule(name: str) -> Calendar:
+def calendar_by_rule(name: str) -> CalendarDefinition:
     found = rule_calendar(name)
     assert found is not None
     return found
@@ -191,7 +196,7 @@ def test_a_rule_calendar_takes_the_zone_of_its_suffix_before_that_of_the_schedul
 def test_a_calendar_with_a_zone_keeps_it_and_one_without_takes_the_schedules(
     own: str | None, schedules: str, nominal: str, is_the_third: bool
 ) -> None:
-    third = Calendar("mine", CalendarKind.ONLY_DATES, own, frozenset({SATURDAY}))
+    third = CalendarDefinition("mine", CalendarKind.ONLY_DATES, own, frozenset({SATURDAY}))
     assert allows(third, at(nominal), schedules) is is_the_third
     assert (check([third], at(nominal), schedules) is None) is is_the_third
     end = unchanged_until([third], at(nominal), at(nominal) + 9 * DAY, schedules)
@@ -258,11 +263,11 @@ def test_a_calendar_may_add_days_of_its_own_to_a_rule() -> None:
         (calendar(CalendarKind.ONLY_DATES, date(2026, 5, 1)), date(2026, 5, 1)),
         (calendar(CalendarKind.SKIP_DATES), None),
         (calendar_by_rule("weekends"), None),
-        (Calendar("mine", CalendarKind.SKIP_DATES, "UTC", frozenset({SATURDAY}), rule="weekends"), None),
+        (CalendarDefinition("mine", CalendarKind.SKIP_DATES, "UTC", frozenset({SATURDAY}), rule="weekends"), None),
     ],
     ids=["built-in", "skip: the year of the last date", "only: the last date", "empty", "rule", "rule and dates"],
 )
-def test_coverage_ends_where_the_data_does(subject: Calendar, ends: date | None) -> None:
+def test_coverage_ends_where_the_data_does(subject: CalendarDefinition, ends: date | None) -> None:
     assert coverage_ends(subject) == ends
 
 
@@ -303,7 +308,7 @@ def test_data_without_an_end_never_warns() -> None:
 
 def test_a_document_is_read_with_defaults_and_any_case_of_kind() -> None:
     parsed = parse_calendar({"name": "freeze", "kind": "SkipDates", "dates": ["2026-12-24", date(2026, 12, 31)]})
-    assert parsed == Calendar(
+    assert parsed == CalendarDefinition(
         "freeze", CalendarKind.SKIP_DATES, None, frozenset({date(2026, 12, 24), date(2026, 12, 31)})
     )
     assert parse_calendar({"name": "freeze", "kind": "skip_dates", "timezone": None}).timezone is None
@@ -392,7 +397,7 @@ def test_hostile_documents_are_refused_briefly_and_quickly(document: object) -> 
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (lambda: Calendar("", CalendarKind.SKIP_DATES, "UTC", frozenset()), "name"),
+        (lambda: CalendarDefinition("", CalendarKind.SKIP_DATES, "UTC", frozenset()), "name"),
         (
             lambda: calendar(CalendarKind.SKIP_DATES, *(date.fromordinal(n) for n in range(1, MAX_DATES + 2))),
             "at most 10000",

@@ -6,19 +6,19 @@ from typing import Any
 
 import pytest
 
-from horarium.instant import DAY, HOUR, MINUTE, from_rfc3339
-from horarium.schedule.calendar import (
-    Calendar,
+from horarium.core.document.calendar import (
+    CalendarDefinition,
     CalendarKind,
     MissingCalendar,
     date_ends,
     local_date,
     unchanged_until,
 )
+from horarium.instant import DAY, HOUR, MINUTE, from_rfc3339
 
 
-def calendar(**rest: Any) -> Calendar:
-    return Calendar(
+def calendar(**rest: Any) -> CalendarDefinition:
+    return CalendarDefinition(
         **{"name": "mine", "kind": CalendarKind.SKIP_DATES, "timezone": "UTC", "dates": frozenset(), **rest}
     )
 

@@ -10,8 +10,8 @@ from celery.schedules import crontab
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from horarium.schedule.celery_crontab import CALENDAR_YEARS
-from horarium.schedule.celery_differences import compare
+from horarium.compat.celery_beat.crontab import CALENDAR_YEARS
+from horarium.compat.celery_beat.differences import compare
 
 
 @pytest.mark.parametrize(

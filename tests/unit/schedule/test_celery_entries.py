@@ -10,8 +10,8 @@ import pytest
 from beat_apps import describe, described
 from celery.schedules import crontab
 
+from horarium.compat.celery_beat.entries import read_description
 from horarium.errors import HorariumError
-from horarium.schedule.celery_entries import read_description
 
 
 def entry():

@@ -8,12 +8,11 @@ import pytest
 from beat_apps import NOW, described, translated
 from celery.schedules import crontab, schedule
 
+from horarium.compat.celery_beat.entries import BeatEntry, CeleryApp, ClockedSchedule, Every, Foreign, Weight
+from horarium.compat.celery_beat.translation import TranslationOptions, bundle_of, schedule_ids, translate
+from horarium.core.policy.names import MAX_ID
+from horarium.features.bundles.document import read_bundle
 from horarium.instant import DAY, to_rfc3339
-from horarium.schedule.bundle import read_bundle
-from horarium.schedule.celery_entries import CeleryApp, Clocked, Entry, Every, Foreign
-from horarium.schedule.celery_options import Weight
-from horarium.schedule.celery_translation import Wishes, bundle_of, schedule_ids, translate
-from horarium.schedule.naming import MAX_ID
 
 
 def daily():
@@ -50,7 +49,9 @@ def test_an_entry_becomes_a_schedule_that_does_as_beat_does():
 
 
 def test_what_the_importer_wishes_holds_for_all():
-    wishes = Wishes(prefix="old.", connection="jobs", timezone="Asia/Tokyo", timeout_seconds=60, paused=True)
+    wishes = TranslationOptions(
+        prefix="old.", connection="jobs", timezone="Asia/Tokyo", timeout_seconds=60, paused=True
+    )
     only = translated(daily(), wishes)
 
     assert only.document is not None
@@ -168,8 +169,8 @@ def test_what_beat_does_not_make_up_for_is_not_caught_up_with():
 
 
 def test_redis_counts_priorities_the_other_way_round():
-    entry = Entry("one", "send", Every(60), "UTC", options={"priority": 0})
-    (only,) = translate(CeleryApp("proj", NOW, (entry,), transport="redis"), Wishes())
+    entry = BeatEntry("one", "send", Every(60), "UTC", options={"priority": 0})
+    (only,) = translate(CeleryApp("proj", NOW, (entry,), transport="redis"), TranslationOptions())
 
     assert only.document is not None
     assert only.document["priority"] == 9
@@ -266,19 +267,19 @@ def test_a_clock_that_only_has_a_zone_is_no_other_clock():
 @pytest.mark.parametrize(
     ("entry", "remark"),
     [
-        pytest.param(Entry("a", "t", Foreign("solar", "<solar: sunrise>"), "UTC"), "schedule", id="the sun"),
-        pytest.param(Entry("a", "t", Foreign("unknown", "<mine>"), "UTC"), "schedule", id="an unknown class"),
-        pytest.param(Entry("a", "t", Clocked(NOW), "UTC"), "clocked", id="a moment that is over"),
-        pytest.param(Entry("a", "t", Every(0), "UTC"), "interval", id="must be greater than 0"),
-        pytest.param(Entry("a", "", Every(60), "UTC"), "task", id="no task"),
-        pytest.param(Entry("a", "t", Every(60), None), "timezone", id="a zone without a name"),
-        pytest.param(Entry("a", "t", Every(60), "Mars/Olympus"), "timezone", id="no zone"),
-        pytest.param(Entry("a", "t", Every(60), "UTC", one_off=True, sent=1), "one_off", id="sent already"),
-        pytest.param(Entry("a", "t", Every(60), "UTC", end_at=NOW), "expires", id="ended"),
+        pytest.param(BeatEntry("a", "t", Foreign("solar", "<solar: sunrise>"), "UTC"), "schedule", id="the sun"),
+        pytest.param(BeatEntry("a", "t", Foreign("unknown", "<mine>"), "UTC"), "schedule", id="an unknown class"),
+        pytest.param(BeatEntry("a", "t", ClockedSchedule(NOW), "UTC"), "clocked", id="a moment that is over"),
+        pytest.param(BeatEntry("a", "t", Every(0), "UTC"), "interval", id="must be greater than 0"),
+        pytest.param(BeatEntry("a", "", Every(60), "UTC"), "task", id="no task"),
+        pytest.param(BeatEntry("a", "t", Every(60), None), "timezone", id="a zone without a name"),
+        pytest.param(BeatEntry("a", "t", Every(60), "Mars/Olympus"), "timezone", id="no zone"),
+        pytest.param(BeatEntry("a", "t", Every(60), "UTC", one_off=True, sent=1), "one_off", id="sent already"),
+        pytest.param(BeatEntry("a", "t", Every(60), "UTC", end_at=NOW), "expires", id="ended"),
     ],
 )
 def test_what_has_no_equal_is_refused(entry, remark):
-    (only,) = translate(CeleryApp("proj", NOW, (entry,)), Wishes())
+    (only,) = translate(CeleryApp("proj", NOW, (entry,)), TranslationOptions())
 
     assert only.document is None
     assert ("refused", remark) in said(only)
@@ -286,11 +287,11 @@ def test_what_has_no_equal_is_refused(entry, remark):
 
 
 def test_rows_of_a_table_say_more():
-    row = Entry(
-        "a", "t", Clocked(NOW + DAY + 1), "UTC", enabled=False, one_off=True, start_at=NOW + 1, note="by hand",
+    row = BeatEntry(
+        "a", "t", ClockedSchedule(NOW + DAY + 1), "UTC", enabled=False, one_off=True, start_at=NOW + 1, note="by hand",
         known_task=False, not_stepped="ValueError: no",
     )  # fmt: skip
-    (only,) = translate(CeleryApp("proj", NOW, (row,)), Wishes())
+    (only,) = translate(CeleryApp("proj", NOW, (row,)), TranslationOptions())
 
     assert only.document is not None
     assert only.document["spec"] == {
@@ -324,7 +325,7 @@ def test_ids_are_made_of_names(names, ids):
 def test_the_bundle_has_what_is_the_same_and_what_is_alike_if_asked():
     both = [crontab(minute=0, hour=0, day_of_month=13, day_of_week="fri"), 0.5]
     app = described({f"e{number}": {"schedule": when} for number, when in enumerate(both)}, days=3)
-    translations = translate(app, Wishes())
+    translations = translate(app, TranslationOptions())
     same = bundle_of(app, translations, approximate=False)
     alike = bundle_of(app, translations, approximate=True)
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from horarium.condition import compile_condition
-from horarium.schedule.clause_words import MAX_SHOWN, tell_clause
+from horarium.core.document.descriptions import MAX_SHOWN, describe_clause
 
 CONTEXT: dict[str, Any] = {"stats": {"failed": 1}, "tags": ["eu"], "nothing": None}
 ROWS: dict[str, tuple[str, dict[str, Any], str]] = {
@@ -25,11 +25,11 @@ ROWS: dict[str, tuple[str, dict[str, Any], str]] = {
 @pytest.mark.parametrize(("pointer", "wanted", "sentence"), ROWS.values(), ids=ROWS)
 def test_a_clause_says_what_it_saw(pointer: str, wanted: dict[str, Any], sentence: str) -> None:
     [found] = compile_condition({pointer: wanted}).explain(CONTEXT)
-    assert tell_clause(found).sentence == sentence
+    assert describe_clause(found).sentence == sentence
 
 
 def test_what_is_long_is_cut() -> None:
     [found] = compile_condition({"/a": {"eq": "x" * 5_000}}).explain({"a": ["y" * 5_000]})
-    told = tell_clause(found)
+    told = describe_clause(found)
     assert len(told.wanted) == len(told.seen) == MAX_SHOWN
     assert len(told.sentence) < 3 * MAX_SHOWN

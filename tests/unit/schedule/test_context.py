@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from horarium.condition import compile_condition
-from horarium.schedule.context import SHAPE, ContextMember, is_context, never_there
+from horarium.core.document.condition_context import SHAPE, ContextMember, is_context, never_there
 
 ALL = "prior_run_result, last_24h_stats, signal_rpc_result"
 

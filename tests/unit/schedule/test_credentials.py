@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
+from horarium.core.document.canonical import to_document
+from horarium.core.document.definition import Action
+from horarium.core.document.document import parse_definition
+from horarium.core.document.secrets import carries_credentials, generated_name, hosts_of, is_generated_for, of_schedule
+from horarium.core.policy.names import MAX_ID, checked_id
 from horarium.instant import from_rfc3339
-from horarium.schedule.canonical import to_document
-from horarium.schedule.credentials import carries_credentials, generated_name, hosts_of, is_generated_for, of_schedule
-from horarium.schedule.definition import Action
-from horarium.schedule.document import parse_definition
-from horarium.schedule.naming import MAX_ID, checked_id
 
 NOW = from_rfc3339("2026-03-01T00:00:00Z")
 

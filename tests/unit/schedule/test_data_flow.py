@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
+from horarium.core.document.nodes import NothingFound, results_read, step_input
+from horarium.core.document.workflow import Edge, Node, WorkflowDefinition
+from horarium.core.document.workflow_steps import CompiledWorkflow
 from horarium.errors import ConditionError
-from horarium.schedule.compiled import CompiledWorkflow
-from horarium.schedule.data_flow import NothingFound, results_read, step_input
-from horarium.schedule.workflow import Edge, Node, Workflow
 
 CONTEXT: dict[str, Any] = {
     "inputs": {"day": 7, "a/b": [1, 2]},
@@ -68,6 +68,8 @@ def test_a_step_without_a_template_reads_all_before_it() -> None:
     assert results_read(Node("n", {})) is None
     edges = (Edge("a", "b"), Edge("b", "d"), Edge("c", "d"), Edge("d", "e"))
     needs = {name: tuple(edge.source for edge in edges if edge.target == name) for name in "abcde"}
-    compiled = CompiledWorkflow(Workflow("w", 1, tuple(Node(name, {}, needs[name]) for name in "abcde"), edges))
+    compiled = CompiledWorkflow(
+        WorkflowDefinition("w", 1, tuple(Node(name, {}, needs[name]) for name in "abcde"), edges)
+    )
     assert compiled.ancestors(compiled.places["d"]) == {0, 1, 2}
     assert compiled.ancestors(0) == set()

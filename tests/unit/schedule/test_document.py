@@ -7,15 +7,13 @@ from typing import Any
 
 import pytest
 
+from horarium.core.document.document import Defaults, ParsedDefinition, from_canonical, parse_definition, to_document
+from horarium.core.document.kinds import SHIPPED, WORKFLOW
+from horarium.core.document.places import COMPUTED, PLACES, SHIPPED_NAMES
+from horarium.core.document.places import NAMES as WRITTEN
+from horarium.core.policy.queue import CatchupPolicy, OverlapPolicy
 from horarium.errors import InvalidDefinition
 from horarium.instant import from_rfc3339
-from horarium.policy.catchup import CatchupPolicy
-from horarium.policy.overlap import OverlapPolicy
-from horarium.schedule.aliases import COMPUTED, SHIPPED_NAMES
-from horarium.schedule.document import Defaults, Parsed, from_canonical, parse_definition, to_document
-from horarium.schedule.kinds import SHIPPED, WORKFLOW
-from horarium.schedule.places import NAMES as WRITTEN
-from horarium.schedule.places import PLACES
 
 TOP, OBJECTS = SHIPPED_NAMES.top, SHIPPED_NAMES.objects
 NOW = from_rfc3339("2026-01-01T00:00:00Z")
@@ -23,7 +21,7 @@ CRON = {"cron_expressions": ["0 2 * * *"]}
 PARTS = frozenset(OBJECTS)
 
 
-def parse(document: object, **how: Any) -> Parsed:
+def parse(document: object, **how: Any) -> ParsedDefinition:
     return parse_definition(document, now=NOW, generated_id="generated", **how)
 
 

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
+from horarium.core.document.document import parse_definition
 from horarium.errors import InvalidDefinition
 from horarium.instant import from_rfc3339
-from horarium.schedule.document import parse_definition
 
 NOW = from_rfc3339("2026-01-01T00:00:00Z")
 GOOD: dict[str, Any] = {"schedule_id": "s", "cron_expr": "0 2 * * *", "prompt": "x"}

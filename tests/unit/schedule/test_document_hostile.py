@@ -13,11 +13,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from horarium.core.document.document import from_canonical, merge_patch, parse_definition, replace_parts, to_document
+from horarium.core.document.places import NAMES as WRITTEN
+from horarium.core.document.places import SHIPPED_NAMES
 from horarium.errors import InvalidDefinition
 from horarium.instant import from_rfc3339
-from horarium.schedule.aliases import SHIPPED_NAMES
-from horarium.schedule.document import from_canonical, merge_patch, parse_definition, replace_parts, to_document
-from horarium.schedule.places import NAMES as WRITTEN
 
 TOP, OBJECTS = SHIPPED_NAMES.top, SHIPPED_NAMES.objects
 NOW = from_rfc3339("2026-01-01T00:00:00Z")

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from horarium.policy.names import PolicyError
-from horarium.schedule.document_shapes import AGENT, ASSIGNMENT, SHAPES, TEAM, DocumentShape
+from horarium.core.policy.names import PolicyError
+from horarium.features.agents.definition import AGENT, ASSIGNMENT, SHAPES, TEAM, DocumentShape
 
 WRITER = {
     "id": "writer",

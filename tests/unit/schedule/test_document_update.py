@@ -7,15 +7,11 @@ from typing import Any
 
 import pytest
 
-from horarium.errors import InvalidDefinition
-from horarium.instant import from_rfc3339
-from horarium.policy.catchup import CatchupPolicy
-from horarium.policy.overlap import OverlapPolicy
-from horarium.schedule.definition import Definition
-from horarium.schedule.document import (
+from horarium.core.document.definition import Definition
+from horarium.core.document.document import (
     Defaults,
-    Parsed,
-    Update,
+    ParsedDefinition,
+    UpdateMode,
     changed_fields,
     merge_patch,
     parse_definition,
@@ -23,6 +19,9 @@ from horarium.schedule.document import (
     spec_equal,
     to_document,
 )
+from horarium.core.policy.queue import CatchupPolicy, OverlapPolicy
+from horarium.errors import InvalidDefinition
+from horarium.instant import from_rfc3339
 
 NOW = from_rfc3339("2026-01-01T00:00:00Z")
 BASE: dict[str, Any] = {
@@ -56,7 +55,7 @@ def base() -> Definition:
     return parse_definition(BASE, now=NOW).definition
 
 
-def change(patch: object, update: Update = Update.MERGE, **how: Any) -> Parsed:
+def change(patch: object, update: UpdateMode = UpdateMode.MERGE, **how: Any) -> ParsedDefinition:
     return parse_definition(patch, now=NOW, base=base(), update=update, **how)
 
 
@@ -79,8 +78,8 @@ def test_the_base_document_is_canonical() -> None:
     assert to_document(base()) == BASE
 
 
-@pytest.mark.parametrize("update", [Update.MERGE, Update.PARTS])
-def test_an_empty_change_changes_nothing(update: Update) -> None:
+@pytest.mark.parametrize("update", [UpdateMode.MERGE, UpdateMode.PARTS])
+def test_an_empty_change_changes_nothing(update: UpdateMode) -> None:
     assert change({}, update).definition == base()
     assert change([], update).definition == base()
 
@@ -157,7 +156,7 @@ def ordered(document: dict[str, Any]) -> dict[str, Any]:
 
 @pytest.mark.parametrize(("patch", "expected"), PUTS.values(), ids=PUTS)
 def test_parts_that_are_replaced(patch: dict[str, Any], expected: dict[str, Any]) -> None:
-    assert to_document(change(patch, Update.PARTS).definition) == ordered(expected)
+    assert to_document(change(patch, UpdateMode.PARTS).definition) == ordered(expected)
 
 
 @pytest.mark.parametrize(("patch", "expected"), MERGES.values(), ids=MERGES)
@@ -179,7 +178,7 @@ def test_a_patch_may_pause_and_the_definition_does_not_know() -> None:
 
 
 def test_a_whole_document_keeps_nothing_of_the_base_but_its_names() -> None:
-    definition = change({"cron_expr": "0 3 * * *", "prompt": "x"}, Update.WHOLE).definition
+    definition = change({"cron_expr": "0 3 * * *", "prompt": "x"}, UpdateMode.WHOLE).definition
     assert to_document(definition) == {
         "schedule_id": "s",
         "namespace": "billing",
@@ -190,9 +189,9 @@ def test_a_whole_document_keeps_nothing_of_the_base_but_its_names() -> None:
     }
 
 
-@pytest.mark.parametrize("update", Update)
+@pytest.mark.parametrize("update", UpdateMode)
 @pytest.mark.parametrize("patch", [{"schedule_id": "t"}, {"namespace": "default"}], ids=str)
-def test_the_names_of_a_schedule_cannot_change(patch: dict[str, Any], update: Update) -> None:
+def test_the_names_of_a_schedule_cannot_change(patch: dict[str, Any], update: UpdateMode) -> None:
     with pytest.raises(InvalidDefinition) as refused:
         change(patch | {"cron_expr": "0 3 * * *", "workflow_type": "w"}, update)
     assert {path: "cannot be changed" in texts[0] for path, texts in refused.value.errors.items()} == {
@@ -249,10 +248,10 @@ ONCE = {"schedule_id": "s", "at": ["2026-06-01T00:00:00Z"], "prompt": "x"}
 
 @pytest.mark.parametrize(
     ("patch", "update"),
-    [({"note": "new"}, Update.MERGE), ({"note": "new"}, Update.PARTS), (ONCE, Update.WHOLE)],
+    [({"note": "new"}, UpdateMode.MERGE), ({"note": "new"}, UpdateMode.PARTS), (ONCE, UpdateMode.WHOLE)],
     ids=["merge", "parts", "whole"],
 )
-def test_a_finished_schedule_can_be_edited_as_long_as_its_spec_stays(patch: dict[str, Any], update: Update) -> None:
+def test_a_finished_schedule_can_be_edited_as_long_as_its_spec_stays(patch: dict[str, Any], update: UpdateMode) -> None:
     finished = parse_definition(ONCE, now=NOW).definition
     assert parse_definition(patch, now=LATER, base=finished, update=update).definition.spec == finished.spec
 

@@ -4,20 +4,20 @@ from __future__ import annotations
 
 import pytest
 
-from horarium.schedule.event import (
+from horarium.core.document.event import (
     ADDED_KEYS,
     CONTRACT_KEYS,
     LINEAGE_KEYS,
     PAYLOAD_KEYS,
     CommandContext,
     EventType,
+    RecordedOutcome,
     RunEventType,
-    TriggerOutcome,
     final_event,
     make_lineage_payload,
     make_payload,
 )
-from horarium.schedule.run import FINAL, RunState
+from horarium.core.document.states import FINAL, RunState
 
 # From the published contract of the Durable Workflow schedule history.
 PUBLISHED = {
@@ -100,7 +100,7 @@ def test_the_lineage_event_of_a_run_has_its_own_keys() -> None:
 
 
 def test_a_trigger_is_scheduled_drained_or_backfilled() -> None:
-    assert [outcome.value for outcome in TriggerOutcome] == ["scheduled", "drained", "backfilled"]
+    assert [outcome.value for outcome in RecordedOutcome] == ["scheduled", "drained", "backfilled"]
 
 
 def test_the_stream_of_a_run_has_the_words_that_were_promised() -> None:

@@ -7,13 +7,12 @@ from typing import Any, Unpack
 
 import pytest
 
+from horarium.core.document.definition import Definition
+from horarium.core.document.document import parse_definition, to_document
+from horarium.core.document.fields import ScheduleFields
+from horarium.core.document.kinds import schema_of
+from horarium.core.document.places import PARTS, PLACES, other_names
 from horarium.errors import InvalidDefinition
-from horarium.schedule.aliases import other_names
-from horarium.schedule.definition import Definition
-from horarium.schedule.document import parse_definition, to_document
-from horarium.schedule.fields import ScheduleFields
-from horarium.schedule.places import PARTS, PLACES
-from horarium.schedule.schema import schema_of
 
 SCHEMAS = {path: place.schema() for path, place in PLACES.items()}
 

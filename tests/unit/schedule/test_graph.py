@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from horarium.core.document.workflow_parts import components, find_cycle, topological_order
 from horarium.errors import CycleDetected
-from horarium.schedule.graph import components, find_cycle, topological_order
 
 
 def pairs(text: str) -> list[tuple[str, str]]:

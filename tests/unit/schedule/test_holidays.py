@@ -11,8 +11,7 @@ from pathlib import Path
 import pytest
 
 import horarium
-from horarium.errors import InvalidCalendar
-from horarium.schedule.holidays import (
+from horarium.core.document.holidays import (
     WEEKDAYS,
     WEEKENDS,
     DaysOfWeek,
@@ -24,6 +23,7 @@ from horarium.schedule.holidays import (
     rule_day_name,
     rule_text,
 )
+from horarium.errors import InvalidCalendar
 
 
 @pytest.mark.parametrize(
@@ -111,7 +111,7 @@ def test_other_names_are_no_rules(text: str) -> None:
 
 def test_the_holidays_package_is_not_imported_before_a_country_is_asked_for() -> None:
     code = (
-        "import sys; from horarium.schedule.holidays import parse_rule; parse_rule('weekends'); "
+        "import sys; from horarium.core.document.holidays import parse_rule; parse_rule('weekends'); "
         "assert 'holidays' not in sys.modules; parse_rule('holidays:US'); assert 'holidays' in sys.modules"
     )
     source = str(Path(horarium.__file__).parents[1])

@@ -7,9 +7,8 @@ from datetime import date
 
 import pytest
 
-from horarium.policy.names import PolicyError
-from horarium.schedule.json_limits import OBJECT
-from horarium.schedule.jsonvalue import checked_object
+from horarium.core.document.json_values import OBJECT, checked_object
+from horarium.core.policy.names import PolicyError
 
 
 def nested(depth: int) -> dict[str, object]:

@@ -8,14 +8,13 @@ from typing import Any
 
 import pytest
 
+from horarium.core.document.definition import OTHER_TIMEOUT_SECONDS, Action
+from horarium.core.document.document import UpdateMode, from_canonical, parse_definition, run_part_of, to_document
+from horarium.core.document.field import Field, text_field, whole_field
+from horarium.core.document.kinds import SHIPPED, Kind, Kinds, schema_of
+from horarium.core.document.planning import compile_planning, planning_text
+from horarium.core.policy.names import PolicyError, shown
 from horarium.errors import InvalidDefinition, KindNotAvailable
-from horarium.policy.names import PolicyError, shown
-from horarium.schedule.definition import OTHER_TIMEOUT_SECONDS, Action
-from horarium.schedule.document import Update, from_canonical, parse_definition, run_part_of, to_document
-from horarium.schedule.field import Field, text_field, whole_field
-from horarium.schedule.kinds import SHIPPED, Kind, Kinds
-from horarium.schedule.planning import compile_planning, planning_text
-from horarium.schedule.schema import schema_of
 
 NOW = 1_770_000_000_000_000
 CRON = {"schedule_id": "s", "cron_expr": "0 2 * * *"}
@@ -114,8 +113,8 @@ def test_what_was_written_is_read_though_nobody_declares_it_any_more() -> None:
     assert SHIPPED.target_of(definition.action) == "echo:"
 
 
-@pytest.mark.parametrize("how", list(Update), ids=str)
-def test_it_can_be_changed(how: Update) -> None:
+@pytest.mark.parametrize("how", list(UpdateMode), ids=str)
+def test_it_can_be_changed(how: UpdateMode) -> None:
     base = parse({"action": {"text": "a", "times": 3}})
     changed = parse({"action": {"kind": "echo", "text": "b", "times": 3}}, base=base, update=how)
     assert changed == replace(base, action=Action("echo", {"text": "b", "times": 3}))
@@ -170,18 +169,18 @@ STORED = parse({"action": {"text": "a", "name": "bob", "input": {"b": 1}, "queue
 @pytest.mark.parametrize(
     ("change", "how"),
     [
-        ({"note": "other"}, Update.MERGE),
-        ({"priority": 5}, Update.MERGE),
-        ({"spec": {"cron_expressions": ["0 3 * * *"]}}, Update.PARTS),
-        (to_document(STORED), Update.MERGE),
-        (to_document(STORED), Update.PARTS),
-        (to_document(STORED), Update.WHOLE),
-        ({"text": "a"}, Update.PARTS),
+        ({"note": "other"}, UpdateMode.MERGE),
+        ({"priority": 5}, UpdateMode.MERGE),
+        ({"spec": {"cron_expressions": ["0 3 * * *"]}}, UpdateMode.PARTS),
+        (to_document(STORED), UpdateMode.MERGE),
+        (to_document(STORED), UpdateMode.PARTS),
+        (to_document(STORED), UpdateMode.WHOLE),
+        ({"text": "a"}, UpdateMode.PARTS),
     ],
     ids=["note", "priority", "spec", "merge", "parts", "whole", "flat"],
 )
 def test_an_action_that_does_not_change_stays_though_nobody_declares_its_kind(
-    change: dict[str, Any], how: Update
+    change: dict[str, Any], how: UpdateMode
 ) -> None:
     assert parse_definition(change, now=NOW, base=STORED, update=how).definition.action == STORED.action
 

@@ -6,12 +6,17 @@ from typing import Any
 
 import pytest
 
-from horarium.policy.approval import ApprovalMode, ApprovalPolicy
-from horarium.policy.failure import FailureMode, FailurePolicy
-from horarium.policy.limits import RunLimits
-from horarium.policy.retry import UNASKED, RetryPolicy
-from horarium.schedule.effective import Effective, PolicyOrigin, effective_text, read_effective
-from horarium.schedule.merged_policies import Said, merge_policies
+from horarium.core.document.effective_policies import (
+    Effective,
+    PolicyOrigin,
+    StatedPolicies,
+    effective_text,
+    merge_policies,
+    read_effective,
+)
+from horarium.core.policy.approval import ApprovalMode, ApprovalPolicy
+from horarium.core.policy.limits import RunLimits
+from horarium.core.policy.retry import UNASKED, FailureMode, FailurePolicy, RetryPolicy
 
 SCHEDULE, ASSIGNMENT, AGENT, WORKFLOW = (
     PolicyOrigin.SCHEDULE,
@@ -20,11 +25,13 @@ SCHEDULE, ASSIGNMENT, AGENT, WORKFLOW = (
     PolicyOrigin.WORKFLOW,
 )
 HALT, FALLBACK = FailurePolicy(FailureMode.HALT), FailurePolicy(FailureMode.FALLBACK, "second")
-NOTHING = Said(SCHEDULE, ApprovalPolicy(), UNASKED, FailurePolicy(), RunLimits())
+NOTHING = StatedPolicies(SCHEDULE, ApprovalPolicy(), UNASKED, FailurePolicy(), RunLimits())
 
 
-def asks(origin: PolicyOrigin, requires: bool | None = None, mode: ApprovalMode | None = None, **more: Any) -> Said:
-    return Said(origin, ApprovalPolicy(requires, mode, **more))
+def asks(
+    origin: PolicyOrigin, requires: bool | None = None, mode: ApprovalMode | None = None, **more: Any
+) -> StatedPolicies:
+    return StatedPolicies(origin, ApprovalPolicy(requires, mode, **more))
 
 
 @pytest.mark.parametrize(
@@ -71,7 +78,7 @@ def asks(origin: PolicyOrigin, requires: bool | None = None, mode: ApprovalMode 
     ],
 )
 def test_approval_is_taken_field_by_field(
-    said: list[Said], field: str, value: object, origin: PolicyOrigin | None
+    said: list[StatedPolicies], field: str, value: object, origin: PolicyOrigin | None
 ) -> None:
     merged = merge_policies(said, has_assignee=True)
     assert getattr(merged.approval, field) == value
@@ -87,13 +94,20 @@ def test_without_an_assignee_nothing_waits_by_itself() -> None:
     [
         ([NOTHING], UNASKED, FailurePolicy(), {}),
         (
-            [NOTHING, Said(ASSIGNMENT, retry=RetryPolicy(4)), Said(AGENT, retry=RetryPolicy(5), failure=HALT)],
+            [
+                NOTHING,
+                StatedPolicies(ASSIGNMENT, retry=RetryPolicy(4)),
+                StatedPolicies(AGENT, retry=RetryPolicy(5), failure=HALT),
+            ],
             RetryPolicy(4),
             HALT,
             {"retry_policy": ASSIGNMENT, "failure_policy": AGENT},
         ),
         (
-            [Said(SCHEDULE, retry=RetryPolicy(0), failure=FALLBACK), Said(AGENT, retry=RetryPolicy(5), failure=HALT)],
+            [
+                StatedPolicies(SCHEDULE, retry=RetryPolicy(0), failure=FALLBACK),
+                StatedPolicies(AGENT, retry=RetryPolicy(5), failure=HALT),
+            ],
             RetryPolicy(0),
             FALLBACK,
             {"retry_policy": SCHEDULE, "failure_policy": SCHEDULE},
@@ -102,7 +116,7 @@ def test_without_an_assignee_nothing_waits_by_itself() -> None:
     ids=["defaults", "those who come later", "the schedule first"],
 )
 def test_the_first_whole_policy_holds(
-    said: list[Said], retry: RetryPolicy, failure: FailurePolicy, origins: dict[str, PolicyOrigin]
+    said: list[StatedPolicies], retry: RetryPolicy, failure: FailurePolicy, origins: dict[str, PolicyOrigin]
 ) -> None:
     merged = merge_policies(said, has_assignee=False)
     assert (merged.retry, merged.failure) == (retry, failure)
@@ -111,8 +125,8 @@ def test_the_first_whole_policy_holds(
 
 def test_of_limits_the_strictest_of_all_hold() -> None:
     said = [
-        Said(SCHEDULE, limits=RunLimits(cost=5, tokens=100, allow_tools=("search", "mail"))),
-        Said(AGENT, limits=RunLimits(cost=3, runtime_seconds=60, allow_tools=("search",))),
+        StatedPolicies(SCHEDULE, limits=RunLimits(cost=5, tokens=100, allow_tools=("search", "mail"))),
+        StatedPolicies(AGENT, limits=RunLimits(cost=3, runtime_seconds=60, allow_tools=("search",))),
     ]
     merged = merge_policies(said, has_assignee=True, caps=RunLimits(tokens=50, tool_calls=7))
     assert merged.limits == RunLimits(60, 3, 50, 7, ("search",))

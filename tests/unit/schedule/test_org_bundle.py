@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
+from horarium.core.policy.names import checked_id
 from horarium.errors import InvalidDefinition
-from horarium.schedule.agent import MAX_DEPTH
-from horarium.schedule.bundle import Bundle, BundleKind, read_bundle
-from horarium.schedule.naming import checked_id
-from horarium.schedule.org_bundle import seeded_id
+from horarium.features.agents.definition import MAX_DEPTH
+from horarium.features.bundles.document import Bundle, BundleKind, read_bundle
+from horarium.features.bundles.organisation import seeded_id
 
 DAILY: dict[str, Any] = {"name": "Daily audit", "cron_expr": "0 9 * * *", "prompt": "Look\r\naround"}
 

@@ -6,8 +6,7 @@ from collections.abc import Mapping
 
 import pytest
 
-from horarium.schedule.agent import MAX_DEPTH
-from horarium.schedule.peers import may_speak
+from horarium.features.agents.definition import MAX_DEPTH, may_speak
 
 # boss ─┬─ editor ─┬─ writer
 #       │          └─ checker

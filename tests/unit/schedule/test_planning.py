@@ -12,19 +12,11 @@ from typing import Any
 import pytest
 
 from horarium.condition import compile_condition
-from horarium.instant import from_rfc3339
-from horarium.policy.approval import ApprovalPolicy, WhileWaiting
-from horarium.policy.catchup import Catchup, CatchupPolicy
-from horarium.policy.limits import Budget, RunLimits
-from horarium.policy.overlap import Overlap, OverlapPolicy
-from horarium.policy.retry import RetryPolicy
-from horarium.recurrence.spec import Spec
-from horarium.recurrence.wall import CronSchedule, DstFold, DstGap
-from horarium.schedule.assignee import Assignee, AssigneeType
-from horarium.schedule.definition import Action, Definition, IntervalText, SpecText
-from horarium.schedule.effective import Effective, effective_text
-from horarium.schedule.kinds import SHIPPED
-from horarium.schedule.planning import (
+from horarium.core.document.assignee import Assignee, AssigneeType
+from horarium.core.document.definition import Action, Definition, IntervalText, SpecText
+from horarium.core.document.effective_policies import Effective, effective_text
+from horarium.core.document.kinds import SHIPPED
+from horarium.core.document.planning import (
     FAILING_AFTER_DIGITS,
     FAILING_AFTER_KEY,
     Planning,
@@ -33,8 +25,15 @@ from horarium.schedule.planning import (
     planning_text,
     remembered,
 )
-from horarium.schedule.rendering import TemplateUse
-from horarium.schedule.run import Delivery
+from horarium.core.document.rendering import TemplateUse
+from horarium.core.document.states import Delivery
+from horarium.core.policy.approval import ApprovalPolicy, WhileWaiting
+from horarium.core.policy.limits import Budget, RunLimits
+from horarium.core.policy.queue import Catchup, CatchupPolicy, Overlap, OverlapPolicy
+from horarium.core.policy.retry import RetryPolicy
+from horarium.core.recurrence.parts import CronSchedule, DstFold, DstGap
+from horarium.core.recurrence.spec import Spec
+from horarium.instant import from_rfc3339
 
 START, END = from_rfc3339("2026-01-01T00:00:00Z"), from_rfc3339("2030-01-01T00:00:00Z")
 PLAIN = Definition("one", SpecText(("0 9 * * *",)), Action("http", {"url": "https://example.org"}))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from horarium.schedule.position import Position, Status
+from horarium.core.document.states import Position, Status
 
 
 def test_the_statuses_are_those_of_the_contract() -> None:

@@ -6,12 +6,12 @@ from typing import Any
 
 import pytest
 
+from horarium.core.document.document import ParsedDefinition, UpdateMode, parse_definition, to_document
+from horarium.core.document.places import COMPUTED
 from horarium.errors import InvalidDefinition
-from horarium.schedule.aliases import COMPUTED
-from horarium.schedule.document import Parsed, Update, parse_definition, to_document
 
 NOW = 1_770_000_000_000_000
-# What an answer says beside the document: see `api/views.py`.
+# What an answer says beside the document: see `features/schedules/views.py`.
 BESIDE: dict[str, Any] = {
     **dict.fromkeys(COMPUTED, "anything"),
     "uid": "0123",
@@ -37,7 +37,7 @@ ACTIONS: dict[str, dict[str, Any]] = {
 }
 
 
-def parse(document: dict[str, Any], **more: Any) -> Parsed:
+def parse(document: dict[str, Any], **more: Any) -> ParsedDefinition:
     return parse_definition(document, now=NOW, **more)
 
 
@@ -51,8 +51,8 @@ def answer(action: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
 
 
 @pytest.mark.parametrize("action", ACTIONS.values(), ids=ACTIONS)
-@pytest.mark.parametrize("how", list(Update), ids=str)
-def test_what_was_read_means_what_it_meant(action: dict[str, Any], how: Update) -> None:
+@pytest.mark.parametrize("how", list(UpdateMode), ids=str)
+def test_what_was_read_means_what_it_meant(action: dict[str, Any], how: UpdateMode) -> None:
     definition, document = answer(action)
     parsed = parse(document, base=definition, update=how)
     assert parsed.definition == definition

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from horarium.schedule.reason import REASON_ALIASES, Obstacle, Reason, dispatch_status
+from horarium.core.document.states import REASON_ALIASES, Obstacle, Reason, dispatch_status
 
 CLOSED_LIST = (
     "status_not_triggerable outside_window remaining_actions_exhausted native_scheduler calendar condition_failed "

@@ -10,7 +10,7 @@ from urllib.parse import quote, quote_plus
 
 import pytest
 
-from horarium.schedule.redaction import MASK, Redactor, _beginning
+from horarium.core.document.secret_values import MASK, Redactor, _beginning
 
 TOKEN = "s3cr3t-token-42"
 

@@ -4,24 +4,24 @@ from __future__ import annotations
 
 import pytest
 
-from horarium.schedule.release import Turn, fingerprint, turn_of
+from horarium.features.bundles.values import ReleaseOrder, fingerprint, release_order
 
 
 @pytest.mark.parametrize(
     ("release", "known", "expected"),
     [
-        ("a", {}, (Turn.FIRST, 1)),
-        ("a", {"a": 1}, (Turn.NEWEST, 1)),
-        ("b", {"a": 1}, (Turn.FIRST, 2)),
-        ("a", {"a": 1, "b": 2}, (Turn.OLDER, 1)),
-        ("b", {"a": 1, "b": 2}, (Turn.NEWEST, 2)),
-        ("c", {"a": 7, "b": 9}, (Turn.FIRST, 10)),
+        ("a", {}, (ReleaseOrder.FIRST, 1)),
+        ("a", {"a": 1}, (ReleaseOrder.NEWEST, 1)),
+        ("b", {"a": 1}, (ReleaseOrder.FIRST, 2)),
+        ("a", {"a": 1, "b": 2}, (ReleaseOrder.OLDER, 1)),
+        ("b", {"a": 1, "b": 2}, (ReleaseOrder.NEWEST, 2)),
+        ("c", {"a": 7, "b": 9}, (ReleaseOrder.FIRST, 10)),
     ],
 )
 def test_releases_are_as_old_as_they_were_first_seen(
-    release: str, known: dict[str, int], expected: tuple[Turn, int]
+    release: str, known: dict[str, int], expected: tuple[ReleaseOrder, int]
 ) -> None:
-    assert turn_of(release, known) == expected
+    assert release_order(release, known) == expected
 
 
 def test_the_same_declarations_are_the_same_release() -> None:

@@ -6,12 +6,10 @@ from typing import Any
 
 import pytest
 
-from horarium.errors import InvalidDefinition
-from horarium.instant import from_rfc3339
-from horarium.schedule.canonical import to_document
-from horarium.schedule.definition import Definition
-from horarium.schedule.document import Parsed, changed_fields, from_canonical, parse_definition
-from horarium.schedule.rendering import (
+from horarium.core.document.canonical import to_document
+from horarium.core.document.definition import Definition
+from horarium.core.document.document import ParsedDefinition, changed_fields, from_canonical, parse_definition
+from horarium.core.document.rendering import (
     RunFacts,
     ScheduleName,
     TemplateUse,
@@ -21,13 +19,15 @@ from horarium.schedule.rendering import (
     texts_of,
     use_of,
 )
+from horarium.errors import InvalidDefinition
+from horarium.instant import from_rfc3339
 
 NOW = from_rfc3339("2026-11-19T00:00:00Z")
 NOMINAL = from_rfc3339("2026-12-01T02:00:00Z")
 ENVELOPE = {"codec": "json", "blob": "{{ nominal }}"}
 
 
-def parsed(**parts: Any) -> Parsed:
+def parsed(**parts: Any) -> ParsedDefinition:
     return parse_definition({"schedule_id": "daily", "cron_expr": "0 2 * * *", "template": True, **parts}, now=NOW)
 
 

@@ -6,9 +6,7 @@ import hashlib
 
 import pytest
 
-from horarium.errors import InvalidTransition
-from horarium.instant import SECOND, from_rfc3339
-from horarium.schedule.run import (
+from horarium.core.document.states import (
     FINAL,
     TRANSITIONS,
     Delivery,
@@ -27,6 +25,8 @@ from horarium.schedule.run import (
     state_after_termination,
     step_key,
 )
+from horarium.errors import InvalidTransition
+from horarium.instant import SECOND, from_rfc3339
 
 FINAL_NAMES = "succeeded failed timed_out cancelled terminated rejected expired skipped launch_failed unknown"
 

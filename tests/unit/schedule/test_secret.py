@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
+from horarium.core.document.document import UpdateMode, parse_definition
+from horarium.core.document.kinds import SHIPPED
+from horarium.core.document.secrets import MAX_NAMES, MAX_REFERENCES, SECRET_KINDS, resolved_value, secret_names
 from horarium.errors import InvalidDefinition
 from horarium.instant import from_rfc3339
-from horarium.schedule.document import Update, parse_definition
-from horarium.schedule.kinds import SHIPPED
-from horarium.schedule.secret import KINDS, MAX_NAMES, MAX_REFERENCES, resolved, secret_names
 
 NOW = from_rfc3339("2026-03-01T00:00:00Z")
 NAMED = {"$secret": "mine"}
@@ -98,13 +98,13 @@ def test_an_encoded_input_is_data() -> None:
 
 
 def test_the_kinds_that_take_secrets_are_kinds() -> None:
-    assert SHIPPED.keys() >= KINDS
+    assert SHIPPED.keys() >= SECRET_KINDS
 
 
 def test_a_patch_replaces_a_reference_whole() -> None:
     base = definition({**HTTP, "headers": {"X-A": NAMED}, "input": {"a": {"b": 1}}})
     patch = {"action": {"headers": {"X-A": {"$secret": "other"}}, "input": {"a": {"$secret": "third"}}}}
-    changed = parse_definition(patch, now=NOW, base=base, update=Update.MERGE).definition
+    changed = parse_definition(patch, now=NOW, base=base, update=UpdateMode.MERGE).definition
     assert changed.action.input == {"a": {"$secret": "third"}}
     assert secret_names(changed) == {"other", "third"}
     back = parse_definition({"action": {"input": {"a": {"c": 2}}}}, now=NOW, base=changed).definition
@@ -113,4 +113,4 @@ def test_a_patch_replaces_a_reference_whole() -> None:
 
 def test_resolving_leaves_what_it_does_not_know() -> None:
     given = {"a": NAMED, "b": [{"$secret": "other"}, 1, "mine"], "c": {"$secret": "mine", "x": 1}}
-    assert resolved(given, {"mine": "v"}) == {**given, "a": "v"}
+    assert resolved_value(given, {"mine": "v"}) == {**given, "a": "v"}

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from horarium.launchers.outgoing import destination_of
-from horarium.policy.names import PolicyError
-from horarium.schedule.secret_value import (
+from horarium.core.document.definition import pin_of
+from horarium.core.document.secret_values import (
     MAX_HOSTS,
     MAX_VALUE_BYTES,
     checked_hosts,
@@ -15,7 +14,8 @@ from horarium.schedule.secret_value import (
     may_go_to,
     not_allowed,
 )
-from horarium.schedule.target import pin_of
+from horarium.core.policy.names import PolicyError
+from horarium.launchers.requests import destination_of
 
 
 @pytest.mark.parametrize(

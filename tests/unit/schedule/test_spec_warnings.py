@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from horarium.core.document.definition import SpecText
+from horarium.core.document.descriptions import MAX_WARNINGS, spec_warnings
+from horarium.core.recurrence.parts import DstFold, DstGap
 from horarium.instant import from_rfc3339
-from horarium.recurrence.wall import DstFold, DstGap
-from horarium.schedule.definition import SpecText
-from horarium.schedule.spec_warnings import MOST, spec_warnings
 
 SUMMER_2026 = from_rfc3339("2026-06-01T00:00:00Z")
 NEW_YORK = "America/New_York"
@@ -82,4 +82,4 @@ def test_a_hash_without_an_id_is_told() -> None:
 
 def test_what_is_told_is_bounded() -> None:
     spec = SpecText(tuple(f"0 {hour} 31 {month} *" for hour in range(20) for month in (2, 4, 6, 9, 11))[:100])
-    assert len(spec_warnings(spec, "nightly", now=SUMMER_2026)) == MOST + 1
+    assert len(spec_warnings(spec, "nightly", now=SUMMER_2026)) == MAX_WARNINGS + 1

@@ -8,10 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from horarium.schedule.assignee import Assignee, AssigneeType
-from horarium.schedule.definition import Action
-from horarium.schedule.kinds import SHIPPED
-from horarium.schedule.target import MAX_TARGET_LENGTH, agent_in, connection_in, of_worker
+from horarium.core.document.assignee import Assignee, AssigneeType
+from horarium.core.document.definition import MAX_TARGET_LENGTH, Action, agent_in, connection_in, of_worker
+from horarium.core.document.kinds import SHIPPED
 
 target_of = SHIPPED.target_of
 

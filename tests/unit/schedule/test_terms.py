@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from horarium.policy.approval import ApprovalMode, ApprovalPolicy
-from horarium.policy.limits import RunLimits
-from horarium.schedule.terms import Terms, assignee_document, terms_of
+from horarium.core.decision.run_policies import Terms, assignee_document, terms_of
+from horarium.core.policy.approval import ApprovalMode, ApprovalPolicy
+from horarium.core.policy.limits import RunLimits
 
 NOBODY: dict[str, Any] = {"has_assignee": False}
 SOMEBODY: dict[str, Any] = {"has_assignee": True}

@@ -10,9 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from horarium.instant import from_rfc3339
-from horarium.recurrence.zone import load_zone
-from horarium.schedule.text_template import (
+from horarium.core.document.text_template import (
     DIRECTIVES,
     MAX_EXPRESSIONS,
     MAX_RENDERED_BYTES,
@@ -24,6 +22,8 @@ from horarium.schedule.text_template import (
     format_date,
     parse,
 )
+from horarium.core.recurrence.zone import load_zone
+from horarium.instant import from_rfc3339
 
 SECRET = {"$secret": "erp"}
 

@@ -7,17 +7,14 @@ from typing import Any
 
 import pytest
 
-from horarium.policy.approval import ApprovalMode, ApprovalPolicy
-from horarium.policy.catchup import Catchup, CatchupPolicy
-from horarium.policy.failure import FailureMode, FailurePolicy
-from horarium.policy.limits import RunLimits
-from horarium.policy.overlap import OverlapPolicy
-from horarium.policy.queue import QueuePolicy
-from horarium.policy.retry import RetryPolicy
-from horarium.schedule.assignee import Assignee, AssigneeType
-from horarium.schedule.definition import Action, Definition, SpecText
-from horarium.schedule.effective import Effective, PolicyOrigin, effective_text
-from horarium.schedule.told_policies import policies_of
+from horarium.core.decision.run_policies import policies_of
+from horarium.core.document.assignee import Assignee, AssigneeType
+from horarium.core.document.definition import Action, Definition, SpecText
+from horarium.core.document.effective_policies import Effective, PolicyOrigin, effective_text
+from horarium.core.policy.approval import ApprovalMode, ApprovalPolicy
+from horarium.core.policy.limits import RunLimits
+from horarium.core.policy.queue import Catchup, CatchupPolicy, OverlapPolicy, QueuePolicy
+from horarium.core.policy.retry import FailureMode, FailurePolicy, RetryPolicy
 
 AGENT = Assignee(AssigneeType.AGENT, "writer")
 

@@ -8,24 +8,24 @@ from dataclasses import replace
 import pytest
 
 from horarium.condition import compile_condition
-from horarium.errors import CycleDetected, InvalidWorkflow
-from horarium.policy.retry import RetryCause
-from horarium.schedule.assignee import Assignee, AssigneeType
-from horarium.schedule.workflow import (
+from horarium.core.document.assignee import Assignee, AssigneeType
+from horarium.core.document.workflow import (
     MAX_EDGES,
     MAX_NODES,
     MAX_TRIGGERS,
     Edge,
     Node,
-    Trigger,
     TriggerKind,
-    Workflow,
+    WorkflowDefinition,
+    WorkflowTrigger,
     edges_into,
     find_cycle,
     parse_workflow,
     template_schedule_id,
     topological_order,
 )
+from horarium.core.policy.retry import RetryCause
+from horarium.errors import CycleDetected, InvalidWorkflow
 
 ACTION = {"kind": "http", "url": "https://example.test/hook"}
 
@@ -38,7 +38,7 @@ def document(*nodes: dict[str, object], **more: object) -> dict[str, object]:
     return {"workflow_id": "report", "nodes": list(nodes), **more}
 
 
-def pairs(workflow: Workflow) -> list[tuple[str, str]]:
+def pairs(workflow: WorkflowDefinition) -> list[tuple[str, str]]:
     return [(edge.source, edge.target) for edge in workflow.edges]
 
 
@@ -128,7 +128,7 @@ def test_every_field_of_a_workflow_is_read_in_camel_case_too() -> None:
 
 def test_a_small_document_has_defaults() -> None:
     workflow = parse_workflow({"id": "report", "nodes": [step("a")]})
-    assert workflow == Workflow("report", 1, (Node("a", ACTION),))
+    assert workflow == WorkflowDefinition("report", 1, (Node("a", ACTION),))
 
 
 @pytest.mark.parametrize(
@@ -201,7 +201,7 @@ def test_a_cycle_is_refused_with_its_members_in_order() -> None:
 )
 def test_a_workflow_is_valid_by_construction(nodes: tuple[Node, ...], edges: tuple[Edge, ...], message: str) -> None:
     with pytest.raises(InvalidWorkflow, match=message):
-        Workflow("report", 1, nodes, edges)
+        WorkflowDefinition("report", 1, nodes, edges)
 
 
 def test_versions_are_counted_from_one() -> None:
@@ -293,19 +293,19 @@ def test_hostile_documents_are_refused_briefly_and_quickly(source: dict[str, obj
     [
         (
             {"key": "nightly", "type": "schedule", "schedule": {"cron_expr": "0 2 * * *"}},
-            Trigger("nightly", TriggerKind.SCHEDULE, {"cron_expr": "0 2 * * *"}),
+            WorkflowTrigger("nightly", TriggerKind.SCHEDULE, {"cron_expr": "0 2 * * *"}),
         ),
         (
             {"type": "schedule_based", "cron_expr": "0 2 * * *", "timezone": "UTC"},
-            Trigger("0", TriggerKind.SCHEDULE, {"cron_expr": "0 2 * * *", "timezone": "UTC"}),
+            WorkflowTrigger("0", TriggerKind.SCHEDULE, {"cron_expr": "0 2 * * *", "timezone": "UTC"}),
         ),
-        ({"cron_expr": "0 2 * * *"}, Trigger("0", TriggerKind.SCHEDULE, {"cron_expr": "0 2 * * *"})),
-        ({"type": "webhook", "path": "/in"}, Trigger("0", TriggerKind.WEBHOOK, {"path": "/in"})),
-        ({"type": "event_based"}, Trigger("0", TriggerKind.EVENT, {})),
+        ({"cron_expr": "0 2 * * *"}, WorkflowTrigger("0", TriggerKind.SCHEDULE, {"cron_expr": "0 2 * * *"})),
+        ({"type": "webhook", "path": "/in"}, WorkflowTrigger("0", TriggerKind.WEBHOOK, {"path": "/in"})),
+        ({"type": "event_based"}, WorkflowTrigger("0", TriggerKind.EVENT, {})),
     ],
     ids=["nested", "flat", "no type", "webhook", "event"],
 )
-def test_a_trigger_is_read_nested_or_flat(source: dict[str, object], trigger: Trigger) -> None:
+def test_a_trigger_is_read_nested_or_flat(source: dict[str, object], trigger: WorkflowTrigger) -> None:
     assert parse_workflow(document(step("a"), triggers=[source])).triggers == (trigger,)
 
 

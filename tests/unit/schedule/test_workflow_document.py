@@ -7,11 +7,20 @@ from typing import Any
 
 import pytest
 
+from horarium.core.document.kinds import SHIPPED
+from horarium.core.document.stored_workflow import (
+    MAX_DEPTH,
+    NodeOrder,
+    StoredUses,
+    SubWorkflow,
+    WorkflowUse,
+    check_sub_workflows,
+    graph_of,
+    sub_workflows,
+    workflow_document,
+)
+from horarium.core.document.workflow import MAX_NODES, WorkflowDefinition, WorkflowTrigger, parse_workflow
 from horarium.errors import CycleDetected, InvalidWorkflow
-from horarium.schedule.kinds import SHIPPED
-from horarium.schedule.sub_workflows import MAX_DEPTH, Stored, Use, check_sub_workflows
-from horarium.schedule.workflow import MAX_NODES, Trigger, Workflow, parse_workflow
-from horarium.schedule.workflow_document import Graph, SubWorkflow, graph_of, sub_workflows, workflow_document
 
 CALL = {"kind": "http", "url": "https://example.test/hook"}
 WHOLE: dict[str, Any] = {
@@ -44,7 +53,7 @@ WHOLE: dict[str, Any] = {
 }
 
 
-def read(document: dict[str, Any], **more: Any) -> Workflow:
+def read(document: dict[str, Any], **more: Any) -> WorkflowDefinition:
     return parse_workflow({"workflow_id": "brief", **document, **more}, kinds=SHIPPED)
 
 
@@ -76,7 +85,7 @@ def test_a_plain_edge_is_written_as_a_need_and_a_guessed_kind_in_full() -> None:
 
 def test_the_graph_tells_order_and_both_ends() -> None:
     order = ("fetch", "write", "alert", "part", "send")
-    assert graph_of(read(WHOLE)) == Graph(order, ("fetch", "part"), ("part", "send"))
+    assert graph_of(read(WHOLE)) == NodeOrder(order, ("fetch", "part"), ("part", "send"))
 
 
 def test_sub_workflows_are_named_with_their_version() -> None:
@@ -182,7 +191,7 @@ def test_what_a_node_does_is_read_as_the_action_of_a_schedule_is(node: dict[str,
 
 
 def test_the_schedule_of_a_trigger_is_checked_by_whoever_knows_schedules() -> None:
-    def wrong(trigger: Trigger) -> dict[str, list[str]]:
+    def wrong(trigger: WorkflowTrigger) -> dict[str, list[str]]:
         return {} if "good" in trigger.settings else {"spec.timezone": [f"{trigger.key} is nowhere"], "": ["no"]}
 
     triggers = [{"schedule": {"good": 1}}, {"key": "k", "schedule": {}}, {"bad": 1}, {"type": "event"}]
@@ -226,37 +235,39 @@ def test_a_thousand_nodes_cost_what_they_are_and_not_their_square() -> None:
 # ── workflows of workflows ────────────────────────────────────────────────────────────────────────
 
 
-def uses(*names: str) -> tuple[Use, ...]:
-    return tuple(Use(name, None) for name in names)
+def uses(*names: str) -> tuple[WorkflowUse, ...]:
+    return tuple(WorkflowUse(name, None) for name in names)
 
 
 def subs(*names: str) -> list[SubWorkflow]:
     return [SubWorkflow(f"nodes.{place}.action", name, None) for place, name in enumerate(names)]
 
 
-def chain(length: int) -> dict[Use, Stored]:
+def chain(length: int) -> dict[WorkflowUse, StoredUses]:
     """c0 → c1 → …: so many of them."""
-    return {Use(f"c{n}", None): Stored(1, uses(f"c{n + 1}") if n + 1 < length else ()) for n in range(length)}
+    return {
+        WorkflowUse(f"c{n}", None): StoredUses(1, uses(f"c{n + 1}") if n + 1 < length else ()) for n in range(length)
+    }
 
 
 def test_a_workflow_that_comes_back_to_itself_is_refused() -> None:
-    known = {Use("b", None): Stored(2, uses("c", "task")), Use("c", None): Stored(1, uses("a"))}
+    known = {WorkflowUse("b", None): StoredUses(2, uses("c", "task")), WorkflowUse("c", None): StoredUses(1, uses("a"))}
     with pytest.raises(CycleDetected) as refused:
-        check_sub_workflows(Use("a", 7), subs("task", "b"), known)
+        check_sub_workflows(WorkflowUse("a", 7), subs("task", "b"), known)
     assert (refused.value.nodes, list(refused.value.errors)) == (("a", "b", "c"), ["nodes.1.action"])
     with pytest.raises(CycleDetected):
-        check_sub_workflows(Use("a", 1), subs("a"), {})
+        check_sub_workflows(WorkflowUse("a", 1), subs("a"), {})
 
 
 def test_an_older_version_of_itself_is_no_cycle() -> None:
-    known = {Use("b", None): Stored(2, (Use("a", 1),)), Use("a", 1): Stored(1, ())}
-    check_sub_workflows(Use("a", 2), subs("b"), known)
+    known = {WorkflowUse("b", None): StoredUses(2, (WorkflowUse("a", 1),)), WorkflowUse("a", 1): StoredUses(1, ())}
+    check_sub_workflows(WorkflowUse("a", 2), subs("b"), known)
 
 
 def test_workflows_may_be_eight_levels_deep() -> None:
-    check_sub_workflows(Use("a", 1), subs("c0"), chain(MAX_DEPTH))
+    check_sub_workflows(WorkflowUse("a", 1), subs("c0"), chain(MAX_DEPTH))
     with pytest.raises(InvalidWorkflow) as refused:
-        check_sub_workflows(Use("a", 1), subs("nobody", "c0"), chain(MAX_DEPTH + 1))
+        check_sub_workflows(WorkflowUse("a", 1), subs("nobody", "c0"), chain(MAX_DEPTH + 1))
     assert refused.value.errors == {"nodes.1.action": ["nests workflows 9 levels deep; at most 8 are allowed"]}
 
 
@@ -264,8 +275,8 @@ def test_many_ways_to_the_same_workflows_are_walked_once() -> None:
     """Seven layers of twenty that all name all of the next: more ways than anybody could count one by one."""
     layers = [[f"l{layer}-{n}" for n in range(20)] for layer in range(MAX_DEPTH)]
     known = {
-        Use(name, None): Stored(1, uses(*following))
+        WorkflowUse(name, None): StoredUses(1, uses(*following))
         for layer, following in zip(layers, [*layers[1:], []], strict=True)
         for name in layer
     }
-    check_sub_workflows(Use("a", 1), subs(*layers[0]), known)
+    check_sub_workflows(WorkflowUse("a", 1), subs(*layers[0]), known)

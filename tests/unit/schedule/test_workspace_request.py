@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from horarium.schedule.workspace_request import (
+from horarium.features.agents.workspace_words import (
     REQUIRED,
-    Wish,
-    Wrong,
+    RequestError,
+    ScheduleRequest,
     change_document,
     cron_of,
     cut_prompt,
@@ -27,23 +27,23 @@ GOOD = {"cron_expr": "0 9 * * *", "prompt": "p"}
 @pytest.mark.parametrize(
     ("body", "read"),
     [
-        (GOOD, Wish(cron_expr="0 9 * * *", prompt="p")),
-        ({**GOOD, "id": 7, "next": []}, Wish(cron_expr="0 9 * * *", prompt="p")),
-        ({**GOOD, "prompt": "a\r\nb\r"}, Wish(cron_expr="0 9 * * *", prompt="a\nb")),
-        ({**GOOD, "timezone": ""}, Wish(cron_expr="0 9 * * *", prompt="p", timezone="UTC")),
-        ({**GOOD, "name": "", "enabled": False}, Wish("", "0 9 * * *", None, "p", False)),
-        ({}, Wrong("body", REQUIRED)),
-        ([], Wrong("body", REQUIRED)),
-        (None, Wrong("body", REQUIRED)),
-        ({**GOOD, "prompt": ""}, Wrong("body", REQUIRED)),
-        ({**GOOD, "prompt": "\r\r"}, Wrong("prompt", REQUIRED)),
-        ({**GOOD, "cron_expr": 5}, Wrong("body", REQUIRED)),
-        ({**GOOD, "name": 5}, Wrong("name", "invalid request body: name must be a string, not 5")),
-        ({**GOOD, "enabled": 1}, Wrong("enabled", "invalid request body: enabled must be true or false, not 1")),
+        (GOOD, ScheduleRequest(cron_expr="0 9 * * *", prompt="p")),
+        ({**GOOD, "id": 7, "next": []}, ScheduleRequest(cron_expr="0 9 * * *", prompt="p")),
+        ({**GOOD, "prompt": "a\r\nb\r"}, ScheduleRequest(cron_expr="0 9 * * *", prompt="a\nb")),
+        ({**GOOD, "timezone": ""}, ScheduleRequest(cron_expr="0 9 * * *", prompt="p", timezone="UTC")),
+        ({**GOOD, "name": "", "enabled": False}, ScheduleRequest("", "0 9 * * *", None, "p", False)),
+        ({}, RequestError("body", REQUIRED)),
+        ([], RequestError("body", REQUIRED)),
+        (None, RequestError("body", REQUIRED)),
+        ({**GOOD, "prompt": ""}, RequestError("body", REQUIRED)),
+        ({**GOOD, "prompt": "\r\r"}, RequestError("prompt", REQUIRED)),
+        ({**GOOD, "cron_expr": 5}, RequestError("body", REQUIRED)),
+        ({**GOOD, "name": 5}, RequestError("name", "invalid request body: name must be a string, not 5")),
+        ({**GOOD, "enabled": 1}, RequestError("enabled", "invalid request body: enabled must be true or false, not 1")),
     ],
     ids=str,
 )
-def test_what_a_new_one_must_say(body: object, read: Wish | Wrong) -> None:
+def test_what_a_new_one_must_say(body: object, read: ScheduleRequest | RequestError) -> None:
     assert read_new(body) == read
 
 
@@ -62,17 +62,17 @@ def test_what_a_new_one_must_say(body: object, read: Wish | Wrong) -> None:
 )
 def test_a_change_says_nothing_of_what_was_not_given(body: object, document: dict[str, Any]) -> None:
     wish = read_change(body)
-    assert isinstance(wish, Wish)
+    assert isinstance(wish, ScheduleRequest)
     assert change_document(wish) == document
 
 
 def test_a_change_to_nothing_is_refused() -> None:
-    assert isinstance(read_change({"prompt": "\r"}), Wrong)
-    assert isinstance(read_change("x"), Wrong)
+    assert isinstance(read_change({"prompt": "\r"}), RequestError)
+    assert isinstance(read_change("x"), RequestError)
 
 
 def test_a_new_one_is_a_prompt_to_the_agent_that_waits_for_no_yes() -> None:
-    made = new_document(Wish(cron_expr="0 9 * * *", prompt="p"), "writer")
+    made = new_document(ScheduleRequest(cron_expr="0 9 * * *", prompt="p"), "writer")
     assert made == {
         "name": "",
         "spec": {"cron_expressions": ["0 9 * * *"], "timezone": "UTC"},
@@ -104,16 +104,20 @@ def test_what_no_single_expression_says_has_none(spec: object) -> None:
 @pytest.mark.parametrize(
     ("path", "wish", "told"),
     [
-        ("spec.timezone", Wish(timezone="Mars"), Wrong("timezone", "invalid timezone: Mars")),
-        ("timezone", Wish(timezone="M" * 99), Wrong("timezone", f"invalid timezone: {'M' * 64}")),
-        ("spec.timezone", Wish(), Wrong("cron_expr", "invalid request body: cron_expr: wrong")),
-        ("spec.cron_expressions.0", Wish(timezone="UTC"), Wrong("cron_expr", "invalid request body: cron_expr: wrong")),
-        ("action.prompt", Wish(), Wrong("prompt", "invalid request body: prompt: wrong")),
-        ("assignee_id", Wish(), Wrong("assignee_id", "invalid request body: assignee_id: wrong")),
+        ("spec.timezone", ScheduleRequest(timezone="Mars"), RequestError("timezone", "invalid timezone: Mars")),
+        ("timezone", ScheduleRequest(timezone="M" * 99), RequestError("timezone", f"invalid timezone: {'M' * 64}")),
+        ("spec.timezone", ScheduleRequest(), RequestError("cron_expr", "invalid request body: cron_expr: wrong")),
+        (
+            "spec.cron_expressions.0",
+            ScheduleRequest(timezone="UTC"),
+            RequestError("cron_expr", "invalid request body: cron_expr: wrong"),
+        ),
+        ("action.prompt", ScheduleRequest(), RequestError("prompt", "invalid request body: prompt: wrong")),
+        ("assignee_id", ScheduleRequest(), RequestError("assignee_id", "invalid request body: assignee_id: wrong")),
     ],
     ids=str,
 )
-def test_a_refusal_is_told_in_the_words_of_the_request(path: str, wish: Wish, told: Wrong) -> None:
+def test_a_refusal_is_told_in_the_words_of_the_request(path: str, wish: ScheduleRequest, told: RequestError) -> None:
     assert refusal({path: ["wrong"], "other": ["as well"]}, wish) == told
 
 

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from horarium.serve.hosts import host_name, hosts_of, is_ours
-from horarium.settings import Settings
+from horarium.platform.settings import Settings
+from horarium.serve.asgi import host_name, hosts_of, is_ours
 
 LOCAL: dict[str, Any] = {"host": "127.0.0.1"}
 PUBLIC: dict[str, Any] = {"host": "0.0.0.0", "public_url": "https://cron.example.org"}

@@ -7,7 +7,7 @@ from typing import Any
 import h11
 import pytest
 
-from horarium.serve.http_protocol import Patience, Phase, is_crumbs, phase_of, reads, seconds_for
+from horarium.serve.http_protocol import ConnectionTimeouts, Phase, is_crumbs, phase_of, reads, seconds_for
 
 
 @pytest.mark.parametrize(
@@ -26,7 +26,7 @@ def test_what_a_connection_waits_for(their_state: Any, idle: bool, phase: Phase)
 
 
 def test_only_what_the_other_side_owes_has_a_deadline() -> None:
-    patience = Patience(head_seconds=10, body_seconds=30)
+    patience = ConnectionTimeouts(head_seconds=10, body_seconds=30)
     assert [seconds_for(phase, patience) for phase in Phase] == [10, 30, None, None]
 
 

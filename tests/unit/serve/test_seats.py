@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from horarium.serve.seats import Seat, SeatLimits, Seats, fitting, seat_for
+from horarium.serve.sockets import ConnectionSeat, SeatLimits, Seats, fitting, seat_for
 
 LIMITS = SeatLimits(most=3, of_address=2, reserve=3, reserve_of_address=2)
 
@@ -17,7 +17,7 @@ class Visitor:
         self.has_left = True
 
 
-def enter(seats: Seats, address: str | None) -> tuple[Visitor, Seat]:
+def enter(seats: Seats, address: str | None) -> tuple[Visitor, ConnectionSeat]:
     visitor = Visitor()
     return visitor, seats.take(visitor, address)
 
@@ -25,14 +25,14 @@ def enter(seats: Seats, address: str | None) -> tuple[Visitor, Seat]:
 @pytest.mark.parametrize(
     ("taken", "of_address", "seat"),
     [
-        pytest.param(0, 0, Seat.ANYTHING, id="nobody is here"),
-        pytest.param(2, 1, Seat.ANYTHING, id="the last seat"),
-        pytest.param(3, 0, Seat.PROBES, id="all are taken"),
-        pytest.param(2, 2, Seat.PROBES, id="the address has its share"),
+        pytest.param(0, 0, ConnectionSeat.ANYTHING, id="nobody is here"),
+        pytest.param(2, 1, ConnectionSeat.ANYTHING, id="the last seat"),
+        pytest.param(3, 0, ConnectionSeat.PROBES, id="all are taken"),
+        pytest.param(2, 2, ConnectionSeat.PROBES, id="the address has its share"),
     ],
 )
 def test_a_seat_is_had_while_there_is_one_and_the_address_has_less_than_its_share(
-    taken: int, of_address: int, seat: Seat
+    taken: int, of_address: int, seat: ConnectionSeat
 ) -> None:
     assert seat_for(LIMITS, taken, of_address) is seat
 
@@ -48,14 +48,14 @@ def test_a_seat_that_is_given_back_can_be_taken_again() -> None:
     seats = Seats(LIMITS)
     first, seat = enter(seats, "a")
     enter(seats, "a")
-    assert enter(seats, "a")[1] is Seat.PROBES
+    assert enter(seats, "a")[1] is ConnectionSeat.PROBES
     seats.give_back(first, seat, "a")
-    assert enter(seats, "a")[1] is Seat.ANYTHING
+    assert enter(seats, "a")[1] is ConnectionSeat.ANYTHING
 
 
 def test_whoever_has_no_address_has_no_share() -> None:
     seats = Seats(LIMITS)
-    assert [enter(seats, None)[1] for _ in range(4)] == [Seat.ANYTHING] * 3 + [Seat.PROBES]
+    assert [enter(seats, None)[1] for _ in range(4)] == [ConnectionSeat.ANYTHING] * 3 + [ConnectionSeat.PROBES]
 
 
 def test_an_address_that_fills_the_reserve_pushes_out_itself() -> None:
@@ -66,7 +66,7 @@ def test_an_address_that_fills_the_reserve_pushes_out_itself() -> None:
     probe, _ = enter(seats, "probe")
     enter(seats, "full")
     late, seat = enter(seats, "attacker")
-    assert seat is Seat.PROBES
+    assert seat is ConnectionSeat.PROBES
     assert [each.has_left for each in (*waiting, late, probe)] == [True, False, False, False]
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from horarium.serve.shown_settings import HIDDEN, without_password
+from horarium.platform.settings.shown import HIDDEN, without_password
 
 
 @pytest.mark.parametrize(

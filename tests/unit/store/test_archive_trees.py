@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from horarium.store.archive import first_trees
+from horarium.features.runs.archive_rows import first_trees
 
 A, B, C = b"a", b"b", b"c"
 

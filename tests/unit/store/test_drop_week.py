@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from horarium.store.history.drop_week import Held, Mark, Sums, judge
+from horarium.features.history.week_rows import Mark, StayingRows, Sums, judge
 
 
 @pytest.mark.parametrize(
@@ -16,8 +16,8 @@ from horarium.store.history.drop_week import Held, Mark, Sums, judge
         ({"last": None}, None),
         ({"decided_until": None}, None),
         ({"stays": True}, None),
-        ({"has_older": True}, Held()),
-        ({"nominal": 101}, Held()),
+        ({"has_older": True}, StayingRows()),
+        ({"nominal": 101}, StayingRows()),
         ({"nominal": None}, Mark(8, 40)),
         ({"nominal": None, "settled": None}, Mark(8, 0)),
         ({"settled": 70}, Mark(8, 70)),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from horarium.store.database.page_bytes import fitting
+from horarium.platform.database.statements import fitting
 
 
 @pytest.mark.parametrize(

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from horarium.ids import id_at, new_id
 from horarium.instant import DAY, SECOND, from_rfc3339
-from horarium.store.cutoffs import row_by_row
-from horarium.store.partitions import (
+from horarium.platform.database.limits import row_by_row
+from horarium.platform.database.partitions import (
     Bound,
     Partition,
     Week,
@@ -20,6 +19,7 @@ from horarium.store.partitions import (
     week_of,
     weeks_wanted,
 )
+from horarium.platform.ids import id_at, new_id
 
 MONDAY = from_rfc3339("2026-11-16T00:00:00Z")
 NOW = MONDAY + 3 * DAY

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from horarium.store.processes import About, Process, read_process
+from horarium.platform.database.processes import About, Process, read_process
 
 OWNER = "machine:4711:k3x9qz"
 ABOUT = About("machine", 4711, ("api", "ticker"), "1.2.0", "0018", 1_700_000_000_000_000)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from horarium.store.schema_state import USABLE, Fit, SchemaState, judge
+from horarium.platform.database.schema import USABLE, Fit, SchemaState, judge
 
 # Code whose first revision is 0017, whose newest is 0020, and that works on tables from 0019 on.
 _CASES = [

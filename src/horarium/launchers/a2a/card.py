@@ -1,24 +1,29 @@
-"""What an agent's card says, and which addresses follow from it: the card proposes, the registered address decides.
+"""An agent card and the addresses that follow from it: the card proposes, the registered address decides.
 
-A card is written by the agent, or by another party that can change what its host serves. An address on another host is
-used only where the registration lists that host, and then without the agent's token. The same holds for an address that
-the pins of the token do not allow. An address that a secret in the prompt may not be sent to is not used at all, nor is
-plain `http` where the agent was registered with `https`.
+A card is written by the agent, or by another party that can change what its host serves. An address on another host
+is used only if the registration lists that host, and then without the agent's token. The same holds for an address
+that the pins of the token do not allow. An address to which a secret in the prompt may not be sent is not used at
+all, nor is plain `http` for an agent registered with `https`.
+
+The dialect is the one that the registration names; else the one in which the agent answered last; else that of its
+card; else 1.0. An agent that does not know the method or the version has begun nothing, and gets the request in the
+other dialect, once. An agent whose registration names a dialect does not.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 from urllib.parse import urlsplit
 
+from horarium.core.document.assignee import AgentProtocol
+from horarium.core.document.json_values import MAX_URL, Json
+from horarium.core.document.secret_values import may_go_to
 from horarium.launchers.a2a.dialect import Dialect
 from horarium.launchers.launcher import AgentLine
-from horarium.launchers.outgoing import BadAction, destination_of, place_of
 from horarium.launchers.payload import clean_text
-from horarium.schedule.json_limits import MAX_URL, Json
-from horarium.schedule.secret_value import may_go_to
+from horarium.launchers.requests import BadAction, destination_of, place_of
 
 MAX_CARD_BYTES: Final = 262_144
 WELL_KNOWN: Final = "/.well-known/agent-card.json"
@@ -203,3 +208,45 @@ def _text(holder: Mapping[str, Any], name: str) -> str | None:
     if not isinstance(value, str):
         raise CardError(f"{name} is not a string")
     return clean_text(value, _MAX_TEXT)
+
+
+# ── addresses and dialects to try ─────────────────────────────────────────────────────────────────────
+
+
+# A card may list many addresses, and each that does not answer costs a connection.
+_MAX_ADDRESSES = 4
+
+
+@dataclass(frozen=True, slots=True)
+class AgentRoute:
+    url: str
+    dialect: Dialect
+    with_token: bool
+
+
+def ways_to(endpoints: Sequence[Endpoint], protocol: AgentProtocol, last: Dialect | None) -> tuple[AgentRoute, ...]:
+    """`endpoints` in the order of preference, the registered address last; `last` is how the agent answered before."""
+    tried = [*endpoints[: _MAX_ADDRESSES - 1], *endpoints[_MAX_ADDRESSES - 1 :][-1:]]
+    named = None if protocol is AgentProtocol.AUTO else Dialect(protocol.value)
+    first = named or last or next((each.dialect for each in tried if each.dialect is not None), Dialect.V1_0)
+    spoken = (first,) if named is not None else (first, first.other)
+    # An address that is said to speak a dialect comes before one of which it is not known.
+    return tuple(
+        AgentRoute(each.url, dialect, each.with_token)
+        for dialect in spoken
+        for each in sorted(tried, key=lambda each: each.dialect not in (dialect, None))
+    )
+
+
+def without_dialect(ways: Sequence[AgentRoute], dialect: Dialect) -> tuple[AgentRoute, ...]:
+    return tuple(way for way in ways if way.dialect is not dialect)
+
+
+def without_address(ways: Sequence[AgentRoute], url: str) -> tuple[AgentRoute, ...]:
+    return tuple(way for way in ways if way.url != url)
+
+
+def moved_back(ways: Sequence[AgentRoute], way: AgentRoute) -> tuple[AgentRoute, ...]:
+    """For the next try of what waits for an agent that does not answer: another address has its turn."""
+    others = tuple(each for each in ways if each != way)
+    return (*others, way)

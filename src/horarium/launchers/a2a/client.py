@@ -1,8 +1,8 @@
-"""One call to an agent and what came of it; a card is fetched in the same way.
+"""One call to an agent and its result; a card is fetched in the same way.
 
-Each call has a connection of its own, to an address that the guard has judged (`exchange.py`), and ends within the
-seconds it is given, whatever the agent does. A request counts as sent from its first byte: before it, nothing can have
-been begun there; after it, only a reply says what was.
+Each call has its own connection, to an address that the guard has allowed (`exchange.py`), and ends within its
+timeout whatever the agent does. A request counts as sent from its first byte: before it, the agent cannot have
+begun; after it, only a reply tells the result.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from typing import Final, TypeAlias
 import httpx
 import orjson
 
-from horarium.clock import Clock
+from horarium.core.document.json_values import Json
 from horarium.launchers.a2a.card import MAX_CARD_BYTES
 from horarium.launchers.a2a.dialect import (
     OTHER_DIALECT_CODES,
@@ -28,14 +28,14 @@ from horarium.launchers.a2a.dialect import (
     RpcFailed,
     read_reply,
 )
-from horarium.launchers.answer import opening, shown
 from horarium.launchers.bounds import LONGEST_WAIT_SECONDS
-from horarium.launchers.exchange import Answer, BadRequest, Dialler, Exchange, Lost, Place
+from horarium.launchers.exchange import ConnectionLost, Dialler, Exchange, HttpOrigin, HttpResponse, InvalidRequest
 from horarium.launchers.exchange import TargetForbidden as AddressForbidden
-from horarium.launchers.outgoing import BadAction, place_of
+from horarium.launchers.http import opening, shown
 from horarium.launchers.payload import NotJson, check, clean_text, encode
-from horarium.launchers.ssrf import Guard
-from horarium.schedule.json_limits import Json
+from horarium.launchers.requests import BadAction, place_of
+from horarium.launchers.ssrf import AddressGuard
+from horarium.platform.clock import Clock
 
 MAX_REPLY_BYTES: Final = 2 * 1_048_576
 """A result of one MiB, what JSON adds to its spelling, and the history round it."""
@@ -50,7 +50,7 @@ _ALWAYS: Final[Mapping[str, str]] = {
 
 
 @dataclass(frozen=True, slots=True)
-class NotSent:
+class RequestNotSent:
     """Nobody was reached; a later try may reach somebody."""
 
     error: str
@@ -78,13 +78,13 @@ class TooLarge:
 
 
 @dataclass(frozen=True, slots=True)
-class TargetForbidden:
+class AgentAddressForbidden:
     """Nothing was sent and nothing will be: the address is not allowed, or the request cannot be written."""
 
     error: str
 
 
-Called: TypeAlias = Reply | NotSent | LostReply | HttpStatus | TooLarge | TargetForbidden
+Called: TypeAlias = Reply | RequestNotSent | LostReply | HttpStatus | TooLarge | AgentAddressForbidden
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,11 +110,11 @@ class CardFailed:
 
 
 FetchedCard: TypeAlias = CardFetched | CardUnchanged | CardFailed
-_Unanswered: TypeAlias = NotSent | LostReply | TargetForbidden
+_Unanswered: TypeAlias = RequestNotSent | LostReply | AgentAddressForbidden
 
 
 @dataclass(frozen=True, slots=True)
-class _Heard:
+class _AgentResponse:
     """`raw` is None where the body is longer than was wanted."""
 
     status: int
@@ -126,7 +126,7 @@ class _Heard:
 
 
 class A2AClient:
-    def __init__(self, clock: Clock, guard: Guard, tls: ssl.SSLContext | None = None) -> None:
+    def __init__(self, clock: Clock, guard: AddressGuard, tls: ssl.SSLContext | None = None) -> None:
         self._clock = clock
         self._guard = guard
         self._tls = tls
@@ -146,7 +146,9 @@ class A2AClient:
     ) -> Called:
         """Never raises because of the agent. `token` is given only where the address may see it."""
         if token is not None and not _TOKEN.fullmatch(token):
-            return TargetForbidden("the agent's token cannot be sent in a header, because it is not printable ASCII")
+            return AgentAddressForbidden(
+                "the agent's token cannot be sent in a header, because it is not printable ASCII"
+            )
         given = {
             **(headers or {}),
             "content-type": "application/json",
@@ -156,19 +158,23 @@ class A2AClient:
         try:
             raw = encode(dict(body))
             place, exchange = _exchange("POST", endpoint_url, given, raw)
-        except (NotJson, BadAction, BadRequest, UnicodeError) as wrong:
-            return TargetForbidden(f"the request cannot be encoded: {_said(wrong)}")
+        except (NotJson, BadAction, InvalidRequest, UnicodeError) as wrong:
+            return AgentAddressForbidden(f"the request cannot be encoded: {_message_of(wrong)}")
         heard = await self._ask(place, exchange, namespace, seconds, most_bytes)
-        return _called(heard, body.get("id"), token) if isinstance(heard, _Heard) else heard
+        return _called(heard, body.get("id"), token) if isinstance(heard, _AgentResponse) else heard
 
     async def fetch_card(self, url: str, *, namespace: str, etag: str | None = None, seconds: float) -> FetchedCard:
         """No token goes along: a card is public, and whoever serves it may be somebody else."""
         try:
             place, exchange = _exchange("GET", url, {} if etag is None else {"if-none-match": etag}, b"")
-        except (BadAction, BadRequest, UnicodeError) as wrong:
-            return CardFailed(_said(wrong), answered=False)
+        except (BadAction, InvalidRequest, UnicodeError) as wrong:
+            return CardFailed(_message_of(wrong), answered=False)
         heard = await self._ask(place, exchange, namespace, seconds, MAX_CARD_BYTES)
-        return _card(heard, asked=etag is not None) if isinstance(heard, _Heard) else CardFailed(heard.error, False)
+        return (
+            _card(heard, asked=etag is not None)
+            if isinstance(heard, _AgentResponse)
+            else CardFailed(heard.error, False)
+        )
 
     def _dial(self) -> Dialler:
         """Made when it is first needed: to read the certificates takes a moment, and most services call no agent."""
@@ -178,10 +184,10 @@ class A2AClient:
         return self._dialler
 
     async def _ask(
-        self, place: Place, exchange: Exchange, namespace: str, seconds: float, most_bytes: int
-    ) -> _Heard | _Unanswered:
+        self, place: HttpOrigin, exchange: Exchange, namespace: str, seconds: float, most_bytes: int
+    ) -> _AgentResponse | _Unanswered:
         if seconds <= 0:
-            return NotSent("the deadline has passed")
+            return RequestNotSent("the deadline has passed")
         began = self._clock.monotonic()
         try:
             async with asyncio.timeout(min(seconds, LONGEST_WAIT_SECONDS)):
@@ -191,25 +197,25 @@ class A2AClient:
                 finally:
                     wire.close()
         except AddressForbidden as wrong:
-            return TargetForbidden(_said(wrong))
-        except Lost as wrong:
+            return AgentAddressForbidden(_message_of(wrong))
+        except ConnectionLost as wrong:
             if not exchange.sent:
-                return NotSent(_said(wrong))
+                return RequestNotSent(_message_of(wrong))
             # A round number of seconds is the mark of a proxy that gave up.
-            return LostReply(f"{_said(wrong)}, after {self._clock.monotonic() - began:.1f} s")
+            return LostReply(f"{_message_of(wrong)}, after {self._clock.monotonic() - began:.1f} s")
         except TimeoutError:
             late = f"within {seconds:.3g} s"
-            return LostReply(f"no answer {late}") if exchange.sent else NotSent(f"no connection {late}")
+            return LostReply(f"no answer {late}") if exchange.sent else RequestNotSent(f"no connection {late}")
 
 
-def _exchange(method: str, url: str, headers: Mapping[str, str], body: bytes) -> tuple[Place, Exchange]:
+def _exchange(method: str, url: str, headers: Mapping[str, str], body: bytes) -> tuple[HttpOrigin, Exchange]:
     place, path = place_of(url)
     written = {**headers, **_ALWAYS, **({"content-length": str(len(body))} if body else {})}
     named = [(name.encode("ascii"), value.encode("ascii")) for name, value in written.items()]
     return place, Exchange(method, path, [(b"host", place.authority), *named], body)
 
 
-async def _hear(answer: Answer, most_bytes: int) -> _Heard:
+async def _hear(answer: HttpResponse, most_bytes: int) -> _AgentResponse:
     """The body is read only where it can be a reply: a stream of events need not end."""
     kind = (answer.header(b"content-type") or "").partition(";")[0].strip().lower()
     packed = (answer.header(b"content-encoding") or "identity").strip().lower() not in ("", "identity")
@@ -220,10 +226,10 @@ async def _hear(answer: Answer, most_bytes: int) -> _Heard:
         read, more = await answer.read(most_bytes)
         raw = None if more else read
     etag, wish = answer.header(b"etag"), answer.header(b"retry-after")
-    return _Heard(answer.status, raw, kind, packed, etag, None if wish is None else clean_text(wish, 100))
+    return _AgentResponse(answer.status, raw, kind, packed, etag, None if wish is None else clean_text(wish, 100))
 
 
-def _called(heard: _Heard, request_id: object, token: str | None) -> Called:
+def _called(heard: _AgentResponse, request_id: object, token: str | None) -> Called:
     if not 200 <= heard.status < 300:
         return _not_done(heard, token)
     if heard.raw is None:
@@ -242,7 +248,7 @@ def _called(heard: _Heard, request_id: object, token: str | None) -> Called:
     return reply
 
 
-def _not_done(heard: _Heard, token: str | None) -> Called:
+def _not_done(heard: _AgentResponse, token: str | None) -> Called:
     """A method or version that is not spoken is told as such, also by agents that give it a status of its own."""
     raw = heard.raw or b""
     if 300 <= heard.status < 400:
@@ -263,7 +269,7 @@ def _without(reply: Reply, token: str | None) -> Reply:
     return replace(reply, message=reply.message.replace(token, "…"))
 
 
-def _card(heard: _Heard, *, asked: bool) -> FetchedCard:
+def _card(heard: _AgentResponse, *, asked: bool) -> FetchedCard:
     if heard.status == 304 and asked:
         return CardUnchanged()
     if heard.status != 200:
@@ -285,5 +291,5 @@ def _card(heard: _Heard, *, asked: bool) -> FetchedCard:
     return CardFetched(document, etag, len(heard.raw))
 
 
-def _said(wrong: BaseException) -> str:
+def _message_of(wrong: BaseException) -> str:
     return clean_text(str(wrong) or type(wrong).__name__, 500)

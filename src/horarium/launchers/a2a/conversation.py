@@ -1,14 +1,14 @@
-"""What follows from a reply: where a conversation with an agent stands, and the one next step.
+"""The state of a conversation with an agent, and the next step after each reply.
 
-| stage     | what is asked                       | until                                                        |
+| stage     | request                             | until                                                        |
 |-----------|-------------------------------------|--------------------------------------------------------------|
 | sending   | the message itself                  | the agent has it, or has certainly not                       |
 | looking   | the tasks of the conversation (1.0) | it is known whether a message that may have arrived has      |
 | checking  | the task that waits for an answer   | it is known whether the answer has arrived, and is wanted    |
 | following | the task                            | it is final, or asks something                               |
 
-Nothing is sent again before it is known that it did not arrive. What cannot be known is `Unknown`, and the run's
-`delivery` decides. While a task is followed nothing that goes wrong with a poll ends the run: the deadline does.
+Nothing is sent again before it is known that it did not arrive. If that cannot be known, the outcome is `Unknown`,
+and the `delivery` of the run decides. While a task is followed, no failed poll ends the run: the deadline does.
 """
 
 from __future__ import annotations
@@ -17,9 +17,10 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import TypeAlias
 
+from horarium.core.lifecycle.outcome import Outcome, Refused, Unknown, Unreachable
 from horarium.instant import Instant
-from horarium.launchers.a2a import outcomes
-from horarium.launchers.a2a.client import Called, HttpStatus, LostReply, NotSent, TargetForbidden, TooLarge
+from horarium.launchers.a2a import messages
+from horarium.launchers.a2a.client import AgentAddressForbidden, Called, HttpStatus, LostReply, RequestNotSent, TooLarge
 from horarium.launchers.a2a.dialect import (
     FINAL,
     OTHER_DIALECT_CODES,
@@ -31,8 +32,7 @@ from horarium.launchers.a2a.dialect import (
     TasksListed,
     TaskState,
 )
-from horarium.launchers.answer import not_done
-from horarium.life.outcome import Outcome, Refused, Unknown, Unreachable
+from horarium.launchers.http import not_done
 
 FIRST_PAUSE_SECONDS = 0.1
 LONGEST_PAUSE_SECONDS = 5.0
@@ -74,7 +74,7 @@ class Where:
 
 
 @dataclass(frozen=True, slots=True)
-class Done:
+class ConversationDone:
     """`unwanted`: the task may go on at the agent, for nobody."""
 
     outcome: Outcome
@@ -131,7 +131,7 @@ class WithoutPush:
     """The same without asking for hints: the agent gives none, or none to our address."""
 
 
-Step: TypeAlias = Done | Pause | Follow | Send | Seek | Leave | WithoutPush
+Step: TypeAlias = ConversationDone | Pause | Follow | Send | Seek | Leave | WithoutPush
 
 
 def poll_pause(age_seconds: float) -> float:
@@ -162,41 +162,41 @@ def _sent(where: Where, heard: Called, now: Instant) -> Step:
         case TaskSeen():
             return _seen(where, heard)
         case MessageSeen():
-            return Done(outcomes.of_message(heard))
+            return ConversationDone(messages.outcome_of_message(heard))
         case TasksListed():
-            return Done(outcomes.not_of_the_protocol("the response lists tasks"))
+            return ConversationDone(messages.not_of_the_protocol("the response lists tasks"))
         case Malformed(why):
-            return Done(outcomes.not_of_the_protocol(why))
+            return ConversationDone(messages.not_of_the_protocol(why))
         case RpcFailed():
             return _refused(where, heard)
-        case NotSent(error):
+        case RequestNotSent(error):
             return Leave(Left.ADDRESS, Unreachable(error))
-        case TargetForbidden(error):
+        case AgentAddressForbidden(error):
             return Leave(Left.ADDRESS, Refused(error))
         case LostReply(error):
             return _lost(where, error)
         case TooLarge():
-            return Done(outcomes.too_large())
+            return ConversationDone(messages.too_large())
         case HttpStatus(status, said, retry_after):
             if status in _NOBODY_KNOWS and not (status == 503 and retry_after is not None):
                 return _lost(where, said)
             if 300 <= status < 400:
                 return Leave(Left.ADDRESS, Refused(said))
             outcome = not_done(status, said, retry_after, now)
-            return Leave(Left.ADDRESS, outcome) if status in _NO_SUCH_PLACE else Done(outcome)
+            return Leave(Left.ADDRESS, outcome) if status in _NO_SUCH_PLACE else ConversationDone(outcome)
 
 
 def _refused(where: Where, error: RpcFailed) -> Step:
-    outcome = outcomes.of_error(error)
+    outcome = messages.outcome_of_error(error)
     if error.code in OTHER_DIALECT_CODES:
         return Leave(Left.DIALECT, outcome)
-    if where.push and error.code in outcomes.OF_THE_REQUEST:
+    if where.push and error.code in messages.OF_THE_REQUEST:
         return WithoutPush()
-    if where.answering and error.code == outcomes.UNSUPPORTED:
+    if where.answering and error.code == messages.UNSUPPORTED:
         return Seek(Stage.CHECKING, outcome)  # the task is over, and what it came to is worth more than our answer
-    if error.code == outcomes.NO_SUCH_TASK and not where.answering:
-        return Done(Refused(f"the agent rejected a new message with error {error.code}: {error.message}"))
-    return Done(outcome)
+    if error.code == messages.NO_SUCH_TASK and not where.answering:
+        return ConversationDone(Refused(f"the agent rejected a new message with error {error.code}: {error.message}"))
+    return ConversationDone(outcome)
 
 
 def _lost(where: Where, error: str) -> Step:
@@ -206,7 +206,7 @@ def _lost(where: Where, error: str) -> Step:
         return Seek(Stage.CHECKING, Unreachable(error, sent=True))
     if where.dialect is Dialect.V1_0:
         return Seek(Stage.LOOKING, Unknown(error))
-    return Done(Unknown(error))
+    return ConversationDone(Unknown(error))
 
 
 def _looked(where: Where, heard: Called) -> Step:
@@ -216,21 +216,21 @@ def _looked(where: Where, heard: Called) -> Step:
             if found is not None:
                 return Follow(found.task_id, at_once=True)
             return Pause() if where.early else _not_found(where, "the agent has no task for the message")
-        case NotSent() | LostReply():
+        case RequestNotSent() | LostReply():
             return Pause(elsewhere=True)
         case HttpStatus(status) if status >= 500 or status in (408, 425, 429):
             return Pause(elsewhere=True)
-        case TargetForbidden(error):
-            return Done(where.otherwise or Refused(error))
+        case AgentAddressForbidden(error):
+            return ConversationDone(where.otherwise or Refused(error))
         case _:
             return _not_found(where, "the agent does not report whether it received the message")
 
 
 def _not_found(where: Where, why: str, context_id: str | None = None) -> Step:
     if where.otherwise is not None:
-        return Done(where.otherwise)
+        return ConversationDone(where.otherwise)
     if where.heard and where.once:
-        return Done(Unknown(why))
+        return ConversationDone(Unknown(why))
     return Send(context_id)
 
 
@@ -251,7 +251,7 @@ def _checked(where: Where, heard: Called) -> Step:
     if not isinstance(heard, TaskSeen) or _is_another(where, heard):
         return _followed(where, heard)
     arrived = where.message_id in heard.message_ids
-    if arrived or heard.state not in outcomes.GATES:
+    if arrived or heard.state not in messages.GATES:
         return _seen(where, heard)
     if where.early and (where.heard or where.otherwise is not None):
         return Pause()
@@ -268,23 +268,23 @@ def _followed(where: Where, heard: Called) -> Step:
             return Pause()  # what became of another task says nothing about ours
         case TaskSeen():
             return _seen(where, heard)
-        case RpcFailed(code) if code == outcomes.NO_SUCH_TASK:
-            return Done(outcomes.of_error(heard))
+        case RpcFailed(code) if code == messages.NO_SUCH_TASK:
+            return ConversationDone(messages.outcome_of_error(heard))
         case RpcFailed(code) if code in OTHER_DIALECT_CODES:
             return Leave(Left.DIALECT, Unknown("the agent does not report the state of the task"))
         case TooLarge():
-            return Done(outcomes.too_large(), unwanted=True)
-        case NotSent() | LostReply() | HttpStatus() | TargetForbidden():
+            return ConversationDone(messages.too_large(), unwanted=True)
+        case RequestNotSent() | LostReply() | HttpStatus() | AgentAddressForbidden():
             return Pause(elsewhere=True)
         case _:
             return Pause()
 
 
 def _seen(where: Where, task: TaskSeen) -> Step:
-    if where.answering and where.early and task.state in outcomes.GATES:
+    if where.answering and where.early and task.state in messages.GATES:
         return Follow(task.task_id)  # the old question, as long as the agent has not begun with the answer
-    outcome = outcomes.of_task(task)
-    return Follow(task.task_id) if outcome is None else Done(outcome)
+    outcome = messages.outcome_of_task(task)
+    return Follow(task.task_id) if outcome is None else ConversationDone(outcome)
 
 
 # ── calling off ──────────────────────────────────────────────────────────────────────────────────────
@@ -310,7 +310,7 @@ def called_off(heard: Called) -> CalledOff:
         case MessageSeen():
             return CalledOff.TOLD
         case RpcFailed(code):
-            if code == outcomes.NOT_CANCELABLE:
+            if code == messages.NOT_CANCELABLE:
                 return CalledOff.OVER
             if code in OTHER_DIALECT_CODES:
                 return CalledOff.OTHER_DIALECT

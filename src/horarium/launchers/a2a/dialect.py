@@ -1,15 +1,15 @@
-"""How the A2A protocol is spelled: requests in either of its two generations, and what a reply in any of them says.
+"""The A2A protocol on the wire: requests in both of its versions, and the meaning of replies in either.
 
 |                 | 0.3                                    | 1.0                                 |
 |-----------------|----------------------------------------|-------------------------------------|
 | send, ask, stop | `message/send tasks/get tasks/cancel`  | `SendMessage GetTask CancelTask`    |
 | list            | –                                      | `ListTasks`                         |
-| what a thing is | `kind` beside its fields               | the name of the field that holds it |
-| a task's state  | `input-required`                       | `TASK_STATE_INPUT_REQUIRED`         |
-| not to wait     | `configuration.blocking: false`        | `configuration.returnImmediately`   |
+| type of a part  | `kind` beside its fields               | the name of the field that holds it |
+| state of a task | `input-required`                       | `TASK_STATE_INPUT_REQUIRED`         |
+| without waiting | `configuration.blocking: false`        | `configuration.returnImmediately`   |
 | hints           | `configuration.pushNotificationConfig` | `….taskPushNotificationConfig`      |
 
-Replies are read without asking which generation they are of: an agent that speaks both may mix them.
+Replies of both versions are read alike: an agent that supports both may mix them.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, Final, TypeAlias
 
+from horarium.core.document.json_values import Json
 from horarium.launchers.payload import NotJson, check, clean_text, dump
-from horarium.schedule.json_limits import Json
 
 VERSION_HEADER: Final = "A2A-Version"
 MAX_ID: Final = 1_024
@@ -229,7 +229,7 @@ def _result(result: Mapping[str, Any]) -> Reply:
 
 
 def _message(message: Mapping[str, Any]) -> MessageSeen:
-    said = _Said()
+    said = _ReplyText()
     said.parts(message.get("parts"), "parts")
     return MessageSeen(said.text(), _id(message, "contextId"))
 
@@ -240,7 +240,7 @@ def _task(task: Mapping[str, Any], where: str) -> TaskSeen:
         raise _Wrong(f"{where} is a task without an ID")
     status = _object(task.get("status"), f"{where}.status")
     state = _state(status.get("state"))
-    made, told = _Said(), _Said()
+    made, told = _ReplyText(), _ReplyText()
     for artifact in _list(task.get("artifacts"), "artifacts"):
         made.parts(_object(artifact, "an artifact").get("parts"), "the parts of an artifact")
     if status.get("message") is not None:
@@ -271,7 +271,7 @@ def _state(value: object) -> TaskState:
         return TaskState.UNKNOWN
 
 
-class _Said:
+class _ReplyText:
     """The parts of a reply as text. What is no text is spelled as JSON, and counts only where there is no text."""
 
     def __init__(self) -> None:

@@ -1,4 +1,8 @@
-"""The way to one broker: an app of ours that nobody else uses, a connection with bounds, and what may be said of it."""
+"""The connection to one broker, with timeouts, and the Celery message of a run.
+
+A message has arguments, time limits, priority and the header that names the run. The Celery app is private to this
+process. Errors name the broker without its password.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +10,7 @@ import re
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
+from math import ceil
 from typing import Any, Final
 from urllib.parse import unquote, urlsplit
 
@@ -14,8 +19,128 @@ from kombu.connection import Connection
 from kombu.entity import Queue
 from kombu.messaging import Producer
 
-from horarium.launchers.celery.message import Message, priority_at
-from horarium.launchers.payload import clean_text
+from horarium.core.document.json_values import Json
+from horarium.instant import SECOND, Instant, to_rfc3339
+from horarium.launchers.launcher import LaunchRequest
+from horarium.launchers.payload import clean_text, encode
+from horarium.platform.job import HEADER, RunHeader
+
+# ── message of a run ──────────────────────────────────────────────────────────────────────────────────
+
+
+LOWEST_PRIORITY: Final = 0
+HIGHEST_PRIORITY: Final = 9
+# A task is warned by its soft limit so long before the hard one, and not at all where that leaves it too little.
+_WARNED_BEFORE: Final = 10
+_LEAST_WARNED: Final = 30
+# What a worker's log and its monitors show of the arguments.
+_MOST_SHOWN: Final = 1_024
+_HIDDEN: Final = "***"
+# What stands beside the arguments in the body (Celery's message protocol 2): nothing follows on a task of ours.
+_EMBED: Final = {"callbacks": None, "errbacks": None, "chain": None, "chord": None}
+
+
+class BadArguments(ValueError):
+    """The input is neither an array nor an object."""
+
+
+@dataclass(frozen=True, slots=True)
+class TaskMessage:
+    """`queue` None = the connection's default one. `once`: what may have arrived must not be sent again."""
+
+    task: str
+    task_id: str
+    queue: str | None
+    body: bytes = field(repr=False)
+    shown: tuple[str, str] = field(repr=False)
+    priority: int
+    time_limit: int
+    soft_time_limit: int | None
+    expires: str
+    headers: Mapping[str, Any] = field(repr=False)
+    deadline: Instant
+    once: bool
+
+
+def message_of(request: LaunchRequest, queue: str | None, seconds_left: float) -> TaskMessage:
+    """Raises BadArguments, and NotJson for arguments that cannot be spelled."""
+    args, kwargs = arguments(request.action.target, request.inputs, wins=request.own_inputs)
+    limit, soft = time_limits(seconds_left)
+    return TaskMessage(
+        task=str(request.action.target.get("task", "")),
+        task_id=request.key,
+        queue=queue,
+        body=encode([args, kwargs, _EMBED]),
+        shown=(_HIDDEN, _HIDDEN) if request.secrets else (_shown(args), _shown(kwargs)),
+        priority=clipped_priority(request.priority),
+        time_limit=limit,
+        soft_time_limit=soft,
+        expires=to_rfc3339(request.deadline),
+        headers={HEADER: header_of(request).to_header(), **_trace(request)},
+        deadline=request.deadline,
+        once=request.once,
+    )
+
+
+def arguments(target: Mapping[str, Json], inputs: Json, *, wins: bool) -> tuple[list[Any], dict[str, Any]]:
+    """By place and by name. An input is one or the other, where the action does not say it itself.
+
+    `wins`: the input is that of a rotation, or was given for this run alone, and stands in place of the action's own.
+    """
+    args, kwargs = target.get("args"), target.get("kwargs")
+    if isinstance(inputs, Mapping):
+        kwargs = inputs if wins or kwargs is None else kwargs
+    elif isinstance(inputs, list | tuple):
+        args = inputs if wins or args is None else args
+    elif inputs is not None:
+        raise BadArguments("the input must be an array of positional arguments or an object of keyword arguments")
+    if not isinstance(args, list | tuple | None) or not isinstance(kwargs, Mapping | None):
+        raise BadArguments("args must be an array, and kwargs an object")
+    return list(args or ()), dict(kwargs or {})
+
+
+def time_limits(seconds_left: float) -> tuple[int, int | None]:
+    """Hard and soft, in whole seconds: the worker stops a task when its run's time is up, and warns it before."""
+    hard = max(1, ceil(seconds_left))
+    return hard, hard - _WARNED_BEFORE if hard >= _LEAST_WARNED else None
+
+
+def clipped_priority(priority: int) -> int:
+    return max(LOWEST_PRIORITY, min(HIGHEST_PRIORITY, priority))
+
+
+def priority_at(driver: str, priority: int) -> int:
+    """As the broker counts: on Redis 0 is taken first."""
+    return HIGHEST_PRIORITY - priority if driver == "redis" else priority
+
+
+def header_of(request: LaunchRequest) -> RunHeader:
+    return RunHeader(
+        run_id=request.run_id,
+        namespace=request.namespace,
+        attempt=request.attempt,
+        nominal=to_rfc3339(request.nominal),
+        schedule_id=request.schedule_id,
+        report_url=request.report_url,
+        report_token=request.report_token,
+    )
+
+
+def seconds_until(deadline: Instant, now: Instant) -> float:
+    return (deadline - now) / SECOND
+
+
+def _trace(request: LaunchRequest) -> dict[str, str]:
+    return {} if request.traceparent is None else {"traceparent": request.traceparent}
+
+
+def _shown(value: object) -> str:
+    text = repr(value)
+    return text if len(text) <= _MOST_SHOWN else f"{text[: _MOST_SHOWN - 1]}…"
+
+
+# ── connection ────────────────────────────────────────────────────────────────────────────────────────
+
 
 # A broker answers within milliseconds or is in trouble; a publisher must not hang on one that accepts and says nothing.
 CONNECT_SECONDS: Final = 4.0
@@ -31,11 +156,11 @@ _SHORT_PASSWORD = 4
 _NOT_TAKEN = frozenset({"ResponseError", "MessageNacked", "ChannelError"})
 
 
-class NotSent(Exception):
+class MessageNotSent(Exception):
     """Nothing of the message has left this process."""
 
 
-class Lost(NotSent):
+class BrokerLost(MessageNotSent):
     """The connection broke before it did: there is nothing wrong with the message."""
 
 
@@ -71,7 +196,7 @@ def transport_options(broker: str, answer_seconds: float = ANSWER_SECONDS) -> di
     return {}
 
 
-def said(error: BaseException, *urls: str | None) -> str:
+def error_text(error: BaseException, *urls: str | None) -> str:
     """Describe an error without the password and address in the URL of a broker: libraries repeat it."""
     text = f"{type(error).__name__}: {error}"
     for url in urls:
@@ -91,7 +216,7 @@ def is_refusal(error: BaseException) -> bool:
 
 
 @dataclass(slots=True)
-class Link:
+class BrokerConnection:
     """An open connection to a broker, for one thread."""
 
     app: Celery
@@ -104,16 +229,16 @@ class Link:
     def takes_batches(self) -> bool:
         return bool(self.producer.supports_batch_publish)
 
-    def publish(self, message: Message) -> None:
+    def publish(self, message: TaskMessage) -> None:
         """Raises NotSent for what was wrong before a byte left; whatever else it raises, the message may have left."""
         queue = message.queue or self.app.conf.task_default_queue
         try:
             headers, properties = self._parts(message)
             self._have_queue(queue)
         except self.connection.recoverable_connection_errors as away:
-            raise Lost(f"{type(away).__name__}: {away}") from away
+            raise BrokerLost(f"{type(away).__name__}: {away}") from away
         except Exception as wrong:
-            raise NotSent(f"{type(wrong).__name__}: {wrong}") from wrong
+            raise MessageNotSent(f"{type(wrong).__name__}: {wrong}") from wrong
         waiting = {"timeout": ANSWER_SECONDS, "confirm_timeout": ANSWER_SECONDS} if self.driver == "amqp" else {}
         self.producer.publish(
             message.body,
@@ -128,7 +253,7 @@ class Link:
             **properties,
         )
 
-    def publish_together(self, messages: list[Message]) -> list[Exception | None]:
+    def publish_together(self, messages: list[TaskMessage]) -> list[Exception | None]:
         """Publish messages and return the broker's error for each, None = accepted.
 
         Raises NotSent as long as none has left.
@@ -137,10 +262,10 @@ class Link:
             try:
                 for each in messages:
                     self.publish(each)
-            except NotSent:
+            except MessageNotSent:
                 raise
             except Exception as wrong:
-                raise NotSent(f"{type(wrong).__name__}: {wrong}") from wrong
+                raise MessageNotSent(f"{type(wrong).__name__}: {wrong}") from wrong
             # Not `flush`, which tells all of them what was said to one, and shows its command.
             answers = batch.state.session.pipeline.execute(raise_on_error=False)
         if len(answers) != len(messages):
@@ -165,7 +290,7 @@ class Link:
         with suppress(Exception):
             self.connection.collect(socket_timeout=1.0)
 
-    def _parts(self, message: Message) -> tuple[dict[str, Any], Mapping[str, Any]]:
+    def _parts(self, message: TaskMessage) -> tuple[dict[str, Any], Mapping[str, Any]]:
         args, kwargs = message.shown
         made = self.app.amqp.as_task_v2(
             message.task_id,
@@ -195,7 +320,7 @@ class Link:
         channel.close()
 
 
-def connect(app: Celery, broker: str) -> Link:
+def connect(app: Celery, broker: str) -> BrokerConnection:
     """Raises whatever the library raises, within a few seconds; nothing was sent by then.
 
     The URL is said once more, since CELERY_BROKER_URL in the environment would go before that of the app.
@@ -205,7 +330,7 @@ def connect(app: Celery, broker: str) -> Link:
         # One try for each of the hosts that the URL names.
         connection.ensure_connection(max_retries=max(0, len(connection.alt) - 1), interval_start=0, interval_step=0)
         channel = connection.channel()
-        return Link(app, connection, Producer(channel), connection.transport.driver_type)
+        return BrokerConnection(app, connection, Producer(channel), connection.transport.driver_type)
     except BaseException:
         with suppress(Exception):
             connection.collect(socket_timeout=1.0)
@@ -217,5 +342,5 @@ def why_unreachable(broker: str) -> str | None:
     try:
         connect(make_app(broker), broker).close()
     except Exception as wrong:
-        return said(wrong, broker)
+        return error_text(wrong, broker)
     return None

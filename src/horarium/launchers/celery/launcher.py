@@ -1,29 +1,117 @@
-"""Runs as tasks of Celery: a launch publishes one message, whose task id is the key of the delivery.
+"""Runs as tasks of Celery: a launch publishes one message, whose task ID is the delivery key.
 
-The broker has it then, and the run is queued: a report of its worker, the result backend or the deadline ends it.
-Celery runs a task again that is published twice under one id, so this launcher promises nothing about it.
+The run is queued once the broker has the message: a report of its worker, the result backend or the deadline ends
+it. The result backend is for workers that do not report by themselves. Celery runs a task again that is published
+twice under one ID, so this launcher promises nothing about redelivery.
 """
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Any, Final
+
+from celery import Celery
+from celery.exceptions import SecurityError
+from kombu.exceptions import SerializationError, SerializerNotInstalled
 
 from horarium.audience import USUAL, Audience
-from horarium.clock import Clock
-from horarium.launchers.celery.broker import ANSWER_SECONDS, make_app, said
-from horarium.launchers.celery.line import FIRST_REST_SECONDS, Line, Parcel, Revocation
-from horarium.launchers.celery.message import BadArguments, message_of
-from horarium.launchers.celery.results import Results
+from horarium.core.document import kinds
+from horarium.core.document.definition import DEFAULT_CONNECTION, connection_in
+from horarium.core.document.json_values import is_storable
+from horarium.core.lifecycle.outcome import (
+    Accepted,
+    Finished,
+    Outcome,
+    Refused,
+    RunCancelled,
+    RunFailed,
+    RunTimedOut,
+    StillRunning,
+    Unknown,
+    Unreachable,
+)
+from horarium.core.policy.retry import TIME_LIMITS
+from horarium.launchers.bounds import Cleared, preflight
+from horarium.launchers.celery.broker import ANSWER_SECONDS, BadArguments, error_text, make_app, message_of
+from horarium.launchers.celery.publisher import FIRST_REST_SECONDS, Parcel, Publisher, Revocation
 from horarium.launchers.launcher import Launcher, LaunchRequest
-from horarium.launchers.payload import NotJson, clean_text
-from horarium.launchers.preflight import Cleared, preflight
-from horarium.life.outcome import Outcome, Refused, StillRunning, Unknown, Unreachable
-from horarium.schedule import kinds
-from horarium.schedule.storable import is_storable
-from horarium.schedule.target import DEFAULT_CONNECTION, connection_in
+from horarium.launchers.payload import NotJson, clean_text, keep
+from horarium.platform.clock import Clock
+
+# ── result backend ────────────────────────────────────────────────────────────────────────────────────
+
+
+_EXPIRED: Final = "expired"
+_AT_ONCE: Final = 4
+# A backend that did not answer is left alone for so long: everybody who follows runs waits for its answers.
+_REST_SECONDS: Final = 5.0
+# It answered, and what it keeps for this one task cannot be read.
+_UNREADABLE: Final = (SerializationError, SerializerNotInstalled, SecurityError, ValueError, TypeError, LookupError)
+
+
+class Results:
+    """The result backend of one connection, asked in threads of its own."""
+
+    def __init__(self, name: str, app: Celery, clock: Clock) -> None:
+        self._app = app
+        self._clock = clock
+        self._rests_until = 0.0
+        self._threads = ThreadPoolExecutor(_AT_ONCE, thread_name_prefix=f"celery-results-{name}")
+
+    async def look_up(self, task_id: str) -> Outcome | StillRunning:
+        """Raises whatever the library raises."""
+        return await asyncio.get_running_loop().run_in_executor(self._threads, self._look_up, task_id)
+
+    def _look_up(self, task_id: str) -> Outcome | StillRunning:
+        if self._clock.monotonic() < self._rests_until:
+            return StillRunning()
+        try:
+            return outcome_of(self._app.backend.get_task_meta(task_id), task_id)
+        except _UNREADABLE:
+            raise
+        except Exception:
+            self._rests_until = self._clock.monotonic() + _REST_SECONDS
+            raise
+
+    def close(self) -> None:
+        self._threads.shutdown(wait=False, cancel_futures=True)
+
+
+def outcome_of(meta: Mapping[str, Any], task_id: str) -> Outcome | StillRunning:
+    """Convert a stored result; a backend reports an unknown task as pending."""
+    state, result = meta.get("status"), meta.get("result")
+    match state:
+        case "SUCCESS":
+            return Finished(kept_result(result))
+        case "FAILURE":
+            return failure(type(result).__name__, str(result))
+        case "REVOKED":
+            text = clean_text(str(result or "revoked"))
+            if text.strip("'\" ") == _EXPIRED:
+                return RunTimedOut("the task expired before a worker began it")
+            return RunCancelled(f"the task was revoked: {text}")
+        case "STARTED" | "RETRY":
+            return Accepted(task_id)
+        case _:
+            return StillRunning()
+
+
+def failure(name: str, text: str) -> RunFailed | RunTimedOut:
+    """Failure of a task that raised: the class of the exception is the class of the error."""
+    said = clean_text(f"{name}: {text}" if text else name)
+    return RunTimedOut(said) if name in TIME_LIMITS else RunFailed(said, clean_text(name, 100))
+
+
+def kept_result(value: object) -> Any:
+    """Convert a value to JSON; any other value is stored as its text."""
+    try:
+        return keep(value)
+    except NotJson:
+        return clean_text(repr(value))
+
 
 # How often somebody looks for parcels that are not wanted any more, or wait for too long.
 _LOOK_SECONDS: Final = 0.25
@@ -72,9 +160,9 @@ class CeleryLauncher(Launcher):
     def connections_for(self, namespace: str) -> frozenset[str]:
         return frozenset(name for name, each in self._brokers.items() if namespace in each.audience)
 
-    def _new_lines(self) -> dict[str, Line]:
+    def _new_lines(self) -> dict[str, Publisher]:
         """A thread begins when there is something to send."""
-        return {name: Line(name, app, self._urls(name), self._rest) for name, app in self._apps.items()}
+        return {name: Publisher(name, app, self._urls(name), self._rest) for name, app in self._apps.items()}
 
     async def start(self) -> None:
         """Again after a close, too: whoever lets the engine make one pass at a time does that."""
@@ -155,7 +243,7 @@ class CeleryLauncher(Launcher):
         try:
             return await self._results[name].look_up(reference)
         except Exception as wrong:  # the library repeats the URL, which whoever logs it must not see
-            raise ConnectionError(said(wrong, *self._urls(name))) from None
+            raise ConnectionError(error_text(wrong, *self._urls(name))) from None
 
     def _urls(self, name: str) -> tuple[str, str | None]:
         return self._brokers[name].broker, self._brokers[name].result

@@ -1,0 +1,1 @@
+"""Interfaces of other programs, kept for their clients."""

@@ -1,0 +1,1 @@
+"""Import of Celery beat schedules."""

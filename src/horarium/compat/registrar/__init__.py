@@ -1,0 +1,1 @@
+"""The registrar paths of the plain cron scheduler."""

@@ -1,0 +1,1 @@
+"""The workspace paths: schedules of an agent."""

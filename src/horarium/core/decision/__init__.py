@@ -1,0 +1,1 @@
+"""Decisions about occurrences, and forecasts of them."""

@@ -1,0 +1,1 @@
+"""Documents: the values that a schedule or a workflow is made of, and their readers and writers."""

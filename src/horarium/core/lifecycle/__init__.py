@@ -1,0 +1,1 @@
+"""Lifecycle of a run: outcomes, events and the changes that follow."""

@@ -1,0 +1,1 @@
+"""Policies: their names, checks and behaviour."""

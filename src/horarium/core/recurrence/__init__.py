@@ -1,0 +1,1 @@
+"""Recurrence: cron expressions, intervals, time zones and specs."""

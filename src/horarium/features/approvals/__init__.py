@@ -1,0 +1,1 @@
+"""Approval requests, their decisions, and standing approvals."""

@@ -1,0 +1,1 @@
+"""Bundles of documents that are applied together."""

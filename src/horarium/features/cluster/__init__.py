@@ -1,0 +1,1 @@
+"""Processes, probes, health and verification of the service."""

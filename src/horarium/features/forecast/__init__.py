@@ -1,0 +1,1 @@
+"""Previews, explanations and the agenda."""

@@ -1,0 +1,1 @@
+"""The history of a schedule, and the feed of all events."""

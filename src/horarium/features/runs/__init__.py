@@ -1,0 +1,1 @@
+"""Runs: lists, lifecycle, workers, reports and logs."""

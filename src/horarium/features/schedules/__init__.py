@@ -1,0 +1,1 @@
+"""Schedules: definitions, revisions, lifecycle, triggers and backfills."""

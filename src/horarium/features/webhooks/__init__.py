@@ -1,0 +1,1 @@
+"""Subscriptions to the feed, delivered by HTTP."""

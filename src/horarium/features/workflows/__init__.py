@@ -1,0 +1,1 @@
+"""Workflows: stored versions, triggers and starts."""

@@ -1,1 +1,0 @@
-"""The context and the log of a run, for the function that executes it."""

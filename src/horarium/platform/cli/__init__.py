@@ -1,0 +1,1 @@
+"""Command line: what the commands of all features use."""

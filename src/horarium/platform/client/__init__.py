@@ -1,0 +1,1 @@
+"""Client: what the calls of all features use."""

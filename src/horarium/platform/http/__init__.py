@@ -1,0 +1,1 @@
+"""HTTP server: middleware, authentication, routing and responses."""

@@ -1,1 +1,0 @@
-"""Runs: how they are born, handed out, changed, ended and read."""

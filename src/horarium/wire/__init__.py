@@ -1,1 +1,0 @@
-"""Typed values of requests and answers, shared by the server and its clients."""
