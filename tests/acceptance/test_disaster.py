@@ -136,6 +136,7 @@ def test_a_clock_that_jumps_ten_minutes_decides_nothing_twice(database: Database
     assert world.position(uid).decided_until >= START + 20 * 60 * 1_000_000
 
 
+@pytest.mark.both_databases
 @pytest.mark.parametrize("step", [600, -600], ids=["forward", "back"])
 def test_a_clock_that_jumps_while_a_run_is_in_hand_ends_it_once(database: Database, step: int) -> None:
     world = World(database)

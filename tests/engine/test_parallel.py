@@ -14,6 +14,8 @@ from horarium.engine.ticker import TICK_THREADS, ParallelTicker, TickerOptions, 
 from horarium.platform.database import Database
 from horarium.platform.database.errors import StoreUnavailable
 
+pytestmark = pytest.mark.both_databases
+
 
 class Scripted:
     """A ticker that answers from a list; at its end nothing is due."""

@@ -17,6 +17,8 @@ from horarium.engine.ticker import Ticker, TickerOptions
 from horarium.platform.database import Database
 from horarium.platform.database.tables import calendars
 
+pytestmark = pytest.mark.both_databases
+
 
 def add_many(world: World, count: int, *, namespace: str = "default", **fields: Any) -> list[bytes]:
     now = world.clock.now()
