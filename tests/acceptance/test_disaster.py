@@ -32,8 +32,8 @@ from horarium.platform.clock import SystemClock
 from horarium.platform.database import Database, open_database
 from horarium.platform.database.errors import StoreUnavailable
 from horarium.platform.database.schema import migrate
-from horarium.platform.database.shared_clock import SharedClock
 from horarium.platform.database.tables import runs
+from horarium.platform.database.wrapper import SharedClock
 
 # ── a PostgreSQL of our own that may be hurt ─────────────────────────────────────────────────────────
 

@@ -8,7 +8,7 @@ import httpx
 import pytest
 
 from horarium.features.tenants import service as tenant_service
-from horarium.platform.database.columns import to_text
+from horarium.platform.database.statements import to_text
 from horarium.platform.database.tables import agents
 from horarium.testing import TestService
 

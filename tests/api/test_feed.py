@@ -13,7 +13,7 @@ import httpx
 import pytest
 from api.streams import Listener
 
-from horarium.core.document.event import FEED_KINDS, EventType, NoticeType
+from horarium.core.document.states import FEED_KINDS, EventType, NoticeType
 from horarium.features.history import routes as history_routes
 from horarium.features.history import service as history_service
 from horarium.features.history import streams

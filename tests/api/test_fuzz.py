@@ -21,7 +21,7 @@ from api.tenants import OF_ONE_S_OWN
 from api.worlds import CALENDAR, SCHEDULE, World, world
 from world import serving
 
-from horarium.core.policy.names import MAX_ID
+from horarium.core.policy.queue import MAX_ID
 from horarium.features.schedules.filters import EVERYTHING, make_list_token
 from horarium.features.schedules.list_rows import Cursor
 from horarium.platform.database.tables import metadata, schedules

@@ -13,7 +13,7 @@ import pytest
 
 from horarium.features.schedules import service as schedule_service
 from horarium.platform.database import Database, idempotency
-from horarium.platform.http import idempotency as responses
+from horarium.platform.http import routing as responses
 from horarium.testing import TestService
 
 NIGHTLY: dict[str, Any] = {"cron_expressions": ["0 2 * * *"], "workflow_type": "report"}

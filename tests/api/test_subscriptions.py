@@ -22,7 +22,7 @@ from standardwebhooks import Webhook
 from structlog.testing import capture_logs
 
 from horarium.core.decision.record import NewEvent
-from horarium.core.document.event import EventType
+from horarium.core.document.states import EventType
 from horarium.engine.deliverer import Deliverer, DelivererOptions
 from horarium.features.history.rows import append as append_history
 from horarium.features.webhooks import delivery_rows

@@ -14,11 +14,10 @@ from world import FakeClock
 
 from horarium.core.lifecycle.outcome import Finished, Outcome
 from horarium.engine import engine as engines
-from horarium.engine.batch import Tick
 from horarium.engine.engine import Engine, EngineOptions
 from horarium.engine.janitor import JanitorResult
 from horarium.engine.partitions import UpkeepResult
-from horarium.engine.ticker import Ticker
+from horarium.engine.ticker import Tick, Ticker
 from horarium.instant import SECOND, to_rfc3339
 from horarium.launchers.launcher import LaunchRequest
 from horarium.launchers.recording import RecordingLauncher
@@ -26,9 +25,9 @@ from horarium.launchers.registry import Registry
 from horarium.platform.clock import SystemClock
 from horarium.platform.database import Database, processes
 from horarium.platform.database.errors import StoreUnavailable
-from horarium.platform.database.shared_clock import SharedClock
 from horarium.platform.database.tables import runs
 from horarium.platform.database.wakeups import PUSHED
+from horarium.platform.database.wrapper import SharedClock
 
 
 class Silent:

@@ -30,8 +30,8 @@ from horarium.launchers.recording import RecordingLauncher
 from horarium.launchers.registry import Registry
 from horarium.platform.clock import SystemClock
 from horarium.platform.database import Database
-from horarium.platform.database.shared_clock import SharedClock
 from horarium.platform.database.tables import runs
+from horarium.platform.database.wrapper import SharedClock
 
 SLOW = {"kind": "http", "url": "http://slow.test/"}
 FAST = {"kind": "http", "url": "http://fast.test/"}

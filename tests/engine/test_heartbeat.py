@@ -17,7 +17,7 @@ from horarium.engine.ticker import Ticker
 from horarium.instant import HOUR, SECOND
 from horarium.platform.database import Database, processes
 from horarium.platform.database.processes import About, process_rows
-from horarium.platform.database.shared_clock import SharedClock
+from horarium.platform.database.wrapper import SharedClock
 
 
 def heartbeat_on(database: Database, clock: FakeClock) -> tuple[ProcessHeartbeat, Ticker, Pulse]:

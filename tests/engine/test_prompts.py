@@ -14,8 +14,16 @@ from engine.builders import World
 from engine.workflows import Flow, node, store
 from world import FakeClock
 
-from horarium.core.lifecycle.event import ApprovalGiven, Terminated
-from horarium.core.lifecycle.outcome import Asked, Finished, Outcome, RunCancelled, RunFailed, Unknown
+from horarium.core.lifecycle.outcome import (
+    ApprovalGiven,
+    Asked,
+    Finished,
+    Outcome,
+    RunCancelled,
+    RunFailed,
+    Terminated,
+    Unknown,
+)
 from horarium.engine.dispatcher import Dispatcher
 from horarium.engine.loop import Pulse
 from horarium.features.runs.retention_rows import delete_runs
@@ -247,7 +255,7 @@ def test_a_name_waits_while_the_database_is_away(database: Database, monkeypatch
         await really(*given)
 
     monkeypatch.setattr(desk, "name", sometimes)
-    monkeypatch.setattr("horarium.engine.launch_reports._PAUSES", (0.001,))
+    monkeypatch.setattr("horarium.engine.dispatcher._PAUSES", (0.001,))
     world.dispatch()
     assert next(away, None) is None
     assert "run.started" in world.events(one(world).run_id)

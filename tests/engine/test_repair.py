@@ -16,7 +16,7 @@ from horarium.engine.janitor import Janitor, Repair, Repaired
 from horarium.features.cluster import repair_rows
 from horarium.instant import MINUTE, to_rfc3339
 from horarium.platform.database import Database
-from horarium.platform.database.counters import key_owner
+from horarium.platform.database.statements import key_owner
 from horarium.platform.database.tables import counters, plannings, positions
 
 

@@ -18,11 +18,11 @@ from world import FakeClock
 from horarium.core.audit_entries import AuditAction
 from horarium.core.document.states import RunState
 from horarium.core.recurrence.zone import tzdata_version
-from horarium.engine.batch import Tick
 from horarium.engine.engine import Engine, EngineOptions
 from horarium.engine.janitor import JanitorResult
 from horarium.engine.partitions import UpkeepResult
 from horarium.engine.retention import RetentionLoop, RetentionOptions, RetentionResult
+from horarium.engine.ticker import Tick
 from horarium.features.audit.service import check
 from horarium.features.cluster.verification import verify
 from horarium.features.forecast.service import explain
@@ -36,7 +36,6 @@ from horarium.instant import DAY, HOUR, Instant
 from horarium.launchers.registry import Registry
 from horarium.platform.clock import SystemClock
 from horarium.platform.database import Database, audit_chain, idempotency, installation, processes
-from horarium.platform.database.shared_clock import SharedClock
 from horarium.platform.database.tables import (
     approvals,
     checkpoints,
@@ -53,6 +52,7 @@ from horarium.platform.database.tables import installation as installation_table
 from horarium.platform.database.tables import leases as leases_table
 from horarium.platform.database.tables import namespaces as namespaces_table
 from horarium.platform.database.tables import schedules as schedules_table
+from horarium.platform.database.wrapper import SharedClock
 
 BOTH = RetentionOptions(keep_history_days=1, keep_runs_days=1)
 

@@ -12,8 +12,7 @@ from engine.builders import World, insert_all, new_schedule, reasons
 from world import FakeClock
 
 from horarium.engine import ticker
-from horarium.engine.batch import Tick
-from horarium.engine.ticker import Ticker, TickerOptions
+from horarium.engine.ticker import Tick, Ticker, TickerOptions
 from horarium.platform.database import Database
 from horarium.platform.database.tables import calendars
 

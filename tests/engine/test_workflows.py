@@ -14,8 +14,7 @@ import sqlalchemy as sa
 from engine.workflows import Flow, called, node, store
 
 from horarium.core.document.states import step_key
-from horarium.core.lifecycle.event import Event, Reported, ReportedState, Terminated
-from horarium.core.lifecycle.outcome import Accepted, Finished, RunFailed
+from horarium.core.lifecycle.outcome import Accepted, Event, Finished, Reported, ReportedState, RunFailed, Terminated
 from horarium.engine import advancer, step_drafts
 from horarium.engine.capacity import Limits
 from horarium.engine.claimer import DispatcherOptions
@@ -25,7 +24,7 @@ from horarium.features.runs.step_rows import StepChange
 from horarium.features.runs.transition_rows import ReportedEvent, record_event, record_events
 from horarium.features.schedules.due_rows import Plannings
 from horarium.platform.database import Connection, Database
-from horarium.platform.database.columns import event_text
+from horarium.platform.database.statements import event_text
 from horarium.platform.database.tables import approvals, runs, workflows
 from horarium.platform.database.wakeups import READY
 from horarium.platform.ids import id_text

@@ -9,8 +9,7 @@ import sqlalchemy as sa
 from operations.desks import ADMIN, NOON, Office, without_gaps
 
 from horarium.core.decision.decide import occurrences_to_fill
-from horarium.core.document.event import EventType
-from horarium.core.document.states import Origin, RunState, Status
+from horarium.core.document.states import EventType, Origin, RunState, Status
 from horarium.core.policy.queue import OverlapPolicy
 from horarium.errors import BackfillTooLarge, InvalidSpec
 from horarium.features.calendars import service as calendar_service

@@ -17,9 +17,8 @@ from horarium.core.policy.votes import Decision
 from horarium.errors import InvalidDefinition
 from horarium.features.approvals import service as approval_service
 from horarium.features.approvals import standing
-from horarium.features.approvals.deciding import Said, decide
 from horarium.features.approvals.model import StandingBody
-from horarium.features.approvals.service import Asked
+from horarium.features.approvals.service import Asked, Said, decide
 from horarium.features.cluster.verification import verify
 from horarium.features.forecast import service as forecast_service
 from horarium.features.runs import service as run_service

@@ -15,7 +15,7 @@ from contextlib import suppress
 from typing import Protocol, TypeVar
 
 from horarium.client.job import NO_HANDLER, Handler, LeasedRun, call_handler, is_async
-from horarium.core.policy.retry import RetryCause
+from horarium.core.policy.approval import RetryCause
 from horarium.errors import HorariumError, InvalidDefinition
 from horarium.features.runs.calls import RunCalls
 from horarium.features.runs.model import ClaimedRun, RunReported

@@ -19,13 +19,12 @@ from structlog.typing import FilteringBoundLogger
 
 from horarium.core.document.definition import RunDefinition
 from horarium.core.document.document import run_part_of
-from horarium.core.document.kinds import PROMPT, WORKFLOW
-from horarium.core.lifecycle.event import LaunchAnswered, WaitForTarget
+from horarium.core.document.reader import PROMPT, WORKFLOW
 from horarium.core.lifecycle.live_run import NO_RULES, Rules
-from horarium.core.lifecycle.outcome import Outcome, Refused, ReportTokens, Unreachable
+from horarium.core.lifecycle.outcome import LaunchAnswered, Outcome, Refused, ReportTokens, Unreachable, WaitForTarget
 from horarium.core.lifecycle.react import react
+from horarium.core.policy.approval import LaunchRetry
 from horarium.core.policy.limits import RunLimits
-from horarium.core.policy.retry import LaunchRetry
 from horarium.engine import advancer
 from horarium.engine.capacity import (
     Capacity,

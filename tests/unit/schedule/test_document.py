@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from horarium.core.document.document import Defaults, ParsedDefinition, from_canonical, parse_definition, to_document
-from horarium.core.document.kinds import SHIPPED, WORKFLOW
 from horarium.core.document.places import COMPUTED, PLACES, SHIPPED_NAMES
 from horarium.core.document.places import NAMES as WRITTEN
+from horarium.core.document.reader import SHIPPED, WORKFLOW
 from horarium.core.policy.queue import CatchupPolicy, OverlapPolicy
 from horarium.errors import InvalidDefinition
 from horarium.instant import from_rfc3339

@@ -10,11 +10,11 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, Final
 
-from horarium.core.decision.statuses import LastStatus, status_of_end
+from horarium.core.decision.record import LastStatus, status_of_end
 from horarium.core.document.assignee import AssigneeType
-from horarium.core.document.kinds import PROMPT
+from horarium.core.document.reader import PROMPT
 from horarium.core.document.states import FINAL, HANDED_OUT, RunState, Source
-from horarium.core.policy.names import shown
+from horarium.core.policy.queue import shown
 
 _MOST_ERROR = 1_000
 _BUSY = "workspace busy"

@@ -17,14 +17,13 @@ from typing import NamedTuple
 
 from sqlalchemy import Connection, TextClause, text, update
 
-from horarium.core.document.event import RunEventType
-from horarium.core.document.kinds import CELERY
-from horarium.core.document.states import RunState
-from horarium.features.runs import event_rows
+from horarium.core.document.reader import CELERY
+from horarium.core.document.states import RunEventType, RunState
+from horarium.features.runs import update_rows
 from horarium.features.runs.work_rows import COLUMNS, RunWork, as_works, run_works
 from horarium.instant import MILLISECOND, SECOND, Instant
 from horarium.platform.database import run_archive
-from horarium.platform.database.columns import event_text
+from horarium.platform.database.statements import event_text
 from horarium.platform.database.tables import runs
 
 
@@ -243,7 +242,7 @@ def _begun(connection: Connection, works: list[RunWork], now: Instant, worker: s
     by = {} if worker is None else {"worker": worker}
     said = [({"node_id": work.node_id, "attempt": work.attempt, **by}, work) for work in started]
     told = [(work.run_id, work.next_event - 1, RunEventType.NODE_STARTED, values) for values, work in said]
-    event_rows.append_events(connection, told, now=now)
+    update_rows.append_events(connection, told, now=now)
     return works
 
 

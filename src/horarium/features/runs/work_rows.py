@@ -13,9 +13,9 @@ from typing import Any, NamedTuple
 
 from sqlalchemy import Connection, TextClause, bindparam, select, text, tuple_, update
 
-from horarium.core.document.kinds import CELERY
+from horarium.core.document.reader import CELERY
 from horarium.core.document.states import RunState
-from horarium.core.lifecycle.event import UsedResources
+from horarium.core.lifecycle.outcome import UsedResources
 from horarium.core.lifecycle.react import BUSY_SECONDS
 from horarium.instant import SECOND, Instant
 from horarium.platform.database.run_archive import lock_archived, rows_by_ids_everywhere
