@@ -16,7 +16,7 @@ from sqlalchemy import Connection
 from horarium.core.document.states import RunState
 from horarium.engine.janitor import Janitor
 from horarium.features.runs import claim_rows, reports
-from horarium.features.runs.claim_rows import ReadyTarget
+from horarium.features.runs.work_rows import ReadyTarget
 from horarium.features.schedules import lifecycle
 from horarium.instant import HOUR
 from horarium.platform.database import run_archive

@@ -50,7 +50,7 @@ _PATIENCE = Retries(attempts=20, base_ms=500, max_ms=10_000)
 _log = logging.getLogger("horarium.worker")
 
 
-class CallSender(Protocol):
+class Sender(Protocol):
     """An AsyncClient or an equivalent."""
 
     async def send(self, call: Call[T]) -> T: ...
@@ -66,7 +66,7 @@ class AsyncWorker:
 
     def __init__(
         self,
-        client: CallSender,
+        client: Sender,
         queues: Sequence[str],
         handlers: Mapping[str, Handler] | None = None,
         *,

@@ -30,7 +30,6 @@ from horarium.core.policy.limits import RunLimits
 from horarium.engine.step_drafts import Parent, TooMuchAtOnce, asked_version
 from horarium.engine.workflow_runs import Workflows, facts_of_run
 from horarium.features.runs import step_rows
-from horarium.features.runs.claim_rows import ReadyTarget
 from horarium.features.runs.definition_rows import Definitions
 from horarium.features.runs.step_rows import NodeOf, StepChange
 from horarium.features.runs.transition_rows import (
@@ -44,7 +43,7 @@ from horarium.features.runs.transition_rows import (
     settled,
 )
 from horarium.features.runs.update_rows import write_changes
-from horarium.features.runs.work_rows import RunWork
+from horarium.features.runs.work_rows import ReadyTarget, RunWork
 from horarium.features.schedules.due_rows import Plannings
 from horarium.features.workflows import graph_rows
 from horarium.features.workflows.graph_rows import WorkflowVersion

@@ -13,37 +13,17 @@ from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import NamedTuple
 
 from sqlalchemy import Connection, TextClause, text, update
 
 from horarium.core.document.reader import CELERY
 from horarium.core.document.states import RunEventType, RunState
 from horarium.features.runs import update_rows
-from horarium.features.runs.work_rows import COLUMNS, RunWork, as_works, run_works
+from horarium.features.runs.work_rows import COLUMNS, ClaimCandidate, ReadyTarget, RunWork, as_works, run_works
 from horarium.instant import MILLISECOND, SECOND, Instant
 from horarium.platform.database import run_archive
 from horarium.platform.database.statements import event_text
 from horarium.platform.database.tables import runs
-
-
-class ReadyTarget(NamedTuple):
-    """Somebody's runs for one target, some of which may be ready now."""
-
-    namespace: str
-    target: str
-
-
-class ClaimCandidate(NamedTuple):
-    """A ready run that may be taken; the order of the fields after the target is the order of taking."""
-
-    namespace: str
-    target: str
-    rank: int  # priority, turned round: the least comes first
-    ready_at: Instant
-    run_id: bytes
-    heard: bool = False  # its target may have it already
-
 
 # ── looking ──────────────────────────────────────────────────────────────────────────────────────────
 

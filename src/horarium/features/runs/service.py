@@ -29,7 +29,6 @@ from horarium.features.history.service import find_any
 from horarium.features.resources import Resources
 from horarium.features.runs import open_rows, work_rows
 from horarium.features.runs import rows as runs_read
-from horarium.features.runs.claim_rows import ReadyTarget
 from horarium.features.runs.rows import (
     NO_NAMES,
     DisplayNames,
@@ -43,7 +42,7 @@ from horarium.features.runs.rows import (
 )
 from horarium.features.runs.transition_rows import record_event
 from horarium.features.runs.update_rows import add_event
-from horarium.features.runs.work_rows import RunWork
+from horarium.features.runs.work_rows import ReadyTarget, RunWork
 from horarium.features.schedules import write_rows
 from horarium.instant import SECOND, Instant
 from horarium.platform.caller import Caller, checked_limit

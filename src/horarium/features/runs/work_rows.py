@@ -24,6 +24,24 @@ from horarium.platform.database.statements import RowUpdate, select_by_ids
 from horarium.platform.database.tables import approvals, runs
 
 
+class ReadyTarget(NamedTuple):
+    """Somebody's runs for one target, some of which may be ready now."""
+
+    namespace: str
+    target: str
+
+
+class ClaimCandidate(NamedTuple):
+    """A ready run that may be taken; the order of the fields after the target is the order of taking."""
+
+    namespace: str
+    target: str
+    rank: int  # priority, turned round: the least comes first
+    ready_at: Instant
+    run_id: bytes
+    heard: bool = False  # its target may have it already
+
+
 class RunWork(NamedTuple):
     """Columns of `runs` under their own names; amounts are millionths of a credit."""
 
