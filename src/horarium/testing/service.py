@@ -122,7 +122,7 @@ class TestService:
 
     @property
     def resources(self) -> Resources:
-        """Resources for the operations of `horarium.operations`."""
+        """Resources for the services of the features."""
         return self.parts.resources
 
     @property
