@@ -22,7 +22,7 @@ from fastapi import Depends, Header, Query, Request
 
 from horarium.compat.workspaces import service
 from horarium.compat.workspaces.service import MOST_LISTED, WorkspaceHistory, WorkspacePage
-from horarium.core.decision.record import LastStatus
+from horarium.core.decision.statuses import LastStatus
 from horarium.core.document.states import RunState, Source
 from horarium.core.policy.approval import NO_SKIPPING, Skipping, skipping_in
 from horarium.features.agents import workspace_model

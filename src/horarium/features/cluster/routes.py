@@ -9,7 +9,7 @@ from fastapi import Query
 
 from horarium.core.decision.health import watched_status
 from horarium.core.decision.presence import ProcessState
-from horarium.core.decision.record import HealthStatus, WatchedStatus
+from horarium.core.decision.statuses import HealthStatus, WatchedStatus
 from horarium.core.document.json_values import UnreadableEntry
 from horarium.core.document.states import RunState
 from horarium.core.recurrence.zone import tzdata_version

@@ -16,7 +16,7 @@ from horarium.core.decision import agenda
 from horarium.core.decision.agenda import MAX_ROWS, AgendaEntry, AgendaSource, Bucket, LaneCounts
 from horarium.core.decision.evaluator import FACTS
 from horarium.core.decision.facts import NO_FACTS, UnreadablePolicies
-from horarium.core.decision.record import Forecast
+from horarium.core.decision.statuses import Forecast
 from horarium.core.document.planning import Planning
 from horarium.core.document.states import EventType, Origin, Reason, RunState, Status
 from horarium.errors import InvalidDefinition

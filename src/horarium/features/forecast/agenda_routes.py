@@ -9,7 +9,7 @@ import msgspec
 from fastapi import Query
 
 from horarium.core.decision.agenda import AgendaEntry
-from horarium.core.decision.record import Forecast
+from horarium.core.decision.statuses import Forecast
 from horarium.core.document.states import Reason, Status
 from horarium.errors import InvalidDefinition
 from horarium.features.cluster import service as cluster_service

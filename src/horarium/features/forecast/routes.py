@@ -10,7 +10,7 @@ from fastapi import Query
 
 from horarium.core.decision import explain
 from horarium.core.decision.forecast import ForecastRow, RecordedDecision
-from horarium.core.decision.record import HAPPENED, MoveKind
+from horarium.core.decision.statuses import HAPPENED, MoveKind
 from horarium.core.decision.year import YearOverview
 from horarium.core.document.states import EventType, Reason
 from horarium.errors import InvalidDefinition

@@ -16,7 +16,7 @@ from horarium.core.decision.explain import OccurrenceExplanation, RunNow, nomina
 from horarium.core.decision.facts import NO_FACTS, NO_SIGNAL, Signal
 from horarium.core.decision.forecast import ForecastRow, RecordedDecision
 from horarium.core.decision.guards import reads_signal
-from horarium.core.decision.record import Forecast
+from horarium.core.decision.statuses import Forecast
 from horarium.core.decision.year import FIRST_YEAR, LAST_YEAR, Past, YearOverview
 from horarium.core.document.calendar import local_date
 from horarium.core.document.definition import Definition

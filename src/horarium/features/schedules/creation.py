@@ -19,7 +19,7 @@ from horarium.core.decision.facts import NO_FACTS, Facts, SharedFacts, Signal, U
 from horarium.core.decision.forecast import NOT_TRIGGERABLE, NextRun
 from horarium.core.decision.guards import CalendarSpans, reads_signal
 from horarium.core.decision.predicted_runs import is_guarded, is_independent
-from horarium.core.decision.record import NoRun
+from horarium.core.decision.statuses import NoRun
 from horarium.core.document.canonical import UpdateMode, action_document, spec_document
 from horarium.core.document.checks import hosts_of, names_in, secret_names
 from horarium.core.document.definition import Definition

@@ -13,7 +13,7 @@ from typing import Any, Final
 
 import orjson
 
-from horarium.core.decision.record import HealthStatus
+from horarium.core.decision.statuses import HealthStatus
 from horarium.core.document.assignee import AssigneeType
 from horarium.core.document.states import Status
 from horarium.features.schedules.list_rows import Cursor, Filter
