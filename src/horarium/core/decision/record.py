@@ -28,20 +28,6 @@ from horarium.core.document.states import (
 )
 from horarium.instant import Instant, to_rfc3339
 
-# ── Health ────────────────────────────────────────────────────────────────────────────────────────────
-
-
-# ── Last occurrence ───────────────────────────────────────────────────────────────────────────────────
-
-
-# Somebody did not want it, or had no room: nobody did it wrong.
-
-
-# ── Recent occurrences ────────────────────────────────────────────────────────────────────────────────
-
-
-# ── Forecast ──────────────────────────────────────────────────────────────────────────────────────────
-
 
 # The first events of a run (why it exists, that it exists) are read off its row; stored ones follow.
 FIRST_STORED_EVENT = 3
