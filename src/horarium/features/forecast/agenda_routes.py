@@ -163,7 +163,9 @@ def get_agenda(
     )
 
 
-def _lanes_within_bytes(lane_limit: int, ask: Callable[[int], agenda.Agenda]) -> tuple[agenda.Agenda, tuple[Any, ...]]:
+def _lanes_within_bytes(
+    lane_limit: int, ask: Callable[[int], agenda.AgendaResult]
+) -> tuple[agenda.AgendaResult, tuple[Any, ...]]:
     """Return a page of as many lanes as fit with their rows."""
     found = ask(lane_limit)
     for _ in range(2):

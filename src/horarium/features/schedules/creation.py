@@ -279,7 +279,7 @@ def moved(
 
 
 @dataclass(frozen=True, slots=True)
-class Written:
+class MomentText:
     """`field` is the request's name for it; `timezone` is that of the request, None = it names none."""
 
     text: str
@@ -301,11 +301,11 @@ class Written:
             raise InvalidDefinition({name: [wrong.message.removeprefix(f"{name}: ")]}) from None
 
 
-def written_end(until: str | None, timezone: str | None) -> Written | None:
+def written_end(until: str | None, timezone: str | None) -> MomentText | None:
     """Read the end from a body with both fields; a zone without an end is an error."""
     if until is None and timezone is not None:
         raise InvalidDefinition({"timezone": ["has no effect without `until`"]})
-    return None if until is None else Written(until, timezone)
+    return None if until is None else MomentText(until, timezone)
 
 
 def zone_of(opened: Opened) -> Zone | None:
